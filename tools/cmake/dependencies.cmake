@@ -1,0 +1,59 @@
+# The libraries, each as an imported target of our own: trainlab::NAME. One name for each whatever way it is found, and
+# a missing one is reported with the Debian package that brings it.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+add_library(trainlab_threads INTERFACE)
+target_link_libraries(trainlab_threads INTERFACE Threads::Threads)
+add_library(trainlab::threads ALIAS trainlab_threads)
+
+# trainlab_pkg(NAME MODULE VERSION PACKAGE): trainlab::NAME from pkg-config.
+function(trainlab_pkg name module version package)
+  pkg_check_modules(TRAINLAB_${name} QUIET IMPORTED_TARGET GLOBAL "${module}>=${version}")
+  if(NOT TRAINLAB_${name}_FOUND)
+    message(FATAL_ERROR "${module} ${version} or later is missing; on Debian: apt-get install ${package}")
+  endif()
+  add_library(trainlab::${name} ALIAS PkgConfig::TRAINLAB_${name})
+endfunction()
+
+# trainlab_headers(NAME HEADER PACKAGE [LIBRARY…]): trainlab::NAME from a header and libraries without a .pc file.
+function(trainlab_headers name header package)
+  find_path(TRAINLAB_${name}_INCLUDE "${header}")
+  mark_as_advanced(TRAINLAB_${name}_INCLUDE)
+  if(NOT TRAINLAB_${name}_INCLUDE)
+    message(FATAL_ERROR "the header ${header} is missing; on Debian: apt-get install ${package}")
+  endif()
+  add_library(trainlab::${name} INTERFACE IMPORTED GLOBAL)
+  target_include_directories(trainlab::${name} SYSTEM INTERFACE "${TRAINLAB_${name}_INCLUDE}")
+  foreach(library IN LISTS ARGN)
+    find_library(TRAINLAB_${name}_${library} ${library})
+    mark_as_advanced(TRAINLAB_${name}_${library})
+    if(NOT TRAINLAB_${name}_${library})
+      message(FATAL_ERROR "the library ${library} is missing; on Debian: apt-get install ${package}")
+    endif()
+    target_link_libraries(trainlab::${name} INTERFACE "${TRAINLAB_${name}_${library}}")
+  endforeach()
+endfunction()
+
+trainlab_pkg(luajit luajit 2.1 libluajit-5.1-dev)
+trainlab_pkg(sodium libsodium 1.0.18 libsodium-dev)
+trainlab_pkg(archive libarchive 3.6 libarchive-dev)
+trainlab_pkg(zlib zlib 1.2 zlib1g-dev)
+trainlab_pkg(png libpng 1.6 libpng-dev)
+trainlab_pkg(turbojpeg libturbojpeg 2.0 libturbojpeg0-dev)
+trainlab_pkg(httplib cpp-httplib 0.11 libcpp-httplib-dev)
+trainlab_pkg(fmt fmt 9.0 libfmt-dev)
+trainlab_pkg(spdlog spdlog 1.10 libspdlog-dev)
+trainlab_pkg(sqlite sqlite3 3.40 libsqlite3-dev)
+trainlab_pkg(benchmark benchmark 1.7 libbenchmark-dev)
+
+# Header-only ones: their .pc files may name a library that is not wanted, or none at all.
+trainlab_headers(tomlplusplus toml++/toml.h libtomlplusplus-dev)
+trainlab_headers(json nlohmann/json.hpp nlohmann-json3-dev)
+trainlab_headers(cli11 CLI/CLI.hpp libcli11-dev)
+trainlab_headers(catch2 catch2/catch.hpp catch2)
+trainlab_headers(boost boost/version.hpp libboost-dev)
+trainlab_headers(soci soci/soci.h libsoci-dev soci_core soci_sqlite3)
+target_link_libraries(trainlab::soci INTERFACE trainlab::boost)
+
+include(torch)

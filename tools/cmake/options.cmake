@@ -1,0 +1,87 @@
+# How everything is compiled and linked. The flags are set once, for all targets, because objects that disagree on
+# NDEBUG or on a sanitizer do not fit together.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or Sanitize" FORCE)
+endif()
+
+set(TRAINLAB_SANITIZE "" CACHE STRING "sanitizers: empty, 'address,undefined' or 'thread'")
+option(TRAINLAB_WERROR "warnings are errors" ON)
+
+# NDEBUG is always defined: at::RecordFunction and others have data members under '#ifndef NDEBUG', so code compiled
+# without it disagrees with the released LibTorch on layouts. Own checks hang on TRAINLAB_DEBUG instead.
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-Og -g -DNDEBUG -DTRAINLAB_DEBUG=1 -D_GLIBCXX_ASSERTIONS")
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer -DNDEBUG -DTRAINLAB_DEBUG=1 -D_GLIBCXX_ASSERTIONS")
+set(CMAKE_C_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+set(CMAKE_C_FLAGS_DEBUG "${CMAKE_CXX_FLAGS_DEBUG}")
+set(CMAKE_C_FLAGS_SANITIZE "${CMAKE_CXX_FLAGS_SANITIZE}")
+if(NOT CMAKE_BUILD_TYPE MATCHES "^(Release|Debug|Sanitize)$")
+  message(FATAL_ERROR "CMAKE_BUILD_TYPE is '${CMAKE_BUILD_TYPE}'; trainlab knows Release, Debug and Sanitize. "
+                      "Use a preset: cmake --list-presets")
+endif()
+
+# Contracting a*b+c depends on compiler and target; results of a recipe must not.
+add_compile_options(-ffp-contract=off)
+
+# Never -fopenmp: LibTorch brings its own OpenMP runtime, and two of them in one process fight over the cores.
+if("${CMAKE_CXX_FLAGS} ${CMAKE_C_FLAGS}" MATCHES "-fopenmp")
+  message(FATAL_ERROR "-fopenmp would load a second OpenMP runtime beside LibTorch's; remove it from the flags")
+endif()
+
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wformat=2 -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND warnings -Wsuggest-override -Wduplicated-cond -Wlogical-op)
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    list(APPEND warnings -Wno-restrict)  # g++ 12 sees overlap in any  "literal" + std::string
+  endif()
+endif()
+if(TRAINLAB_WERROR)
+  list(APPEND warnings -Werror)
+endif()
+foreach(warning IN LISTS warnings)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${warning}>")
+endforeach()
+
+if(TRAINLAB_SANITIZE)
+  add_compile_options(-fsanitize=${TRAINLAB_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${TRAINLAB_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++'s flow analysis goes astray in instrumented code.
+    add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds)
+    if(TRAINLAB_SANITIZE MATCHES "thread")
+      add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)  # std::atomic_thread_fence in system headers
+    endif()
+  endif()
+endif()
+
+# Objects are kept across clones: with a base folder ccache sees relative paths.
+find_program(TRAINLAB_CCACHE ccache)
+mark_as_advanced(TRAINLAB_CCACHE)
+if(TRAINLAB_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" "${TRAINLAB_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+endif()
+
+find_program(TRAINLAB_MOLD mold)
+mark_as_advanced(TRAINLAB_MOLD)
+if(TRAINLAB_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+add_link_options(-Wl,--as-needed)
+
+set(TRAINLAB_BIN_DIR bin)                      # trainlab
+set(TRAINLAB_LIBEXEC_DIR libexec)              # trainlab-engine
+set(TRAINLAB_LIB_DIR lib/trainlab)             # LibTorch, plugins
+set(TRAINLAB_SHARE_DIR share/trainlab)         # recipes, stdlib
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${TRAINLAB_LIB_DIR}")
+if(CMAKE_INSTALL_PREFIX_INITIALIZED_TO_DEFAULT)
+  set(CMAKE_INSTALL_PREFIX "${CMAKE_BINARY_DIR}/install" CACHE PATH "where cmake --install puts the programs" FORCE)
+endif()

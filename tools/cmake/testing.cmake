@@ -1,0 +1,76 @@
+# trainlab_tests: a module's Catch2 tests.  trainlab_cli_test: a test that runs programs.
+
+# Sanitizers: LibTorch leaks a few things at exit on purpose, and LuaJIT's allocator and stack switching confuse the
+# leak detector's view only of what they own; what is suppressed, and why, is in the two files.
+set(TRAINLAB_TEST_ENVIRONMENT "")
+if(TRAINLAB_SANITIZE)
+  set(support "${CMAKE_SOURCE_DIR}/tests/support")
+  list(APPEND TRAINLAB_TEST_ENVIRONMENT
+    "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_init_order=1"
+    "LSAN_OPTIONS=suppressions=${support}/lsan.supp:print_suppressions=0"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=halt_on_error=1")
+endif()
+
+# trainlab_tests(MODULE core FILES test_value.cpp … [DEPENDS …] [TIMEOUT seconds] [ENVIRONMENT A=b …])
+#
+# One program, test_core, linked to the module and to DEPENDS; for each file test_value.cpp a ctest test core/value,
+# label unit. A file without a test case fails. LibTorch runs one thread in these tests unless a test asks for more.
+function(trainlab_tests)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "MODULE;TIMEOUT" "FILES;DEPENDS;ENVIRONMENT")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_MODULE OR NOT arg_FILES)
+    message(FATAL_ERROR "trainlab_tests(MODULE m FILES … DEPENDS …): got '${ARGV}'")
+  endif()
+  trainlab_resolve(targets missing ${arg_MODULE} ${arg_DEPENDS})
+  if(missing)
+    trainlab_skip(test_${arg_MODULE} ${missing})
+    return()
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+
+  set(target test_${arg_MODULE})
+  add_executable(${target} ${arg_FILES})
+  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/tests")
+  target_link_libraries(${target} PRIVATE ${targets} trainlab_test_main)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  foreach(file IN LISTS arg_FILES)
+    cmake_path(GET file STEM stem)
+    string(REGEX REPLACE "^test_" "" short "${stem}")
+    set(name "${arg_MODULE}/${short}")
+    set(scratch "${CMAKE_BINARY_DIR}/tests/scratch/${name}")
+    add_test(NAME ${name} COMMAND
+      bash "${CMAKE_SOURCE_DIR}/tests/support/in_scratch" "${scratch}"
+      $<TARGET_FILE:${target}> --filenames-as-tags --warn NoTests "[#${stem}]")
+    set_tests_properties(${name} PROPERTIES
+      LABELS unit TIMEOUT ${arg_TIMEOUT}
+      ENVIRONMENT "OMP_NUM_THREADS=1;${TRAINLAB_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+  endforeach()
+endfunction()
+
+# trainlab_cli_test(NAME cli/help COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/help.sh [NEEDS trainlab trainlab-engine]
+#                   [TIMEOUT seconds] [ENVIRONMENT A=b …])
+#
+# Runs COMMAND in an empty folder, label cli; passes when it exits with 0. TRAINLAB in its environment is the program's
+# path, SOURCE_DIR the checkout. NEEDS names programs without which there is no such test (builds without LibTorch).
+function(trainlab_cli_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT" "COMMAND;NEEDS;ENVIRONMENT")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_COMMAND)
+    message(FATAL_ERROR "trainlab_cli_test(NAME n COMMAND …): got '${ARGV}'")
+  endif()
+  foreach(program IN LISTS arg_NEEDS)
+    if(NOT TARGET ${program})
+      return()
+    endif()
+  endforeach()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME ${arg_NAME} COMMAND
+    bash "${CMAKE_SOURCE_DIR}/tests/support/in_scratch" "${CMAKE_BINARY_DIR}/tests/scratch/${arg_NAME}"
+    ${arg_COMMAND})
+  set_tests_properties(${arg_NAME} PROPERTIES
+    LABELS cli TIMEOUT ${arg_TIMEOUT}
+    ENVIRONMENT "TRAINLAB=${CMAKE_BINARY_DIR}/bin/trainlab;SOURCE_DIR=${CMAKE_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR};${TRAINLAB_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+endfunction()
