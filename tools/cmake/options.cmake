@@ -53,6 +53,9 @@ endforeach()
 if(TRAINLAB_SANITIZE)
   add_compile_options(-fsanitize=${TRAINLAB_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${TRAINLAB_SANITIZE})
+  if(TRAINLAB_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize=vptr)  # wants type information that libraries do not export
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++'s flow analysis goes astray in instrumented code.
     add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds)
