@@ -84,7 +84,12 @@ set(TRAINLAB_BIN_DIR bin)                      # trainlab
 set(TRAINLAB_LIBEXEC_DIR libexec)              # trainlab-engine
 set(TRAINLAB_LIB_DIR lib/trainlab)             # LibTorch, plugins
 set(TRAINLAB_SHARE_DIR share/trainlab)         # recipes, stdlib
+
+# Programs find their libraries by the same relative path in the build tree and in the installed tree, so nothing is
+# relinked or patched at installation. (CMake's own build RPATH ends in a colon, which the loader reads as "the current
+# directory": a library lying there by chance would be loaded.)
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../${TRAINLAB_LIB_DIR}")
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 if(CMAKE_INSTALL_PREFIX_INITIALIZED_TO_DEFAULT)
   set(CMAKE_INSTALL_PREFIX "${CMAKE_BINARY_DIR}/install" CACHE PATH "where cmake --install puts the programs" FORCE)
 endif()

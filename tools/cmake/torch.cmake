@@ -1,9 +1,9 @@
 # trainlab::torch: LibTorch's CPU half (libtorch_cpu, libc10) from TRAINLAB_TORCH_DIR, a folder with include/ and lib/.
 #
 # find_package(Torch) is not used: on the CUDA wheel it insists on a complete CUDA toolkit, which the CPU half does not
-# need. What it does need are two small CUDA libraries, which are looked for where they can be.
+# need.
 
-set(TRAINLAB_TORCH_VERSION 2.11.0)
+set(TRAINLAB_TORCH_VERSION 2.11)
 set(torch_default "${CMAKE_SOURCE_DIR}/.deps/torch")
 if(NOT "$ENV{TRAINLAB_TORCH}" STREQUAL "")
   set(torch_default "$ENV{TRAINLAB_TORCH}")
@@ -29,37 +29,50 @@ file(STRINGS "${TRAINLAB_TORCH_DIR}/include/torch/headeronly/version.h" version_
      REGEX "^#define TORCH_VERSION_(MAJOR|MINOR|PATCH) [0-9]+")
 string(REGEX REPLACE "[^0-9;]+" "" version_numbers "${version_lines}")
 list(JOIN version_numbers "." torch_version)
-if(NOT torch_version VERSION_EQUAL TRAINLAB_TORCH_VERSION)
+if(NOT torch_version MATCHES "^2\\.11\\.")
   message(FATAL_ERROR "LibTorch in ${TRAINLAB_TORCH_DIR} is ${torch_version}; trainlab needs ${TRAINLAB_TORCH_VERSION}")
 endif()
 
-# libcudart and libcupti: beside LibTorch, where its wheel's own RPATH looks, in what the set-up fetched, or in a
-# CUDA 13 toolkit.
+# Of what libtorch_cpu.so needs, some lies beside it (OpenMP), some in the system, and two small CUDA libraries are where
+# its wheel's own RPATH looks, in what tools/setup fetched, or in a CUDA toolkit. A build of LibTorch without CUDA
+# needs none of the latter.
+execute_process(COMMAND "${CMAKE_READELF}" -d "${TRAINLAB_TORCH_DIR}/lib/libtorch_cpu.so"
+                OUTPUT_VARIABLE torch_dynamic COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*" torch_dynamic "${torch_dynamic}")
 set(cuda_folders
-  "${TRAINLAB_TORCH_DIR}/lib"
   "${TRAINLAB_TORCH_DIR}/../nvidia/cu13/lib"
   "${CMAKE_SOURCE_DIR}/.deps/cuda/lib"
   "$ENV{CUDA_HOME}/lib64" "$ENV{CUDA_HOME}/extras/CUPTI/lib64"
-  /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64
-  /usr/local/cuda-13.0/lib64 /usr/local/cuda-13.0/extras/CUPTI/lib64)
-foreach(name IN ITEMS cudart cupti)
-  unset(found)
-  foreach(folder IN LISTS cuda_folders)
-    if(EXISTS "${folder}/lib${name}.so.13")
-      file(REAL_PATH "${folder}" found)
-      break()
-    endif()
-  endforeach()
-  if(NOT DEFINED found)
-    message(FATAL_ERROR "lib${name}.so.13, which LibTorch ${TRAINLAB_TORCH_VERSION} needs, is in none of: "
-                        "${cuda_folders}. tools/setup fetches it (4 MB); or set CUDA_HOME to a CUDA 13 toolkit.")
-  endif()
-  set(torch_${name} "${found}/lib${name}.so.13")
-  list(APPEND torch_cuda_folders "${found}")
-endforeach()
+  /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64)
 file(REAL_PATH "${TRAINLAB_TORCH_DIR}/lib" torch_lib)
-set(torch_rpath ${torch_lib} ${torch_cuda_folders})
-list(REMOVE_DUPLICATES torch_rpath)
+set(torch_folders "${torch_lib}")
+set(torch_files libtorch_cpu.so libc10.so)
+list(TRANSFORM torch_files PREPEND "${torch_lib}/")
+foreach(line IN LISTS torch_dynamic)
+  string(REGEX REPLACE ".*\\[(.*)\\].*" "\\1" name "${line}")
+  if(name STREQUAL "libc10.so")
+    continue()
+  elseif(EXISTS "${torch_lib}/${name}")
+    list(APPEND torch_files "${torch_lib}/${name}")
+  elseif(name MATCHES "^lib(cudart|cupti)")
+    unset(found)
+    foreach(folder IN LISTS cuda_folders)
+      if(EXISTS "${folder}/${name}")
+        set(found "${folder}")
+        break()
+      endif()
+    endforeach()
+    if(NOT DEFINED found)
+      list(JOIN cuda_folders " " looked)
+      message(FATAL_ERROR "${name}, which this LibTorch needs, is in none of: ${looked}. tools/setup fetches it; "
+                          "or set CUDA_HOME to a CUDA toolkit of its version.")
+    endif()
+    cmake_path(NORMAL_PATH found)
+    list(APPEND torch_folders "${found}")
+    list(APPEND torch_files "${found}/${name}")
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES torch_folders)
 
 add_library(trainlab::c10 SHARED IMPORTED GLOBAL)
 set_target_properties(trainlab::c10 PROPERTIES IMPORTED_LOCATION "${torch_lib}/libc10.so" IMPORTED_SONAME libc10.so)
@@ -75,19 +88,15 @@ target_link_libraries(trainlab::torch INTERFACE trainlab::c10)
 # RPATH, not RUNPATH, because it also serves the libraries' own needs (libtorch_cpu → libcudart), and because an
 # LD_LIBRARY_PATH left over from another LibTorch must not win.
 target_link_options(trainlab::torch INTERFACE -Wl,--disable-new-dtags)
-foreach(folder IN LISTS torch_rpath)
+foreach(folder IN LISTS torch_folders)
   target_link_options(trainlab::torch INTERFACE "-Wl,-rpath-link,${folder}")
 endforeach()
-list(APPEND CMAKE_BUILD_RPATH ${torch_rpath})
 
-# The installed tree stands alone: the libraries, under the names by which they are asked for.
-foreach(name IN ITEMS libtorch_cpu.so libc10.so libgomp.so.1)
-  if(EXISTS "${torch_lib}/${name}")
-    file(REAL_PATH "${torch_lib}/${name}" real)
-    install(PROGRAMS "${real}" DESTINATION "${TRAINLAB_LIB_DIR}" RENAME "${name}")
-  endif()
-endforeach()
-foreach(name IN ITEMS cudart cupti)
-  file(REAL_PATH "${torch_${name}}" real)
-  install(PROGRAMS "${real}" DESTINATION "${TRAINLAB_LIB_DIR}" RENAME "lib${name}.so.13")
+# The build tree gets links and the installed tree copies, both under the names by which the libraries are asked for.
+foreach(file IN LISTS torch_files)
+  cmake_path(GET file FILENAME name)
+  file(REAL_PATH "${file}" real)
+  file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/${TRAINLAB_LIB_DIR}")
+  file(CREATE_LINK "${real}" "${CMAKE_BINARY_DIR}/${TRAINLAB_LIB_DIR}/${name}" SYMBOLIC)
+  install(PROGRAMS "${real}" DESTINATION "${TRAINLAB_LIB_DIR}" RENAME "${name}")
 endforeach()
