@@ -1,0 +1,68 @@
+// Run folders: where a run lives, and whose it is.
+//
+// runs/NAME/NNN below the working directory, or the folder given by --out. A folder is a run's once it holds
+// manifest.toml. Its file `lock` is locked (flock) for as long as a supervisor lives and names its host and process.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+// A run folder held under lock. Movable; released when destroyed.
+class RunFolder {
+ public:
+  // The next free runs/NAME/NNN below `base` (NNN from 001). Safe against others doing the same at the same time.
+  // Raises Error{usage} when it cannot be written.
+  static RunFolder allocate(const std::filesystem::path& base, const std::string& name);
+
+  // A folder of the user's choice, made when missing. Raises Error{usage} when another process holds it (naming host
+  // and process), when it holds something else than a run, or cannot be written.
+  static RunFolder open(const std::filesystem::path& folder);
+
+  ~RunFolder();
+  RunFolder(RunFolder&& other) noexcept;
+  RunFolder& operator=(RunFolder&&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  bool existed() const { return existed_; }  // had a manifest when it was opened
+
+ private:
+  RunFolder(std::filesystem::path path, bool made);
+  void release() noexcept;
+
+  std::filesystem::path path_;
+  std::filesystem::path made_below_;  // empty parents above path_, up to this folder, go with it
+  bool made_ = false;                 // by this object: removed again if it never becomes a run
+  bool existed_ = false;
+  int fd_ = -1;
+};
+
+// The run that a folder named on the command line belongs to: itself, or, of one of its stages/NAME, the run.
+// Absolute. Raises Error{usage} when it is no run.
+std::filesystem::path find_run(const std::filesystem::path& folder);
+
+// Whether a supervisor holds the run now, and which ("host 1234"); nullopt when none does.
+std::optional<std::string> holder(const std::filesystem::path& run);
+
+// summary.json of a folder, nil where there is none. Raises Error{recipe} when damaged.
+Value read_summary(const std::filesystem::path& folder);
+// Whether a stored summary says that its stage has ended for good: done or stopped.
+bool is_finished(const Value& summary);
+
+// A stage as stages.json records it, in the order in which the recipe ran them.
+struct StageRecord {
+  std::string name;
+  std::string kind;    // "fit"
+  std::string folder;  // relative to the run: "stages/NAME", or "." of one that owns the top
+
+  bool operator==(const StageRecord&) const = default;
+};
+std::vector<StageRecord> read_stages(const std::filesystem::path& run);  // empty where none has begun
+void write_stages(const std::filesystem::path& run, const std::vector<StageRecord>& stages);
+
+}  // namespace trainlab

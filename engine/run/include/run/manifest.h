@@ -1,0 +1,67 @@
+// manifest.toml: what a run was begun with. Whoever continues a run compares with it; `trainlab resume` runs from it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+#include "run/request.h"
+
+namespace trainlab {
+
+struct Manifest {
+  static constexpr int current_format = 1;
+
+  std::string trainlab;  // versions
+  std::string libtorch;
+  std::string started;   // wall_text()
+
+  std::string recipe;                          // of the recipe in recipe/, "digits.lua"
+  std::filesystem::path recipe_folder;         // where it lay
+  std::filesystem::path working_folder;        // where `trainlab` was called
+  std::map<std::string, std::string> sources;  // path below recipe/ → hash; the recipe and what it required
+
+  Value::Map parameters;         // every declared parameter's value (boolean, number, integer, string)
+  std::vector<std::string> set;  // --set, in order
+  std::int64_t seed = 1;
+
+  std::string device;  // resolved: "cpu", "cuda:0"
+  int threads = 0;     // --threads; 0: the stage's default for `cores`
+  int cores = 0;       // usable cores when the run was begun
+  bool exact = true;   // false once the run was continued with other threads, another device or other versions
+  std::vector<std::string> continued;  // what differed then, a line each with its time
+
+  // `trainlab extend`: the new total of this stage.
+  struct Extension {
+    std::string stage;
+    std::int64_t epochs = 0;
+  };
+  std::optional<Extension> extension;
+
+  // One hash of all sources and their paths.
+  std::string recipe_hash() const;
+};
+
+std::filesystem::path manifest_path(const std::filesystem::path& run);
+
+// Raises as write_atomic does.
+void write_manifest(const std::filesystem::path& run, const Manifest& manifest);
+// Raises Error{usage} naming the file when `run` is no run folder, the file is damaged, or of a newer format.
+Manifest read_manifest(const std::filesystem::path& run);
+
+// What makes `present` another run than `recorded`, a readable line each: the recipe, its sources by file, each
+// parameter with both values, --set, --seed. Sources that `present` does not have (yet) are no difference: modules
+// may be loaded late. Empty: the same run.
+std::vector<std::string> differences(const Manifest& recorded, const Manifest& present);
+// What makes a continued run not byte-exact: threads, device, versions.
+std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present);
+
+// Parameters from a TOML file (--params): names to booleans, numbers and strings, as texts with their line.
+// Raises Error{usage} with file and line for what is no such file.
+std::vector<GivenParameter> read_parameters(const std::filesystem::path& file);
+
+}  // namespace trainlab

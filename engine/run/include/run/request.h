@@ -1,0 +1,65 @@
+// Request: what one engine process is asked to do. The thin program makes it from the command line (and from the
+// manifest of a run that is continued) and hands it over as one JSON argument.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+enum class Command {
+  run,         // execute the recipe: a fresh run, or one that is continued
+  check,       // validate, and report what would run
+  parameters,  // `trainlab recipe.lua --help`: the text about the recipe and its parameters
+};
+
+// A recipe's parameter as the user gave it; its type is known to the recipe only.
+struct GivenParameter {
+  std::string name;
+  std::string text;  // "0.01", "true"
+  std::string from;  // for messages: "--lr", "grid.toml:3", "manifest.toml"
+
+  bool operator==(const GivenParameter&) const = default;
+};
+
+struct Request {
+  Command command = Command::run;
+
+  // The file to execute, absolute. Of a continued run: the stored copy in RUN/recipe/.
+  std::filesystem::path recipe;
+  // Where the recipe lies, or lay when the run was begun: paths written in a recipe are relative to it. Modules come
+  // from beside `recipe`; one that the stored copy lacks (it was never loaded so far) comes from here.
+  std::filesystem::path recipe_folder;
+  // Parameters of type "path" are relative to it.
+  std::filesystem::path working_folder;
+
+  // From the least to the most significant: a later one of the same name wins (--params first, then the line).
+  std::vector<GivenParameter> parameters;
+  std::vector<std::string> set;              // "optim.lr=0.01" or "STAGE:optim.lr=0.01", in order
+  std::optional<std::filesystem::path> out;  // --out, absolute
+  std::optional<std::int64_t> seed;
+  std::optional<int> threads;
+  std::optional<int> workers;
+  std::optional<std::string> device;         // "auto", "cpu", "cuda", "cuda:1"
+  std::optional<std::int64_t> extend_epochs; // `trainlab extend`: the new total of the last stage
+
+  bool quiet = false;
+  bool json = false;
+  bool step = false;      // check --step
+  bool terminal = false;  // standard error is a terminal: progress may be redrawn in place
+  int width = 100;        // its columns
+
+  // The process that supervises. An engine whose parent is another one ends at once.
+  std::int64_t supervisor = 0;
+
+  Value to_value() const;
+  // Raises Error{run} for what is not a request: the two programs are of different builds.
+  static Request from_value(const Value& value);
+};
+
+}  // namespace trainlab

@@ -1,0 +1,123 @@
+// Run: the engine's side of a run: its folder, its stages, its log, its end.
+//
+// Recipes are durable: each process executes the same recipe alike. A stage that is finished gives its stored
+// summary; one that is not runs, or goes on. The folder comes into being with the first stage: a recipe that runs none
+// leaves nothing behind.
+//
+//   Run run(registry, request, environment, *start.channel);
+//   try {
+//     … execute the recipe: run.source(…), run.parameter(…), run.stage(…, false) for each lab.run …
+//     run.stage(returned, true);
+//     return run.finish();
+//   } catch (const Error& error) {
+//     return run.fail(error);
+//   }
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/files.h"
+#include "core/registry.h"
+#include "run/control.h"
+#include "run/folder.h"
+#include "run/manifest.h"
+#include "run/request.h"
+#include "run/stage.h"
+
+namespace trainlab {
+
+// What this module cannot know itself.
+struct Environment {
+  std::string libtorch;  // its version
+  std::string device;    // the resolved one of request.device: "cpu"
+};
+
+// Cores that this process may use: its affinity, within the CPU quota of its control group.
+int usable_cores();
+
+// Used by the recipe's thread, but say(), which any thread may call.
+class Run {
+ public:
+  Run(const Registry& registry, Request request, Environment environment, Channel& channel);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // What holds for the run: also needed before it begins (lab.seed).
+  const RunSettings& settings() const { return settings_; }
+
+  // A source that was loaded: the recipe first, then each module, by path relative to the recipe's folder, '/'
+  // between. Kept in recipe/. Raises Error{usage} when a continued run had other text under this path.
+  void source(const std::string& path, std::string_view text);
+  // The value of a declared parameter (boolean, number, integer or string; a path is absolute). Before the first stage.
+  void parameter(const std::string& name, Value value);
+  // Whether a stage has begun: no parameter may be declared any more.
+  bool begun() const { return folder_.has_value(); }
+
+  // Runs a stage to its end, or gives the summary that it ended with earlier; checked options of an entry of kind
+  // "stage". `returned`: the recipe returned it. The summary is as summary.json has it (a NaN is nil), the same in the
+  // process that ran the stage and in all later ones.
+  //   name, kind, status, reason, out, seconds, resumed are filled in where the kind left them out; `seconds` from the
+  //   kind counts all attempts.
+  // Raises what the stage raised; Error{interrupted} or Error{run} when its status is "interrupted" or "failed";
+  // Error{recipe} for a name that is taken, no file name, or out of the recorded order; Error{usage} when the folder
+  // is refused. After a stage that did not end well every call raises the same again: a recipe cannot go on.
+  Value stage(const Options& stage, bool returned);
+
+  // The recipe has ended; tells the supervisor and gives the exit code.
+  int finish();
+  int fail(const Error& error);
+
+  // A line for log.txt (kept until there is one) and, unless quiet, standard error.
+  void say(const std::string& line);
+
+ private:
+  struct Done {
+    Value stage;    // as the recipe wrote it
+    Value summary;
+    std::string folder;
+  };
+  void open();
+  void begin_fresh();
+  void continue_existing();
+  Manifest present() const;
+  void record_continuation(Manifest recorded);
+  void extend(Manifest& manifest);
+  void save_source(const std::string& path, std::string_view text);
+  const StageRecord& place(const std::string& name, const std::string& kind, bool returned);
+  Value attempt(const Options& stage, const StageRecord& record, const Value& before);
+  void close(const StageRecord& record, const Value& summary);
+  void log(const std::string& line);
+
+  const Registry& registry_;
+  Request request_;
+  Environment environment_;
+  Channel& channel_;
+  RunSettings settings_;
+
+  std::vector<std::pair<std::string, std::string>> sources_;  // before the folder is open
+  std::map<std::string, std::string> hashes_;
+  Value::Map parameters_;
+
+  std::optional<std::filesystem::path> folder_;
+  Manifest manifest_;
+  std::vector<StageRecord> records_;
+  std::size_t position_ = 0;           // stages that this process has asked for
+  std::map<std::string, Done> done_;   // by name
+  std::string last_, returned_;        // names
+  std::optional<Error> ended_;         // by a stage that did not end well
+  bool told_by_summary_ = false;       // and whose summary says all
+
+  std::mutex log_mutex_;
+  std::unique_ptr<AppendFile> log_;
+  std::string early_log_;
+  bool log_failed_ = false;
+};
+
+}  // namespace trainlab

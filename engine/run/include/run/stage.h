@@ -1,0 +1,50 @@
+// Stages: the units of durable work. A stage kind (fit, later sweep, ensemble, task) is one registry entry of kind
+// "stage" whose implementation is a StageKind; everything about folders, order, resuming and results is done once,
+// here and in run.h, for all kinds.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/registry.h"
+
+namespace trainlab {
+
+// What holds for the whole run: from the command line, or recorded in the manifest of a run that is continued.
+struct RunSettings {
+  std::int64_t seed = 1;
+  int threads = 0;             // 0: the default of the stage kind (usable cores for a single fit)
+  std::string device = "auto";
+  bool quiet = false;          // no progress on standard error
+  std::optional<std::int64_t> extend_epochs;  // `trainlab extend RUN --epochs N`: the new total of the last stage
+};
+
+// One stage while it runs.
+struct StageContext {
+  std::string name;
+  std::filesystem::path folder;  // exists; the stage's own (top of the run, or stages/NAME)
+  const RunSettings* settings = nullptr;
+  bool resumed = false;          // the folder holds an earlier attempt
+
+  // A line for log.txt and, unless quiet, standard error. Thread-safe.
+  std::function<void(const std::string&)> say;
+};
+
+struct StageKind {
+  // Runs to the end of the stage or raises; returns the summary (summary.json without name, kind, out and seconds…
+  // whatever the kind does not fill in is added by the caller). Interrupted work ends with status "interrupted".
+  std::function<Value(const Options& stage, const StageContext& context)> run;
+  // Checks completely without running; returns the text that `trainlab check` prints. `step`: also one training and
+  // one validation step.
+  std::function<std::string(const Options& stage, const RunSettings& settings, bool step)> check;
+};
+
+// Set by SIGTERM in the engine ("checkpoint and stop"). Work polls it at every step. Async-signal-safe to set.
+bool stop_requested();
+void request_stop();
+void install_stop_handler();
+
+}  // namespace trainlab

@@ -1,0 +1,45 @@
+// The supervisor: starts an engine, gives it a run folder when it asks, forwards signals, and tells how it ended.
+//
+// The engine runs in a process group of its own, so that the supervisor alone decides what a Ctrl-C means: the first
+// SIGINT, SIGTERM or SIGHUP asks for a checkpoint and an end, the second kills. Ctrl-Z stops both, `fg` continues both.
+// There are no time limits here: an engine that takes long to stop is waited for until the user signals again.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "core/error.h"
+#include "core/value.h"
+#include "run/folder.h"
+#include "run/request.h"
+
+namespace trainlab {
+
+// How an engine ended.
+struct Outcome {
+  int code = 0;                   // exit code of `trainlab`: 0, 1, 2, 3, 130, 143
+  std::filesystem::path folder;   // the run's, empty where none was opened
+  std::optional<Error> error;     // what went wrong, unless the run's summary.json tells it
+  Value result;                   // the engine's result message (see control.h), nil when there was none
+};
+
+class Supervisor {
+ public:
+  // `engine`: the program to start.
+  explicit Supervisor(std::filesystem::path engine);
+
+  // libexec/trainlab-engine, found relative to this program. Raises Error{usage} when it is not there.
+  static std::filesystem::path find_engine();
+
+  // Runs one engine to its end. `held`: the run that is continued; without it a folder is opened when the engine asks
+  // (request.out, or runs/NAME/NNN below request.working_folder), and gone again if no stage begins. The folder stays
+  // locked until this returns. Signals are blocked meanwhile: one call at a time, from the only thread.
+  // Raises Error{usage} when the engine cannot be started.
+  Outcome run(Request request, std::optional<RunFolder> held = std::nullopt);
+
+ private:
+  std::filesystem::path engine_;
+};
+
+}  // namespace trainlab
