@@ -1,0 +1,11 @@
+#include "core/callable.h"
+
+namespace trainlab {
+
+std::shared_ptr<Callable> Spec::function(const Value& placeholder) const {
+  const Value& name = placeholder["@"];
+  if (!name.is_string() || name.string() != "function") return nullptr;
+  return functions.at(static_cast<std::size_t>(placeholder["index"].integer()));
+}
+
+}  // namespace trainlab

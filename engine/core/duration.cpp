@@ -1,0 +1,115 @@
+#include "core/duration.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/value.h"
+#include "text.h"
+
+namespace trainlab {
+
+namespace {
+
+struct UnitName {
+  std::string_view name;
+  Unit unit;
+  double seconds = 1;  // of a unit of time
+};
+
+constexpr std::array<UnitName, 20> kUnits{{
+    {"%", Unit::percent},
+    {"step", Unit::steps},
+    {"steps", Unit::steps},
+    {"epoch", Unit::epochs},
+    {"epochs", Unit::epochs},
+    {"sample", Unit::samples},
+    {"samples", Unit::samples},
+    {"s", Unit::seconds},
+    {"sec", Unit::seconds},
+    {"second", Unit::seconds},
+    {"seconds", Unit::seconds},
+    {"min", Unit::seconds, 60},
+    {"minute", Unit::seconds, 60},
+    {"minutes", Unit::seconds, 60},
+    {"h", Unit::seconds, 3600},
+    {"hour", Unit::seconds, 3600},
+    {"hours", Unit::seconds, 3600},
+    {"d", Unit::seconds, 86400},
+    {"day", Unit::seconds, 86400},
+    {"days", Unit::seconds, 86400},
+}};
+
+Error not_a_duration(std::string_view text) {
+  return recipe_error("expected a duration, found " + quoted(text, 60))
+      .hint(R"(a number and a unit: "5%", "500 steps", "2 epochs", "10000 samples", "30 s", "90 min", "18 h" or "2 d")");
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+}  // namespace
+
+Duration parse_duration(std::string_view text) {
+  const std::string_view body = trimmed(text);
+  double amount = 0;
+  const auto [end, problem] = std::from_chars(body.data(), body.data() + body.size(), amount);
+  if (problem != std::errc() || !std::isfinite(amount)) throw not_a_duration(text);
+
+  const std::string_view unit = trimmed(body.substr(static_cast<std::size_t>(end - body.data())));
+  const auto* found = std::find_if(kUnits.begin(), kUnits.end(), [&](const UnitName& u) { return u.name == unit; });
+  if (found == kUnits.end()) throw not_a_duration(text);
+  if (amount < 0) throw recipe_error("a duration cannot be negative, found " + quoted(text, 60));
+
+  const bool counted = found->unit == Unit::steps || found->unit == Unit::samples;
+  if (counted && std::trunc(amount) != amount) {
+    throw recipe_error("expected a whole number of " + std::string(found->unit == Unit::steps ? "steps" : "samples") +
+                       ", found " + quoted(text, 60));
+  }
+  const Duration duration{amount * found->seconds + 0.0, found->unit};  // + 0.0: never −0
+  if (!std::isfinite(duration.amount)) throw not_a_duration(text);
+  return duration;
+}
+
+std::string to_text(const Duration& duration) {
+  const auto counted = [&](const std::string& unit) {
+    return number_text(duration.amount) + " " + unit + (duration.amount == 1 ? "" : "s");
+  };
+  switch (duration.unit) {
+    case Unit::percent: return number_text(duration.amount) + "%";
+    case Unit::steps: return counted("step");
+    case Unit::epochs: return counted("epoch");
+    case Unit::samples: return counted("sample");
+    case Unit::seconds: break;
+  }
+  const auto whole = [&](double seconds) {
+    return duration.amount >= seconds && std::fmod(duration.amount, seconds) == 0;
+  };
+  if (whole(3600)) return number_text(duration.amount / 3600) + " h";
+  if (whole(60)) return number_text(duration.amount / 60) + " min";
+  return number_text(duration.amount) + " s";
+}
+
+std::optional<std::int64_t> in_steps(const Duration& duration, std::int64_t steps_per_epoch, std::int64_t batch,
+                                     std::int64_t total_steps) {
+  double steps = 0;
+  switch (duration.unit) {
+    case Unit::percent:
+      if (total_steps == 0) return std::nullopt;
+      steps = duration.amount / 100 * static_cast<double>(total_steps);
+      break;
+    case Unit::steps: steps = duration.amount; break;
+    case Unit::epochs: steps = duration.amount * static_cast<double>(steps_per_epoch); break;
+    case Unit::samples: steps = duration.amount / static_cast<double>(batch); break;
+    case Unit::seconds: return std::nullopt;
+  }
+  constexpr double longest = 9007199254740992.0;  // 2^53: beyond any run, and still exact
+  return std::llround(std::min(steps, longest));
+}
+
+}  // namespace trainlab

@@ -1,0 +1,242 @@
+#include "core/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+#include "reader.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+int FileCalls::open(const fs::path& path, int flags, int mode) {
+  return ::open(path.c_str(), flags, mode);
+}
+std::int64_t FileCalls::write(int fd, std::string_view bytes) {
+  return ::write(fd, bytes.data(), bytes.size());
+}
+int FileCalls::sync(int fd) {
+  return ::fsync(fd);
+}
+int FileCalls::close(int fd) {
+  return ::close(fd);
+}
+int FileCalls::rename(const fs::path& from, const fs::path& to) {
+  return ::rename(from.c_str(), to.c_str());
+}
+int FileCalls::remove(const fs::path& path) {
+  return ::remove(path.c_str());
+}
+int FileCalls::make_directory(const fs::path& path) {
+  return ::mkdir(path.c_str(), 0777);
+}
+int FileCalls::truncate(const fs::path& path, std::int64_t length) {
+  return ::truncate(path.c_str(), length);
+}
+
+namespace {
+
+FileCalls system_calls;
+std::atomic<FileCalls*> current_calls{&system_calls};
+
+// The error of the call that has just failed, from errno.
+Error failure(const std::string& operation, const fs::path& path) {
+  const int code = errno;
+  std::string message = "cannot " + operation + " " + path.string() + ": " + std::strerror(code);
+  switch (code) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EIO:
+      return run_error("disk full or failing: " + message)
+          .hint("what was saved before is intact: free space, then `trainlab resume RUN` goes on");
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ENOENT:
+    case ENOTDIR: return usage_error(std::move(message));
+    default: return run_error(std::move(message));
+  }
+}
+
+void write_all(int fd, const fs::path& path, std::string_view bytes) {
+  while (!bytes.empty()) {
+    errno = ENOSPC;  // for a device that takes nothing and gives no reason
+    const std::int64_t written = file_calls().write(fd, bytes);
+    if (written > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      throw failure("write", path);
+    }
+  }
+}
+
+void sync_all(int fd, const fs::path& path) {
+  while (file_calls().sync(fd) != 0) {
+    // EINVAL: a file system that cannot sync this (a folder, a pipe).
+    if (errno == EINVAL) return;
+    if (errno != EINTR) throw failure("sync", path);
+  }
+}
+
+// A descriptor open for writing; one that close() has not closed is on its way out of a failure.
+class Descriptor {
+ public:
+  Descriptor(int fd, const fs::path& path) : fd_(fd), path_(path) {}
+  ~Descriptor() {
+    if (fd_ >= 0) file_calls().close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+
+  void close() {
+    // After EINTR Linux has closed it; a second call could close another thread's file.
+    if (file_calls().close(std::exchange(fd_, -1)) != 0 && errno != EINTR) throw failure("close", path_);
+  }
+
+ private:
+  int fd_;
+  const fs::path& path_;
+};
+
+// Makes a rename or a new name in the folder durable.
+void sync_folder(const fs::path& folder) {
+  const int fd = file_calls().open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (fd < 0) throw failure("open the folder", folder);
+  Descriptor descriptor(fd, folder);
+  sync_all(fd, folder);
+  descriptor.close();
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+// Opens a new file beside `path`. Numbers that an earlier process of the same id has left are passed over.
+std::pair<int, fs::path> open_temporary(const fs::path& path) {
+  static std::atomic<std::uint64_t> count{0};
+  const std::string stem = "." + path.filename().string() + "." + std::to_string(::getpid()) + "-";
+  while (true) {
+    fs::path temporary = folder_of(path) / (stem + std::to_string(count++) + ".tmp");
+    const int fd = file_calls().open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) return {fd, std::move(temporary)};
+    if (errno != EEXIST && errno != EINTR) throw failure("create", path);
+  }
+}
+
+}  // namespace
+
+FileCalls& file_calls() {
+  return *current_calls;
+}
+
+ScopedFileCalls::ScopedFileCalls(FileCalls& calls) : before_(current_calls.exchange(&calls)) {}
+
+ScopedFileCalls::~ScopedFileCalls() {
+  current_calls = before_;
+}
+
+void write_atomic(const fs::path& path, std::span<const std::string_view> parts) {
+  const auto [fd, temporary] = open_temporary(path);
+  try {
+    Descriptor file(fd, path);
+    for (const std::string_view part : parts) write_all(fd, path, part);
+    sync_all(fd, path);
+    file.close();
+    if (file_calls().rename(temporary, path) != 0) throw failure("rename a finished temporary to", path);
+  } catch (...) {
+    file_calls().remove(temporary);
+    throw;
+  }
+  sync_folder(folder_of(path));
+}
+
+void write_atomic(const fs::path& path, std::string_view bytes) {
+  write_atomic(path, std::span(&bytes, 1));
+}
+
+std::string read_file(const fs::path& path, std::int64_t limit) {
+  Reader reader(path);
+  const auto most = static_cast<std::size_t>(limit);
+  std::string bytes;
+  std::size_t size = 0;
+  // One byte more than expected: then the end shows in the same call.
+  for (std::size_t room = reader.expected_size() + 1; size <= most; room = std::size_t{1} << 16) {
+    room = std::min(room, most + 1 - size);
+    bytes.resize(size + room);
+    const std::size_t got = reader.read(bytes.data() + size, room);
+    size += got;
+    if (got < room) break;
+  }
+  if (size > most) {
+    throw recipe_error("cannot read " + path.string() + ": expected at most " + std::to_string(limit) + " bytes");
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+void make_directories(const fs::path& path) {
+  std::error_code ignored;  // what cannot be looked at cannot be made either, and then says why
+  if (path.empty() || fs::is_directory(path, ignored)) return;
+  make_directories(path.parent_path());
+  if (file_calls().make_directory(path) == 0) {
+    sync_folder(folder_of(path));
+    return;
+  }
+  const int code = errno;
+  if (code == EEXIST && fs::is_directory(path, ignored)) return;  // another process was faster
+  errno = code == EEXIST ? ENOTDIR : code;
+  throw failure("make the folder", path);
+}
+
+void remove_file(const fs::path& path) {
+  if (file_calls().remove(path) != 0 && errno != ENOENT) throw failure("remove", path);
+}
+
+void truncate_file(const fs::path& path, std::int64_t length) {
+  if (file_calls().truncate(path, length) != 0) throw failure("shorten", path);
+}
+
+AppendFile::AppendFile(const fs::path& path) : path_(path) {
+  fd_ = file_calls().open(path_, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd_ < 0) throw failure("open", path_);
+  size_ = ::lseek(fd_, 0, SEEK_END);
+  if (size_ > 0) return;
+  try {
+    sync_folder(folder_of(path_));  // it may be new
+  } catch (...) {
+    file_calls().close(fd_);
+    throw;
+  }
+}
+
+AppendFile::~AppendFile() {
+  if (fd_ >= 0) file_calls().close(fd_);
+}
+
+AppendFile::AppendFile(AppendFile&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+
+void AppendFile::append(std::string_view bytes) {
+  try {
+    write_all(fd_, path_, bytes);
+  } catch (...) {
+    file_calls().truncate(path_, size_);
+    throw;
+  }
+  size_ += static_cast<std::int64_t>(bytes.size());
+}
+
+void AppendFile::sync() {
+  sync_all(fd_, path_);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,51 @@
+// Callable: a function that a recipe wrote, as the engine sees it.
+//
+// Functions travel beside a Value (Spec), never inside it, and never cross a process: a spec with functions is
+// rebuilt by executing the stored recipe. A Callable belongs to the thread of its Lua state, its home thread; calling
+// it elsewhere is a programmer error and raises std::logic_error.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/random.h"
+#include "core/value.h"
+
+namespace trainlab {
+
+// A native object passed through a call as it is (a tensor, a running fit). Bindings know how to show each type to Lua.
+class Object {
+ public:
+  virtual ~Object() = default;
+  // The registry's name of the type ("tensor", "run"): bindings find its methods by it.
+  virtual std::string_view type_name() const = 0;
+};
+
+using Argument = std::variant<Value, std::shared_ptr<Object>>;
+
+class Callable {
+ public:
+  virtual ~Callable() = default;
+  // Errors of the script come out as Error{recipe} with file, line and traceback.
+  virtual std::vector<Argument> call(std::span<const Argument> arguments) = 0;
+  // Re-keys the script's random numbers; callers do so before each call, from (seed, stage, role, step), so that a
+  // resumed run draws the same.
+  virtual void rekey(Key key) = 0;
+  // Where the function was written: "x.lua:18".
+  virtual const std::string& where() const = 0;
+};
+
+// Data and the functions that stand in it by index.
+struct Spec {
+  Value value;
+  std::vector<std::shared_ptr<Callable>> functions;
+
+  // The Callable that a function map stands for; nullptr where `value` is none.
+  std::shared_ptr<Callable> function(const Value& placeholder) const;
+};
+
+}  // namespace trainlab

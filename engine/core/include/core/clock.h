@@ -1,0 +1,12 @@
+// Clocks. Durations of work come from steady_seconds; only file names and logs use the wall clock.
+#pragma once
+
+#include <string>
+
+namespace trainlab {
+
+double steady_seconds();  // since an arbitrary origin, monotonic
+double wall_seconds();    // since 1970-01-01 UTC
+std::string wall_text();  // "2026-03-01T12:00:00Z"
+
+}  // namespace trainlab

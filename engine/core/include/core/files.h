@@ -1,0 +1,81 @@
+// Files: every byte that trainlab writes goes through one interface, so that tests can make the Nth call fail.
+//
+// Rules (DESIGN: "Files"): temporary + fsync + rename + directory fsync; whoever reads checks lengths and hashes.
+// All functions raise Error naming the path, the operation and the system's reason; ENOSPC, EDQUOT, EFBIG and EIO are
+// Error{run} ("disk full"), EACCES, EPERM, EROFS, ENOENT and ENOTDIR of a folder Error{usage}. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainlab {
+
+// The system calls that write, each with the meaning and errno of its POSIX namesake (−1 and errno on failure).
+class FileCalls {
+ public:
+  virtual ~FileCalls() = default;
+  virtual int open(const std::filesystem::path& path, int flags, int mode);
+  virtual std::int64_t write(int fd, std::string_view bytes);
+  virtual int sync(int fd);
+  virtual int close(int fd);
+  virtual int rename(const std::filesystem::path& from, const std::filesystem::path& to);
+  virtual int remove(const std::filesystem::path& path);
+  virtual int make_directory(const std::filesystem::path& path);
+  virtual int truncate(const std::filesystem::path& path, std::int64_t length);
+};
+
+FileCalls& file_calls();
+// Replaces the calls for the life of the guard (tests only; not while other threads write).
+class ScopedFileCalls {
+ public:
+  explicit ScopedFileCalls(FileCalls& calls);
+  ~ScopedFileCalls();
+  ScopedFileCalls(const ScopedFileCalls&) = delete;
+
+ private:
+  FileCalls* before_;
+};
+
+// Writes the parts one after the other to a temporary file beside `path`, syncs, renames, syncs the folder.
+// Either the old or the new content is there afterwards, whatever fails. No part is copied. A process that is killed
+// may leave its temporary behind: a hidden file whose name ends in ".tmp".
+void write_atomic(const std::filesystem::path& path, std::span<const std::string_view> parts);
+void write_atomic(const std::filesystem::path& path, std::string_view bytes);
+
+// Whole file. Raises Error{recipe} when missing, unreadable or longer than `limit` bytes.
+std::string read_file(const std::filesystem::path& path, std::int64_t limit = std::int64_t{1} << 40);
+
+void make_directories(const std::filesystem::path& path);
+void remove_file(const std::filesystem::path& path);  // no error where it does not exist
+void truncate_file(const std::filesystem::path& path, std::int64_t length);
+
+// A file that grows by whole records. append() writes unbuffered, in order, and takes back what a failed call has
+// written of a record; sync() makes it durable. Belongs to one thread.
+class AppendFile {
+ public:
+  explicit AppendFile(const std::filesystem::path& path);  // made when missing, opened at its end
+  ~AppendFile();
+  AppendFile(AppendFile&&) noexcept;
+  AppendFile(const AppendFile&) = delete;
+  void append(std::string_view bytes);
+  void sync();
+  std::int64_t size() const { return size_; }
+
+ private:
+  std::filesystem::path path_;
+  int fd_ = -1;
+  std::int64_t size_ = 0;
+};
+
+// Hex BLAKE2b-256 of the bytes; of the file's bytes (streamed).
+std::string hash_bytes(std::string_view bytes);
+std::string hash_file(const std::filesystem::path& path);
+// Hash of parts as if they were joined.
+std::string hash_parts(std::span<const std::string_view> parts);
+
+}  // namespace trainlab

@@ -1,0 +1,241 @@
+// The registry: every thing that a recipe can name has one declaration, made here and nowhere else.
+//
+// From a declaration come the Lua constructor, validation with the option's path and a did-you-mean, the printed
+// form, `trainlab help NAME`, the editor's completion file (LuaCATS) and the reference page. Modules declare their
+// entries through explicit functions (`register_optim(Registry&)`), never through static objects.
+//
+//   registry.add(Entry("optim.SGD", "optimizer", "Stochastic gradient descent with momentum.")
+//                    .with(Option("lr", "learning rate").number().at_least(0).or_default(1e-2))
+//                    .with(Option("nesterov", "look ahead along the momentum").boolean().or_default(false)),
+//                OptimizerFactory{make_sgd});
+//
+// A Registry is filled once by one thread and then only read, from any thread.
+#pragma once
+
+#include <any>
+#include <initializer_list>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/callable.h"
+#include "core/duration.h"
+#include "core/error.h"
+#include "core/value.h"
+
+namespace trainlab {
+
+// One form that an option's value may take; an option accepts any of its forms.
+struct Form {
+  enum class Type { boolean, integer, number, string, path, choice, duration, entry, function, map, any };
+  Type type = Type::any;
+  std::vector<std::string> choices = {};  // choice
+  std::string kind = {};                  // entry: "layer", "optimizer", …
+  std::string signature = {};             // function: "function(step, total) → factor"
+};
+
+// An option of an entry. Built fluently: the name and the doc first, then the forms, then limits and default.
+class Option {
+ public:
+  Option(std::string its_name, std::string its_doc) : name(std::move(its_name)), doc(std::move(its_doc)) {}
+
+  Option& boolean() { return form({.type = Form::Type::boolean}); }
+  Option& integer() { return form({.type = Form::Type::integer}); }
+  Option& number() { return form({.type = Form::Type::number}); }
+  Option& string() { return form({.type = Form::Type::string}); }
+  Option& path() { return form({.type = Form::Type::path}); }  // relative to the recipe, stored absolute
+  Option& duration() { return form({.type = Form::Type::duration}); }
+  Option& choice(std::vector<std::string> choices) { return form({.type = Form::Type::choice, .choices = std::move(choices)}); }
+  // An entry of a kind. A string names one of them without its prefix: "cross_entropy" for loss.cross_entropy().
+  Option& entry(std::string kind) { return form({.type = Form::Type::entry, .kind = std::move(kind)}); }
+  Option& function(std::string signature) { return form({.type = Form::Type::function, .signature = std::move(signature)}); }
+  // A table with these options of its own: loader = { threads = 2 }.
+  Option& fields(std::vector<Option> options);
+  Option& any() { return form({.type = Form::Type::any}); }
+
+  Option& at_least(double x) { min = x; return *this; }
+  Option& more_than(double x) { min = x; min_open = true; return *this; }
+  Option& at_most(double x) { max = x; return *this; }
+  Option& less_than(double x) { max = x; max_open = true; return *this; }
+  Option& in(std::string text) { unit = std::move(text); return *this; }  // "s", "bytes", "pixels"
+  Option& or_default(Value value) { fallback = std::move(value); return *this; }
+  Option& required() { is_required = true; return *this; }
+  // Given by position too, in the order of declaration: nn.Linear(64).
+  Option& positional() { is_positional = true; return *this; }
+  // One value or a list of them: stop = { a, b }. With `count` exactly so many.
+  Option& many(int exactly = 0) { is_many = true; count = exactly; return *this; }
+  // Takes the array part of the table: nn.Sequential { a, b }. At most one option of an entry.
+  Option& array() { is_array = true; is_many = true; return *this; }
+
+  // "integer ≥ 1", "number in (0, 1)", "\"min\" or \"max\"", "a layer, or a list of them": for messages and docs.
+  std::string type_text() const;
+
+  std::string name, doc, unit;
+  std::vector<Form> forms;
+  std::vector<Option> nested;  // of a map form
+  Value fallback;              // nil: no default
+  double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
+  bool min_open = false, max_open = false;
+  bool is_required = false, is_positional = false, is_many = false, is_array = false;
+  int count = 0;
+
+ private:
+  Option& form(Form f) {
+    forms.push_back(std::move(f));
+    return *this;
+  }
+};
+
+// Kinds in use: layer, optimizer, schedule, loss, metric, stop, data, stage (each has constructors that return plain
+// values), function (lab.param), method and field ("run:stop", "run.step"; of an object or of an entry's value).
+class Entry {
+ public:
+  Entry(std::string its_name, std::string its_kind, std::string its_doc)
+      : name(std::move(its_name)), kind(std::move(its_kind)), doc(std::move(its_doc)) {}
+
+  Entry& with(Option option) {
+    options.push_back(std::move(option));
+    return *this;
+  }
+  // A method of a kind of value or object; its name is "KIND:method" ("data:split") and `self` an implied first
+  // option named "source" when it makes an entry.
+  Entry& returns(std::string text) {
+    result = std::move(text);
+    return *this;
+  }
+  Entry& example(std::string text) {
+    sample = std::move(text);
+    return *this;
+  }
+  // Formula's source or further words, a paragraph printed after the options.
+  Entry& note(std::string text) {
+    notes = std::move(text);
+    return *this;
+  }
+
+  const Option* find(std::string_view option) const;
+  const Option* array_option() const;
+
+  std::string name;  // "nn.Linear", as in lab.nn.Linear; methods "data:split"; fields "run.step"
+  std::string kind, doc, result, sample, notes;
+  std::vector<Option> options;
+  std::any implementation;  // of a type that the kind's module knows (LayerFactory, …); empty for data-only entries
+};
+
+class Registry {
+ public:
+  // Raises std::logic_error for a duplicate name, an option without doc or form, or two array options.
+  void add(Entry entry);
+  template <class Implementation>
+  void add(Entry entry, Implementation implementation) {
+    entry.implementation = std::move(implementation);
+    add(std::move(entry));
+  }
+
+  const Entry* find(std::string_view name) const;
+  // In order of name.
+  std::vector<const Entry*> entries() const;
+  std::vector<const Entry*> of_kind(std::string_view kind) const;
+
+  // The implementation of an entry; std::logic_error when it is of another type.
+  template <class Implementation>
+  const Implementation& implementation(const Entry& entry) const {
+    const auto* found = std::any_cast<Implementation>(&entry.implementation);
+    if (!found) throw std::logic_error("registry: " + entry.name + " has no implementation of the asked type");
+    return *found;
+  }
+
+  // Joins positional and named arguments into the map of an entry's options: F(a, b, { opt = v }) and
+  // F { a, b, opt = v }. Raises Error{recipe} for too many positional ones or one given twice.
+  Value::Map assemble(const Entry& entry, Value::List positional, Value::Map named) const;
+
+  // Checks an entry's map against its declaration, nested entries included, and returns it in normal form: integral
+  // numbers of integer options become integers, names become entry maps, a single value of a many-option becomes a
+  // list. Defaults are not filled in (see Options). Raises Error{recipe} with the path below `path`, what was
+  // expected and found, and "did you mean".
+  Value check(const Value& entry_map, const std::string& path = "") const;
+
+  // Constructor form, as a recipe would write it: nn.Sequential { nn.Flatten(), nn.Linear(64) }.
+  std::string print(const Value& value) const;
+
+  // The table of entries as data, and back: the thin program's help needs neither Lua nor LibTorch.
+  Value to_value() const;
+  static Registry from_value(const Value& table);
+
+  // The closest of `names` within a third of the word's length, for "did you mean"; empty when none is close.
+  static std::string closest(std::string_view word, const std::vector<std::string>& names);
+
+ private:
+  std::map<std::string, std::unique_ptr<Entry>, std::less<>> entries_;
+};
+
+// Typed read access to a checked entry map, with defaults. Reading an option that the entry does not declare is a
+// programmer error (std::logic_error). Cheap to copy; keeps the Spec alive. Thread-safe to read, but functions belong
+// to their home thread.
+class Options {
+ public:
+  Options(const Registry& registry, std::shared_ptr<const Spec> spec, const Value& node, std::string path);
+  // The root of a spec.
+  Options(const Registry& registry, std::shared_ptr<const Spec> spec, std::string path);
+
+  const Entry& entry() const { return *entry_; }
+  const Registry& registry() const { return *registry_; }
+  const Value& value() const { return *node_; }
+  const std::string& path() const { return path_; }
+  // "digits.lua:14" of the constructor's call, or empty.
+  std::string where() const;
+
+  // Given in the recipe (not by default).
+  bool given(std::string_view option) const;
+  // Given, or with a default that is not nil.
+  bool has(std::string_view option) const;
+
+  const Value& get(std::string_view option) const;  // raw, default applied
+  bool boolean(std::string_view option) const;
+  std::int64_t integer(std::string_view option) const;
+  double number(std::string_view option) const;
+  const std::string& string(std::string_view option) const;
+  Duration duration(std::string_view option) const;
+  std::vector<double> numbers(std::string_view option) const;       // a many-option
+  std::vector<std::int64_t> integers(std::string_view option) const;
+  bool is_entry(std::string_view option) const;
+  bool is_function(std::string_view option) const;
+  Options child(std::string_view option) const;                     // an entry, or a table with fields
+  std::vector<Options> children(std::string_view option) const;     // a many-option of entries only
+  std::shared_ptr<Callable> function(std::string_view option) const;
+  // The elements of a many-option with entries and functions mixed.
+  struct Element;
+  std::vector<Element> elements(std::string_view option) const;
+
+  // An Error{recipe} at this entry's source line and option path.
+  Error error(std::string_view option, std::string message) const;
+
+ private:
+  const Option& declared(std::string_view option) const;
+
+  const Registry* registry_;
+  std::shared_ptr<const Spec> spec_;
+  const Value* node_;                        // this table
+  const Value* entry_node_;                  // the enclosing entry, which is node_ but for a table with fields
+  const Entry* entry_;                       // declaration of the enclosing entry
+  const std::vector<Option>* declarations_;  // of this table
+  std::string path_;
+};
+
+struct Options::Element {
+  std::optional<Options> entry;
+  std::shared_ptr<Callable> function;
+  std::string path;
+};
+
+// Help as text (for a terminal of `width` columns), one entry as Markdown, all entries as a LuaCATS meta file.
+std::string help_text(const Entry& entry, int width = 100);
+std::string reference_markdown(const Registry& registry);
+std::string luacats_meta(const Registry& registry);
+
+}  // namespace trainlab

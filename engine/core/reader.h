@@ -1,0 +1,25 @@
+// Reading a file in pieces, with errors that name it.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+
+namespace trainlab {
+
+class Reader {
+ public:
+  explicit Reader(std::filesystem::path path);  // Error{recipe} when it cannot be opened
+  ~Reader();
+  Reader(const Reader&) = delete;
+
+  // Bytes read into `to`, less than `size` only at the end. Error{recipe} when reading fails.
+  std::size_t read(char* to, std::size_t size);
+  // As the file system says, 0 for what has none (a pipe).
+  std::size_t expected_size() const;
+
+ private:
+  std::filesystem::path path_;
+  int fd_;
+};
+
+}  // namespace trainlab

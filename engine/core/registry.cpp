@@ -1,0 +1,186 @@
+#include "core/registry.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include "text.h"
+#include "types.h"
+
+namespace trainlab {
+
+Option& Option::fields(std::vector<Option> options) {
+  nested = std::move(options);
+  return form({.type = Form::Type::map});
+}
+
+const Option* Entry::find(std::string_view option) const {
+  const auto found = std::find_if(options.begin(), options.end(), [&](const Option& o) { return o.name == option; });
+  return found == options.end() ? nullptr : &*found;
+}
+
+const Option* Entry::array_option() const {
+  const auto found = std::find_if(options.begin(), options.end(), [](const Option& o) { return o.is_array; });
+  return found == options.end() ? nullptr : &*found;
+}
+
+namespace {
+
+[[noreturn]] void wrong(const std::string& entry, const std::string& message) {
+  throw std::logic_error("registry: " + entry + ": " + message);
+}
+
+// identifier (. identifier)* (: identifier)?
+bool is_entry_name(std::string_view name) {
+  bool begins = true, colon = false;
+  for (const char c : name) {
+    const bool letter = std::isalpha(static_cast<unsigned char>(c)) || c == '_';
+    if (c == '.' || c == ':') {
+      if (begins || colon) return false;
+      colon = c == ':';
+      begins = true;
+    } else if (letter || (!begins && std::isdigit(static_cast<unsigned char>(c)))) {
+      begins = false;
+    } else {
+      return false;
+    }
+  }
+  return !begins;
+}
+
+// Checks declarations, and brings defaults into normal form.
+void settle(const Registry& registry, const std::string& entry, std::vector<Option>& options) {
+  std::set<std::string> names;
+  int arrays = 0;
+  for (Option& option : options) {
+    const std::string which = "option '" + option.name + "'";
+    if (!is_entry_name(option.name)) wrong(entry, which + " is no identifier");
+    if (!names.insert(option.name).second) wrong(entry, which + " is declared twice");
+    if (option.doc.empty()) wrong(entry, which + " has no doc");
+    if (option.forms.empty()) wrong(entry, which + " has no form");
+    if (option.is_array && ++arrays > 1) wrong(entry, "two array options");
+    if (option.is_required && !option.fallback.is_nil()) wrong(entry, which + " is required and has a default");
+    settle(registry, entry + "." + option.name, option.nested);
+    if (option.fallback.is_nil()) continue;
+    try {
+      option.fallback = check_option(registry, option, option.fallback, "", Value());
+    } catch (const Error& error) {
+      wrong(entry, "the default of " + which + " does not fit: " + error.what());
+    }
+  }
+}
+
+}  // namespace
+
+void Registry::add(Entry entry) {
+  if (!is_entry_name(entry.name)) wrong(entry.name, "not a name");
+  if (entries_.contains(entry.name)) wrong(entry.name, "declared twice");
+  if (entry.kind.empty()) wrong(entry.name, "no kind");
+  if (entry.doc.empty()) wrong(entry.name, "no doc");
+  if (is_chained(entry)) {
+    const std::string kind(first_part(entry.name));
+    Option source{std::string(kSource), "what stands before the colon"};
+    entry.options.insert(entry.options.begin(), source.entry(kind).required().positional());
+  }
+  settle(*this, entry.name, entry.options);
+  std::string name = entry.name;
+  entries_.emplace(std::move(name), std::make_unique<Entry>(std::move(entry)));
+}
+
+const Entry* Registry::find(std::string_view name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : found->second.get();
+}
+
+std::vector<const Entry*> Registry::entries() const {
+  std::vector<const Entry*> all;
+  for (const auto& [name, entry] : entries_) all.push_back(entry.get());
+  return all;
+}
+
+std::vector<const Entry*> Registry::of_kind(std::string_view kind) const {
+  std::vector<const Entry*> some;
+  for (const auto& [name, entry] : entries_) {
+    if (entry->kind == kind) some.push_back(entry.get());
+  }
+  return some;
+}
+
+Value::Map Registry::assemble(const Entry& entry, Value::List positional, Value::Map named) const {
+  const auto put = [&](const std::string& option, Value value) {
+    if (const auto found = named.find(option); found != named.end() && !found->second.is_nil()) {
+      throw recipe_error("'" + option + "' is given twice, by position and by name").in(entry.name);
+    }
+    named.insert_or_assign(option, std::move(value));
+  };
+
+  std::size_t next = 0;
+  std::vector<std::string> names;
+  for (const Option& option : entry.options) {
+    if (!option.is_positional || option.is_array) continue;
+    names.push_back(option.name);
+    if (next == positional.size()) continue;
+    if (!positional[next].is_nil()) put(option.name, std::move(positional[next]));
+    ++next;
+  }
+  if (const Option* array = entry.array_option(); array && next < positional.size()) {
+    put(array->name, Value::List(std::make_move_iterator(positional.begin() + static_cast<std::ptrdiff_t>(next)),
+                                 std::make_move_iterator(positional.end())));
+  } else if (next < positional.size()) {
+    Error error = recipe_error(names.empty() ? "takes only named options, found " + std::to_string(positional.size()) +
+                                                   " without a name (" + positional[next].brief() + ")"
+                                             : "takes " + std::to_string(names.size()) + " by position (" +
+                                                   joined(names, "and") + "), found " +
+                                                   std::to_string(positional.size()));
+    const auto free = std::find_if(entry.options.begin(), entry.options.end(),
+                                   [](const Option& o) { return !o.is_positional; });
+    if (free != entry.options.end()) error.hint("write " + entry.name + " { " + free->name + " = … }");
+    throw error.in(entry.name);
+  }
+  named.insert_or_assign("@", entry.name);
+  return named;
+}
+
+namespace {
+
+// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before, last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before = std::exchange(last, row);
+  }
+  return last[b.size()];
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+}  // namespace
+
+std::string Registry::closest(std::string_view word, const std::vector<std::string>& names) {
+  if (word.size() > 100) return "";
+  const std::string wanted = lower(word);
+  std::size_t least = word.size() < 2 ? 1 : std::max<std::size_t>(1, word.size() / 3) + 1;
+  std::string best;
+  for (const std::string& name : names) {
+    const std::size_t d = distance(wanted, lower(name));
+    if (d < least) {
+      least = d;
+      best = name;
+    }
+  }
+  return best;
+}
+
+}  // namespace trainlab

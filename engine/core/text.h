@@ -1,0 +1,30 @@
+// Text for people: quoting, lists of names, wrapping, and widths in terminal columns (one per code point).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainlab {
+
+// Code points in a text; each byte that is not UTF-8 counts as one.
+std::size_t columns(std::string_view text);
+
+// "abc" in double quotes, control characters and bytes that are not UTF-8 escaped as Lua does it. A text longer than
+// `width` columns is cut and ends in "…".
+std::string quoted(std::string_view text, std::size_t width = static_cast<std::size_t>(-1));
+
+// "a number", "an integer": with the article, unless the text begins with one, with a quote or with "any".
+std::string with_article(std::string_view text);
+
+// "a, b or c".
+std::string joined(const std::vector<std::string>& words, std::string_view last = "or");
+
+// Lines of at most `width` columns, broken at spaces; a longer word stays whole. Line breaks in the text are kept.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+// `text` with spaces up to `width` columns.
+std::string padded(std::string text, std::size_t width);
+
+}  // namespace trainlab

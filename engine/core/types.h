@@ -1,0 +1,47 @@
+// What the parts of the registry share: how kinds, types, paths and found values are put into words.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/registry.h"
+
+namespace trainlab {
+
+// Name of an entry map ("optim.AdamW"); nullptr for other values and for functions.
+const std::string* entry_name(const Value& value);
+bool is_function_map(const Value& value);
+
+// "Linear" of "nn.Linear", "split" of "data:split".
+std::string_view last_part(std::string_view name);
+// "nn" of "nn.Linear", "data" of "data:split"; empty for "fit".
+std::string_view first_part(std::string_view name);
+// A method that makes an entry ("data:split"): its first option is the object before the colon.
+bool is_chained(const Entry& entry);
+constexpr std::string_view kSource = "source";
+
+// "data source" for the kind "data": kinds as readers know them.
+std::string kind_text(std::string_view kind);
+
+// Type of one element of an option, without "or a list of them".
+std::string element_text(const Option& option);
+// "in [0, 1)", "≥ 1"; empty without limits.
+std::string range_text(const Option& option);
+
+// Path of an option, and of element `index` (from 0) of a list: model[3].Linear.
+std::string option_path(const std::string& path, const Entry& entry, const Option& option);
+std::string below(const std::string& path, std::string_view name);
+std::string element_path(const std::string& path, std::size_t index, const Value& element);
+
+// "digits.lua:14" taken apart; an empty file when there is no position.
+struct Position {
+  std::string file;
+  int line = 0;
+};
+Position position_of(const Value& at);
+
+// A value of an option in normal form (see Registry::check). `at` is given to entries made from names.
+Value check_option(const Registry& registry, const Option& option, const Value& value, const std::string& path,
+                   const Value& at);
+
+}  // namespace trainlab
