@@ -1,0 +1,72 @@
+// Datasets in memory and the parts that a recipe's data spec gives: training, validation, test.
+//
+// A source is a lazy spec; opening it reads the files once. Columns keep their stored dtype (MNIST stays uint8, a
+// quarter of the memory traffic) and are converted while a batch is gathered. Immutable after opening, so
+// thread-safe to read.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/registry.h"
+#include "tensor/safetensors.h"
+#include "tensor/types.h"
+
+namespace trainlab {
+
+// values: [N, sample…], contiguous, on the CPU. A numeric column given to a model is float32 after conversion:
+// out = values * scale + shift, with scale and shift broadcast over one sample (empty tensors: no conversion, the
+// batch has the stored dtype).
+struct Column {
+  std::string name;  // "x", "y"
+  at::Tensor values;
+  at::Tensor scale, shift;  // float32, broadcastable to one sample, or undefined
+
+  Shape sample_shape() const;
+  at::ScalarType batch_type() const;  // float32 when converted, else the stored type
+};
+
+struct Dataset {
+  std::vector<Column> columns;
+  std::int64_t size = 0;
+  std::int64_t classes = 0;               // of y, 0 for regression
+  std::vector<std::string> class_names;   // empty, or `classes` names
+  std::vector<std::string> feature_names; // of a table's x
+
+  const Column* find(std::string_view column) const;
+};
+
+// Rows of a dataset. `rows` in the order of the part; nullptr: all rows.
+struct Part {
+  std::shared_ptr<const Dataset> data;
+  std::shared_ptr<const std::vector<std::int64_t>> rows;
+
+  std::int64_t size() const { return rows ? static_cast<std::int64_t>(rows->size()) : data->size; }
+  std::int64_t row(std::int64_t i) const { return rows ? (*rows)[static_cast<std::size_t>(i)] : i; }
+};
+
+struct DataParts {
+  Part train;
+  std::optional<Part> val, test;
+  // What must be known to feed new data to the trained model (normalisation): stored with the checkpoint as data.….
+  NamedTensors state;
+};
+
+struct DataContext {
+  std::int64_t seed = 1;  // default of every `seed` option
+};
+
+// Opens a data entry. Error{recipe} names the file and what is wrong (missing, truncated, lying header, labels out of
+// range, NaN target, empty).
+DataParts open_data(const Options& spec, const DataContext& context);
+
+using DataFactory = std::function<DataParts(const Options&, const DataContext&)>;
+
+void register_data(Registry& registry);
+
+}  // namespace trainlab

@@ -1,0 +1,60 @@
+// Loader: batches of a part, gathered by worker threads ahead of the step loop.
+//
+// The order is a function of (key, epoch) only, and the state is three integers that the caller holds: seed (in the
+// key), epoch, position. What is prefetched is never state. Workers fill chunks of several batches with one gather
+// per column, and a batch is a view into a chunk, so the hand-over costs nothing per batch and there is no per-sample
+// collate. Buffers are recycled when no view of them is left.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "core/random.h"
+#include "data/dataset.h"
+
+namespace trainlab {
+
+// Columns in the dataset's order. Without a member axis [B, …], with one [M, B, …].
+struct Batch {
+  std::vector<at::Tensor> columns;
+  at::Tensor index;  // int64 [B] or [M, B]: rows of the part's dataset
+  std::int64_t size = 0;
+  std::int64_t epoch = 0;     // of this batch
+  std::int64_t position = 0;  // samples of the epoch before this batch
+};
+
+struct LoaderOptions {
+  std::int64_t batch = 64;
+  bool shuffle = true;
+  bool drop_last = false;
+  int threads = 1;    // workers; 0: the caller's thread gathers
+  int prefetch = 4;   // batches ahead, at least
+  at::ScalarType float_type = at::kFloat;  // float columns are given in this type
+};
+
+class Loader {
+ public:
+  // One key: batches without a member axis. Several, with group = true: slice m follows the order of keys[m]; equal
+  // keys share one gather and the batch is an expanded view.
+  // Error{recipe} when drop_last leaves no batch, or the part is empty.
+  Loader(Part part, LoaderOptions options, std::vector<Key> keys, bool group);
+  ~Loader();
+  Loader(const Loader&) = delete;
+
+  std::int64_t batches_per_epoch() const;
+
+  // Goes to a place in the sequence of batches; position in samples, a multiple of the batch size.
+  void seek(std::int64_t epoch, std::int64_t position);
+  // The next batch; runs on into the next epoch for ever. Errors of workers are raised here.
+  // The views stay valid as long as they are held.
+  Batch next();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A part's rows as one batch (for small checks and tests), without shuffling.
+Batch gather(const Part& part, std::span<const std::int64_t> rows, at::ScalarType float_type = at::kFloat);
+
+}  // namespace trainlab

@@ -1,0 +1,58 @@
+// Model: a spec made into checked layers with inferred shapes, parameters, FLOPs and a printable tree.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/layer.h"
+#include "tensor/safetensors.h"
+
+namespace trainlab {
+
+class Model {
+ public:
+  // Builds the layers for samples of shape `input` (no batch axis). Error{recipe} with the layer's path, both shapes
+  // and the source line when they do not fit.
+  Model(const Options& spec, const Shape& input);
+
+  const Shape& input() const { return input_; }
+  const Shape& output() const { return root_->output; }
+  const std::vector<ParameterInfo>& parameters() const { return tables_.parameters; }
+  const std::vector<BufferInfo>& buffers() const { return tables_.buffers; }
+  std::int64_t parameter_count() const;
+  Flops flops() const { return root_->flops(); }
+  // Bytes per sample that a training step keeps for the backward pass, with as much for the loss as the model's output
+  // (estimate, see KeptMemory). Weights and the batch itself are not in it.
+  double kept_bytes(at::ScalarType type) const;
+
+  // The first layer that cannot take a member axis, as a path; empty when all can.
+  std::string not_stackable() const;
+
+  // Initial weights. One key: a single model (members = 0). Several: a group, slice m drawn from keys[m] exactly as
+  // a single model with that key would be.
+  ModelState initial_state(std::span<const Key> keys, at::ScalarType type, at::Device device, bool group) const;
+
+  // x: [B, input…] or, for a group, [M, B, input…]. Operator errors carry the layer's path. Thread-safe.
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const;
+
+  // A line per layer: path, constructor form, output shape, parameters, FLOPs.
+  std::string tree() const;
+
+ private:
+  Shape input_;
+  LayerContext::Tables tables_;
+  std::unique_ptr<Layer> root_;
+};
+
+// Tensors under their file names ("model.2.weight"), parameters first. A group's member m alone (member ≥ 0) has the
+// names and shapes of a single model's tensors. They share memory with `state`.
+std::vector<std::pair<std::string, at::Tensor>> named_state(const Model& model, const ModelState& state, std::int64_t member = -1);
+// The way back: copies values into `state` (into its member, if ≥ 0), converting the dtype. Error{recipe} for a
+// missing tensor or another shape; then nothing was copied. Other tensors in `from` are ignored.
+void load_named_state(const Model& model, const ModelState& state, const NamedTensors& from, std::int64_t member = -1);
+
+void register_model(Registry& registry);
+
+}  // namespace trainlab

@@ -1,0 +1,15 @@
+// Gradient clipping without a device synchronisation.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+
+namespace trainlab {
+
+// Scales the gradients in place so that their joint L2 norm is at most max_norm, with PyTorch's formula
+// factor = min(1, max_norm / (norm + 1e-6)). Without members (0) the norm is over all gradients and a 0-dim tensor is
+// returned; with members per slice of the leading axis, and [M] is returned: the norms before clipping, on the device.
+at::Tensor clip_by_norm(std::span<const at::Tensor> gradients, double max_norm, std::int64_t members);
+
+}  // namespace trainlab

@@ -1,0 +1,47 @@
+// Schedules: the factor of the optimizer's rate as a function of the step.
+//
+// A schedule is a pure function of (step, total) but for reduce-on-plateau, which also looks at validations and whose
+// few numbers are its state. One instance per member.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/registry.h"
+
+namespace trainlab {
+
+// What a schedule needs to turn durations into steps. total_steps = 0: unknown (a time budget); until set_total says
+// more, a run of `assumed_steps` is assumed.
+inline constexpr std::int64_t assumed_steps = 20'000;
+struct RunLength {
+  std::int64_t total_steps = 0;
+  std::int64_t steps_per_epoch = 0;
+  std::int64_t batch = 0;  // samples per optimizer step
+};
+
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+  // Factor for optimizer step `step` (from 0). Calls may come in any order unless the schedule has state.
+  virtual double factor(std::int64_t step) = 0;
+  // Fixes the total that a time budget leaves open, once it was estimated; kept in state().
+  virtual void set_total(std::int64_t total_steps) { (void)total_steps; }
+  // Called after each validation with the monitored value; `minimize` is its direction.
+  virtual void validated(double value, bool minimize) { (void)value, (void)minimize; }
+  // State for the checkpoint; nil where there is none.
+  virtual Value state() const { return {}; }
+  virtual void restore(const Value& state) { (void)state; }
+};
+
+using ScheduleFactory = std::function<std::unique_ptr<Schedule>(const Options&, const RunLength&)>;
+
+std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& length);
+// A recipe's function(step, total) → factor, tabulated in chunks of 1,000 steps, never called per step. Anything but
+// finite numbers ≥ 0 is an Error{recipe} at the function's place. To be used on the function's home thread.
+std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, const RunLength& length);
+std::unique_ptr<Schedule> constant_schedule();
+
+}  // namespace trainlab

@@ -1,0 +1,25 @@
+// Random tensors from keys (core/random.h): the same numbers on any thread count and in any order of calls.
+//
+// Element i of a float32 tensor uses word i of the key's stream, element i of a float64 tensor words 2i and 2i + 1
+// (normal draws use pairs of them). Tensors are contiguous, float32 or float64, on the CPU. Thread-safe.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+
+#include "core/random.h"
+
+namespace trainlab {
+
+// In place, in [low, high).
+void fill_uniform(const at::Tensor& out, Key key, double low, double high);
+// In place, by Box–Muller.
+void fill_normal(const at::Tensor& out, Key key, double mean, double deviation);
+
+// Multipliers of inverted dropout, shaped like `x`: 0 with probability p, else 1 / (1 − p); 0 ≤ p < 1. Element i uses
+// word i for both types, so float32 and float64 runs drop the same elements.
+// One key: for the whole tensor. Several: x is [M, …] and slice m is drawn from keys[m], exactly as it would be alone.
+at::Tensor dropout_multipliers(const at::Tensor& x, double p, std::span<const Key> keys);
+
+}  // namespace trainlab

@@ -1,0 +1,106 @@
+// The declaration of lab.fit, and its two sides: run and check.
+#include <spdlog/fmt/fmt.h>
+
+#include "core/clock.h"
+#include "fit_text.h"
+#include "loop.h"
+#include "run/run.h"
+#include "train/fit.h"
+
+namespace trainlab {
+namespace {
+
+Entry fit_entry() {
+  return Entry("fit", "stage", "Trains a model on data to its length, a stop rule or a budget.")
+      .with(Option("name", "the stage's key, unique in the recipe").string().required())
+      .with(Option("data", "what to train on, with its validation and test parts").entry("data").required())
+      .with(Option("model", "the model; input sizes are inferred from the data").entry("layer").required())
+      .with(Option("loss", "what is minimised").entry("loss").required())
+      .with(Option("metrics", "measured at each validation and on the test part").entry("metric").many())
+      .with(Option("optim", "the optimizer").entry("optimizer").required())
+      .with(Option("schedule", "factor of the optimizer's rate by step")
+                .entry("schedule")
+                .function("function(step, total) → factor"))
+      .with(Option("batch", "samples per micro-batch").integer().at_least(1).or_default(64))
+      .with(Option("epochs", "length in passes over the training part").integer().at_least(1))
+      .with(Option("steps", "length in optimizer steps, instead of epochs").integer().at_least(1))
+      .with(Option("time", "budget of time; keeps a reserve for the last validation and checkpoint").duration())
+      .with(Option("seed", "seed of initial weights, data order and dropout (default: the run's)").integer().at_least(0))
+      .with(Option("monitor", "metric that decides what is best (default: val.loss, or train.loss without a validation part)")
+                .string())
+      .with(Option("goal", "direction of the monitored metric, where it is not known").choice({"min", "max"}))
+      .with(Option("keep", "weights that are kept at the end (default: best with a validation part, else last)")
+                .choice({"best", "last"}))
+      .with(Option("stop", "rules asked after each validation; the first reason ends the run")
+                .entry("stop")
+                .function("function(run) → reason or nil")
+                .many())
+      .with(Option("validate", "how often the validation part is measured").duration().or_default("1 epochs"))
+      .with(Option("checkpoint", "how often `last` is committed (default: at a validation when 10 s have passed)").duration())
+      .with(Option("clip", "largest joint L2 norm of the gradients").number().more_than(0))
+      .with(Option("precision", "type of weights and arithmetic").choice({"float32", "float64"}).or_default("float32"))
+      .with(Option("loader", "how batches are prepared; never changes results, but for drop_last")
+                .fields({Option("threads", "worker threads; 0 gathers on the training thread").integer().at_least(0).at_most(64).or_default(1),
+                         Option("prefetch", "batches prepared ahead, at least").integer().at_least(1).at_most(1024).or_default(4),
+                         Option("drop_last", "leave out an epoch's last, smaller batch").boolean().or_default(false)}))
+      .with(Option("on", "functions called as the run goes on; each receives the run")
+                .fields({Option("start", "before the first step of a process").function("function(run)"),
+                         Option("step", "after each step").function("function(run)"),
+                         Option("validate", "after each validation").function("function(run)"),
+                         Option("epoch", "after each epoch, after its validation").function("function(run)"),
+                         Option("checkpoint", "after each checkpoint").function("function(run)"),
+                         Option("finish", "at the end").function("function(run)")}))
+      .returns("a stage: run it with lab.run, or return it from the recipe")
+      .example(
+          "return lab.fit {\n"
+          "  name = \"digits\", data = lab.data.digits():split { train = 0.9, val = 0.1 },\n"
+          "  model = lab.nn.Sequential { lab.nn.Flatten(), lab.nn.Linear(64), lab.nn.ReLU(), lab.nn.Linear(10) },\n"
+          "  loss = \"cross_entropy\", metrics = { \"accuracy\" }, optim = lab.optim.AdamW { lr = 3e-3 }, epochs = 20,\n"
+          "}");
+}
+
+void set_threads(const RunSettings& settings) {
+  set_operator_threads(settings.threads > 0 ? settings.threads : usable_cores());
+}
+
+Value run_fit(const Options& stage, const StageContext& context) {
+  set_threads(*context.settings);
+  const FitMember member{.options = stage, .context = context};
+  return run_fits({&member, 1}, *context.settings, false).front();
+}
+
+// One training and one validation step with what the recipe gives, thrown away afterwards.
+std::string try_step(const FitPlan& plan) {
+  const Key key(static_cast<std::uint64_t>(plan.seed));
+  const std::vector<Options> optimizer{plan.options.child("optim")};
+  Group group(plan, {&key, 1}, optimizer, false);
+  Loader loader(plan.data.train, plan.loader, {key}, false);
+  const std::vector<double> rate{optimizer.front().number("lr")};
+  const Batch batch = loader.next();
+  const double begin = steady_seconds();
+  group.step(batch, 0, rate);
+  std::string text = fmt::format("one training step    loss {:.4g}, {:.3g} ms\n", group.train_loss().mean(0),
+                                 1e3 * (steady_seconds() - begin));
+  if (plan.data.val) {
+    const double start = steady_seconds();
+    const MetricMap metrics = Evaluator(plan, *plan.data.val, "val", 0).run(group.state()).front();
+    text += "one validation      ";
+    for (const auto& [name, value] : metrics) text += fmt::format(" {} {:.4g},", name, value);
+    text += fmt::format(" {:.3g} ms\n", 1e3 * (steady_seconds() - start));
+  }
+  return text;
+}
+
+std::string check_fit(const Options& stage, const RunSettings& settings, bool step) {
+  set_threads(settings);
+  const FitPlan plan = plan_fit(stage, settings);
+  std::string text = describe(plan);
+  if (step) text += try_step(plan);
+  return text;
+}
+
+}  // namespace
+
+void register_fit(Registry& registry) { registry.add(fit_entry(), StageKind{.run = run_fit, .check = check_fit}); }
+
+}  // namespace trainlab

@@ -1,0 +1,197 @@
+#include "train/fit_plan.h"
+
+#include <algorithm>
+
+namespace trainlab {
+namespace {
+
+std::size_t column_index(const Dataset& data, std::string_view name) {
+  for (std::size_t i = 0; i < data.columns.size(); ++i) {
+    if (data.columns[i].name == name) return i;
+  }
+  throw recipe_error("the data has no column \"" + std::string(name) + "\"");
+}
+
+Head make_head(const FitPlan& plan) {
+  const Dataset& data = *plan.data.train.data;
+  const Column& target = data.columns[plan.y];
+  return {.output = plan.model->output(),
+          .target = target.sample_shape(),
+          .target_type = target.batch_type() == at::kFloat ? plan.type : target.batch_type(),
+          .classes = data.classes,
+          .class_names = data.class_names,
+          .float_type = plan.type,
+          .device = plan.device};
+}
+
+LoaderOptions loader_options(const Options& fit, at::ScalarType type) {
+  LoaderOptions loader;
+  loader.batch = fit.integer("batch");
+  loader.float_type = type;
+  if (fit.given("loader")) {
+    const Options given = fit.child("loader");
+    loader.drop_last = given.boolean("drop_last");
+    loader.threads = static_cast<int>(given.integer("threads"));
+    loader.prefetch = static_cast<int>(given.integer("prefetch"));
+  }
+  return loader;
+}
+
+std::int64_t steps_per_epoch(const FitPlan& plan) {
+  const std::int64_t n = plan.data.train.size(), batch = plan.loader.batch;
+  if (batch > n) {
+    throw plan.options
+        .error("batch", "expected at most the " + std::to_string(n) + " training samples, found " +
+                            std::to_string(batch))
+        .hint("a smaller batch, or more data");
+  }
+  return plan.loader.drop_last ? n / batch : (n + batch - 1) / batch;
+}
+
+// Exactly one of epochs and steps; `time` bounds either, or stands alone.
+void plan_length(FitPlan& plan, const RunSettings& settings) {
+  const Options& fit = plan.options;
+  plan.length.batch = plan.loader.batch;
+  plan.length.steps_per_epoch = steps_per_epoch(plan);
+  const bool epochs = fit.given("epochs") || settings.extend_epochs, steps = fit.given("steps");
+  if (fit.given("epochs") && steps) throw fit.error("steps", "expected either epochs or steps, found both");
+  if (fit.given("time")) {
+    const Duration time = fit.duration("time");
+    if (time.unit != Unit::seconds || time.amount <= 0) {
+      throw fit.error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
+    }
+    plan.time_budget = time.amount;
+  } else if (!epochs && !steps) {
+    throw fit.error("epochs", "expected a length, found none").hint("epochs = 10, steps = 5000 or time = \"10 min\"");
+  }
+  if (settings.extend_epochs) {
+    plan.length.total_steps = *settings.extend_epochs * plan.length.steps_per_epoch;
+  } else if (epochs) {
+    plan.length.total_steps = fit.integer("epochs") * plan.length.steps_per_epoch;
+  } else if (steps) {
+    plan.length.total_steps = fit.integer("steps");
+  }
+}
+
+std::int64_t validation_interval(const FitPlan& plan) {
+  const Duration every = plan.options.duration("validate");
+  const auto steps = in_steps(every, plan.length.steps_per_epoch, plan.length.batch, plan.length.total_steps);
+  if (!steps) {
+    throw plan.options.error("validate", "expected steps, epochs, samples or a percentage of a known length, found \"" +
+                                             to_text(every) + "\"");
+  }
+  if (*steps < 1) throw plan.options.error("validate", "expected at least one step, found \"" + to_text(every) + "\"");
+  return *steps;
+}
+
+void plan_metrics(FitPlan& plan) {
+  for (const Options::Element& element : plan.options.elements("metrics")) {
+    const Options& options = *element.entry;
+    const auto& kind = options.registry().implementation<MetricKind>(options.entry());
+    PlannedMetric metric{.name = kind.name(options), .minimize = kind.minimize, .kind = &kind, .options = options};
+    for (const PlannedMetric& other : plan.metrics) {
+      if (other.name == metric.name) throw recipe_error("two metrics are named " + metric.name).in(element.path);
+    }
+    kind.make(options, plan.head, 0);  // checks that it fits the model's output and the data
+    plan.metrics.push_back(std::move(metric));
+  }
+}
+
+void plan_monitor(FitPlan& plan) {
+  const Options& fit = plan.options;
+  const bool validates = plan.data.val.has_value();
+  plan.monitor = fit.given("monitor") ? fit.string("monitor") : validates ? "val.loss" : "train.loss";
+  if (plan.monitor.starts_with("val.") && !validates) {
+    throw fit.error("monitor", "\"" + plan.monitor + "\" needs a validation part, and the data has none")
+        .hint("data:split { train = 0.9, val = 0.1 }");
+  }
+  bool minimize = false;
+  try {
+    minimize = plan.minimize(plan.monitor);
+  } catch (Error& error) {
+    throw fit.error("monitor", error.message()).hint(error.hint());
+  }
+  if (fit.given("goal") && (fit.string("goal") == "min") != minimize) {
+    throw fit.error("goal", plan.monitor + " is better when " + (minimize ? "smaller" : "greater") + ", found goal = \"" +
+                                fit.string("goal") + "\"");
+  }
+  plan.keep_best = fit.given("keep") ? fit.string("keep") == "best" : validates;
+  if (plan.keep_best && !validates) {
+    throw fit.error("keep", "\"best\" needs a validation part, and the data has none").hint("keep = \"last\"");
+  }
+}
+
+}  // namespace
+
+bool FitPlan::minimize(const std::string& full_name) const {
+  const auto dot = full_name.find('.');
+  const std::string name = dot == std::string::npos ? full_name : full_name.substr(dot + 1);
+  const std::vector<std::string> known = metric_names();
+  if (std::find(known.begin(), known.end(), full_name) == known.end()) {
+    Error error = recipe_error("there is no metric \"" + full_name + "\"");
+    const std::string near = Registry::closest(full_name, known);
+    std::string list;
+    for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
+    throw error.hint(near.empty() ? "this fit has " + list : "did you mean \"" + near + "\"?");
+  }
+  for (const PlannedMetric& metric : metrics) {
+    if (metric.name == name) return metric.minimize;
+  }
+  return true;  // losses
+}
+
+std::vector<std::string> FitPlan::metric_names() const {
+  std::vector<std::string> names{"train.loss"};
+  if (data.val) {
+    names.emplace_back("val.loss");
+    for (const PlannedMetric& metric : metrics) names.push_back("val." + metric.name);
+  }
+  return names;
+}
+
+FitPlan plan_fit(const Options& options, const RunSettings& settings) {
+  FitPlan plan{.options = options,
+               .seed = options.given("seed") ? options.integer("seed") : settings.seed,
+               .type = options.string("precision") == "float64" ? at::kDouble : at::kFloat,
+               .device = parse_device(settings.device)};
+  plan.data = open_data(options.child("data"), {.seed = plan.seed});
+  const Dataset& data = *plan.data.train.data;
+  plan.x = column_index(data, "x");
+  plan.y = column_index(data, "y");
+  plan.model = std::make_unique<Model>(options.child("model"), data.columns[plan.x].sample_shape());
+  plan.head = make_head(plan);
+  const Options loss = options.child("loss");
+  plan.loss = options.registry().implementation<LossFactory>(loss.entry())(loss, plan.head);
+  plan_metrics(plan);
+
+  plan.loader = loader_options(options, plan.type);
+  plan_length(plan, settings);
+  plan.validate_every = validation_interval(plan);
+  if (options.given("checkpoint")) plan.checkpoint_every = options.duration("checkpoint");
+  if (options.given("clip")) plan.clip = options.number("clip");
+  plan_monitor(plan);
+  return plan;
+}
+
+MemoryEstimate estimate_memory(const FitPlan& plan) {
+  const double value = plan.type == at::kDouble ? 8 : 4;
+  const double weights = static_cast<double>(plan.model->parameter_count()) * value;
+  // State tensors per weight, measured on an optimizer of this spec instead of tabulated per kind.
+  const at::Tensor probe = at::zeros({1024}, plan.type);
+  const std::vector<Options> spec{plan.options.child("optim")};
+  const auto optimizer = make_optimizer(spec, {{.name = "probe", .value = probe, .decays = true}}, 0);
+  optimizer->step(std::vector<at::Tensor>{at::zeros_like(probe)}, std::vector<double>{0.0});
+  double state = 0;
+  for (const auto& [name, tensor] : optimizer->state()) {
+    if (tensor.numel() == probe.numel()) state += 1;
+  }
+  double data = 0;
+  for (const Column& column : plan.data.train.data->columns) data += static_cast<double>(column.values.nbytes());
+  return {.weights = weights,
+          .gradients = weights,
+          .optimizer = state * weights,
+          .activations = plan.model->kept_bytes(plan.type) * static_cast<double>(plan.loader.batch),
+          .data = data};
+}
+
+}  // namespace trainlab

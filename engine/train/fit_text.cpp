@@ -1,0 +1,72 @@
+#include "fit_text.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <array>
+
+namespace trainlab {
+namespace {
+
+std::string with_unit(double x, double base, const std::array<const char*, 5>& units) {
+  std::size_t i = 0;
+  while (x >= base && i + 1 < units.size()) {
+    x /= base;
+    ++i;
+  }
+  return fmt::format("{:.3g} {}", x, units[i]);
+}
+
+std::string flops_text(double x) { return with_unit(x, 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"}); }
+std::string bytes_text(double x) { return with_unit(x, 1024, {"B", "KiB", "MiB", "GiB", "TiB"}); }
+
+std::string column_text(const Dataset& data, const Column& column) {
+  std::string text = column.name + " " + dtype_name(column.batch_type()) + " " + shape_text(column.sample_shape());
+  if (column.name == "y" && data.classes > 0) text += fmt::format(" ({} classes)", data.classes);
+  return text;
+}
+
+std::string data_text(const FitPlan& plan) {
+  const Dataset& data = *plan.data.train.data;
+  std::string text = fmt::format("train {}", plan.data.train.size());
+  if (plan.data.val) text += fmt::format(", val {}", plan.data.val->size());
+  if (plan.data.test) text += fmt::format(", test {}", plan.data.test->size());
+  for (const Column& column : data.columns) text += "; " + column_text(data, column);
+  return text;
+}
+
+std::string length_text(const FitPlan& plan) {
+  std::string text;
+  if (plan.length.total_steps > 0) {
+    text = fmt::format("{} steps of {} samples, {} steps an epoch", plan.length.total_steps, plan.length.batch,
+                       plan.length.steps_per_epoch);
+  }
+  if (plan.time_budget > 0) text += fmt::format("{}at most {:g} s", text.empty() ? "" : ", ", plan.time_budget);
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const FitPlan& plan) {
+  const Flops flops = plan.model->flops();
+  const MemoryEstimate memory = estimate_memory(plan);
+  std::string text = plan.options.string("name") + "  " + plan.options.where() + "\n\n" + plan.model->tree() + "\n";
+  const auto line = [&text](const char* name, const std::string& value) {
+    text += fmt::format("{:<20} {}\n", name, value);
+  };
+  line("data", data_text(plan));
+  line("length", length_text(plan));
+  line("parameters", fmt::format("{}", plan.model->parameter_count()));
+  line("FLOPs per sample", flops_text(flops.forward) + " forward, " + flops_text(flops.backward) + " backward");
+  if (plan.length.total_steps > 0) {
+    const double samples = static_cast<double>(plan.length.total_steps) * static_cast<double>(plan.length.batch);
+    line("FLOPs of the run", flops_text((flops.forward + flops.backward) * samples) + " (at most)");
+  }
+  line("memory (estimate)", bytes_text(memory.total()) + ": weights " + bytes_text(memory.weights) + ", gradients " +
+                                bytes_text(memory.gradients) + ", optimizer " + bytes_text(memory.optimizer) +
+                                ", activations " + bytes_text(memory.activations) + ", data " + bytes_text(memory.data));
+  line("monitor", plan.monitor + (plan.minimize(plan.monitor) ? " (smaller is better)" : " (greater is better)") +
+                      (plan.keep_best ? ", the best weights are kept" : ", the last weights are kept"));
+  return text;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,58 @@
+// Checkpoints of one member: checkpoints/{last,best}-STEP.safetensors, each followed by its .json with the hash,
+// which is the commit.
+//
+// The two newest of `last` are kept, and the best weights that they name. What is older goes only after a new
+// checkpoint is committed, so at any moment, whatever fails, one complete checkpoint is there. No time or host is in
+// a tensor file: equal states give equal bytes.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/value.h"
+#include "tensor/safetensors.h"
+
+namespace trainlab {
+
+struct BestWeights {
+  std::int64_t step = 0;
+  NamedTensors tensors;  // model.… only
+};
+
+struct Checkpoint {
+  std::int64_t step = 0;
+  NamedTensors tensors;  // model.…, optim.…, data.…
+  Value info;            // everything else that the continued run needs
+  std::optional<BestWeights> best;
+};
+
+class CheckpointFolder {
+ public:
+  // `say` receives one line for each damaged checkpoint that is passed over.
+  CheckpointFolder(std::filesystem::path folder, std::function<void(const std::string&)> say);
+
+  // Writes best weights (once per step that they come from), then `last`, then removes what is not needed any more.
+  void commit(const Checkpoint& checkpoint);
+
+  // Writes best weights alone, when no checkpoint will follow.
+  void commit_best(const BestWeights& best);
+
+  // The newest complete checkpoint; a damaged one is named and the one before it taken. nullopt where there is none.
+  std::optional<Checkpoint> newest();
+
+  // checkpoints/NAME.safetensors with its .json: weights that a recipe asked to keep.
+  void save(const std::string& name, const NamedTensors& tensors, const Value& info) const;
+
+ private:
+  void commit_file(const std::string& stem, const NamedTensors& tensors, Value info) const;
+  Checkpoint load(const std::filesystem::path& commit) const;
+  void remove_old() const;
+
+  std::filesystem::path folder_;
+  std::function<void(const std::string&)> say_;
+  std::optional<std::int64_t> best_on_disk_;
+};
+
+}  // namespace trainlab

@@ -1,0 +1,65 @@
+// FitPlan: what a `lab.fit` means, derived and checked before the first step: opened data, shapes, lengths, names.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/registry.h"
+#include "data/loader.h"
+#include "model/model.h"
+#include "optim/schedule.h"
+#include "run/stage.h"
+#include "train/loss.h"
+#include "train/metric.h"
+
+namespace trainlab {
+
+struct PlannedMetric {
+  std::string name;  // without the split: "accuracy"
+  bool minimize = true;
+  const MetricKind* kind = nullptr;
+  Options options;
+};
+
+struct FitPlan {
+  Options options;
+  std::int64_t seed = 1;
+  at::ScalarType type = at::kFloat;
+  at::Device device = at::kCPU;
+
+  DataParts data;
+  std::size_t x = 0, y = 0;  // columns of the dataset
+  std::unique_ptr<Model> model;
+  Head head;
+  std::unique_ptr<Loss> loss;
+  std::vector<PlannedMetric> metrics;
+
+  LoaderOptions loader;
+  RunLength length;         // total_steps 0: bounded by time only
+  double time_budget = 0;   // seconds; 0: none
+  std::int64_t validate_every = 0;  // steps
+  std::optional<Duration> checkpoint_every;
+  double clip = 0;          // 0: none
+
+  std::string monitor;      // "val.loss"
+  bool keep_best = true;
+  // The declared direction of a metric by its full name; Error{recipe} for a name that does not exist here.
+  bool minimize(const std::string& full_name) const;
+  // All full names that a validation gives.
+  std::vector<std::string> metric_names() const;
+};
+
+// Opens the data and builds the model. Error{recipe} with the option's path for everything that does not fit.
+FitPlan plan_fit(const Options& options, const RunSettings& settings);
+
+// Bytes that a training step needs, by category. All figures are estimates.
+struct MemoryEstimate {
+  double weights = 0, gradients = 0, optimizer = 0, activations = 0, data = 0;
+  double total() const { return weights + gradients + optimizer + activations + data; }
+};
+MemoryEstimate estimate_memory(const FitPlan& plan);
+
+}  // namespace trainlab

@@ -1,0 +1,122 @@
+// Member: everything about one model of a group that is not arithmetic: its schedule, stop rules, best weights,
+// metrics, callbacks, folder and checkpoints.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/files.h"
+#include "optim/schedule.h"
+#include "run/stage.h"
+#include "train/checkpoint.h"
+#include "train/group.h"
+#include "train/observer.h"
+#include "train/run_handle.h"
+#include "train/stop.h"
+
+namespace trainlab {
+
+// Where the loop is; part of every checkpoint. Derived numbers (epoch, samples) are computed, not stored.
+struct Position {
+  std::int64_t step = 0;  // optimizer steps done
+  std::int64_t steps_per_epoch = 1;
+  std::int64_t samples_per_epoch = 0;
+  std::int64_t batch = 0;
+
+  std::int64_t epoch() const { return step / steps_per_epoch; }
+  // Samples of the present epoch that were used.
+  std::int64_t in_epoch() const { return std::min(step % steps_per_epoch * batch, samples_per_epoch); }
+  std::int64_t samples() const { return epoch() * samples_per_epoch + in_epoch(); }
+};
+
+class FitHandle;
+
+class Member {
+ public:
+  // `options` is this member's fit; `plan` the group's.
+  Member(const FitPlan& plan, const Options& options, const StageContext& context, Group& group, std::size_t index);
+  ~Member();
+
+  // The rate of the coming step.
+  double rate(std::int64_t step);
+  double base_rate() const { return base_rate_; }
+
+  // Continues from the newest checkpoint of the folder: restores the group's slice and everything here. Returns the
+  // step; 0 where there is none (then a metrics.jsonl of a lost start is cut to nothing).
+  std::int64_t resume();
+
+  void start(const Position& position);
+  // After a step; calls observers and the recipe's functions that want it.
+  void stepped(const Position& position, double rate);
+  // A validation's metrics (without train.loss, which is added here); keeps the best weights; asks the stop rules.
+  void validated(const Position& position, MetricMap metrics);
+  void epoch_ended(const Position& position);
+  void commit(const Position& position);
+
+  // Why this member stops, when it does.
+  const std::optional<std::string>& stop_reason() const { return stop_reason_; }
+  const std::optional<std::string>& failure() const { return failure_; }
+  void stop(std::string reason);
+  // Ends with status "failed". The checkpoints stay as they are, and the best weights so far are written.
+  void fail(std::string reason);
+  // The step of the latest validation, resumes included; −1 before the first.
+  std::int64_t validated_step() const { return validated_step_; }
+  bool active() const { return !stop_reason_ && !failure_; }
+
+  // Puts the kept weights into the group (best, where the plan keeps the best), for the test part.
+  void restore_kept();
+  // summary.json's fields of a fit; `test` holds the test part's metrics.
+  Value summary(const Position& position, const MetricMap& test) const;
+  void finished(const Value& summary);
+
+  double seconds() const;
+  Key key() const { return key_; }
+  Schedule& schedule() { return *schedule_; }
+  void write_saves(const Position& position);
+
+ private:
+  friend class FitHandle;
+  struct Best {
+    double value = 0;
+    std::int64_t step = 0, epoch = 0;
+    MetricMap metrics;
+    ModelState weights;
+  };
+
+  Progress progress(const Position& position) const;
+  double metric(const std::string& name) const;
+  NamedTensors best_tensors() const;
+  Value info(const Position& position) const;
+  void call(const char* callback, const Position& position);
+
+  const FitPlan& plan_;
+  Options options_;
+  StageContext context_;
+  Group& group_;
+  std::size_t index_;
+  Key key_;
+  double base_rate_;
+  std::unique_ptr<Schedule> schedule_;
+  std::vector<std::unique_ptr<StopRule>> stop_rules_;
+  std::map<std::string, std::shared_ptr<Callable>, std::less<>> callbacks_;
+  std::vector<std::unique_ptr<Observer>> observers_;
+  CheckpointFolder checkpoints_;
+  std::unique_ptr<AppendFile> rows_;  // metrics.jsonl
+
+  std::shared_ptr<FitHandle> handle_;
+  MetricMap metrics_;  // of the latest validation
+  MetricMap logged_;   // run:log since the latest validation
+  std::optional<Best> best_;
+  std::optional<double> rate_override_;
+  std::optional<std::string> stop_reason_, failure_;
+  std::vector<std::string> saves_;
+  std::vector<std::int64_t> resumed_;  // steps from which this fit was continued
+  std::int64_t validated_step_ = -1;
+  double seconds_before_ = 0, started_ = 0;
+  Position position_;
+};
+
+}  // namespace trainlab

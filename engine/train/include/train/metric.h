@@ -1,0 +1,33 @@
+// Metrics: streaming, exact over the whole split, weighted by sample, one value per member.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/loss.h"
+
+namespace trainlab {
+
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  // Adds a batch; shapes as for Loss. Accumulates on the device, does not synchronise.
+  virtual void update(const at::Tensor& out, const at::Tensor& target) = 0;
+  // The value of each member (one element where there is no member axis); NaN before any update. Synchronises.
+  virtual std::vector<double> compute() const = 0;
+  virtual void reset() = 0;
+};
+
+struct MetricKind {
+  // members 0: no member axis.
+  std::function<std::unique_ptr<Metric>(const Options&, const Head&, std::int64_t members)> make;
+  // "accuracy", "top_5": the part after `val.`; may depend on the options.
+  std::function<std::string(const Options&)> name;
+  bool minimize = true;  // the better direction
+};
+
+}  // namespace trainlab

@@ -1,0 +1,55 @@
+// Observers: everything that watches a fit and does not take part in its arithmetic: the progress line,
+// metrics.jsonl, TensorBoard events, a recipe's callbacks, later the profiler.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+// A step as the loop sees it. Nothing here costs a device synchronisation; `loss()` would, so only observers that
+// were asked to show it call it, and rarely.
+struct StepView {
+  std::int64_t step = 0;      // steps done, this one included
+  std::int64_t epoch = 0;     // epochs completed before this step's batch
+  std::int64_t samples = 0;
+  double rate = 0;            // learning rate of member 0 in this step
+};
+
+// A validation: metrics by full name, for one member.
+struct ValidationView {
+  std::int64_t step = 0, epoch = 0, samples = 0;
+  double seconds = 0;         // since the first batch, resumes included
+  double rate = 0;
+  bool best = false;          // this validation is the best so far
+  std::map<std::string, double> metrics;  // "train.loss", "val.loss", "val.accuracy", logged values
+};
+
+struct FitView {              // known when a fit starts
+  std::string name;
+  std::int64_t total_steps = 0;   // 0: unknown (a time budget)
+  std::int64_t steps_per_epoch = 0;
+  std::int64_t batch = 0;
+  std::int64_t first_step = 0;    // > 0 when resumed
+  std::int64_t parameters = 0;
+  std::string monitor;
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void started(const FitView&) {}
+  // Called after steps for which wants_step(step) is true; the default is never.
+  virtual bool wants_step(std::int64_t step) { (void)step; return false; }
+  virtual void stepped(const StepView&) {}
+  virtual void validated(const ValidationView&) {}
+  virtual void epoch_ended(std::int64_t epoch) { (void)epoch; }
+  virtual void checkpointed(std::int64_t step) { (void)step; }
+  virtual void finished(const Value& summary) { (void)summary; }
+};
+
+}  // namespace trainlab

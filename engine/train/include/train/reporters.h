@@ -1,0 +1,23 @@
+// The observers that every fit has: the progress line on standard error, and TensorBoard event files.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "train/observer.h"
+
+namespace trainlab {
+
+// On a terminal a bar that is redrawn at most ten times a second (epoch, step, loss, learning rate, samples/s, ETA),
+// elsewhere a line per validation. `mean_loss` reads the running training loss (synchronises; called when drawing).
+// Lines go through `say` (log.txt and standard error), the bar to standard error only.
+std::unique_ptr<Observer> progress_reporter(bool terminal, std::function<double()> mean_loss,
+                                            std::function<void(const std::string&)> say);
+
+// events.out.tfevents.* in `folder`: one scalar per metric and the learning rate at each validation. A resumed fit
+// starts a new file with a session-start event, so that TensorBoard drops what was written beyond first_step.
+std::unique_ptr<Observer> tensorboard_reporter(const std::filesystem::path& folder);
+
+}  // namespace trainlab

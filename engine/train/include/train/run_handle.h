@@ -1,0 +1,44 @@
+// What a recipe's functions see of a running fit: the object `run` of callbacks, stop functions and metrics.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/callable.h"
+#include "core/registry.h"
+
+namespace trainlab {
+
+class RunHandle : public Object {
+ public:
+  std::string_view type_name() const override { return "run"; }
+
+  virtual std::int64_t step() const = 0;     // optimizer steps done
+  virtual std::int64_t epoch() const = 0;    // epochs completed
+  virtual std::int64_t samples() const = 0;  // samples seen
+  // NaN before the first validation; Error{recipe} with did-you-mean for an unknown name.
+  virtual double metric(const std::string& name) const = 0;
+  virtual std::vector<std::string> metric_names() const = 0;
+
+  // Ends the run at the next step boundary with status "stopped".
+  virtual void stop(const std::string& reason) = 0;
+  // The optimizer's rate from the next step on, times nothing: replaces schedule × lr until called again.
+  virtual void set_lr(double rate) = 0;
+  // Writes the present weights as checkpoints/NAME.safetensors at the next step boundary.
+  virtual void save(const std::string& name) = 0;
+  // Adds a value to the next row of metrics.jsonl, under `name`.
+  virtual void log(const std::string& name, double value) = 0;
+  // Writes artifacts/NAME.
+  virtual void artifact(const std::string& name, const std::string& text) = 0;
+
+  // run.state: plain data that survives a resume. It lives with the script while it runs: bindings take `state` as
+  // the first content and install `read_state`, which every checkpoint calls.
+  Value state;
+  std::function<Value()> read_state;
+};
+
+// Entries of the object's methods and fields ("run:stop", "run.step", …) for docs and completion.
+void register_run_handle(Registry& registry);
+
+}  // namespace trainlab

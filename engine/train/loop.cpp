@@ -1,0 +1,208 @@
+#include "loop.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/clock.h"
+
+namespace trainlab {
+namespace {
+
+// Between automatic checkpoints; they are made at validations.
+constexpr double checkpoint_seconds = 10;
+// Steps after which the speed of a run under a time budget is known well enough to fix its percentages.
+constexpr std::int64_t steps_to_measure = 20;
+
+std::vector<Key> member_keys(std::span<const FitMember> members, const FitPlan& plan) {
+  std::vector<Key> keys;
+  for (const FitMember& member : members) {
+    const std::int64_t seed = member.options.given("seed") ? member.options.integer("seed") : plan.seed;
+    keys.emplace_back(static_cast<std::uint64_t>(seed));
+  }
+  return keys;
+}
+
+std::vector<Options> optimizer_specs(std::span<const FitMember> members) {
+  std::vector<Options> specs;
+  for (const FitMember& member : members) specs.push_back(member.options.child("optim"));
+  return specs;
+}
+
+}  // namespace
+
+FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis)
+    : plan_(plan),
+      group_(plan, member_keys(members, plan), optimizer_specs(members), axis),
+      loader_(plan.data.train, plan.loader, member_keys(members, plan), axis),
+      rates_(members.size()),
+      active_(members.size(), 1) {
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    members_.push_back(std::make_unique<Member>(plan, members[m].options, members[m].context, group_, m));
+  }
+  if (plan.data.val) validation_ = std::make_unique<Evaluator>(plan, *plan.data.val, "val", group_.members());
+  position_.steps_per_epoch = plan.length.steps_per_epoch;
+  position_.batch = plan.length.batch;
+  position_.samples_per_epoch =
+      plan.loader.drop_last ? position_.steps_per_epoch * position_.batch : plan.data.train.size();
+  if (members.front().context.resumed) resume();
+}
+
+void FitLoop::resume() {
+  std::vector<std::int64_t> steps;
+  for (const auto& member : members_) steps.push_back(member->resume());
+  position_.step = first_step_ = steps.front();
+  if (std::any_of(steps.begin(), steps.end(), [&](std::int64_t step) { return step != steps.front(); })) {
+    throw run_error("the members of this group were interrupted at different steps");
+  }
+}
+
+bool FitLoop::any_active() const {
+  return std::any_of(members_.begin(), members_.end(), [](const auto& member) { return member->active(); });
+}
+
+bool FitLoop::all_failed() const {
+  return std::all_of(members_.begin(), members_.end(), [](const auto& member) { return member->failure().has_value(); });
+}
+
+bool FitLoop::finished() {
+  if (!any_active()) return true;
+  const std::int64_t total = plan_.length.total_steps;
+  if (total > 0 && position_.step >= total) return true;
+  if (plan_.time_budget > 0 && members_.front()->seconds() + reserve() >= plan_.time_budget) {
+    for (const auto& member : members_) member->stop("the time budget is used");
+    return true;
+  }
+  return false;
+}
+
+double FitLoop::reserve() const {
+  const double trained = static_cast<double>(position_.step - first_step_);
+  const double step = trained > 0 ? (steady_seconds() - started_) / trained : 0;
+  const auto evaluation = [&](const std::optional<Part>& part) {
+    if (!part) return 0.0;
+    if (validation_seconds_ > 0) {
+      return validation_seconds_ * static_cast<double>(part->size()) / static_cast<double>(plan_.data.val->size());
+    }
+    return step * static_cast<double>(part->size()) / static_cast<double>(position_.batch);
+  };
+  // Half as much again: a reserve that is too small costs the result, one that is too large a few steps.
+  return 1.5 * (evaluation(plan_.data.val) + evaluation(plan_.data.test) + commit_seconds_ + step);
+}
+
+// Under a time budget alone the length is unknown: it is estimated once, from the first steps, and stored with the
+// schedule, so that percentages mean the same after a resume.
+void FitLoop::fix_total() {
+  const double step = (steady_seconds() - started_) / static_cast<double>(position_.step - first_step_);
+  const double left = std::max(plan_.time_budget - members_.front()->seconds() - reserve(), 0.0);
+  const auto total = position_.step + static_cast<std::int64_t>(left / step);
+  for (const auto& member : members_) member->schedule().set_total(total);
+}
+
+void FitLoop::train_step() {
+  const Batch batch = loader_.next();
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    active_[m] = members_[m]->active() ? 1 : 0;
+    rates_[m] = active_[m] ? members_[m]->rate(position_.step) : 0;
+  }
+  group_.step(batch, position_.step, rates_, group_.axis() ? std::span<const std::uint8_t>(active_) : std::span<const std::uint8_t>());
+  position_.step += 1;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    if (!members_[m]->active()) continue;
+    if (plan_.device == at::kCPU && !group_.train_loss().finite(m)) {
+      members_[m]->fail("the training loss is not finite at step " + std::to_string(position_.step) +
+                        " (learning rate " + number_text(rates_[m]) + ")");
+      continue;
+    }
+    members_[m]->stepped(position_, rates_[m]);
+    members_[m]->write_saves(position_);
+  }
+}
+
+void FitLoop::validate() {
+  const double begin = steady_seconds();
+  std::vector<MetricMap> metrics(members_.size());
+  if (validation_) metrics = validation_->run(group_.state());
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    if (members_[m]->failure()) continue;
+    if (!group_.train_loss().finite(m)) {
+      members_[m]->fail("the training loss is not finite before step " + std::to_string(position_.step));
+      continue;
+    }
+    members_[m]->validated(position_, std::move(metrics[m]));
+    members_[m]->write_saves(position_);
+  }
+  group_.train_loss().reset();
+  validation_seconds_ = steady_seconds() - begin;
+}
+
+void FitLoop::commit() {
+  const double begin = steady_seconds();
+  for (const auto& member : members_) {
+    if (!member->failure()) member->commit(position_);
+  }
+  last_commit_ = steady_seconds();
+  commit_seconds_ = last_commit_ - begin;
+}
+
+bool FitLoop::checkpoint_due(bool after_validation) const {
+  const double since = steady_seconds() - last_commit_;
+  if (!plan_.checkpoint_every) return after_validation && since >= checkpoint_seconds;
+  if (plan_.checkpoint_every->unit == Unit::seconds) return since >= plan_.checkpoint_every->amount;
+  const auto every = in_steps(*plan_.checkpoint_every, plan_.length.steps_per_epoch, plan_.length.batch,
+                              plan_.length.total_steps);
+  return position_.step % std::max<std::int64_t>(every.value_or(1), 1) == 0;
+}
+
+std::vector<Value> FitLoop::run() {
+  loader_.seek(position_.epoch(), position_.in_epoch());
+  started_ = last_commit_ = steady_seconds();
+  for (const auto& member : members_) member->start(position_);
+
+  while (!finished()) {
+    if (stop_requested()) {
+      commit();
+      return summaries(true);
+    }
+    train_step();
+    const bool last = plan_.length.total_steps > 0 && position_.step >= plan_.length.total_steps;
+    const bool validates = position_.step % plan_.validate_every == 0 || last;
+    if (validates && any_active()) validate();
+    if (position_.step % position_.steps_per_epoch == 0) {
+      for (const auto& member : members_) {
+        if (!member->failure()) member->epoch_ended(position_);
+      }
+    }
+    if (plan_.length.total_steps == 0 && position_.step == steps_to_measure) fix_total();
+    if (any_active() && !last && checkpoint_due(validates)) commit();
+  }
+  // After a stop between validations: what is reported belongs to the weights at this step.
+  if (!all_failed() && position_.step > 0 && members_.front()->validated_step() != position_.step) validate();
+  commit();
+  return summaries(false);
+}
+
+std::vector<Value> FitLoop::summaries(bool interrupted) {
+  std::vector<MetricMap> test(members_.size());
+  if (!interrupted && plan_.data.test && !all_failed()) {
+    for (const auto& member : members_) member->restore_kept();
+    test = Evaluator(plan_, *plan_.data.test, "test", group_.members()).run(group_.state());
+  }
+  std::vector<Value> all;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    Value summary = members_[m]->summary(position_, test[m]);
+    if (interrupted && !members_[m]->failure()) {
+      summary.set("status", "interrupted");
+      summary.set("reason", "asked to stop at step " + std::to_string(position_.step));
+    }
+    members_[m]->finished(summary);
+    all.push_back(std::move(summary));
+  }
+  return all;
+}
+
+std::vector<Value> run_fits(std::span<const FitMember> members, const RunSettings& settings, bool axis) {
+  const FitPlan plan = plan_fit(members.front().options, settings);
+  return FitLoop(plan, members, axis).run();
+}
+
+}  // namespace trainlab

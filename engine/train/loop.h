@@ -1,0 +1,48 @@
+// The step loop over a group of members: batches, steps, validations, checkpoints, budgets, the end.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "train/fit.h"
+#include "train/member.h"
+
+namespace trainlab {
+
+class FitLoop {
+ public:
+  FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis);
+
+  // To the end, or to the step boundary after a stop request. A summary per member.
+  std::vector<Value> run();
+
+ private:
+  void resume();
+  void train_step();
+  void validate();
+  void commit();
+  bool checkpoint_due(bool after_validation) const;
+  bool finished();
+  // Time that the last validation, the test part and the last checkpoint will need, from what was measured.
+  double reserve() const;
+  void fix_total();
+  bool any_active() const;
+  bool all_failed() const;
+  std::vector<Value> summaries(bool interrupted);
+
+  const FitPlan& plan_;
+  Group group_;
+  std::vector<std::unique_ptr<Member>> members_;
+  Loader loader_;
+  std::unique_ptr<Evaluator> validation_;
+
+  Position position_;
+  std::vector<double> rates_;
+  std::vector<std::uint8_t> active_;
+  std::int64_t first_step_ = 0;
+  double started_ = 0, last_commit_ = 0;
+  double validation_seconds_ = 0, commit_seconds_ = 0.05;
+};
+
+}  // namespace trainlab

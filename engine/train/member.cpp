@@ -1,0 +1,364 @@
+#include "train/member.h"
+
+#include <ATen/core/grad_mode.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/clock.h"
+#include "train/reporters.h"
+#include "train/rules.h"
+
+namespace trainlab {
+namespace {
+
+Value to_value(const MetricMap& metrics) {
+  Value::Map map;
+  for (const auto& [name, value] : metrics) map.emplace(name, value);
+  return map;
+}
+
+// JSON has no NaN: null reads back as one.
+MetricMap to_metrics(const Value& value) {
+  MetricMap metrics;
+  for (const auto& [name, x] : value.map()) metrics[name] = x.is_nil() ? std::nan("") : x.number();
+  return metrics;
+}
+
+}  // namespace
+
+// What the recipe's functions hold on to. It outlives the member only as an empty shell.
+class FitHandle : public RunHandle {
+ public:
+  explicit FitHandle(Member* member) : member_(member) {}
+  void release() { member_ = nullptr; }
+
+  std::int64_t step() const override { return member().position_.step; }
+  std::int64_t epoch() const override { return member().position_.epoch(); }
+  std::int64_t samples() const override { return member().position_.samples(); }
+  double metric(const std::string& name) const override { return member().metric(name); }
+  std::vector<std::string> metric_names() const override { return member().plan_.metric_names(); }
+  void stop(const std::string& reason) override { member().stop(reason); }
+  void set_lr(double rate) override {
+    if (!(rate >= 0) || std::isinf(rate)) throw recipe_error("run:set_lr: expected a rate ≥ 0, found " + number_text(rate));
+    member().rate_override_ = rate;
+  }
+  void save(const std::string& name) override {
+    check_file_name("run:save", name);
+    member().saves_.push_back(name);
+  }
+  void log(const std::string& name, double value) override { member().logged_[name] = value; }
+  void artifact(const std::string& name, const std::string& text) override {
+    check_file_name("run:artifact", name);
+    const auto folder = member().context_.folder / "artifacts";
+    make_directories(folder);
+    write_atomic(folder / name, text);
+  }
+
+ private:
+  Member& member() const {
+    if (!member_) throw recipe_error("this run has ended");
+    return *member_;
+  }
+  static void check_file_name(const char* what, const std::string& name) {
+    const bool plain = !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
+    const bool reserved = name.starts_with("last-") || name.starts_with("best-");
+    if (!plain || reserved) {
+      throw recipe_error(std::string(what) + ": expected a plain file name, found \"" + name + "\"");
+    }
+  }
+
+  Member* member_;
+};
+
+Member::Member(const FitPlan& plan, const Options& options, const StageContext& context, Group& group, std::size_t index)
+    : plan_(plan),
+      options_(options),
+      context_(context),
+      group_(group),
+      index_(index),
+      key_(Key(static_cast<std::uint64_t>(options.given("seed") ? options.integer("seed") : plan.seed))),
+      base_rate_(options.child("optim").number("lr")),
+      checkpoints_(context.folder / "checkpoints", context.say),
+      handle_(std::make_shared<FitHandle>(this)) {
+  if (options.is_function("schedule")) {
+    schedule_ = make_schedule(options.function("schedule"), plan.length);
+  } else if (options.has("schedule")) {
+    schedule_ = make_schedule(options.child("schedule"), plan.length);
+  } else {
+    schedule_ = constant_schedule();
+  }
+  const StopContext stop{.monitor = plan.monitor, .minimize = [this](const std::string& name) { return plan_.minimize(name); }};
+  stop_rules_ = make_stop_rules(options, stop, handle_, key_);
+  if (options.given("on")) {
+    const Options on = options.child("on");
+    for (const char* name : {"start", "step", "validate", "epoch", "checkpoint", "finish"}) {
+      if (on.given(name)) callbacks_[name] = on.function(name);
+    }
+  }
+  const bool terminal = isatty(STDERR_FILENO) != 0 && !context.settings->quiet && index == 0;
+  observers_.push_back(progress_reporter(terminal, [this] { return group_.train_loss().mean(index_); }, context.say));
+  observers_.push_back(tensorboard_reporter(context.folder));
+}
+
+Member::~Member() { handle_->release(); }
+
+double Member::rate(std::int64_t step) {
+  return rate_override_ ? *rate_override_ : base_rate_ * schedule_->factor(step);
+}
+
+void Member::stop(std::string reason) {
+  if (!stop_reason_) stop_reason_ = std::move(reason);
+}
+
+void Member::fail(std::string reason) {
+  failure_ = std::move(reason);
+  if (best_ && plan_.keep_best) checkpoints_.commit_best({.step = best_->step, .tensors = best_tensors()});
+}
+
+double Member::metric(const std::string& name) const {
+  if (const auto found = metrics_.find(name); found != metrics_.end()) return found->second;
+  plan_.minimize(name);  // raises for a name that does not exist
+  return std::nan("");
+}
+
+Progress Member::progress(const Position& position) const {
+  return {.step = position.step,
+          .epoch = position.epoch(),
+          .seconds = seconds(),
+          .metric = [this](const std::string& name) { return metric(name); }};
+}
+
+double Member::seconds() const { return started_ == 0 ? seconds_before_ : seconds_before_ + steady_seconds() - started_; }
+
+void Member::call(const char* callback, const Position& position) {
+  const auto found = callbacks_.find(callback);
+  if (found == callbacks_.end()) return;
+  found->second->rekey(key_.fold("callback").fold(callback).fold(static_cast<std::uint64_t>(position.step)));
+  const std::vector<Argument> arguments{std::static_pointer_cast<Object>(std::static_pointer_cast<RunHandle>(handle_))};
+  found->second->call(arguments);
+}
+
+// ------------------------------------------------------------------------------------------------------------- events
+
+void Member::start(const Position& position) {
+  position_ = position;
+  started_ = steady_seconds();
+  rows_ = std::make_unique<AppendFile>(context_.folder / "metrics.jsonl");
+  const FitView view{.name = context_.name,
+                     .total_steps = plan_.length.total_steps,
+                     .steps_per_epoch = position.steps_per_epoch,
+                     .batch = position.batch,
+                     .first_step = position.step,
+                     .parameters = plan_.model->parameter_count(),
+                     .monitor = plan_.monitor};
+  for (const auto& observer : observers_) observer->started(view);
+  call("start", position);
+}
+
+void Member::stepped(const Position& position, double rate) {
+  position_ = position;
+  for (const auto& observer : observers_) {
+    if (!observer->wants_step(position.step)) continue;
+    observer->stepped({.step = position.step, .epoch = position.epoch(), .samples = position.samples(), .rate = rate});
+  }
+  if (!callbacks_.empty()) call("step", position);
+}
+
+void Member::validated(const Position& position, MetricMap metrics) {
+  position_ = position;
+  validated_step_ = position.step;
+  metrics_ = std::move(metrics);
+  metrics_["train.loss"] = group_.train_loss().mean(index_);
+  for (const auto& [name, value] : logged_) metrics_[name] = value;
+  logged_.clear();
+
+  const double value = metric(plan_.monitor);
+  const bool minimize = plan_.minimize(plan_.monitor);
+  const bool better = !std::isnan(value) && (!best_ || (minimize ? value < best_->value : value > best_->value));
+  if (better) {
+    best_ = Best{.value = value, .step = position.step, .epoch = position.epoch(), .metrics = metrics_,
+                 .weights = plan_.keep_best ? group_.snapshot(index_) : ModelState{}};
+  }
+  schedule_->validated(value, minimize);
+
+  ValidationView view{.step = position.step,
+                      .epoch = position.epoch(),
+                      .samples = position.samples(),
+                      .seconds = seconds(),
+                      .rate = rate(std::max<std::int64_t>(position.step - 1, 0)),
+                      .best = better,
+                      .metrics = metrics_};
+  Value row = to_value(metrics_);
+  row.set("step", view.step);
+  row.set("epoch", view.epoch);
+  row.set("samples", view.samples);
+  row.set("seconds", view.seconds);
+  row.set("lr", view.rate);
+  rows_->append(to_json(row) + "\n");
+  for (const auto& observer : observers_) observer->validated(view);
+  call("validate", position);
+  for (const auto& rule : stop_rules_) {
+    if (auto reason = rule->validated(progress(position))) stop(std::move(*reason));
+  }
+}
+
+void Member::epoch_ended(const Position& position) {
+  for (const auto& observer : observers_) observer->epoch_ended(position.epoch());
+  call("epoch", position);
+}
+
+void Member::finished(const Value& summary) {
+  for (const auto& observer : observers_) observer->finished(summary);
+  call("finish", position_);
+}
+
+// -------------------------------------------------------------------------------------------------------- checkpoints
+
+NamedTensors Member::best_tensors() const {
+  NamedTensors tensors;
+  for (auto& [name, tensor] : named_state(*plan_.model, best_->weights)) tensors.emplace(name, tensor);
+  return tensors;
+}
+
+Value Member::info(const Position& position) const {
+  Value info;
+  info.set("epoch", position.epoch());
+  info.set("position", position.in_epoch());
+  info.set("samples", position.samples());
+  info.set("seconds", seconds());
+  info.set("validated_step", validated_step_);
+  info.set("metrics", to_value(metrics_));
+  info.set("logged", to_value(logged_));
+  info.set("train_loss", group_.train_loss().state());
+  info.set("metrics_bytes", rows_->size());
+  info.set("schedule", schedule_->state());
+  Value::List rules;
+  for (const auto& rule : stop_rules_) rules.push_back(rule->state());
+  info.set("stop_rules", std::move(rules));
+  if (best_) {
+    Value best;
+    best.set("value", best_->value);
+    best.set("step", best_->step);
+    best.set("epoch", best_->epoch);
+    best.set("metrics", to_value(best_->metrics));
+    info.set("best", std::move(best));
+  }
+  if (rate_override_) info.set("lr_override", *rate_override_);
+  if (stop_reason_) info.set("stop_reason", *stop_reason_);
+  info.set("total_steps", plan_.length.total_steps);
+  info.set("state", handle_->read_state ? handle_->read_state() : handle_->state);
+  Value::List resumed;
+  for (const std::int64_t step : resumed_) resumed.emplace_back(step);
+  info.set("resumed", std::move(resumed));
+  return info;
+}
+
+void Member::commit(const Position& position) {
+  rows_->sync();  // the rows that the checkpoint counts are on the disk before it is
+  Checkpoint checkpoint{.step = position.step, .tensors = group_.tensors(index_), .info = info(position), .best = {}};
+  for (const auto& [name, tensor] : plan_.data.state) checkpoint.tensors.emplace("data." + name, tensor);
+  if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_tensors()};
+  checkpoints_.commit(checkpoint);
+  for (const auto& observer : observers_) observer->checkpointed(position.step);
+  call("checkpoint", position);
+}
+
+void Member::write_saves(const Position& position) {
+  for (const std::string& name : saves_) {
+    NamedTensors tensors;
+    for (auto& [key, tensor] : group_.tensors(index_)) {
+      if (key.starts_with("model.")) tensors.emplace(key, tensor);
+    }
+    Value info;
+    info.set("step", position.step);
+    info.set("metrics", to_value(metrics_));
+    checkpoints_.save(name, tensors, info);
+  }
+  saves_.clear();
+}
+
+std::int64_t Member::resume() {
+  const auto rows = context_.folder / "metrics.jsonl";
+  const std::optional<Checkpoint> found = checkpoints_.newest();
+  if (!found) {
+    if (std::filesystem::exists(rows)) truncate_file(rows, 0);
+    return 0;
+  }
+  const Value& info = found->info;
+  group_.restore(index_, found->tensors);
+  validated_step_ = info["validated_step"].integer();
+  metrics_ = to_metrics(info["metrics"]);
+  logged_ = to_metrics(info["logged"]);
+  group_.train_loss().restore(info["train_loss"]);
+  schedule_->restore(info["schedule"]);
+  for (std::size_t i = 0; i < stop_rules_.size(); ++i) stop_rules_[i]->restore(info["stop_rules"].list().at(i));
+  if (const Value& best = info["best"]; !best.is_nil()) {
+    best_ = Best{.value = best["value"].number(), .step = best["step"].integer(), .epoch = best["epoch"].integer(),
+                 .metrics = to_metrics(best["metrics"]), .weights = {}};
+    if (found->best) {
+      best_->weights = group_.snapshot(index_);
+      for (auto& [name, tensor] : named_state(*plan_.model, best_->weights)) {
+        tensor.copy_(found->best->tensors.at(name));
+      }
+    }
+  }
+  if (!info["lr_override"].is_nil()) rate_override_ = info["lr_override"].number();
+  // A run that was extended since goes on, whatever stopped it before.
+  const bool extended = info["total_steps"].integer() != plan_.length.total_steps;
+  if (!info["stop_reason"].is_nil() && !extended) stop_reason_ = info["stop_reason"].string();
+  handle_->state = info["state"];
+  for (const Value& step : info["resumed"].list()) resumed_.push_back(step.integer());
+  resumed_.push_back(found->step);
+  seconds_before_ = info["seconds"].number();
+  truncate_file(rows, info["metrics_bytes"].integer());
+  return found->step;
+}
+
+// ------------------------------------------------------------------------------------------------------------ the end
+
+void Member::restore_kept() {
+  if (!plan_.keep_best || !best_) return;
+  const at::NoGradGuard no_gradients;
+  NamedTensors tensors = group_.tensors(index_);
+  for (auto& [name, tensor] : best_tensors()) tensors.at(name).copy_(tensor);
+}
+
+Value Member::summary(const Position& position, const MetricMap& test) const {
+  const bool kept_best = plan_.keep_best && best_;
+  MetricMap metrics = kept_best ? best_->metrics : metrics_;
+  metrics.insert(test.begin(), test.end());
+  Value summary;
+  summary.set("metrics", to_value(metrics));
+  if (best_) {
+    Value best;
+    best.set("metric", plan_.monitor);
+    best.set("value", best_->value);
+    best.set("epoch", best_->epoch);
+    best.set("step", best_->step);
+    summary.set("best", std::move(best));
+  }
+  summary.set("steps", position.step);
+  summary.set("samples", position.samples());
+  summary.set("parameters", plan_.model->parameter_count());
+  const Flops flops = plan_.model->flops();
+  summary.set("flops", (flops.forward + flops.backward) * static_cast<double>(position.samples()));
+  summary.set("seconds", seconds());
+  Value::List resumed;
+  for (const std::int64_t step : resumed_) resumed.emplace_back(step);
+  summary.set("resumed", std::move(resumed));
+  if (failure_) {
+    summary.set("status", "failed");
+    summary.set("reason", *failure_);
+  } else if (stop_reason_) {
+    summary.set("status", "stopped");
+    summary.set("reason", *stop_reason_);
+  } else {
+    summary.set("status", "done");
+    summary.set("reason", "reached its length");
+  }
+  return summary;
+}
+
+}  // namespace trainlab

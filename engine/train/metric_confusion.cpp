@@ -1,0 +1,154 @@
+// Precision, recall and F1, from counts per class: hits (true positives), predicted, actual.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include <limits>
+
+#include "head.h"
+#include "metrics.h"
+#include "train/metric.h"
+
+namespace trainlab {
+
+namespace {
+
+// Counts of one class, or summed over classes.
+struct Counts {
+  double hits = 0, predicted = 0, actual = 0;
+};
+
+double share(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
+
+using Score = double (*)(const Counts&);
+double precision(const Counts& c) { return share(c.hits, c.predicted); }
+double recall(const Counts& c) { return share(c.hits, c.actual); }
+double f1(const Counts& c) { return share(2 * c.hits, c.predicted + c.actual); }
+
+enum class Average { macro, micro, weighted, one_class };
+
+struct Rule {
+  Average average = Average::macro;
+  std::int64_t one_class = 0;
+};
+
+double averaged(const std::vector<Counts>& classes, Score score, const Rule& rule) {
+  if (rule.average == Average::one_class) return score(classes[static_cast<std::size_t>(rule.one_class)]);
+  Counts all;
+  double sum = 0, weights = 0;
+  for (const Counts& c : classes) {
+    all.hits += c.hits;
+    all.predicted += c.predicted;
+    all.actual += c.actual;
+    const bool seen = c.predicted > 0 || c.actual > 0;
+    const double weight = rule.average == Average::weighted ? c.actual : (seen ? 1.0 : 0.0);
+    sum += weight * score(c);
+    weights += weight;
+  }
+  return rule.average == Average::micro ? score(all) : share(sum, weights);
+}
+
+class ConfusionMetric final : public Metric {
+ public:
+  ConfusionMetric(Head head, std::int64_t members, std::int64_t classes, Score score, Rule rule)
+      : head_(std::move(head)), members_(members), classes_(classes), score_(score), rule_(rule) {
+    const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong).device(head_.device);
+    counts_ = at::zeros({3, slots(members) * classes}, integers);
+    hits_ = counts_.select(0, 0);
+    predicted_ = counts_.select(0, 1);
+    actual_ = counts_.select(0, 2);
+    first_slot_ = at::arange(slots(members), integers).mul_(classes).unsqueeze_(-1);
+  }
+
+  void update(const at::Tensor& out, const at::Tensor& target) override {
+    const at::NoGradGuard no_grad;
+    const at::Tensor guess = predictions_of(out, head_);
+    const at::Tensor label = labels_of(target, head_).expand_as(guess);
+    const at::Tensor right = guess.eq(label).to(at::kLong).reshape({-1});
+    const at::Tensor guess_slot = slot_of(guess), label_slot = slot_of(label);
+    const at::Tensor one = at::ones({1}, right.options()).expand_as(right);
+    hits_.index_add_(0, label_slot, right);
+    predicted_.index_add_(0, guess_slot, one);
+    actual_.index_add_(0, label_slot, one);
+    samples_ += guess.size(-1);
+  }
+
+  std::vector<double> compute() const override {
+    const std::vector<double> counts = read_doubles(counts_);
+    const auto per_row = static_cast<std::size_t>(slots(members_) * classes_), classes = static_cast<std::size_t>(classes_);
+    std::vector<double> values;
+    for (std::size_t first = 0; first < per_row; first += classes) {
+      std::vector<Counts> of_member;
+      for (std::size_t i = first; i < first + classes; ++i) of_member.push_back({counts[i], counts[per_row + i], counts[2 * per_row + i]});
+      values.push_back(samples_ > 0 ? averaged(of_member, score_, rule_) : std::numeric_limits<double>::quiet_NaN());
+    }
+    return values;
+  }
+
+  void reset() override {
+    counts_.zero_();
+    samples_ = 0;
+  }
+
+ private:
+  // Index of a member's class in a row of counts, flat.
+  at::Tensor slot_of(const at::Tensor& classes) const {
+    return members_ == 0 ? classes : classes.add(first_slot_).view({-1});
+  }
+
+  Head head_;
+  std::int64_t members_, classes_;
+  Score score_;
+  Rule rule_;
+  at::Tensor counts_;                     // int64 [3, M·C]
+  at::Tensor hits_, predicted_, actual_;  // its rows
+  at::Tensor first_slot_;                 // [M, 1]: 0, C, 2C, …
+  std::int64_t samples_ = 0;
+};
+
+Rule rule_of(const Options& options, std::int64_t classes) {
+  if (!options.given("average")) return classes == 2 ? Rule{Average::one_class, 1} : Rule{Average::macro, 0};
+  const Value& average = options.get("average");
+  if (average.is_integer()) {
+    if (average.integer() >= classes) {
+      throw options.error("average", "expected a class from 0 to " + std::to_string(classes - 1) + ", found " + std::to_string(average.integer()));
+    }
+    return {Average::one_class, average.integer()};
+  }
+  if (average.string() == "micro") return {Average::micro, 0};
+  if (average.string() == "weighted") return {Average::weighted, 0};
+  return {Average::macro, 0};
+}
+
+void add(Registry& registry, const std::string& name, const std::string& doc, const std::string& formula, Score score) {
+  registry.add(Entry("metric." + name, "metric", doc)
+                   .with(Option("average", "how classes are averaged: over those that occur (macro), over all samples (micro), by their number of samples (weighted), or one class alone; without it class 1 of two classes, else macro")
+                             .choice({"macro", "micro", "weighted"})
+                             .integer()
+                             .at_least(0)
+                             .positional())
+                   .example("metric." + name + " { average = \"weighted\" }")
+                   .note(formula + " A quotient 0/0 counts as 0; macro leaves out classes that neither occur nor were predicted. Equals scikit-learn's " + name +
+                         "_score. The name is " + name + ", of one class asked for by its number " + name + "_3. With one logit per sample class 1 is a logit above 0."),
+               MetricKind{.make = [score](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {
+                            const std::int64_t classes = require_classification(options, head);
+                            return std::make_unique<ConfusionMetric>(head, members, classes, score, rule_of(options, classes));
+                          },
+                          .name =
+                              [name](const Options& options) {
+                                const bool one_class = options.given("average") && options.get("average").is_integer();
+                                return one_class ? name + "_" + std::to_string(options.integer("average")) : name;
+                              },
+                          .minimize = false});
+}
+
+}  // namespace
+
+void register_confusion_metrics(Registry& registry) {
+  add(registry, "precision", "Share of the predictions of a class that are right.", "tp / (tp + fp).", precision);
+  add(registry, "recall", "Share of the samples of a class that were found.", "tp / (tp + fn).", recall);
+  add(registry, "f1", "Harmonic mean of precision and recall.", "2 tp / (2 tp + fp + fn).", f1);
+}
+
+}  // namespace trainlab

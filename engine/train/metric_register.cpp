@@ -1,0 +1,18 @@
+#include "metrics.h"
+#include "train/register.h"
+
+namespace trainlab {
+
+void register_metrics(Registry& registry) {
+  register_accuracy(registry);
+  register_confusion_metrics(registry);
+  register_regression_metrics(registry);
+}
+
+std::vector<double> read_doubles(const at::Tensor& tensor) {
+  const at::Tensor values = tensor.detach().to(at::kCPU, at::kDouble).contiguous();
+  const double* first = values.const_data_ptr<double>();
+  return {first, first + values.numel()};
+}
+
+}  // namespace trainlab
