@@ -212,7 +212,7 @@ class Options {
   struct Element;
   std::vector<Element> elements(std::string_view option) const;
 
-  // An Error{recipe} at this entry's source line and option path.
+  // An Error{recipe} at this entry's source line and option path; an empty option stands for the entry itself.
   Error error(std::string_view option, std::string message) const;
 
  private:
