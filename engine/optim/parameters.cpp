@@ -1,0 +1,124 @@
+#include "parameters.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <stdexcept>
+
+#include "tensor/types.h"
+
+namespace trainlab {
+
+at::Tensor OptimizerSlot::slice(const at::Tensor& tensor, std::int64_t member) {
+  return member < 0 ? tensor : tensor.select(0, member);
+}
+
+ParameterSet::ParameterSet(std::vector<OptimizedParameter> parameters, std::int64_t members) : members_(members) {
+  if (!parameters.empty()) device_ = parameters.front().value.device();
+  for (OptimizedParameter& parameter : parameters) {
+    const at::Tensor& value = parameter.value;
+    if (value.scalar_type() != at::kFloat && value.scalar_type() != at::kDouble)
+      throw recipe_error("optimizers take float32 and float64 parameters; '" + parameter.name + "' is " +
+                         dtype_name(value.scalar_type()));
+    if (!value.is_contiguous())
+      throw recipe_error("optimizers take contiguous parameters; '" + parameter.name + "' of shape " +
+                         shape_text(value.sizes()) + " is a view with other strides")
+          .hint("make it contiguous first: t:contiguous()");
+    if (value.device() != device_)
+      throw recipe_error("one optimizer takes parameters of one device; '" + parameter.name + "' is on " +
+                         value.device().str() + ", the first on " + device_.str());
+    if (members_ > 0 && (value.dim() == 0 || value.size(0) != members_))
+      throw std::logic_error("optimizer: '" + parameter.name + "' has no leading axis of " + std::to_string(members_) +
+                             " members");
+    slots_.push_back({.parameter = std::move(parameter), .state = {}});
+  }
+}
+
+void ParameterSet::add_state(std::string suffix) {
+  at::NoGradGuard no_grad;
+  for (OptimizerSlot& slot : slots_) slot.state.push_back(at::zeros_like(slot.parameter.value));
+  suffixes_.push_back(std::move(suffix));
+}
+
+void ParameterSet::add_steps(at::Device device) {
+  const auto n = static_cast<std::int64_t>(slots_.size());
+  const auto options = at::TensorOptions().dtype(at::kFloat).device(device);
+  steps_ = members_ ? at::zeros({members_, n}, options) : at::zeros({n}, options);
+}
+
+at::Tensor ParameterSet::step_view(std::int64_t row, std::size_t i) const {
+  return OptimizerSlot::slice(steps_, members_ ? row : -1).select(0, static_cast<std::int64_t>(i));
+}
+
+float& ParameterSet::step_count(std::int64_t row, std::size_t i) const {
+  return steps_.mutable_data_ptr<float>()[static_cast<std::size_t>(row) * slots_.size() + i];
+}
+
+std::vector<std::vector<std::size_t>> ParameterSet::groups(bool by_decay) const {
+  std::vector<std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const OptimizedParameter& parameter = slots_[i].parameter;
+    std::vector<std::size_t>* group = nullptr;
+    for (auto& candidate : groups) {
+      const OptimizedParameter& first = slots_[candidate.front()].parameter;
+      if (first.value.scalar_type() == parameter.value.scalar_type() &&
+          (!by_decay || first.decays == parameter.decays)) {
+        group = &candidate;
+        break;
+      }
+    }
+    if (!group) group = &groups.emplace_back();
+    group->push_back(i);
+  }
+  return groups;
+}
+
+void ParameterSet::check_step(std::span<const at::Tensor> gradients, std::span<const double> rates,
+                              std::span<const std::uint8_t> active) const {
+  const auto rows = static_cast<std::size_t>(this->rows());
+  if (gradients.size() != slots_.size() || rates.size() != rows || (!active.empty() && active.size() != rows))
+    throw std::logic_error("optimizer: a step of " + std::to_string(slots_.size()) + " parameters and " +
+                           std::to_string(rows) + " rates got " + std::to_string(gradients.size()) + " gradients, " +
+                           std::to_string(rates.size()) + " rates and " + std::to_string(active.size()) +
+                           " activity flags");
+}
+
+at::Tensor ParameterSet::gradient(std::span<const at::Tensor> gradients, std::size_t i) const {
+  const at::Tensor& gradient = gradients[i];
+  const OptimizedParameter& parameter = slots_[i].parameter;
+  if (gradient.scalar_type() != parameter.value.scalar_type() || gradient.sizes() != parameter.value.sizes())
+    throw std::logic_error("optimizer: the gradient of '" + parameter.name + "' is " +
+                           dtype_name(gradient.scalar_type()) + " " + shape_text(gradient.sizes()));
+  // The fused operators read gradients through bare pointers and do not look at strides.
+  return gradient.contiguous();
+}
+
+std::vector<std::pair<std::string, at::Tensor>> ParameterSet::state() {
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  for (OptimizerSlot& slot : slots_)
+    for (std::size_t s = 0; s < suffixes_.size(); ++s)
+      named.emplace_back(slot.parameter.name + "." + suffixes_[s], slot.state[s]);
+  if (steps_.defined()) named.emplace_back("step", steps_);
+  return named;
+}
+
+void FusedLists::clear(std::size_t states) {
+  values.clear();
+  gradients.clear();
+  steps.clear();
+  state.resize(states);
+  for (auto& list : state) list.clear();
+}
+
+void FusedLists::add(ParameterSet& set, std::span<const at::Tensor> all_gradients, std::int64_t row, std::size_t i,
+                     bool with_steps) {
+  const std::int64_t member = set.members() ? row : -1;
+  OptimizerSlot& slot = set[i];
+  values.push_back(OptimizerSlot::slice(slot.parameter.value, member));
+  gradients.push_back(OptimizerSlot::slice(set.gradient(all_gradients, i), member));
+  for (std::size_t s = 0; s < state.size(); ++s) state[s].push_back(OptimizerSlot::slice(slot.state[s], member));
+  if (with_steps) steps.push_back(set.step_view(row, i));
+}
+
+}  // namespace trainlab

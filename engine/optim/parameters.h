@@ -1,0 +1,81 @@
+// What all optimizers share: parameters and their state tensors, as wholes and as slices of single members.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "optim/optimizer.h"
+
+namespace trainlab {
+
+// One parameter with its state.
+struct OptimizerSlot {
+  OptimizedParameter parameter;
+  std::vector<at::Tensor> state;  // shaped like the parameter, in the order of the names given to ParameterSet
+
+  // The whole tensor, or the slice of `member` where there is a member axis (member ≥ 0).
+  static at::Tensor slice(const at::Tensor& tensor, std::int64_t member);
+};
+
+class ParameterSet {
+ public:
+  // Raises Error{recipe} for parameters that are not contiguous float32 or float64 tensors of one device, and
+  // std::logic_error for one without the member axis. members = 0: no member axis.
+  ParameterSet(std::vector<OptimizedParameter> parameters, std::int64_t members);
+
+  // Adds a state tensor of zeros to every parameter; `suffix` names it ("exp_avg").
+  void add_state(std::string suffix);
+  // Adds the counts of steps: float32 [parameters] or [members, parameters], on `device`.
+  void add_steps(at::Device device);
+
+  std::size_t size() const { return slots_.size(); }
+  OptimizerSlot& operator[](std::size_t i) { return slots_[i]; }
+  std::int64_t members() const { return members_; }
+  std::int64_t rows() const { return members_ ? members_ : 1; }  // rates and step counts
+  at::Device device() const { return device_; }
+  // True where the stacked kernels of kernels.h work.
+  bool native() const { return members_ > 0 && device_.is_cpu(); }
+
+  // The count of steps of parameter i in row r: a 0-dim view, and on the CPU its place in memory.
+  at::Tensor step_view(std::int64_t row, std::size_t i) const;
+  float& step_count(std::int64_t row, std::size_t i) const;
+
+  // Indices of parameters that one fused call can take: of one dtype, and alike in `decays` where `by_decay`.
+  std::vector<std::vector<std::size_t>> groups(bool by_decay) const;
+
+  // Raises std::logic_error unless there is a gradient (or none) for each parameter and a rate for each row.
+  void check_step(std::span<const at::Tensor> gradients, std::span<const double> rates,
+                  std::span<const std::uint8_t> active) const;
+  // The gradient of parameter i as the kernels need it: contiguous, of the parameter's dtype and shape.
+  at::Tensor gradient(std::span<const at::Tensor> gradients, std::size_t i) const;
+
+  std::vector<std::pair<std::string, at::Tensor>> state();
+
+ private:
+  std::int64_t members_;
+  at::Device device_ = at::kCPU;
+  std::vector<OptimizerSlot> slots_;
+  std::vector<std::string> suffixes_;
+  at::Tensor steps_;
+};
+
+// The lists of one call of a fused operator.
+struct FusedLists {
+  std::vector<at::Tensor> values, gradients, steps;
+  std::vector<std::vector<at::Tensor>> state;  // by state name
+
+  bool empty() const { return values.empty(); }
+  void clear(std::size_t states);
+  void add(ParameterSet& set, std::span<const at::Tensor> all_gradients, std::int64_t row, std::size_t i,
+           bool with_steps);
+};
+
+inline bool is_active(std::span<const std::uint8_t> active, std::int64_t row) {
+  return active.empty() || active[static_cast<std::size_t>(row)] != 0;
+}
+
+}  // namespace trainlab

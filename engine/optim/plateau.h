@@ -1,0 +1,10 @@
+// sched.plateau: lowers the rate when the monitored value has stopped improving.
+#pragma once
+
+#include "core/registry.h"
+
+namespace trainlab {
+
+void register_plateau(Registry& registry);
+
+}  // namespace trainlab

@@ -1,0 +1,183 @@
+#include "optim/schedule.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "entries.h"
+#include "plateau.h"
+
+namespace trainlab {
+namespace {
+
+// A schedule that depends on the number of steps in the run.
+class LengthSchedule : public Schedule {
+ public:
+  explicit LengthSchedule(const RunLength& length) : length_(length) {
+    if (length_.total_steps == 0) length_.total_steps = assumed_steps;
+  }
+
+  void set_total(std::int64_t total_steps) override {
+    length_.total_steps = std::max<std::int64_t>(total_steps, 1);
+    is_set_ = true;
+    length_changed();
+  }
+  Value state() const override { return is_set_ ? Value(Value::Map{{"total", length_.total_steps}}) : Value(); }
+  void restore(const Value& state) override {
+    if (const Value& total = state["total"]; !total.is_nil()) set_total(total.integer());
+  }
+
+ protected:
+  virtual void length_changed() = 0;
+  std::int64_t total() const { return length_.total_steps; }
+  std::int64_t steps_of(const Duration& duration) const {
+    return *in_steps(duration, length_.steps_per_epoch, length_.batch, length_.total_steps);
+  }
+
+ private:
+  RunLength length_;
+  bool is_set_ = false;
+};
+
+// Reads a duration that can be turned into steps.
+Duration step_duration(const Options& spec, std::string_view option) {
+  const Duration duration = spec.duration(option);
+  if (duration.unit == Unit::seconds)
+    throw spec.error(option, "expected a duration in steps, epochs, samples or %, found " + to_text(duration));
+  return duration;
+}
+
+class Constant final : public Schedule {
+ public:
+  double factor(std::int64_t) override { return 1; }
+};
+
+class Step final : public LengthSchedule {
+ public:
+  Step(const Options& spec, const RunLength& length)
+      : LengthSchedule(length), every_(step_duration(spec, "every")), factor_(spec.number("factor")) {
+    length_changed();
+  }
+  double factor(std::int64_t step) override { return std::pow(factor_, static_cast<double>(step / period_)); }
+
+ private:
+  void length_changed() override { period_ = std::max<std::int64_t>(steps_of(every_), 1); }
+
+  Duration every_;
+  double factor_;
+  std::int64_t period_ = 1;
+};
+
+class Cosine final : public LengthSchedule {
+ public:
+  Cosine(const Options& spec, const RunLength& length) : LengthSchedule(length), floor_(spec.number("floor")) {
+    if (spec.has("warmup")) warmup_ = step_duration(spec, "warmup");
+    length_changed();
+  }
+  double factor(std::int64_t step) override {
+    if (step < rise_) return static_cast<double>(step + 1) / static_cast<double>(rise_ + 1);
+    if (step >= total()) return floor_;
+    const double share = static_cast<double>(step - rise_) / static_cast<double>(total() - rise_);
+    return floor_ + (1 - floor_) * (1 + std::cos(std::numbers::pi * share)) / 2;
+  }
+
+ private:
+  void length_changed() override { rise_ = steps_of(warmup_); }
+
+  Duration warmup_{.amount = 0, .unit = Unit::steps};
+  double floor_;
+  std::int64_t rise_ = 0;  // steps of the warm-up
+};
+
+class Function final : public LengthSchedule {
+ public:
+  Function(std::shared_ptr<Callable> function, const RunLength& length)
+      : LengthSchedule(length), function_(std::move(function)) {}
+
+  double factor(std::int64_t step) override {
+    step = std::clamp<std::int64_t>(step, 0, total() - 1);
+    const std::int64_t chunk = step / chunk_steps;
+    if (chunk != chunk_) tabulate(chunk);
+    return table_[static_cast<std::size_t>(step % chunk_steps)];
+  }
+
+ private:
+  static constexpr std::int64_t chunk_steps = 1000;
+
+  void length_changed() override { chunk_ = -1; }
+
+  void tabulate(std::int64_t chunk) {
+    chunk_ = -1;
+    table_.clear();
+    const std::int64_t begin = chunk * chunk_steps;
+    for (std::int64_t step = begin; step < std::min(begin + chunk_steps, total()); ++step) {
+      const Argument arguments[] = {Value(step), Value(total())};
+      const std::vector<Argument> results = function_->call(arguments);
+      const Value* result = results.empty() ? nullptr : std::get_if<Value>(&results.front());
+      if (!result || !result->is_number() || !std::isfinite(result->number()) || result->number() < 0)
+        throw wrong_result(step, results.empty() ? "nothing" : result ? result->brief() : "an object");
+      table_.push_back(result->number());
+    }
+    chunk_ = chunk;
+  }
+
+  Error wrong_result(std::int64_t step, const std::string& found) const {
+    Error error = recipe_error("expected the schedule's function to return a finite number of at least 0, found " +
+                               found + " at step " + std::to_string(step));
+    const std::string& where = function_->where();
+    const std::size_t colon = where.rfind(':');
+    int line = 0;
+    if (colon != std::string::npos) std::from_chars(where.data() + colon + 1, where.data() + where.size(), line);
+    error.at(where.substr(0, colon), line);
+    return error;
+  }
+
+  std::shared_ptr<Callable> function_;
+  std::vector<double> table_;  // of chunk_
+  std::int64_t chunk_ = -1;
+};
+
+template <class T>
+ScheduleFactory factory() {
+  return [](const Options& spec, const RunLength& length) { return std::make_unique<T>(spec, length); };
+}
+
+}  // namespace
+
+std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& length) {
+  return spec.registry().implementation<ScheduleFactory>(spec.entry())(spec, length);
+}
+
+std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, const RunLength& length) {
+  return std::make_unique<Function>(std::move(function), length);
+}
+
+std::unique_ptr<Schedule> constant_schedule() { return std::make_unique<Constant>(); }
+
+void register_schedules(Registry& registry) {
+  registry.add(Entry("sched.constant", "schedule", "The optimizer's rate as it is, for the whole run.")
+                   .example("sched.constant()"),
+               ScheduleFactory{[](const Options&, const RunLength&) { return constant_schedule(); }});
+  registry.add(Entry("sched.step", "schedule", "Multiplies the rate by a factor every so often.")
+                   .with(Option("every", "time between two reductions").duration().required().positional())
+                   .with(Option("factor", "what the rate is multiplied by each time")
+                             .number()
+                             .more_than(0)
+                             .or_default(0.1)
+                             .positional())
+                   .example("sched.step { every = \"30 epochs\", factor = 0.1 }")
+                   .note("factor^⌊step / every⌋, as PyTorch's StepLR."),
+               factory<Step>());
+  registry.add(Entry("sched.cosine", "schedule", "Linear warm-up, then half a cosine down to a floor.")
+                   .with(Option("warmup", "length of the linear rise; none where it is left out").duration())
+                   .with(Option("floor", "factor at the end of the run").number().at_least(0).at_most(1).or_default(0.0))
+                   .example("sched.cosine { warmup = \"5%\" }")
+                   .note("With W steps of warm-up in a run of T: (step + 1) / (W + 1) for step < W, then floor + "
+                         "(1 − floor)·(1 + cos(π·(step − W) / (T − W))) / 2 (Loshchilov and Hutter 2017)."),
+               factory<Cosine>());
+  register_plateau(registry);
+}
+
+}  // namespace trainlab
