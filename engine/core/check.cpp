@@ -56,7 +56,7 @@ class Checker {
       throw recipe_error("expected " + with_article(option.type_text()) + ", found " + found(value)).in(path);
     }
     if (option.is_required && given.empty()) {
-      throw recipe_error("expected at least one: " + with_article(element_text(option))).in(path).hint(option.doc);
+      throw recipe_error("expected " + with_article(option.type_text()) + ", found an empty table").in(path).hint(option.doc);
     }
     Value::List checked;
     for (std::size_t i = 0; i < given.size(); ++i) {
@@ -80,10 +80,7 @@ class Checker {
       if (value != given.end() && !value->second.is_nil()) {
         checked.emplace(declared.name, option(declared, value->second, where, at));
       } else if (declared.is_required) {
-        throw recipe_error("missing: " + quote_name(declared.name) + " is required, " +
-                           with_article(declared.type_text()))
-            .in(where)
-            .hint(declared.doc);
+        throw recipe_error("missing; expected " + with_article(declared.type_text())).in(where).hint(declared.doc);
       }
     }
     return checked;
