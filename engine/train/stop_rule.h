@@ -1,0 +1,38 @@
+// What all stop rules share: their metric, read with the rule's own place in messages. Private to the module.
+#pragma once
+
+#include <string>
+
+#include "train/stop.h"
+
+namespace trainlab {
+
+class Registry;
+
+void register_patience(Registry& registry);
+void register_threshold(Registry& registry);
+void register_divergence(Registry& registry);
+
+// The metric that a rule watches.
+class WatchedMetric {
+ public:
+  // `fallback` where the recipe names none.
+  WatchedMetric(const Options& options, const std::string& fallback);
+
+  const std::string& name() const { return name_; }
+  // Both raise the error of an unknown name with the rule's path and line.
+  bool minimize(const StopContext& context) const;
+  double read(const Progress& progress) const;
+
+ private:
+  template <class F>
+  auto placed(F&& ask) const;
+
+  Options options_;
+  std::string name_;
+};
+
+// "1 validation", "3 validations".
+std::string validations_text(std::int64_t n);
+
+}  // namespace trainlab

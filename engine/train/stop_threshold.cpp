@@ -1,0 +1,45 @@
+#include "core/value.h"
+#include "stop_rule.h"
+
+namespace trainlab {
+
+namespace {
+
+class Threshold final : public StopRule {
+ public:
+  Threshold(const Options& options, const StopContext& context) : metric_(options, context.monitor) {
+    if (options.has("above") == options.has("below")) {
+      throw options.error("", options.has("above") ? "expected only one of above and below, found both" : "expected above or below, found neither")
+          .hint("stop.threshold { metric = \"" + metric_.name() + "\", above = 0.99 }");
+    }
+    above_ = options.has("above");
+    limit_ = options.number(above_ ? "above" : "below");
+    metric_.minimize(context);  // raises for an unknown name before anything has run
+  }
+
+  std::optional<std::string> validated(const Progress& progress) override {
+    const double value = metric_.read(progress);
+    const bool passed = above_ ? value > limit_ : value < limit_;
+    if (!passed) return std::nullopt;
+    return metric_.name() + " is " + number_text(value) + (above_ ? ", above " : ", below ") + number_text(limit_);
+  }
+
+ private:
+  WatchedMetric metric_;
+  bool above_ = false;
+  double limit_ = 0;
+};
+
+}  // namespace
+
+void register_threshold(Registry& registry) {
+  registry.add(Entry("stop.threshold", "stop", "Stops at the first validation where the metric is above, or below, a number.")
+                   .with(Option("metric", "name of the metric, \"val.accuracy\"; the fit's monitor where none is given").string())
+                   .with(Option("above", "stop when the metric is larger than this").number())
+                   .with(Option("below", "stop when the metric is smaller than this").number())
+                   .example("stop.threshold { metric = \"val.accuracy\", above = 0.99 }")
+                   .note("Exactly one of above and below is given. NaN is neither."),
+               StopFactory{[](const Options& options, const StopContext& context) -> std::unique_ptr<StopRule> { return std::make_unique<Threshold>(options, context); }});
+}
+
+}  // namespace trainlab
