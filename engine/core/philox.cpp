@@ -24,14 +24,14 @@ constexpr std::uint32_t high(std::uint64_t x) {
   return static_cast<std::uint32_t>(x >> 32);
 }
 
-constexpr std::size_t kBlocks = 16;           // of a group
+#ifdef __x86_64__
+constexpr std::size_t kBlocks = 16;  // of a group
 constexpr std::size_t kWords = 4 * kBlocks;
 
-#ifdef __x86_64__
 // Compilers do not find vpmuludq (32 × 32 → 64 bits, four at a time) behind portable code: three times slower.
 // Each 64-bit lane holds one word of one block; what stands in its upper half is ignored by the multiplication.
-__attribute__((target("avx2"))) void fill_groups_avx2(std::uint64_t key, std::uint64_t first_block, std::uint32_t* out,
-                                                      std::size_t groups) {
+__attribute__((target("avx2"))) void fill_groups(std::uint64_t key, std::uint64_t first_block, std::uint32_t* out,
+                                                 std::size_t groups) {
   constexpr int kVectors = kBlocks / 4;
   const __m256i multiply0 = _mm256_set1_epi64x(kMultiply0), multiply1 = _mm256_set1_epi64x(kMultiply1);
   for (std::size_t group = 0; group < groups; ++group, first_block += kBlocks, out += kWords) {
@@ -66,39 +66,6 @@ __attribute__((target("avx2"))) void fill_groups_avx2(std::uint64_t key, std::ui
 }
 #endif
 
-void fill_groups_portable(std::uint64_t key, std::uint64_t first_block, std::uint32_t* out, std::size_t groups) {
-  for (std::size_t group = 0; group < groups; ++group, first_block += kBlocks, out += kWords) {
-    std::array<std::uint32_t, kBlocks> c0, c1, c2{}, c3{};
-    for (std::size_t i = 0; i < kBlocks; ++i) {
-      c0[i] = low(first_block + i);
-      c1[i] = high(first_block + i);
-    }
-    std::uint32_t k0 = low(key), k1 = high(key);
-    for (int round = 0; round < kRounds; ++round, k0 += kWeyl0, k1 += kWeyl1) {
-      for (std::size_t i = 0; i < kBlocks; ++i) {
-        const std::uint64_t p0 = std::uint64_t{c0[i]} * kMultiply0, p1 = std::uint64_t{c2[i]} * kMultiply1;
-        c0[i] = high(p1) ^ c1[i] ^ k0;
-        c1[i] = low(p1);
-        c2[i] = high(p0) ^ c3[i] ^ k1;
-        c3[i] = low(p0);
-      }
-    }
-    for (std::size_t i = 0; i < kBlocks; ++i) {
-      out[4 * i] = c0[i];
-      out[4 * i + 1] = c1[i];
-      out[4 * i + 2] = c2[i];
-      out[4 * i + 3] = c3[i];
-    }
-  }
-}
-
-auto fastest_fill() {
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2")) return fill_groups_avx2;
-#endif
-  return fill_groups_portable;
-}
-
 }  // namespace
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
@@ -113,15 +80,23 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, st
 
 void philox_fill(Key key, std::uint64_t first_word, std::span<std::uint32_t> out) {
   if (first_word % 4 != 0) throw std::logic_error("philox_fill: first_word must be a multiple of 4");
-  static const auto fill_groups = fastest_fill();
-  const std::size_t groups = out.size() / kWords;
-  fill_groups(key.bits(), first_word / 4, out.data(), groups);
-
-  const std::span<std::uint32_t> rest = out.subspan(groups * kWords);
-  if (rest.empty()) return;
-  std::array<std::uint32_t, kWords> words;
-  fill_groups(key.bits(), first_word / 4 + groups * kBlocks, words.data(), 1);
-  std::copy_n(words.begin(), rest.size(), rest.begin());
+  std::uint64_t number = first_word / 4;
+#ifdef __x86_64__
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx2) {
+    const std::size_t groups = out.size() / kWords;
+    fill_groups(key.bits(), number, out.data(), groups);
+    number += groups * kBlocks;
+    out = out.subspan(groups * kWords);
+  }
+#endif
+  while (!out.empty()) {
+    const auto words = philox4x32({low(number), high(number), 0, 0}, {low(key.bits()), high(key.bits())});
+    const std::size_t taken = std::min(out.size(), words.size());
+    std::copy_n(words.begin(), taken, out.begin());
+    out = out.subspan(taken);
+    ++number;
+  }
 }
 
 }  // namespace trainlab

@@ -28,6 +28,11 @@ std::string element_text(const Option& option);
 // "in [0, 1)", "≥ 1"; empty without limits.
 std::string range_text(const Option& option);
 
+// The default as a recipe would write it; empty where there is none.
+std::string default_text(const Option& option);
+// How an entry is called: "lab.nn.Linear(out, { bias = … })", "data:split { … }", "run.step".
+std::string call_text(const Entry& entry);
+
 // Path of an option, and of element `index` (from 0) of a list: model[3].Linear.
 std::string option_path(const std::string& path, const Entry& entry, const Option& option);
 std::string below(const std::string& path, std::string_view name);

@@ -1,0 +1,69 @@
+// reference_markdown: all entries as one page.
+#include <set>
+
+#include "text.h"
+#include "types.h"
+
+namespace trainlab {
+
+namespace {
+
+// A cell of a Markdown table: no line break, no bar that ends it.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out;
+}
+
+std::string code(std::string_view text) {
+  return text.empty() ? "" : "`" + cell(text) + "`";
+}
+
+void add_rows(const std::vector<Option>& options, const std::string& prefix, std::string& out) {
+  for (const Option& option : options) {
+    const std::string fallback = option.is_required ? "required" : option.nested.empty() ? code(default_text(option)) : "";
+    out += "| " + code(prefix + option.name) + " | " + cell(option.type_text()) + " | " + fallback + " | " +
+           cell(option.unit) + " | " + cell(option.doc) + " |\n";
+    add_rows(option.nested, prefix + option.name + ".", out);
+  }
+}
+
+std::string section(const Entry& entry) {
+  std::string out = "### <a id=\"" + entry.name + "\"></a>`" + entry.name + "`\n\n";
+  out += "`" + call_text(entry) + "`\n\n" + entry.doc + "\n\n";
+  if (!entry.options.empty()) {
+    out += "| option | type | default | unit | |\n|---|---|---|---|---|\n";
+    add_rows(entry.options, "", out);
+    out += "\n";
+  }
+  if (!entry.result.empty()) out += "Returns " + entry.result + ".\n\n";
+  if (!entry.notes.empty()) out += entry.notes + "\n\n";
+  if (!entry.sample.empty()) out += "```lua\n" + entry.sample + "\n```\n\n";
+  return out;
+}
+
+}  // namespace
+
+std::string reference_markdown(const Registry& registry) {
+  std::string out =
+      "<!-- Generated from the declarations in the engine; edit those, not this file. -->\n\n# Reference\n\n"
+      "Everything that a recipe can name. The same as `trainlab help NAME`.\n\n";
+  std::set<std::string> kinds;
+  for (const Entry* entry : registry.entries()) kinds.insert(entry->kind);
+  for (const std::string& kind : kinds) {
+    out += "- **" + kind_text(kind) + "**:";
+    for (const Entry* entry : registry.of_kind(kind)) out += " [" + entry->name + "](#" + entry->name + ")";
+    out += "\n";
+  }
+  for (const std::string& kind : kinds) {
+    out += "\n## Kind: " + kind_text(kind) + "\n\n";
+    for (const Entry* entry : registry.of_kind(kind)) out += section(*entry);
+    out.pop_back();  // one empty line between sections
+  }
+  return out;
+}
+
+}  // namespace trainlab
