@@ -1,8 +1,9 @@
 // safetensors files (8-byte little-endian header length, JSON header, raw little-endian data), written and read.
 //
-// Tensors are written in order of name, 64-byte aligned, with no time or host in the file: equal tensors give equal
-// bytes. A reader trusts nothing: header length and depth are capped, offsets must be in range, in order, without
-// overlap or gap, and match dtype and shape.
+// The data begin at a multiple of 64 bytes. Tensors lie in order of element size, largest first, then of name, so that
+// each is aligned to its elements: the format allows no gaps. No time or host is in the file: equal tensors give equal
+// bytes. The reader trusts nothing: header length, depth and rank are capped, offsets must be in range, without
+// overlap or gap, and match dtype and shape. Thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +17,8 @@ namespace trainlab {
 using NamedTensors = std::map<std::string, at::Tensor>;
 using Metadata = std::map<std::string, std::string>;
 
-// Atomic. Returns the hex BLAKE2b-256 of the file's bytes. Tensors of any device and layout; copied only when needed.
+// Atomic. Returns the hex BLAKE2b-256 of the file's bytes. Tensors of any device and strides; copied only when needed.
+// Error{recipe} for a dtype that the format lacks, Error of write_atomic when writing fails.
 std::string save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors, const Metadata& metadata = {});
 
 struct LoadedTensors {
