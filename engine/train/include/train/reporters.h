@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "train/observer.h"
 
@@ -15,6 +16,16 @@ namespace trainlab {
 // Lines go through `say` (log.txt and standard error), the bar to standard error only.
 std::unique_ptr<Observer> progress_reporter(bool terminal, std::function<double()> mean_loss,
                                             std::function<void(const std::string&)> say);
+
+// What the bar needs of a terminal; none of these raises.
+struct Terminal {
+  std::function<void(std::string_view)> write;
+  std::function<int()> columns;
+  std::function<double()> seconds;  // monotonic
+};
+// The bar on another terminal than standard error.
+std::unique_ptr<Observer> progress_bar(Terminal terminal, std::function<double()> mean_loss,
+                                       std::function<void(const std::string&)> say);
 
 // events.out.tfevents.* in `folder`: one scalar per metric and the learning rate at each validation. A resumed fit
 // starts a new file with a session-start event, so that TensorBoard drops what was written beyond first_step.

@@ -1,0 +1,109 @@
+#include "progress_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace trainlab {
+
+namespace {
+
+// Order of a metric in a line, by its part and then losses first.
+std::pair<int, std::string> order_of(const std::string& name) {
+  const char* parts[] = {"train.", "val.", "test."};
+  int rank = 0;
+  while (rank < 3 && !name.starts_with(parts[rank])) ++rank;
+  return {2 * rank + (name.ends_with(".loss") ? 0 : 1), name};
+}
+
+std::string of_total(std::int64_t n, std::int64_t total) {
+  return total > 0 ? std::to_string(n) + "/" + std::to_string(total) : std::to_string(n);
+}
+
+// "[=====>    ]" of `width` characters.
+std::string drawn_bar(double done, int width) {
+  const int inner = width - 2;
+  const int filled = std::clamp(static_cast<int>(done * inner), 0, inner);
+  std::string text(static_cast<std::size_t>(filled), '=');
+  if (filled < inner) text += '>';
+  text.resize(static_cast<std::size_t>(inner), ' ');
+  return "[" + text + "]";
+}
+
+}  // namespace
+
+std::string short_number(double x) {
+  if (!std::isfinite(x)) return std::isnan(x) ? "nan" : (x > 0 ? "inf" : "-inf");
+  const double size = std::abs(x);
+  if (size == 0) return "0";
+  if (size >= 99.95) return size < 999999.5 ? fmt::format("{:.0f}", x) : fmt::format("{:.2e}", x);
+  return size >= 1e-3 ? fmt::format("{:#.3g}", x) : fmt::format("{:.2e}", x);
+}
+
+std::string short_count(double x) {
+  const char* suffix = "";
+  for (const char* next : {"k", "M", "G", "T"}) {
+    if (x < 999.5) break;
+    x /= 1000;
+    suffix = next;
+  }
+  return fmt::format("{:.{}f}{}", x, x >= 99.95 || *suffix == 0 ? 0 : (x >= 9.995 ? 1 : 2), suffix);
+}
+
+std::string short_time(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::max(0.0, std::ceil(seconds)));
+  const std::int64_t days = whole / 86400, hours = whole / 3600 % 24, minutes = whole / 60 % 60;
+  if (days > 0) return fmt::format("{} d {} h", days, hours);
+  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60) : fmt::format("{}:{:02}", minutes, whole % 60);
+}
+
+std::string validation_line(const ValidationView& view, double samples_per_second) {
+  std::vector<std::pair<std::string, double>> metrics(view.metrics.begin(), view.metrics.end());
+  std::ranges::sort(metrics, {}, [](const auto& metric) { return order_of(metric.first); });
+  std::string line = "epoch " + std::to_string(view.epoch) + "  step " + std::to_string(view.step);
+  for (const auto& [name, value] : metrics) line += "  " + name + " " + short_number(value);
+  line += fmt::format("  lr {:.1e}", view.rate);
+  if (samples_per_second > 0) line += "  " + short_count(samples_per_second) + " samples/s";
+  if (view.best) line += "  best";
+  return line;
+}
+
+std::string bar_line(const FitView& fit, const BarState& state, int columns) {
+  struct Piece {
+    std::string text;
+    int importance;  // 0: goes last
+  };
+  std::vector<Piece> pieces;
+  const bool known = fit.total_steps > 0;
+  const std::int64_t epochs = known && fit.steps_per_epoch > 0 ? (fit.total_steps + fit.steps_per_epoch - 1) / fit.steps_per_epoch : 0;
+  const double done = known ? std::min(1.0, static_cast<double>(state.step.step) / static_cast<double>(fit.total_steps)) : 0;
+  if (!fit.name.empty()) pieces.push_back({fit.name, 7});
+  pieces.push_back({"epoch " + of_total(state.step.epoch + 1, epochs), 3});
+  pieces.push_back({"step " + of_total(state.step.step, fit.total_steps), 6});
+  if (known) pieces.push_back({std::to_string(static_cast<int>(100 * done)) + "%", 0});
+  pieces.push_back({"loss " + short_number(state.loss), 1});
+  pieces.push_back({fmt::format("lr {:.1e}", state.step.rate), 4});
+  if (state.samples_per_second > 0) pieces.push_back({short_count(state.samples_per_second) + " samples/s", 5});
+  if (known && state.steps_per_second > 0) {
+    pieces.push_back({"ETA " + short_time(static_cast<double>(fit.total_steps - state.step.step) / state.steps_per_second), 2});
+  }
+
+  const auto room = static_cast<std::size_t>(std::max(0, columns - 1));
+  const auto joined = [&] {
+    std::string line;
+    for (const Piece& piece : pieces) line += (line.empty() ? "" : "  ") + piece.text;
+    return line;
+  };
+  while (joined().size() > room && !pieces.empty()) pieces.erase(std::ranges::max_element(pieces, {}, &Piece::importance));
+  // The bar takes what is left, before the percentage.
+  const auto percent = std::ranges::find(pieces, 0, &Piece::importance);
+  const std::size_t left = room - std::min(room, joined().size());
+  if (percent != pieces.end() && left >= 13) {
+    percent->text = drawn_bar(done, static_cast<int>(std::min<std::size_t>(left - 1, 32))) + " " + percent->text;
+  }
+  return joined();
+}
+
+}  // namespace trainlab

@@ -1,0 +1,32 @@
+// Texts of the progress reporters. Private to the module.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "train/observer.h"
+
+namespace trainlab {
+
+// Three significant digits: "0.412", "12.3", "4321", "2.90e-05", "nan".
+std::string short_number(double x);
+// "812", "12.3k", "4.56M".
+std::string short_count(double x);
+// "0:12", "1:02:03", "2 d 3 h", from seconds.
+std::string short_time(double seconds);
+
+// "epoch 3  step 69  train.loss 0.412  val.loss 0.398  val.accuracy 0.891  lr 2.9e-03  12.3k samples/s  best":
+// training before validation before the rest, losses first. samples_per_second 0: unknown, left out.
+std::string validation_line(const ValidationView& view, double samples_per_second);
+
+// What a drawn bar shows.
+struct BarState {
+  StepView step;
+  double loss = 0;
+  double steps_per_second = 0;    // 0: unknown
+  double samples_per_second = 0;  // 0: unknown
+};
+// One line of at most `columns` − 1 characters; what matters least is left out where there is no room.
+std::string bar_line(const FitView& fit, const BarState& state, int columns);
+
+}  // namespace trainlab
