@@ -55,7 +55,7 @@ struct ParameterInfo {
 struct BufferInfo {
   std::string name;
   Shape shape;
-  double value;  // initial
+  double value;                      // initial
   at::ScalarType type = at::kFloat;  // kFloat stands for the dtype of the parameters
 };
 
@@ -110,9 +110,9 @@ class Layer;
 // What a layer sees while it is built: its place in the model, the shape that comes in, and where to declare.
 class LayerContext {
  public:
-  const Shape& input() const { return input_; }           // of one sample: no batch and no member axis
-  const std::string& path() const { return path_; }       // "model[3].Linear"
-  const std::string& name() const { return name_; }       // of tensors: "3", "3.1"; empty for the root
+  const Shape& input() const { return input_; }      // of one sample: no batch and no member axis
+  const std::string& path() const { return path_; }  // "model[3].Linear"
+  const std::string& name() const { return name_; }  // of tensors: "3", "3.1"; empty for the root
   bool input_needs_gradient() const { return input_needs_gradient_; }
 
   // Declares; the slot is the index in ModelState.
@@ -163,10 +163,10 @@ class Layer {
   virtual std::vector<const Layer*> children() const { return {}; }
 
   // Set by Model when the layer was built.
-  Shape input_shape, output;  // `output` is set by the layer's constructor, of one sample
-  std::string path;           // "model[3].Linear"
-  std::string printed;        // "Linear(64)"; of a container "Sequential"
-  std::string where;          // "digits.lua:14" or empty
+  Shape input_shape, output;       // `output` is set by the layer's constructor, of one sample
+  std::string path;                // "model[3].Linear"
+  std::string printed;             // "Linear(64)"; of a container "Sequential"
+  std::string where;               // "digits.lua:14" or empty
   std::size_t own_parameters = 0;  // number of values declared by this layer and its children
 };
 

@@ -48,7 +48,8 @@ class Model {
 
 // Tensors under their file names ("model.2.weight"), parameters first. A group's member m alone (member ≥ 0) has the
 // names and shapes of a single model's tensors. They share memory with `state`.
-std::vector<std::pair<std::string, at::Tensor>> named_state(const Model& model, const ModelState& state, std::int64_t member = -1);
+std::vector<std::pair<std::string, at::Tensor>> named_state(const Model& model, const ModelState& state,
+                                                            std::int64_t member = -1);
 // The way back: copies values into `state` (into its member, if ≥ 0), converting the dtype. Error{recipe} for a
 // missing tensor or another shape; then nothing was copied. Other tensors in `from` are ignored.
 void load_named_state(const Model& model, const ModelState& state, const NamedTensors& from, std::int64_t member = -1);

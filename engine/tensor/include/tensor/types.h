@@ -15,10 +15,10 @@ namespace trainlab {
 
 using Shape = std::vector<std::int64_t>;
 
-std::string shape_text(at::IntArrayRef shape);        // "[32, 1, 8, 8]"
+std::string shape_text(at::IntArrayRef shape);  // "[32, 1, 8, 8]"
 std::int64_t element_count(const Shape& shape);
-std::string dtype_name(at::ScalarType type);          // "float32"
-at::ScalarType parse_dtype(std::string_view name);    // Error{recipe} with the accepted names
+std::string dtype_name(at::ScalarType type);        // "float32"
+at::ScalarType parse_dtype(std::string_view name);  // Error{recipe} with the accepted names
 // "auto", "cpu", "cuda", "cuda:1". Error{usage} when the device is not there; "auto" is the GPU where one is usable.
 at::Device parse_device(std::string_view name);
 

@@ -1,0 +1,17 @@
+// Building one layer of a spec, with everything that Layer and LayerContext do not do themselves.
+#pragma once
+
+#include "model/layer.h"
+
+namespace trainlab {
+
+std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& spec, const Shape& input,
+                                   const std::string& path, const std::string& name, bool input_needs_gradient);
+
+// "Conv2d" of "nn.Conv2d".
+std::string short_name(const Entry& entry);
+
+// Error{recipe} with a layer's path and, when known, its source position ("digits.lua:14").
+Error layer_error(const std::string& path, const std::string& where, const std::string& message);
+
+}  // namespace trainlab

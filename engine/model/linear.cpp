@@ -1,0 +1,79 @@
+// nn.Linear: y = x·Wᵀ + b on the last axis.
+#include <ATen/ops/baddbmm.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/linear.h>
+
+#include <optional>
+
+#include "entries.h"
+#include "init.h"
+#include "model/layer.h"
+
+namespace trainlab {
+
+namespace {
+
+class Linear final : public Layer {
+ public:
+  Linear(const Options& options, LayerContext& context)
+      : out_(options.integer("out_features")), input_needs_gradient_(context.input_needs_gradient()) {
+    const Shape& input = context.input();
+    if (input.empty()) throw context.shape_error("an input of [features] or [..., features]");
+    in_ = input.back();
+    if (in_ < 1) throw context.shape_error("an input of at least one feature");
+    output = input;
+    output.back() = out_;
+    weight_ = context.parameter("weight", {out_, in_}, uniform_by_fan_in(in_));
+    if (options.boolean("bias")) bias_ = context.parameter("bias", {out_}, uniform_by_fan_in(in_), false);
+  }
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    const at::Tensor& weight = pass.parameter(weight_);
+    if (pass.members() == 0) {
+      if (bias_) return at::linear(x, weight, pass.parameter(*bias_));
+      return at::linear(x, weight);
+    }
+    if (x.dim() == 3) return product(x, weight, pass);
+    const std::int64_t members = x.size(0);
+    const at::Tensor rows = x.reshape({members, x.numel() / (members * in_), in_});
+    c10::SmallVector<std::int64_t, 6> shape(x.sizes().begin(), x.sizes().end());
+    shape.back() = out_;
+    return product(rows, weight, pass).reshape(shape);
+  }
+
+  bool stackable() const override { return true; }
+
+  Flops flops() const override {
+    const double product = 2.0 * static_cast<double>(element_count(output)) * static_cast<double>(in_);
+    return {product, input_needs_gradient_ ? 2 * product : product};
+  }
+
+ private:
+  // x: [M, rows, in] → [M, rows, out]
+  at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const Pass& pass) const {
+    const at::Tensor transposed = weight.transpose(1, 2);
+    if (bias_) return at::baddbmm(pass.parameter(*bias_).unsqueeze(1), x, transposed);
+    return at::bmm(x, transposed);
+  }
+
+  std::int64_t in_ = 0, out_;
+  std::size_t weight_ = 0;
+  std::optional<std::size_t> bias_;
+  bool input_needs_gradient_;
+};
+
+}  // namespace
+
+void register_linear(Registry& registry) {
+  registry.add(
+      Entry("nn.Linear", "layer", "A linear map of the last axis: x·Wᵀ + b.")
+          .with(Option("out_features", "size of the output's last axis").integer().at_least(1).positional().required())
+          .with(Option("bias", "adds a learned bias").boolean().or_default(true).positional())
+          .example("nn.Linear(64)")
+          .note("The input's size is inferred. Weights and biases start uniform in ±1/√(input size), as PyTorch's do."),
+      LayerFactory([](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
+        return std::make_unique<Linear>(options, context);
+      }));
+}
+
+}  // namespace trainlab

@@ -1,0 +1,196 @@
+// Norms: by statistics of the batch (BatchNorm1d, BatchNorm2d) or of each sample (LayerNorm).
+#include <ATen/ops/addcmul.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/mul.h>
+
+#include <optional>
+
+#include "build.h"
+#include "entries.h"
+#include "init.h"
+#include "model/layer.h"
+
+namespace trainlab {
+
+namespace {
+
+using Slot = std::optional<std::size_t>;
+
+std::optional<at::Tensor> given(const std::vector<at::Tensor>& tensors, Slot slot) {
+  return slot ? std::optional<at::Tensor>(tensors[*slot]) : std::nullopt;
+}
+
+class BatchNorm : public Layer {
+ public:
+  BatchNorm(const Options& options, LayerContext& context)
+      : epsilon_(options.number("eps")), momentum_(options.number("momentum")) {
+    output = context.input();
+    const std::int64_t channels = output[0];
+    if (channels < 1) throw context.shape_error("an input of at least one channel");
+    for (std::size_t i = 1; i < output.size(); ++i) places_ *= output[i];
+    if (options.boolean("affine")) {
+      weight_ = context.parameter("weight", {channels}, constant(1), false);
+      bias_ = context.parameter("bias", {channels}, constant(0), false);
+    }
+    if (options.boolean("track_running_stats")) {
+      mean_ = context.buffer("running_mean", {channels}, 0);
+      variance_ = context.buffer("running_var", {channels}, 1);
+    }
+  }
+
+  // In training the running statistics of the pass's state are updated in place.
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const final {
+    const bool by_batch = pass.training || !mean_;
+    if (by_batch && x.size(0) * places_ == 1) {
+      throw layer_error(path, where,
+                        "expected more than one value per channel in training, found a batch of one sample")
+          .hint("a batch of one has no variance: use larger batches, or loader = { drop_last = true }");
+    }
+    const auto& [parameters, buffers, members] = pass.state;
+    return at::batch_norm(x, given(parameters, weight_), given(parameters, bias_), given(buffers, mean_),
+                          given(buffers, variance_), by_batch, momentum_, epsilon_, true);
+  }
+
+  // Statistics over several members at once would mix them.
+  bool stackable() const final { return false; }
+
+ private:
+  double epsilon_, momentum_;
+  std::int64_t places_ = 1;  // per sample and channel
+  Slot weight_, bias_, mean_, variance_;
+};
+
+class BatchNorm1d final : public BatchNorm {
+ public:
+  BatchNorm1d(const Options& options, LayerContext& context) : BatchNorm(options, checked(context)) {}
+
+ private:
+  static LayerContext& checked(LayerContext& context) {
+    if (context.input().size() == 1 || context.input().size() == 2) return context;
+    Error error = context.shape_error("an input of [features] or [channels, length]");
+    if (context.input().size() == 3) error.hint("for images there is nn.BatchNorm2d");
+    throw error;
+  }
+};
+
+class BatchNorm2d final : public BatchNorm {
+ public:
+  BatchNorm2d(const Options& options, LayerContext& context) : BatchNorm(options, checked(context)) {}
+
+ private:
+  static LayerContext& checked(LayerContext& context) {
+    if (context.input().size() == 3) return context;
+    Error error = context.shape_error("an input of [channels, height, width]");
+    if (context.input().size() == 1) error.hint("for flat features there is nn.BatchNorm1d");
+    throw error;
+  }
+};
+
+class LayerNorm final : public Layer {
+ public:
+  LayerNorm(const Options& options, LayerContext& context) : epsilon_(options.number("eps")) {
+    output = context.input();
+    if (output.empty()) throw context.shape_error("an input of [features] or [..., features]");
+    normalized_ = options.has("normalized_shape") ? options.integers("normalized_shape") : Shape{output.back()};
+    if (normalized_.empty() || normalized_.size() > output.size() ||
+        !std::equal(normalized_.rbegin(), normalized_.rend(), output.rbegin())) {
+      throw context.shape_error("an input that ends with normalized_shape = " + shape_text(normalized_));
+    }
+    if (element_count(normalized_) < 1) throw context.shape_error("an input of at least one value");
+    other_axes_ = output.size() - normalized_.size();
+    if (options.boolean("elementwise_affine")) {
+      weight_ = context.parameter("weight", normalized_, constant(1), false);
+      if (options.boolean("bias")) bias_ = context.parameter("bias", normalized_, constant(0), false);
+    }
+  }
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    if (pass.members() == 0 || !weight_) {
+      return at::layer_norm(x, normalized_, given(pass.state.parameters, weight_), given(pass.state.parameters, bias_),
+                            epsilon_);
+    }
+    const at::Tensor normal = at::layer_norm(x, normalized_, {}, {}, epsilon_);
+    const at::Tensor weight = per_member(pass.parameter(*weight_));
+    if (!bias_) return at::mul(normal, weight);
+    return at::addcmul(per_member(pass.parameter(*bias_)), normal, weight);
+  }
+
+  bool stackable() const override { return true; }
+
+  void count_kept(KeptMemory& memory) const override {
+    memory.keep_current();
+    memory.extra_bytes(2.0 * memory.element_bytes() * static_cast<double>(element_count(output)) /
+                       static_cast<double>(element_count(normalized_)));  // mean and deviation
+    memory.produce(output);
+  }
+
+ private:
+  // [M, shape…] → [M, 1 (batch), 1…, shape…]
+  at::Tensor per_member(const at::Tensor& parameter) const {
+    at::Tensor view = parameter.unsqueeze(1);
+    for (std::size_t i = 0; i < other_axes_; ++i) view = view.unsqueeze(1);
+    return view;
+  }
+
+  double epsilon_;
+  Shape normalized_;
+  std::size_t other_axes_ = 0;  // of a sample, before the normalised ones
+  Slot weight_, bias_;
+};
+
+template <class T>
+std::unique_ptr<Layer> make(const Options& options, LayerContext& context) {
+  return std::make_unique<T>(options, context);
+}
+
+Option epsilon_option() {
+  return Option("eps", "added to the variance").number().more_than(0).or_default(1e-5).positional();
+}
+
+Entry batch_norm(std::string name, std::string doc) {
+  return Entry(std::move(name), "layer", std::move(doc))
+      .with(epsilon_option())
+      .with(Option("momentum", "weight of a new batch in the running mean and variance")
+                .number()
+                .at_least(0)
+                .at_most(1)
+                .or_default(0.1)
+                .positional())
+      .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(true).positional())
+      .with(Option("track_running_stats", "keeps running statistics and uses them outside training")
+                .boolean()
+                .or_default(true)
+                .positional())
+      .note("In training by mean and variance of the batch, else by the running ones. Ioffe and Szegedy 2015.");
+}
+
+}  // namespace
+
+void register_norm(Registry& registry) {
+  registry.add(batch_norm("nn.BatchNorm1d", "Batch normalisation of [features] or [channels, length].")
+                   .example("nn.BatchNorm1d()"),
+               LayerFactory(make<BatchNorm1d>));
+  registry.add(batch_norm("nn.BatchNorm2d", "Batch normalisation of images [channels, height, width].")
+                   .example("nn.BatchNorm2d()"),
+               LayerFactory(make<BatchNorm2d>));
+  registry.add(
+      Entry("nn.LayerNorm", "layer", "Normalisation of each sample by mean and variance of its last axes.")
+          .with(epsilon_option())
+          .with(Option("elementwise_affine", "learns a weight (and a bias) per element")
+                    .boolean()
+                    .or_default(true)
+                    .positional())
+          .with(Option("bias", "learns a bias, where there is a weight").boolean().or_default(true).positional())
+          .with(Option("normalized_shape",
+                       "sizes of the axes that are normalised together, which must be the input's last "
+                       "ones; the last axis unless given")
+                    .integer()
+                    .at_least(1)
+                    .many())
+          .example("nn.LayerNorm()")
+          .note("Ba et al. 2016."),
+      LayerFactory(make<LayerNorm>));
+}
+
+}  // namespace trainlab

@@ -1,0 +1,108 @@
+// ModelState: made, copied, named.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include "model/model.h"
+
+namespace trainlab {
+
+namespace {
+
+std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> out;
+  out.reserve(tensors.size());
+  for (const at::Tensor& tensor : tensors) out.push_back(tensor.detach().clone());
+  return out;
+}
+
+Shape with_members(const Shape& shape, std::int64_t members) {
+  Shape all;
+  if (members > 0) all.push_back(members);
+  all.insert(all.end(), shape.begin(), shape.end());
+  return all;
+}
+
+bool is_floating(at::ScalarType type) { return c10::isFloatingType(type); }
+
+}  // namespace
+
+ModelState ModelState::snapshot() const { return {copies(parameters), copies(buffers), members}; }
+
+void ModelState::assign(const ModelState& from) const {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(from.parameters.at(i));
+  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(from.buffers.at(i));
+}
+
+ModelState Model::initial_state(std::span<const Key> keys, at::ScalarType type, at::Device device, bool group) const {
+  if (keys.empty() || (keys.size() > 1 && !group)) {
+    throw std::logic_error("initial_state: expected one key, or a group");
+  }
+  return with_torch_errors([&] {
+    ModelState state;
+    state.members = group ? static_cast<std::int64_t>(keys.size()) : 0;
+    const bool drawn_as_asked = type == at::kFloat || type == at::kDouble;
+    for (const ParameterInfo& info : tables_.parameters) {
+      const at::Tensor drawn = at::empty(with_members(info.shape, state.members), drawn_as_asked ? type : at::kFloat);
+      for (std::size_t m = 0; m < keys.size(); ++m) {
+        info.initialize(group ? drawn.select(0, static_cast<std::int64_t>(m)) : drawn,
+                        keys[m].fold("init").fold(info.name));
+      }
+      state.parameters.push_back(drawn.to(device, type).requires_grad_());
+    }
+    for (const BufferInfo& info : tables_.buffers) {
+      const at::ScalarType of = is_floating(info.type) ? type : info.type;
+      state.buffers.push_back(
+          at::empty(with_members(info.shape, state.members), at::device(device).dtype(of)).fill_(info.value));
+    }
+    return state;
+  });
+}
+
+namespace {
+
+// Calls use(file name, tensor) for each parameter and buffer, of one member if member ≥ 0.
+template <class Use>
+void for_named(const Model& model, const ModelState& state, std::int64_t member, Use&& use) {
+  if (member >= 0 && member >= state.members) {
+    throw std::logic_error("model state: no member " + std::to_string(member) + " of " + std::to_string(state.members));
+  }
+  const auto each = [&](const auto& infos, const std::vector<at::Tensor>& tensors) {
+    for (std::size_t i = 0; i < infos.size(); ++i) {
+      use("model." + infos[i].name, member >= 0 ? tensors[i].select(0, member) : tensors[i]);
+    }
+  };
+  each(model.parameters(), state.parameters);
+  each(model.buffers(), state.buffers);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, at::Tensor>> named_state(const Model& model, const ModelState& state,
+                                                            std::int64_t member) {
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  const at::NoGradGuard no_grad;
+  for_named(model, state, member,
+            [&](std::string name, const at::Tensor& tensor) { named.emplace_back(std::move(name), tensor.detach()); });
+  return named;
+}
+
+void load_named_state(const Model& model, const ModelState& state, const NamedTensors& from, std::int64_t member) {
+  for_named(model, state, member, [&](const std::string& name, const at::Tensor& tensor) {
+    const auto found = from.find(name);
+    if (found == from.end()) {
+      throw recipe_error("expected a tensor " + name + " of shape " + shape_text(tensor.sizes()) +
+                         ", found none of that name");
+    }
+    if (found->second.sizes() != tensor.sizes()) {
+      throw recipe_error("expected " + name + " of shape " + shape_text(tensor.sizes()) + ", found " +
+                         shape_text(found->second.sizes()))
+          .hint("the weights are of another model");
+    }
+  });
+  const at::NoGradGuard no_grad;
+  for_named(model, state, member,
+            [&](const std::string& name, const at::Tensor& tensor) { tensor.copy_(from.at(name)); });
+}
+
+}  // namespace trainlab

@@ -1,0 +1,76 @@
+// Model::tree: the layers as a table.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "model/model.h"
+
+namespace trainlab {
+
+namespace {
+
+// 1234567 → "1,234,567"
+std::string grouped(std::size_t n) {
+  std::string text = std::to_string(n);
+  for (std::size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+// Three digits and a decimal prefix: 0, 512, 25.8 k, 1.2 M.
+std::string human(double x) {
+  constexpr std::array prefixes = {"", " k", " M", " G", " T", " P"};
+  std::size_t prefix = 0;
+  while (x >= 999.5 && prefix + 1 < prefixes.size()) {
+    x /= 1000;
+    ++prefix;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, prefix > 0 && x < 99.95 ? "%.1f%s" : "%.0f%s", x, prefixes[prefix]);
+  return text;
+}
+
+// Columns of a terminal, not bytes.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+using Row = std::array<std::string, 4>;  // layer, output, parameters, FLOPs
+
+// What a child's path adds to its parent's, without the type: "[3]", "shortcut".
+std::string step(const Layer& parent, const Layer& child) {
+  std::string added = child.path.substr(parent.path.size());
+  added.resize(added.rfind('.'));
+  return added.starts_with(".") ? added.substr(1) : added;
+}
+
+void add_rows(std::vector<Row>& rows, const Layer& layer, const std::string& label, std::size_t depth) {
+  const double flops = layer.flops().forward;
+  rows.push_back({std::string(2 * depth, ' ') + label + " " + layer.printed, shape_text(layer.output),
+                  grouped(layer.own_parameters), flops > 0 ? human(flops) : "0"});
+  for (const Layer* child : layer.children()) add_rows(rows, *child, step(layer, *child), depth + 1);
+}
+
+}  // namespace
+
+std::string Model::tree() const {
+  std::vector<Row> rows = {{"layer", "output", "parameters", "FLOPs/sample"}};
+  add_rows(rows, *root_, root_->path, 0);
+  std::array<std::size_t, 4> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - width(row[i]), ' ');
+      if (i > 0) text += "  ";
+      text += i < 2 ? row[i] + space : space + row[i];  // numbers to the right
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,141 @@
+#include "tensor/random.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numbers>
+#include <stdexcept>
+
+namespace trainlab {
+
+namespace {
+
+// Words are drawn in pieces that stay in the first-level cache; a multiple of 4, as philox_fill wants.
+constexpr std::int64_t piece = 2048;
+using Words = std::array<std::uint32_t, piece>;
+
+void check_target(const at::Tensor& out, const char* function) {
+  if (!out.device().is_cpu() || !out.is_contiguous() ||
+      (out.scalar_type() != at::kFloat && out.scalar_type() != at::kDouble)) {
+    throw std::logic_error(std::string(function) + ": expected a contiguous float32 or float64 tensor on the CPU");
+  }
+}
+
+// Calls use(begin, words, n) for pieces of n ≤ elements_per_piece elements, each taking `words_each` words.
+template <int words_each, class Use>
+void for_words(Key key, std::int64_t count, Use&& use) {
+  Words words;
+  constexpr std::int64_t step = piece / words_each;
+  for (std::int64_t begin = 0; begin < count; begin += step) {
+    const std::int64_t n = std::min(step, count - begin);
+    philox_fill(key, static_cast<std::uint64_t>(begin * words_each),
+                std::span(words).first(static_cast<std::size_t>(n * words_each)));
+    use(begin, words.data(), n);
+  }
+}
+
+// [0, 1) with 53 random bits from two words, the first one low.
+double unit_double(const std::uint32_t* words) {
+  const std::uint64_t bits = (static_cast<std::uint64_t>(words[1]) << 32) | words[0];
+  return static_cast<double>(bits >> 11) * 0x1p-53;
+}
+
+template <class T>
+void uniform_values(T* out, std::int64_t count, Key key, double low, double high) {
+  const double width = high - low;
+  // Rounding to T may reach `high`, which is excluded.
+  const T last = std::nextafter(static_cast<T>(high), std::numeric_limits<T>::lowest());
+  constexpr int words_each = sizeof(T) / sizeof(std::uint32_t);
+  for_words<words_each>(key, count, [&](std::int64_t begin, const std::uint32_t* words, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      double unit;
+      if constexpr (words_each == 1) {
+        unit = static_cast<double>(words[i]) * 0x1p-32;
+      } else {
+        unit = unit_double(words + 2 * i);
+      }
+      out[begin + i] = std::min(static_cast<T>(low + width * unit), last);
+    }
+  });
+}
+
+template <class T>
+void normal_values(T* out, std::int64_t count, Key key, double mean, double deviation) {
+  constexpr int words_each = sizeof(T) / sizeof(std::uint32_t);
+  const std::int64_t pairs = (count + 1) / 2;  // an odd last element is the first of its pair
+  for_words<2 * words_each>(key, pairs, [&](std::int64_t begin, const std::uint32_t* words, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      double radius_unit, angle_unit;
+      if constexpr (words_each == 1) {
+        radius_unit = (static_cast<double>(words[2 * i]) + 1.0) * 0x1p-32;
+        angle_unit = static_cast<double>(words[2 * i + 1]) * 0x1p-32;
+      } else {
+        radius_unit = 1.0 - unit_double(words + 4 * i);  // (0, 1]: its logarithm is finite
+        angle_unit = unit_double(words + 4 * i + 2);
+      }
+      const double radius = deviation * std::sqrt(-2.0 * std::log(radius_unit));
+      const double angle = 2.0 * std::numbers::pi * angle_unit;
+      const std::int64_t at = 2 * (begin + i);
+      out[at] = static_cast<T>(mean + radius * std::cos(angle));
+      if (at + 1 < count) out[at + 1] = static_cast<T>(mean + radius * std::sin(angle));
+    }
+  });
+}
+
+template <class T>
+void dropout_values(T* out, std::int64_t count, Key key, double p) {
+  // p as a fraction of all words, so that P(word < threshold) differs from p by less than 2^-32.
+  const auto threshold = static_cast<std::uint32_t>(std::min(std::round(p * 0x1p32), 0x1p32 - 1.0));
+  const T scale = static_cast<T>(1.0 / (1.0 - p));
+  for_words<1>(key, count, [&](std::int64_t begin, const std::uint32_t* words, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) out[begin + i] = words[i] < threshold ? T(0) : scale;
+  });
+}
+
+}  // namespace
+
+void fill_uniform(const at::Tensor& out, Key key, double low, double high) {
+  check_target(out, "fill_uniform");
+  if (!(low < high)) throw std::logic_error("fill_uniform: expected low < high");
+  if (out.scalar_type() == at::kFloat) {
+    uniform_values(out.data_ptr<float>(), out.numel(), key, low, high);
+  } else {
+    uniform_values(out.data_ptr<double>(), out.numel(), key, low, high);
+  }
+}
+
+void fill_normal(const at::Tensor& out, Key key, double mean, double deviation) {
+  check_target(out, "fill_normal");
+  if (out.scalar_type() == at::kFloat) {
+    normal_values(out.data_ptr<float>(), out.numel(), key, mean, deviation);
+  } else {
+    normal_values(out.data_ptr<double>(), out.numel(), key, mean, deviation);
+  }
+}
+
+at::Tensor dropout_multipliers(const at::Tensor& x, double p, std::span<const Key> keys) {
+  const at::Tensor out = at::empty(x.sizes(), x.options().memory_format(at::MemoryFormat::Contiguous));
+  check_target(out, "dropout_multipliers");
+  if (keys.empty()) throw std::logic_error("dropout_multipliers: expected a key, found none");
+  const auto slices = static_cast<std::int64_t>(keys.size());
+  if (slices > 1 && (x.dim() == 0 || x.size(0) != slices)) {
+    throw std::logic_error("dropout_multipliers: expected a leading axis of " + std::to_string(slices) +
+                           " (one slice per key), found a tensor of shape " + std::to_string(x.dim() ? x.size(0) : 1));
+  }
+  const std::int64_t each = out.numel() / slices;
+  for (std::int64_t m = 0; m < slices; ++m) {
+    const Key key = keys[static_cast<std::size_t>(m)];
+    if (out.scalar_type() == at::kFloat) {
+      dropout_values(out.data_ptr<float>() + m * each, each, key, p);
+    } else {
+      dropout_values(out.data_ptr<double>() + m * each, each, key, p);
+    }
+  }
+  return out;
+}
+
+}  // namespace trainlab

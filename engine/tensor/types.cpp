@@ -1,0 +1,84 @@
+#include "tensor/types.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+
+#include <array>
+#include <charconv>
+
+namespace trainlab {
+
+namespace {
+
+struct NamedType {
+  std::string_view name;
+  at::ScalarType type;
+};
+constexpr std::array named_types = {NamedType{"float32", at::kFloat}, NamedType{"float64", at::kDouble},
+                                    NamedType{"float16", at::kHalf},  NamedType{"bfloat16", at::kBFloat16},
+                                    NamedType{"int64", at::kLong},    NamedType{"int32", at::kInt},
+                                    NamedType{"int16", at::kShort},   NamedType{"int8", at::kChar},
+                                    NamedType{"uint8", at::kByte},    NamedType{"bool", at::kBool}};
+
+int usable_gpus() { return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0; }
+
+}  // namespace
+
+std::string shape_text(at::IntArrayRef shape) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+std::int64_t element_count(const Shape& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t n : shape) count *= n;
+  return count;
+}
+
+std::string dtype_name(at::ScalarType type) {
+  for (const NamedType& known : named_types) {
+    if (known.type == type) return std::string(known.name);
+  }
+  return c10::toString(type);
+}
+
+at::ScalarType parse_dtype(std::string_view name) {
+  std::string accepted;
+  for (const NamedType& known : named_types) {
+    if (known.name == name) return known.type;
+    accepted += (accepted.empty() ? "" : ", ") + std::string(known.name);
+  }
+  throw recipe_error("expected a dtype, found \"" + std::string(name) + "\"").hint("the dtypes are " + accepted);
+}
+
+at::Device parse_device(std::string_view name) {
+  if (name == "cpu") return at::kCPU;
+  if (name == "auto") return usable_gpus() > 0 ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
+
+  int index = 0;
+  bool known = name == "cuda";
+  if (name.starts_with("cuda:")) {
+    const char* const end = name.data() + name.size();
+    const auto [rest, status] = std::from_chars(name.data() + 5, end, index);
+    known = status == std::errc() && rest == end && index >= 0;
+  }
+  if (!known) {
+    throw usage_error("expected a device, found \"" + std::string(name) + "\"")
+        .hint("the devices are auto, cpu, cuda and cuda:N with N counted from 0");
+  }
+  const int there = usable_gpus();
+  if (index >= there) {
+    const std::string found = there == 0   ? "no usable GPU"
+                              : there == 1 ? "one, cuda:0"
+                                           : std::to_string(there) + ", the last is cuda:" + std::to_string(there - 1);
+    throw usage_error("device " + std::string(name) + " is not there: found " + found)
+        .hint("--device auto takes a GPU where there is one, else the CPU");
+  }
+  return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+void set_operator_threads(int n) { at::set_num_threads(n); }
+
+}  // namespace trainlab
