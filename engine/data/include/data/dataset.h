@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,8 +54,13 @@ struct Part {
 struct DataParts {
   Part train;
   std::optional<Part> val, test;
-  // What must be known to feed new data to the trained model (normalisation): stored with the checkpoint as data.….
+  // What must be known to feed new data to the trained model: stored with the checkpoint as data.….
+  //   x.mean, x.std   float64, broadcastable to a sample, after the source's own scale: of normalize()
+  //   table           uint8, JSON text: the columns of a table, their fill values and categories, and the classes
   NamedTensors state;
+  // What a source can do only when it is known which rows train (a table's fill values and categories). Methods that
+  // look at columns call it first; empty in what open_data() returns.
+  std::function<void(DataParts&)> settle;
 };
 
 struct DataContext {

@@ -36,16 +36,18 @@ class Loader {
  public:
   // One key: batches without a member axis. Several, with group = true: slice m follows the order of keys[m]; equal
   // keys share one gather and the batch is an expanded view.
-  // Error{recipe} when drop_last leaves no batch, or the part is empty.
+  // Error{recipe} when drop_last leaves no batch, or the part is empty. Threads start at the first next().
   Loader(Part part, LoaderOptions options, std::vector<Key> keys, bool group);
   ~Loader();
   Loader(const Loader&) = delete;
 
   std::int64_t batches_per_epoch() const;
 
-  // Goes to a place in the sequence of batches; position in samples, a multiple of the batch size.
+  // Goes to a place in the sequence of batches; position in samples, a multiple of the batch size. The end of an epoch
+  // is the begin of the next. Error{run} for what is no such place.
   void seek(std::int64_t epoch, std::int64_t position);
-  // The next batch; runs on into the next epoch for ever. Errors of workers are raised here.
+  // The next batch; runs on into the next epoch for ever. Errors of workers are raised here, again at each call until
+  // seek().
   // The views stay valid as long as they are held.
   Batch next();
 
@@ -54,7 +56,7 @@ class Loader {
   std::unique_ptr<Impl> impl_;
 };
 
-// A part's rows as one batch (for small checks and tests), without shuffling.
+// Samples of a part, given by their place in it (0 … size − 1), as one batch: for small checks, tests and statistics.
 Batch gather(const Part& part, std::span<const std::int64_t> rows, at::ScalarType float_type = at::kFloat);
 
 }  // namespace trainlab

@@ -1,0 +1,178 @@
+#include "input_file.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <system_error>
+#include <vector>
+
+#include "core/files.h"
+#include "core/registry.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+struct InputFile::Inflater {
+  z_stream stream{};
+  bool at_member_end = false;
+
+  Inflater() {
+    if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw run_error("zlib could not be started: out of memory");
+  }
+  ~Inflater() { inflateEnd(&stream); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+};
+
+namespace {
+
+// Deflate's best: 258 bytes from two bits, a few more for headers. Holds for each member.
+constexpr std::int64_t max_ratio = 1032;
+
+bool is_gzip(std::string_view bytes) {
+  return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
+}
+
+// Names in a folder, sorted; an unreadable folder has none.
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    names.push_back(it->path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& names, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i ? ", " : "") + names[i];
+  if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
+  return text;
+}
+
+std::string read_whole(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) throw missing_file(path);
+  if (fs::is_directory(status)) {
+    const std::vector<std::string> names = names_in(path);
+    throw recipe_error("expected a file, found the folder " + path.string())
+        .hint(names.empty() ? "the folder is empty" : "it holds " + joined(names, 8));
+  }
+  return read_file(path);
+}
+
+}  // namespace
+
+Error missing_file(const fs::path& path) {
+  Error missing = recipe_error("no such file or folder: " + path.string());
+  std::error_code error;
+  fs::path folder = path.parent_path();
+  if (!fs::is_directory(folder, error)) {
+    while (folder.has_relative_path() && !fs::exists(folder.parent_path(), error)) folder = folder.parent_path();
+    return missing.hint("there is no folder " + folder.string());
+  }
+  const std::vector<std::string> names = names_in(folder);
+  if (names.empty()) return missing.hint("the folder " + folder.string() + " is empty");
+  const std::string wanted = path.filename().string();
+  std::string close = Registry::closest(wanted, names);
+  for (const char* ending : {".gz", ".csv", ".csv.gz"})
+    if (std::binary_search(names.begin(), names.end(), wanted + ending)) close = wanted + ending;
+  if (!close.empty()) return missing.hint("did you mean " + (folder / close).string() + "?");
+  return missing.hint("the folder holds " + joined(names, 8));
+}
+
+InputFile::InputFile(const fs::path& path) : name_(path.string()), owned_(read_whole(path)), rest_(owned_) {
+  if (is_gzip(rest_)) inflater_ = std::make_unique<Inflater>();
+}
+
+InputFile::InputFile(std::string_view bytes, std::string name) : name_(std::move(name)), rest_(bytes) {
+  if (is_gzip(rest_)) inflater_ = std::make_unique<Inflater>();
+}
+
+InputFile::~InputFile() = default;
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : name_(std::move(other.name_)), inflater_(std::move(other.inflater_)) {
+  // A short string lives inside its object: the view has to follow.
+  const bool owns = !other.owned_.empty();
+  const std::size_t left = other.rest_.size();
+  owned_ = std::move(other.owned_);
+  rest_ = owns ? std::string_view(owned_).substr(owned_.size() - left) : other.rest_;
+}
+
+Error InputFile::damaged(std::string_view what) const {
+  return recipe_error(name_ + ": " + std::string(what)).hint("was the download cut short? Fetch the file again");
+}
+
+std::int64_t InputFile::at_most() const {
+  const auto left = static_cast<std::int64_t>(rest_.size());
+  // What zlib has taken in and not yet given out lies within its window.
+  return inflater_ ? left * max_ratio + (std::int64_t{1} << 20) : left;
+}
+
+std::size_t InputFile::read(std::span<char> out) {
+  if (!inflater_) {
+    const std::size_t count = std::min(out.size(), rest_.size());
+    std::copy_n(rest_.data(), count, out.data());
+    rest_.remove_prefix(count);
+    return count;
+  }
+  z_stream& stream = inflater_->stream;
+  constexpr std::size_t most = std::numeric_limits<uInt>::max();
+  std::size_t done = 0;
+  while (done < out.size()) {
+    if (inflater_->at_member_end) {
+      if (rest_.empty()) break;
+      if (!is_gzip(rest_))
+        throw damaged(std::to_string(rest_.size()) + " bytes that are not gzip follow the end of the gzip data");
+      if (inflateReset(&stream) != Z_OK) throw run_error("zlib could not be started anew");
+      inflater_->at_member_end = false;
+    }
+    const std::size_t in = std::min(rest_.size(), most);
+    const std::size_t room = std::min(out.size() - done, most);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest_.data()));
+    stream.avail_in = static_cast<uInt>(in);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + done);
+    stream.avail_out = static_cast<uInt>(room);
+    const int code = inflate(&stream, Z_NO_FLUSH);
+    const std::size_t taken = in - stream.avail_in, given = room - stream.avail_out;
+    rest_.remove_prefix(taken);
+    done += given;
+    if (code == Z_STREAM_END) {
+      inflater_->at_member_end = true;
+    } else if (code == Z_BUF_ERROR || (code == Z_OK && taken == 0 && given == 0)) {
+      throw damaged("the gzip data ends too early");
+    } else if (code == Z_MEM_ERROR) {
+      throw run_error(name_ + ": out of memory while inflating");
+    } else if (code != Z_OK) {
+      throw damaged(std::string("damaged gzip data (") + (stream.msg ? stream.msg : "zlib gives no reason") + ")");
+    }
+  }
+  return done;
+}
+
+std::string InputFile::read_all(std::int64_t limit) {
+  std::string bytes;
+  std::size_t done = 0;
+  for (;;) {
+    if (static_cast<std::int64_t>(done) > limit)
+      throw recipe_error(name_ + ": more than " + std::to_string(limit) + " bytes of content, which is too much for it");
+    const std::int64_t could = std::min(at_most(), limit + 1 - static_cast<std::int64_t>(done));
+    // Plain bytes come in one piece; inflated ones in pieces that grow with what was really there.
+    const std::int64_t piece =
+        inflater_ ? std::min<std::int64_t>(could, std::max<std::int64_t>(1 << 20, static_cast<std::int64_t>(done)))
+                  : could;
+    if (piece <= 0) return bytes;
+    bytes.resize(done + static_cast<std::size_t>(piece));
+    const std::size_t count = read({bytes.data() + done, static_cast<std::size_t>(piece)});
+    done += count;
+    bytes.resize(done);
+    if (count < static_cast<std::size_t>(piece)) return bytes;
+  }
+}
+
+}  // namespace trainlab

@@ -1,0 +1,90 @@
+#include "data/loader.h"
+
+#include <ATen/ops/empty.h>
+
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "ahead.h"
+#include "chunks.h"
+
+namespace trainlab {
+
+struct Loader::Impl {
+  Impl(Part part, const LoaderOptions& options, const std::vector<Key>& keys, bool group)
+      : batch(options.batch), chunks(std::move(part), options, keys, group) {
+    if (options.threads > 0)
+      ahead.emplace(options.threads, chunks.ahead(), [this](std::int64_t number) { return chunks.make(number); });
+  }
+
+  const std::int64_t batch;
+  Chunks chunks;
+  std::optional<Ahead<std::vector<Batch>>> ahead;  // without threads none; ends before the chunks do
+
+  // The chunk in use, and what of it comes next.
+  std::vector<Batch> current;
+  std::size_t at = 0;
+  std::int64_t next_chunk = 0;
+  std::size_t skip = 0;  // batches of the next chunk that lie before the place of seek()
+};
+
+Loader::Loader(Part part, LoaderOptions options, std::vector<Key> keys, bool group)
+    : impl_(std::make_unique<Impl>(std::move(part), options, keys, group)) {}
+
+Loader::~Loader() = default;
+
+std::int64_t Loader::batches_per_epoch() const { return impl_->chunks.batches_per_epoch(); }
+
+void Loader::seek(std::int64_t epoch, std::int64_t position) {
+  Impl& impl = *impl_;
+  if (position == impl.chunks.samples_per_epoch()) {
+    ++epoch;
+    position = 0;
+  }
+  constexpr std::int64_t most_epochs = std::int64_t{1} << 31;  // keeps the count of chunks in range
+  if (epoch < 0 || epoch > most_epochs || position < 0 || position > impl.chunks.samples_per_epoch() || position % impl.batch != 0) {
+    throw run_error("epoch " + std::to_string(epoch) + ", sample " + std::to_string(position) +
+                    " is no place between two batches of " + std::to_string(impl.batch) + " in data of " +
+                    std::to_string(impl.chunks.samples_per_epoch()) + " samples an epoch");
+  }
+  const std::int64_t number = position / impl.batch;
+  impl.next_chunk = epoch * impl.chunks.chunks_per_epoch() + number / impl.chunks.batches_per_chunk();
+  impl.skip = static_cast<std::size_t>(number % impl.chunks.batches_per_chunk());
+  impl.current.clear();
+  impl.at = 0;
+  if (impl.ahead) impl.ahead->seek(impl.next_chunk);
+}
+
+Batch Loader::next() {
+  Impl& impl = *impl_;
+  if (impl.at == impl.current.size()) {
+    impl.current = impl.ahead ? impl.ahead->take() : impl.chunks.make(impl.next_chunk);
+    ++impl.next_chunk;
+    impl.at = std::exchange(impl.skip, 0);
+  }
+  return std::move(impl.current[impl.at++]);
+}
+
+Batch gather(const Part& part, std::span<const std::int64_t> rows, at::ScalarType float_type) {
+  std::vector<std::int64_t> samples;
+  for (const std::int64_t row : rows) {
+    if (row < 0 || row >= part.size()) throw std::logic_error("gather: there is no sample " + std::to_string(row));
+    samples.push_back(part.row(row));
+  }
+  Batch batch;
+  batch.size = static_cast<std::int64_t>(samples.size());
+  for (const Column& column : part.data->columns) {
+    const RowGather rows_of(column, float_type);
+    Shape sizes = rows_of.sample_shape();
+    sizes.insert(sizes.begin(), batch.size);
+    batch.columns.push_back(at::empty(sizes, rows_of.type()));
+    rows_of.copy(samples, static_cast<std::byte*>(batch.columns.back().mutable_data_ptr()));
+  }
+  batch.index = at::empty({batch.size}, at::kLong);
+  std::memcpy(batch.index.mutable_data_ptr(), samples.data(), samples.size() * sizeof(std::int64_t));
+  return batch;
+}
+
+}  // namespace trainlab

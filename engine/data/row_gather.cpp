@@ -1,0 +1,132 @@
+#include "row_gather.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace trainlab {
+
+namespace {
+
+// Rows ahead whose first cache lines are asked for: rows of a shuffled batch lie anywhere in memory, where the
+// processor's own prefetcher does not see them coming.
+constexpr std::size_t rows_ahead = 4;
+
+inline void prefetch_row(const std::byte* row, std::size_t bytes) {
+  for (std::size_t at = 0; at < std::min<std::size_t>(bytes, 1024); at += 64) __builtin_prefetch(row + at);
+}
+
+// `scale` or `shift` (undefined: `neutral`) for each element of a sample.
+std::vector<float> per_element(const at::Tensor& tensor, const Shape& sample, float neutral) {
+  const at::Tensor wide = (tensor.defined() ? tensor : at::full({}, neutral, at::kFloat)).expand(sample).contiguous();
+  const float* data = wide.const_data_ptr<float>();
+  return {data, data + wide.numel()};
+}
+
+bool constant_in_blocks(const std::vector<float>& values, std::size_t block) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i] != values[i / block * block]) return false;
+  return true;
+}
+
+std::vector<float> first_of_blocks(const std::vector<float>& values, std::size_t block) {
+  std::vector<float> firsts;
+  for (std::size_t i = 0; i < values.size(); i += block) firsts.push_back(values[i]);
+  return firsts;
+}
+
+}  // namespace
+
+struct GatherKernels {
+  using Rows = std::span<const std::int64_t>;
+
+  static void same(const RowGather& g, Rows rows, std::byte* out) {
+    const std::size_t bytes = g.row_bytes_;
+    for (std::size_t i = 0; i < rows.size(); ++i, out += bytes) {
+      if (i + rows_ahead < rows.size())
+        prefetch_row(g.source_ + static_cast<std::size_t>(rows[i + rows_ahead]) * bytes, bytes);
+      std::memcpy(out, g.source_ + static_cast<std::size_t>(rows[i]) * bytes, bytes);
+    }
+  }
+
+  template <class From, class To>
+  static void converted(const RowGather& g, Rows rows, std::byte* out) {
+    const std::size_t elements = g.elements_;
+    for (std::size_t i = 0; i < rows.size(); ++i, out += g.row_bytes_) {
+      if (i + rows_ahead < rows.size())
+        prefetch_row(g.source_ + static_cast<std::size_t>(rows[i + rows_ahead]) * g.source_row_bytes_, g.source_row_bytes_);
+      const auto* __restrict from =
+          reinterpret_cast<const From*>(g.source_ + static_cast<std::size_t>(rows[i]) * g.source_row_bytes_);
+      auto* __restrict to = reinterpret_cast<To*>(out);
+      if (g.scale_.empty()) {
+        for (std::size_t j = 0; j < elements; ++j) to[j] = static_cast<To>(from[j]);
+      } else if (g.block_ == 1) {
+        const float* __restrict scale = g.scale_.data();
+        const float* __restrict shift = g.shift_.data();
+        for (std::size_t j = 0; j < elements; ++j)
+          to[j] = static_cast<To>(from[j]) * static_cast<To>(scale[j]) + static_cast<To>(shift[j]);
+      } else {
+        for (std::size_t k = 0; k < g.scale_.size(); ++k) {
+          const auto scale = static_cast<To>(g.scale_[k]), shift = static_cast<To>(g.shift_[k]);
+          const From* __restrict block = from + k * g.block_;
+          To* __restrict result = to + k * g.block_;
+          for (std::size_t j = 0; j < g.block_; ++j) result[j] = static_cast<To>(block[j]) * scale + shift;
+        }
+      }
+    }
+  }
+
+  template <class To>
+  static RowGather::Kernel to(at::ScalarType from) {
+    switch (from) {
+      case at::kByte: return &converted<std::uint8_t, To>;
+      case at::kChar: return &converted<std::int8_t, To>;
+      case at::kShort: return &converted<std::int16_t, To>;
+      case at::kInt: return &converted<std::int32_t, To>;
+      case at::kLong: return &converted<std::int64_t, To>;
+      case at::kFloat: return &converted<float, To>;
+      case at::kDouble: return &converted<double, To>;
+      default: throw std::logic_error("a data column of type " + dtype_name(from) + " cannot be converted to floats");
+    }
+  }
+};
+
+RowGather::RowGather(const Column& column, at::ScalarType float_type)
+    : values_(column.values), type_(column.values.scalar_type()), sample_(column.sample_shape()) {
+  if (float_type != at::kFloat && float_type != at::kDouble)
+    throw std::logic_error("batches have float32 or float64 columns, not " + dtype_name(float_type));
+  if (!values_.is_contiguous() || !values_.device().is_cpu())
+    throw std::logic_error("column " + column.name + " must be contiguous and on the CPU");
+
+  source_ = static_cast<const std::byte*>(values_.const_data_ptr());
+  elements_ = static_cast<std::size_t>(element_count(sample_));
+  source_row_bytes_ = elements_ * values_.element_size();
+  const bool affine = column.scale.defined() || column.shift.defined();
+  if (affine || values_.is_floating_point()) type_ = float_type;
+  row_bytes_ = elements_ * c10::elementSize(type_);
+
+  if (affine) {
+    scale_ = per_element(column.scale, sample_, 1);
+    shift_ = per_element(column.shift, sample_, 0);
+    const std::size_t channel = sample_.size() > 1 ? elements_ / static_cast<std::size_t>(sample_[0]) : 1;
+    for (const std::size_t block : {elements_, channel}) {
+      if (!constant_in_blocks(scale_, block) || !constant_in_blocks(shift_, block)) continue;
+      block_ = block;
+      scale_ = first_of_blocks(scale_, block);
+      shift_ = first_of_blocks(shift_, block);
+      break;
+    }
+  }
+
+  if (!affine && type_ == values_.scalar_type()) {
+    kernel_ = &GatherKernels::same;
+  } else {
+    kernel_ = type_ == at::kFloat ? GatherKernels::to<float>(values_.scalar_type())
+                                  : GatherKernels::to<double>(values_.scalar_type());
+  }
+}
+
+}  // namespace trainlab

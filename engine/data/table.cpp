@@ -1,0 +1,269 @@
+#include "table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <ATen/ops/empty.h>
+
+#include "csv.h"
+
+namespace trainlab {
+
+namespace {
+
+bool is_missing(std::string_view field) {
+  return field.empty() || field == "NA" || field == "nan" || field == "NaN" || field == "NAN";
+}
+
+// The whole field as a number, infinities included; none for anything else.
+std::optional<double> number_in(std::string_view field) {
+  if (field.starts_with('+')) field.remove_prefix(1);
+  double number = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  if (end != field.data() + field.size() || field.empty()) return {};
+  if (error == std::errc::result_out_of_range) return std::numeric_limits<double>::infinity();
+  if (error != std::errc() || std::isnan(number)) return {};
+  return number;
+}
+
+std::string in_quotes(std::string_view field) {
+  constexpr std::size_t most = 40;
+  return "\"" + std::string(field.substr(0, most)) + (field.size() > most ? "…\"" : "\"");
+}
+
+class TableReader {
+ public:
+  TableReader(const CsvText& csv, const std::string& file, const TableOptions& options)
+      : csv_(csv), file_(file), options_(options) {}
+
+  Table read() {
+    Table table;
+    table.file = file_;
+    table.rows = csv_.rows();
+    table.target = options_.target;
+    const std::size_t target = place_of(options_.target, "target");
+    for (const std::string& name : options_.categorical) place_of(name, "categorical");
+    for (const std::size_t column : inputs(target)) table.inputs.push_back(input(column));
+    read_target(table, target);
+    return table;
+  }
+
+ private:
+  std::size_t place_of(const std::string& name, const std::string& option) const {
+    const auto found = std::find(csv_.header.begin(), csv_.header.end(), name);
+    if (found != csv_.header.end()) return static_cast<std::size_t>(found - csv_.header.begin());
+    Error error = recipe_error(file_ + ": there is no column " + in_quotes(name) + ", which `" + option + "` names");
+    const std::string close = Registry::closest(name, csv_.header);
+    if (!close.empty()) throw error.hint("did you mean \"" + close + "\"?");
+    if (csv_.header.size() == 1)
+      throw error.hint("the only column is " + in_quotes(csv_.header[0]) + ": is the delimiter another one?");
+    std::string all;
+    for (std::size_t i = 0; i < csv_.header.size() && i < 20; ++i) all += (i ? ", " : "") + csv_.header[i];
+    throw error.hint("the columns are " + all + (csv_.header.size() > 20 ? ", …" : ""));
+  }
+
+  std::vector<std::size_t> inputs(std::size_t target) const {
+    std::vector<std::size_t> all;
+    std::set<std::size_t> excluded{target};
+    for (const std::string& name : options_.exclude) excluded.insert(place_of(name, "exclude"));
+    if (options_.columns.empty()) {
+      for (std::size_t i = 0; i < csv_.header.size(); ++i)
+        if (!excluded.contains(i)) all.push_back(i);
+    }
+    for (const std::string& name : options_.columns) {
+      const std::size_t column = place_of(name, "columns");
+      if (column == target) throw recipe_error(file_ + ": the target " + in_quotes(name) + " cannot be an input too");
+      if (std::find(all.begin(), all.end(), column) != all.end())
+        throw recipe_error(file_ + ": `columns` names " + in_quotes(name) + " twice");
+      all.push_back(column);
+    }
+    if (all.empty()) throw recipe_error(file_ + ": no column is left beside the target " + in_quotes(options_.target));
+    return all;
+  }
+
+  Error wrong(std::int64_t row, std::size_t column, const std::string& text) const {
+    return recipe_error(file_ + ":" + std::to_string(csv_.lines[static_cast<std::size_t>(row)]) + ": column " +
+                        in_quotes(csv_.header[column]) + ": " + text);
+  }
+
+  // A column is one of numbers when the first value that is not missing is a number.
+  bool looks_numeric(std::size_t column) const {
+    for (std::int64_t row = 0; row < csv_.rows(); ++row)
+      if (const std::string_view field = csv_.field(row, column); !is_missing(field)) return number_in(field).has_value();
+    throw recipe_error(file_ + ": column " + in_quotes(csv_.header[column]) + " has no values at all")
+        .hint("name it in `exclude`");
+  }
+
+  double number(std::int64_t row, std::size_t column) const {
+    const std::string_view field = csv_.field(row, column);
+    const std::optional<double> number = number_in(field);
+    if (!number) {
+      throw wrong(row, column, "expected a number, found " + in_quotes(field))
+          .hint("the column's first value is a number; `categorical = { \"" + csv_.header[column] +
+                "\" }` makes it one of categories");
+    }
+    if (!(std::fabs(*number) <= std::numeric_limits<float>::max()))
+      throw wrong(row, column, in_quotes(field) + " is not finite or too large for float32");
+    return *number;
+  }
+
+  std::vector<double> numbers(std::size_t column) const {
+    std::vector<double> all;
+    for (std::int64_t row = 0; row < csv_.rows(); ++row) {
+      const bool missing = is_missing(csv_.field(row, column));
+      all.push_back(missing ? std::numeric_limits<double>::quiet_NaN() : number(row, column));
+    }
+    return all;
+  }
+
+  // Distinct values in order (numbers by value, where all are) and each row's place among them.
+  void categories(std::size_t column, std::vector<std::string>& values, std::vector<std::int32_t>& codes) const {
+    std::map<std::string_view, std::int32_t> found;
+    for (std::int64_t row = 0; row < csv_.rows(); ++row)
+      if (const std::string_view field = csv_.field(row, column); !is_missing(field)) found.emplace(field, 0);
+    std::vector<std::string_view> sorted;
+    bool all_numbers = true;
+    for (const auto& [value, code] : found) {
+      sorted.push_back(value);
+      all_numbers = all_numbers && number_in(value);
+    }
+    if (all_numbers) {
+      std::stable_sort(sorted.begin(), sorted.end(),
+                       [](std::string_view a, std::string_view b) { return *number_in(a) < *number_in(b); });
+    }
+    for (const std::string_view value : sorted) {
+      found[value] = static_cast<std::int32_t>(values.size());
+      values.emplace_back(value);
+    }
+    for (std::int64_t row = 0; row < csv_.rows(); ++row) {
+      const std::string_view field = csv_.field(row, column);
+      codes.push_back(is_missing(field) ? -1 : found[field]);
+    }
+  }
+
+  TableColumn input(std::size_t column) const {
+    TableColumn result;
+    result.name = csv_.header[column];
+    const auto& named = options_.categorical;
+    const bool numeric = looks_numeric(column) && std::find(named.begin(), named.end(), result.name) == named.end();
+    if (numeric) {
+      result.numbers = numbers(column);
+    } else {
+      categories(column, result.values, result.codes);
+    }
+    return result;
+  }
+
+  void read_target(Table& table, std::size_t column) const {
+    for (std::int64_t row = 0; row < csv_.rows(); ++row)
+      if (is_missing(csv_.field(row, column))) throw wrong(row, column, "the target is missing");
+    const bool numeric = looks_numeric(column);
+    if (options_.task == Task::regression && !numeric) {
+      throw wrong(0, column, "a regression's target is a number, found " + in_quotes(csv_.field(0, column)))
+          .hint("task = \"classification\" takes text");
+    }
+    const bool named = std::find(options_.categorical.begin(), options_.categorical.end(), options_.target) !=
+                       options_.categorical.end();
+    if (options_.task == Task::classification || !numeric || (named && options_.task == Task::automatic)) {
+      std::vector<std::int32_t> codes;
+      categories(column, table.classes, codes);
+      table.y = at::empty({table.rows}, at::kLong);
+      std::copy(codes.begin(), codes.end(), table.y.mutable_data_ptr<std::int64_t>());
+      return;
+    }
+    table.y = at::empty({table.rows, 1}, at::kFloat);
+    auto* y = table.y.mutable_data_ptr<float>();
+    for (std::int64_t row = 0; row < table.rows; ++row) y[row] = static_cast<float>(number(row, column));
+  }
+
+  const CsvText& csv_;
+  const std::string& file_;
+  const TableOptions& options_;
+};
+
+// What an input becomes: one feature, or one for each category.
+struct Feature {
+  std::string name;
+  const TableColumn* column;
+  std::int32_t code = 0;  // the category that this feature stands for
+  double fill = 0;        // of numbers
+};
+
+double mean_over(const TableColumn& column, const Part& train, const std::string& file) {
+  double sum = 0;
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < train.size(); ++i) {
+    const double number = column.numbers[static_cast<std::size_t>(train.row(i))];
+    if (std::isnan(number)) continue;
+    sum += number;
+    ++count;
+  }
+  if (count == 0)
+    throw recipe_error(file + ": column " + in_quotes(column.name) + " has no values in the rows that train").hint("name it in `exclude`");
+  return sum / static_cast<double>(count);
+}
+
+}  // namespace
+
+Table read_table(std::string text, const std::string& file, const TableOptions& options) {
+  const CsvText csv = read_csv(text, options.delimiter, file);
+  return TableReader(csv, file, options).read();
+}
+
+Dataset encode(const Table& table, const Part& train, NamedTensors& state) {
+  std::vector<Feature> features;
+  Value::List described;
+  for (const TableColumn& column : table.inputs) {
+    if (column.is_number()) {
+      const double fill = mean_over(column, train, table.file);
+      features.push_back({column.name, &column, 0, fill});
+      described.push_back(Value::Map{{"name", column.name}, {"fill", fill}});
+      continue;
+    }
+    std::set<std::int32_t> codes;
+    for (std::int64_t i = 0; i < train.size(); ++i) codes.insert(column.codes[static_cast<std::size_t>(train.row(i))]);
+    Value::List categories;
+    const bool missing = codes.erase(-1) > 0;
+    for (const std::int32_t code : codes) {
+      const std::string& value = column.values[static_cast<std::size_t>(code)];
+      features.push_back({column.name + "=" + value, &column, code});
+      categories.push_back(value);
+    }
+    if (missing) features.push_back({column.name + "=(missing)", &column, -1});
+    described.push_back(Value::Map{{"name", column.name}, {"categories", categories}, {"missing", missing}});
+  }
+
+  Dataset dataset;
+  dataset.size = table.rows;
+  dataset.classes = static_cast<std::int64_t>(table.classes.size());
+  dataset.class_names = table.classes;
+  at::Tensor x = at::empty({table.rows, static_cast<std::int64_t>(features.size())}, at::kFloat);
+  auto* value = x.mutable_data_ptr<float>();
+  for (const Feature& feature : features) dataset.feature_names.push_back(feature.name);
+  for (std::size_t row = 0; row < static_cast<std::size_t>(table.rows); ++row) {
+    for (const Feature& feature : features) {
+      if (feature.column->is_number()) {
+        const double number = feature.column->numbers[row];
+        *value++ = static_cast<float>(std::isnan(number) ? feature.fill : number);
+      } else {
+        *value++ = feature.column->codes[row] == feature.code ? 1.0f : 0.0f;
+      }
+    }
+  }
+  dataset.columns = {{"x", x, {}, {}}, {"y", table.y, {}, {}}};
+
+  const Value::List classes(table.classes.begin(), table.classes.end());
+  const std::string text = to_json(
+      Value(Value::Map{{"inputs", described}, {"target", Value::Map{{"name", table.target}, {"classes", classes}}}}));
+  at::Tensor bytes = at::empty({static_cast<std::int64_t>(text.size())}, at::kByte);
+  std::copy(text.begin(), text.end(), bytes.mutable_data_ptr<std::uint8_t>());
+  state["table"] = bytes;
+  return dataset;
+}
+
+}  // namespace trainlab
