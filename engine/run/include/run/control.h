@@ -2,7 +2,7 @@
 // pair, each with a member "type". Both ends are here.
 //
 // engine → supervisor
-//   open    {name}       a stage is about to begin: where does the run live? Asked once. Answered by
+//   open    {}           a stage is about to begin: where does the run live? Asked once. Answered by
 //                          opened  {folder, existed}    the folder, locked by the supervisor; existed: with a manifest
 //                          refused {error}              in use, finished, unwritable
 //   error   {error}      why the engine is going to end; error = {kind, message, file, line, path, hint, traceback}

@@ -1,7 +1,8 @@
 // Run folders: where a run lives, and whose it is.
 //
 // runs/NAME/NNN below the working directory, or the folder given by --out. A folder is a run's once it holds
-// manifest.toml. Its file `lock` is locked (flock) for as long as a supervisor lives and names its host and process.
+// manifest.toml. Its file `lock` is locked for as long as a supervisor lives (an open file description lock: unlike flock
+// it can be asked about without being taken) and names its host and process.
 #pragma once
 
 #include <filesystem>
@@ -32,12 +33,14 @@ class RunFolder {
   bool existed() const { return existed_; }  // had a manifest when it was opened
 
  private:
-  RunFolder(std::filesystem::path path, bool made);
-  void release() noexcept;
+  RunFolder(std::filesystem::path path, std::filesystem::path root);
+  void lock();
+  void check();
 
   std::filesystem::path path_;
-  std::filesystem::path made_below_;  // empty parents above path_, up to this folder, go with it
-  bool made_ = false;                 // by this object: removed again if it never becomes a run
+  // The lowest of its folders that was there before: what was made goes again if it never becomes a run. Empty when
+  // path_ itself was there.
+  std::filesystem::path root_;
   bool existed_ = false;
   int fd_ = -1;
 };

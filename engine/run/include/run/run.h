@@ -15,7 +15,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -79,20 +78,36 @@ class Run {
 
  private:
   struct Done {
-    Value stage;    // as the recipe wrote it
+    Value stage;  // as the recipe wrote it
     Value summary;
-    std::string folder;
+    std::string folder;  // relative to the run
   };
+  // What `trainlab extend` has changed and takes back when the stage refuses the new length.
+  struct BeforeExtension {
+    std::string stage;
+    Value summary;
+    std::optional<Manifest::Extension> extension;
+  };
+
+  // run_open.cpp
   void open();
   void begin_fresh();
   void continue_existing();
   Manifest present() const;
-  void record_continuation(Manifest recorded);
-  void extend(Manifest& manifest);
+  void extend();
+  void take_back_extension() noexcept;
   void save_source(const std::string& path, std::string_view text);
-  const StageRecord& place(const std::string& name, const std::string& kind, bool returned);
-  Value attempt(const Options& stage, const StageRecord& record, const Value& before);
-  void close(const StageRecord& record, const Value& summary);
+
+  // run_stage.cpp
+  StageRecord place(const Options& stage, const std::string& name, bool returned, bool& resumed);
+  Value attempt(const Options& stage, const StageRecord& record, bool resumed);
+  Value run_kind(const Options& stage, const StageRecord& record, bool resumed);
+  Value complete(Value summary, const StageRecord& record, const Value& before, double seconds) const;
+  void save_summary(const StageRecord& record, const Value& summary);
+  void save_failure(const StageRecord& record, const std::string& status, const std::string& reason,
+                    const Value& before, double seconds) noexcept;
+
+  std::filesystem::path folder_of(const StageRecord& record) const;
   void log(const std::string& line);
 
   const Registry& registry_;
@@ -101,21 +116,21 @@ class Run {
   Channel& channel_;
   RunSettings settings_;
 
-  std::vector<std::pair<std::string, std::string>> sources_;  // before the folder is open
-  std::map<std::string, std::string> hashes_;
+  std::vector<std::pair<std::string, std::string>> sources_;  // path, text; until the folder is open
   Value::Map parameters_;
 
   std::optional<std::filesystem::path> folder_;
   Manifest manifest_;
   std::vector<StageRecord> records_;
-  std::size_t position_ = 0;           // stages that this process has asked for
-  std::map<std::string, Done> done_;   // by name
-  std::string last_, returned_;        // names
-  std::optional<Error> ended_;         // by a stage that did not end well
-  bool told_by_summary_ = false;       // and whose summary says all
+  std::optional<BeforeExtension> before_extension_;
+  std::size_t position_ = 0;          // stages that this process has asked for
+  std::map<std::string, Done> done_;  // by name
+  std::string last_;                  // the name of the one that was returned or else run last
+  std::optional<Error> ended_;        // by a stage that did not end well
+  bool told_by_summary_ = false;      // and whose summary says all
 
   std::mutex log_mutex_;
-  std::unique_ptr<AppendFile> log_;
+  std::optional<AppendFile> log_;
   std::string early_log_;
   bool log_failed_ = false;
 };

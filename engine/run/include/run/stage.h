@@ -45,6 +45,7 @@ struct StageKind {
 // Set by SIGTERM in the engine ("checkpoint and stop"). Work polls it at every step. Async-signal-safe to set.
 bool stop_requested();
 void request_stop();
+void clear_stop_request();  // for tests that interrupt and go on in one process
 void install_stop_handler();
 
 }  // namespace trainlab

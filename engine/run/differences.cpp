@@ -1,0 +1,76 @@
+#include <set>
+
+#include "run/manifest.h"
+
+namespace trainlab {
+
+namespace {
+
+std::string shown(const Value& value) {
+  if (value.is_nil()) return "not declared";
+  return value.is_string() ? value.string() : to_json(value);
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string line;
+  for (const std::string& text : texts) line += (line.empty() ? "" : " ") + text;
+  return line.empty() ? "none" : line;
+}
+
+std::string changed(const std::string& what, const std::string& recorded, const std::string& present) {
+  return what + ": recorded " + recorded + ", now " + present;
+}
+
+}  // namespace
+
+std::vector<std::string> differences(const Manifest& recorded, const Manifest& present) {
+  std::vector<std::string> lines;
+  if (recorded.recipe != present.recipe) lines.push_back(changed("recipe", recorded.recipe, present.recipe));
+  for (const auto& [path, hash] : present.sources) {
+    const auto before = recorded.sources.find(path);
+    if (before == recorded.sources.end()) {
+      lines.push_back("source " + path + " is new");
+    } else if (before->second != hash) {
+      lines.push_back("source " + path + " has changed");
+    }
+  }
+
+  std::set<std::string> names;
+  for (const auto& [name, value] : recorded.parameters) names.insert(name);
+  for (const auto& [name, value] : present.parameters) names.insert(name);
+  const Value before_map(recorded.parameters);
+  const Value now_map(present.parameters);
+  for (const std::string& name : names) {
+    const Value& before = before_map[name];
+    const Value& now = now_map[name];
+    // TOML and the command line may differ in how they hold 1 and 1.0.
+    const bool equal = before.is_number() && now.is_number() ? before.number() == now.number() : before == now;
+    if (!equal) lines.push_back(changed("--" + name, shown(before), shown(now)));
+  }
+
+  if (recorded.set != present.set) lines.push_back(changed("--set", joined(recorded.set), joined(present.set)));
+  if (recorded.seed != present.seed) {
+    lines.push_back(changed("--seed", std::to_string(recorded.seed), std::to_string(present.seed)));
+  }
+  return lines;
+}
+
+std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present) {
+  std::vector<std::string> lines;
+  const auto threads = [](const Manifest& manifest) {
+    return manifest.threads > 0 ? manifest.threads : manifest.cores;
+  };
+  if (threads(recorded) != threads(present)) {
+    lines.push_back(changed("threads", std::to_string(threads(recorded)), std::to_string(threads(present))));
+  }
+  if (recorded.device != present.device) lines.push_back(changed("device", recorded.device, present.device));
+  if (recorded.trainlab != present.trainlab) {
+    lines.push_back(changed("trainlab", recorded.trainlab, present.trainlab));
+  }
+  if (recorded.libtorch != present.libtorch) {
+    lines.push_back(changed("LibTorch", recorded.libtorch, present.libtorch));
+  }
+  return lines;
+}
+
+}  // namespace trainlab

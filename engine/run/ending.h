@@ -1,0 +1,26 @@
+// From what is known of an engine that has ended to what the user is told.
+#pragma once
+
+#include <signal.h>
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "run/supervisor.h"
+
+namespace trainlab {
+
+struct Ending {
+  siginfo_t status{};             // as waitid gives it
+  std::vector<int> stop_signals;  // that the supervisor took, in order: the second one killed
+  std::optional<Error> error;     // as the engine sent it
+  Value result;                   // as the engine sent it, or nil
+  std::optional<Error> broken;    // what was wrong with the control channel: the supervisor killed the engine
+  std::filesystem::path folder;   // the run's, still held, or empty
+};
+
+// The outcome. Where the engine could not, this also writes into summary.json how the run has ended.
+Outcome outcome(const Ending& ending);
+
+}  // namespace trainlab

@@ -1,0 +1,72 @@
+#include "run/folder.h"
+
+#include "core/error.h"
+#include "core/files.h"
+#include "run/manifest.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t largest_file = std::int64_t{256} << 20;
+
+Value read_json(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return {};
+  return parse_json(read_file(path, largest_file), path.string());
+}
+
+}  // namespace
+
+fs::path find_run(const fs::path& folder) {
+  std::error_code ignored;
+  fs::path path = fs::absolute(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "RUN/"
+  if (fs::exists(manifest_path(path), ignored)) return path;
+  const fs::path run = path.parent_path().parent_path();
+  if (path.parent_path().filename() == "stages" && fs::exists(manifest_path(run), ignored)) return run;
+  if (!fs::exists(path, ignored)) {
+    throw usage_error("there is no folder " + path.string()).hint("`trainlab list` shows the runs below this folder");
+  }
+  throw usage_error(path.string() + " is no run folder: it has no manifest.toml")
+      .hint("`trainlab list` shows the runs below this folder");
+}
+
+Value read_summary(const fs::path& folder) {
+  Value summary = read_json(folder / "summary.json");
+  if (!summary.is_nil() && !(summary.is_map() && summary["status"].is_string())) {
+    throw recipe_error((folder / "summary.json").string() + " is damaged: it has no status");
+  }
+  return summary;
+}
+
+bool is_finished(const Value& summary) {
+  const Value& status = summary["status"];
+  return status.is_string() && (status.string() == "done" || status.string() == "stopped");
+}
+
+std::vector<StageRecord> read_stages(const fs::path& run) {
+  const fs::path path = run / "stages.json";
+  const Value list = read_json(path);
+  std::vector<StageRecord> stages;
+  if (list.is_nil()) return stages;
+  const auto damaged = [&] { return recipe_error(path.string() + " is damaged"); };
+  if (!list.is_list()) throw damaged();
+  for (const Value& stage : list.list()) {
+    if (!stage["name"].is_string() || !stage["kind"].is_string() || !stage["folder"].is_string()) throw damaged();
+    stages.push_back({stage["name"].string(), stage["kind"].string(), stage["folder"].string()});
+  }
+  return stages;
+}
+
+void write_stages(const fs::path& run, const std::vector<StageRecord>& stages) {
+  Value::List list;
+  for (const StageRecord& stage : stages) {
+    list.push_back(Value::Map{{"name", stage.name}, {"kind", stage.kind}, {"folder", stage.folder}});
+  }
+  write_atomic(run / "stages.json", to_json(list, 2) + "\n");
+}
+
+}  // namespace trainlab

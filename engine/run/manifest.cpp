@@ -1,0 +1,133 @@
+#include "run/manifest.h"
+
+#include <stdexcept>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "toml_text.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t largest_file = std::int64_t{64} << 20;
+
+template <class Strings>
+Value list_of(const Strings& strings) {
+  Value::List list;
+  for (const std::string& text : strings) list.emplace_back(text);
+  return list;
+}
+
+std::vector<std::string> strings_of(const Value& list) {
+  std::vector<std::string> strings;
+  for (const Value& text : list.list()) strings.push_back(text.string());
+  return strings;
+}
+
+}  // namespace
+
+std::string Manifest::recipe_hash() const {
+  std::string joined;
+  for (const auto& [path, hash] : sources) joined += path + "\n" + hash + "\n";
+  return hash_bytes(joined);
+}
+
+fs::path manifest_path(const fs::path& run) {
+  return run / "manifest.toml";
+}
+
+void write_manifest(const fs::path& run, const Manifest& manifest) {
+  Value::Map hashes;
+  for (const auto& [path, hash] : manifest.sources) hashes.emplace(path, hash);
+  Value::Map map{
+      {"format", Manifest::current_format},
+      {"trainlab", manifest.trainlab},
+      {"libtorch", manifest.libtorch},
+      {"started", manifest.started},
+      {"recipe", manifest.recipe},
+      {"recipe_hash", manifest.recipe_hash()},
+      {"recipe_folder", manifest.recipe_folder.string()},
+      {"working_folder", manifest.working_folder.string()},
+      {"sources", std::move(hashes)},
+      {"parameters", manifest.parameters},
+      {"set", list_of(manifest.set)},
+      {"seed", manifest.seed},
+      {"device", manifest.device},
+      {"threads", manifest.threads},
+      {"cores", manifest.cores},
+      {"exact", manifest.exact},
+      {"continued", list_of(manifest.continued)},
+  };
+  if (manifest.extension) {
+    map["extend"] = Value::Map{{"stage", manifest.extension->stage}, {"epochs", manifest.extension->epochs}};
+  }
+  write_atomic(manifest_path(run), to_toml(map));
+}
+
+Manifest read_manifest(const fs::path& run) {
+  const fs::path path = manifest_path(run);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    throw usage_error(run.string() + " is no run folder: it has no manifest.toml")
+        .hint("`trainlab list` shows the runs below this folder");
+  }
+  const Value map = parse_toml(read_file(path, largest_file), path.string());
+  try {
+    if (map["format"].integer() != Manifest::current_format) {
+      throw usage_error(path.string() + " has format " + map["format"].brief() + "; this trainlab reads format " +
+                        std::to_string(Manifest::current_format));
+    }
+    Manifest manifest;
+    manifest.trainlab = map["trainlab"].string();
+    manifest.libtorch = map["libtorch"].string();
+    manifest.started = map["started"].string();
+    manifest.recipe = map["recipe"].string();
+    manifest.recipe_folder = map["recipe_folder"].string();
+    manifest.working_folder = map["working_folder"].string();
+    for (const auto& [file, hash] : map["sources"].map()) manifest.sources.emplace(file, hash.string());
+    manifest.parameters = map["parameters"].map();
+    manifest.set = strings_of(map["set"]);
+    manifest.seed = map["seed"].integer();
+    manifest.device = map["device"].string();
+    manifest.threads = static_cast<int>(map["threads"].integer());
+    manifest.cores = static_cast<int>(map["cores"].integer());
+    manifest.exact = map["exact"].boolean();
+    manifest.continued = strings_of(map["continued"]);
+    if (!map["extend"].is_nil()) {
+      manifest.extension = {map["extend"]["stage"].string(), map["extend"]["epochs"].integer()};
+    }
+    return manifest;
+  } catch (const std::logic_error& error) {
+    throw usage_error(path.string() + " is damaged: " + error.what());
+  }
+}
+
+std::vector<GivenParameter> read_parameters(const fs::path& file) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) throw usage_error("--params: there is no file " + file.string());
+  std::vector<GivenParameter> given;
+  for (const TomlMember& member : parse_toml_members(read_file(file, largest_file), file.string())) {
+    const Value& value = member.value;
+    std::string text;
+    if (value.is_string()) {
+      text = value.string();
+    } else if (value.is_boolean()) {
+      text = value.boolean() ? "true" : "false";
+    } else if (value.is_integer()) {
+      text = std::to_string(value.integer());
+    } else if (value.is_number()) {
+      text = number_text(value.number());
+    } else {
+      throw usage_error("parameter " + member.name + ": expected a boolean, a number or a string, found " +
+                        value.brief())
+          .at(file.string(), member.line);
+    }
+    given.push_back({member.name, std::move(text), file.string() + ":" + std::to_string(member.line)});
+  }
+  return given;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,55 @@
+#include <stdexcept>
+
+#include "run/control.h"
+
+namespace trainlab {
+
+Value error_value(const Error& error) {
+  return Value::Map{
+      {"kind", static_cast<int>(error.kind())},
+      {"message", error.message()},
+      {"file", error.file()},
+      {"line", error.line()},
+      {"path", error.path()},
+      {"hint", error.hint()},
+      {"traceback", error.traceback()},
+  };
+}
+
+Error error_from(const Value& value) try {
+  ErrorKind kind = ErrorKind::run;
+  switch (value["kind"].integer()) {
+    case 1: kind = ErrorKind::recipe; break;
+    case 2: kind = ErrorKind::usage; break;
+    case 3: break;
+    case 130: kind = ErrorKind::interrupted; break;
+    default: throw std::logic_error("unknown kind");
+  }
+  Error error(kind, value["message"].string());
+  if (const std::string& file = value["file"].string(); !file.empty()) {
+    error.at(file, static_cast<int>(value["line"].integer()));
+  }
+  error.in(value["path"].string());
+  error.hint(value["hint"].string());
+  error.traceback(value["traceback"].string());
+  return error;
+} catch (const std::logic_error& error) {
+  throw run_error(std::string("the control channel carried an error that cannot be read: ") + error.what());
+}
+
+// Whatever fails in these two, for want of memory or of a supervisor: the exit code says the rest.
+void send_error(Channel& channel, const Error& error) noexcept {
+  try {
+    channel.send(Value::Map{{"type", "error"}, {"error", error_value(error)}});
+  } catch (...) {
+  }
+}
+
+void send_text(Channel& channel, const std::string& text) noexcept {
+  try {
+    channel.send(Value::Map{{"type", "result"}, {"text", text}});
+  } catch (...) {
+  }
+}
+
+}  // namespace trainlab

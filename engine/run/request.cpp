@@ -1,0 +1,101 @@
+#include "run/request.h"
+
+#include <array>
+#include <stdexcept>
+
+#include "core/error.h"
+
+namespace trainlab {
+
+namespace {
+
+struct CommandName {
+  Command command;
+  const char* name;
+};
+constexpr std::array<CommandName, 3> command_names = {
+    {{Command::run, "run"}, {Command::check, "check"}, {Command::parameters, "parameters"}}};
+
+template <class T>
+Value optional_value(const std::optional<T>& optional) {
+  return optional ? Value(*optional) : Value();
+}
+
+template <class T>
+void read_optional(const Value& value, std::optional<T>& into) {
+  if (!value.is_nil()) into = static_cast<T>(value.integer());
+}
+
+}  // namespace
+
+Value Request::to_value() const {
+  Value::List given;
+  for (const GivenParameter& parameter : parameters) {
+    given.push_back(Value::Map{{"name", parameter.name}, {"text", parameter.text}, {"from", parameter.from}});
+  }
+  Value::List sets;
+  for (const std::string& text : set) sets.emplace_back(text);
+
+  Value::Map map{
+      {"recipe", recipe.string()},
+      {"recipe_folder", recipe_folder.string()},
+      {"working_folder", working_folder.string()},
+      {"parameters", std::move(given)},
+      {"set", std::move(sets)},
+      {"out", out ? Value(out->string()) : Value()},
+      {"seed", optional_value(seed)},
+      {"threads", optional_value(threads)},
+      {"workers", optional_value(workers)},
+      {"device", optional_value(device)},
+      {"extend_epochs", optional_value(extend_epochs)},
+      {"quiet", quiet},
+      {"json", json},
+      {"step", step},
+      {"terminal", terminal},
+      {"width", width},
+      {"supervisor", supervisor},
+  };
+  for (const CommandName& known : command_names) {
+    if (known.command == command) map["command"] = known.name;
+  }
+  return map;
+}
+
+Request Request::from_value(const Value& value) try {
+  Request request;
+  const std::string& command = value["command"].string();
+  bool known = false;
+  for (const CommandName& candidate : command_names) {
+    if (candidate.name == command) {
+      request.command = candidate.command;
+      known = true;
+    }
+  }
+  if (!known) throw std::logic_error("unknown command " + command);
+
+  request.recipe = value["recipe"].string();
+  request.recipe_folder = value["recipe_folder"].string();
+  request.working_folder = value["working_folder"].string();
+  for (const Value& given : value["parameters"].list()) {
+    request.parameters.push_back({given["name"].string(), given["text"].string(), given["from"].string()});
+  }
+  for (const Value& text : value["set"].list()) request.set.push_back(text.string());
+  if (!value["out"].is_nil()) request.out = value["out"].string();
+  read_optional(value["seed"], request.seed);
+  read_optional(value["threads"], request.threads);
+  read_optional(value["workers"], request.workers);
+  if (!value["device"].is_nil()) request.device = value["device"].string();
+  read_optional(value["extend_epochs"], request.extend_epochs);
+  request.quiet = value["quiet"].boolean();
+  request.json = value["json"].boolean();
+  request.step = value["step"].boolean();
+  request.terminal = value["terminal"].boolean();
+  request.width = static_cast<int>(value["width"].integer());
+  request.supervisor = value["supervisor"].integer();
+  return request;
+} catch (const std::logic_error& error) {
+  throw run_error(std::string("the engine was given no request that it understands: ") + error.what())
+      .hint("`trainlab` and `trainlab-engine` must be of the same build: install both again");
+}
+
+}  // namespace trainlab

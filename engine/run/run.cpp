@@ -1,0 +1,116 @@
+#include "run/run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "core/clock.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr std::size_t most_early_log = std::size_t{1} << 20;
+
+}  // namespace
+
+Run::Run(const Registry& registry, Request request, Environment environment, Channel& channel)
+    : registry_(registry), request_(std::move(request)), environment_(std::move(environment)), channel_(channel) {
+  settings_.seed = request_.seed.value_or(1);
+  settings_.threads = request_.threads.value_or(usable_cores());
+  settings_.device = environment_.device;
+  settings_.quiet = request_.quiet;
+}
+
+Run::~Run() = default;
+
+void Run::source(const std::string& path, std::string_view text) {
+  if (!folder_) {
+    sources_.emplace_back(path, text);
+    return;
+  }
+  std::string hash = hash_bytes(text);
+  const auto recorded = manifest_.sources.find(path);
+  if (recorded == manifest_.sources.end()) {
+    save_source(path, text);
+    manifest_.sources.emplace(path, std::move(hash));
+    write_manifest(*folder_, manifest_);
+  } else if (recorded->second != hash) {
+    throw usage_error("the run in " + folder_->string() + " was begun with something else: source " + path +
+                      " has changed");
+  }
+}
+
+void Run::parameter(const std::string& name, Value value) {
+  if (folder_) throw std::logic_error("parameter " + name + " declared after the first stage");
+  parameters_.insert_or_assign(name, std::move(value));
+}
+
+int Run::finish() {
+  if (ended_) return fail(*ended_);
+  try {
+    if (!folder_) {
+      channel_.send(Value::Map{{"type", "result"}, {"kind", "none"}});
+      return 0;
+    }
+    if (position_ < records_.size()) {
+      const StageRecord& missing = records_[position_];
+      throw recipe_error("the recipe ended before " + missing.kind + " \"" + missing.name +
+                         "\", which it ran as stage " + std::to_string(position_ + 1) + " before")
+          .hint("what a recipe runs must not depend on the time, on random numbers or on other files");
+    }
+    const Done& last = done_.at(last_);
+    if (last.folder != ".") write_atomic(*folder_ / "summary.json", to_json(last.summary, 2) + "\n");
+    channel_.send(Value::Map{{"type", "result"}, {"folder", folder_->string()}});
+    return 0;
+  } catch (const Error& error) {
+    return fail(error);
+  }
+}
+
+int Run::fail(const Error& error) {
+  const Error& cause = ended_ ? *ended_ : error;
+  log(cause.what());
+  if (told_by_summary_) {
+    try {
+      channel_.send(Value::Map{{"type", "result"}, {"folder", folder_->string()}});
+    } catch (const Error&) {
+      // No supervisor to tell; the summary is on the disk.
+    }
+  } else {
+    send_error(channel_, cause);
+  }
+  return static_cast<int>(cause.kind());
+}
+
+void Run::say(const std::string& line) {
+  if (!settings_.quiet) {
+    // A progress bar may stand in the line: it draws itself anew.
+    const std::string text = (request_.terminal ? "\r\033[K" : "") + line + "\n";
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const ssize_t n = ::write(STDERR_FILENO, rest.data(), rest.size());
+      if (n <= 0) break;  // nobody reads
+      rest.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
+  log(line);
+}
+
+void Run::log(const std::string& line) {
+  const std::string text = wall_text() + " " + line + "\n";
+  const std::lock_guard lock(log_mutex_);
+  try {
+    if (log_) {
+      if (!log_failed_) log_->append(text);
+    } else if (early_log_.size() + text.size() <= most_early_log) {
+      early_log_ += text;
+    }
+  } catch (const Error&) {
+    // A log that cannot be written never ends a run: what matters will say so itself when it is saved.
+    log_failed_ = true;
+  }
+}
+
+}  // namespace trainlab

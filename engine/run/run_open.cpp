@@ -1,0 +1,151 @@
+// How a run gets its folder: begun afresh, or continued as it was recorded.
+#include <stdexcept>
+
+#include "core/clock.h"
+#include "run/run.h"
+#include "run/version.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+void Run::open() {
+  if (sources_.empty()) throw std::logic_error("a stage before any source was loaded");
+  channel_.send(Value::Map{{"type", "open"}});
+  const std::optional<Value> answer = channel_.receive();
+  if (!answer) throw run_error("trainlab has ended without giving its engine a run folder");
+  if ((*answer)["type"] == Value("refused")) throw error_from((*answer)["error"]);
+  if ((*answer)["type"] != Value("opened")) throw run_error("trainlab answered with " + answer->brief());
+
+  const fs::path folder = (*answer)["folder"].string();
+  folder_ = folder;
+  if ((*answer)["existed"].boolean()) {
+    continue_existing();
+  } else {
+    begin_fresh();
+  }
+
+  const std::lock_guard lock(log_mutex_);
+  try {
+    log_.emplace(folder / "log.txt");
+    log_->append(early_log_);
+  } catch (const Error&) {
+    log_failed_ = true;  // see log()
+  }
+  early_log_.clear();
+}
+
+Manifest Run::present() const {
+  Manifest manifest;
+  manifest.trainlab = version();
+  manifest.libtorch = environment_.libtorch;
+  manifest.started = wall_text();
+  manifest.recipe = sources_.front().first;
+  manifest.recipe_folder = request_.recipe_folder;
+  manifest.working_folder = request_.working_folder;
+  for (const auto& [path, text] : sources_) manifest.sources.insert_or_assign(path, hash_bytes(text));
+  manifest.parameters = parameters_;
+  manifest.set = request_.set;
+  manifest.seed = settings_.seed;
+  manifest.device = settings_.device;
+  manifest.threads = request_.threads.value_or(0);
+  manifest.cores = usable_cores();
+  return manifest;
+}
+
+void Run::begin_fresh() {
+  if (request_.extend_epochs) throw usage_error("there is no run in " + folder_->string() + " to extend");
+  manifest_ = present();
+  for (const auto& [path, text] : sources_) save_source(path, text);
+  write_manifest(*folder_, manifest_);  // last: it makes the folder a run
+}
+
+void Run::continue_existing() {
+  const Manifest recorded = read_manifest(*folder_);
+  Manifest now = present();
+  if (!request_.threads) now.threads = recorded.threads;
+  if (now.threads == 0) now.cores = recorded.cores;
+  if (!request_.device) now.device = recorded.device;
+
+  const std::vector<std::string> changes = differences(recorded, now);
+  if (!changes.empty()) {
+    std::string message = "the run in " + folder_->string() + " was begun with something else:";
+    for (const std::string& line : changes) message += "\n  " + line;
+    throw usage_error(message).hint("choose another --out, or go on as it was begun: trainlab resume " +
+                                    folder_->string());
+  }
+
+  settings_.threads = now.threads > 0 ? now.threads : now.cores;
+  settings_.device = now.device;
+  records_ = read_stages(*folder_);
+  manifest_ = recorded;
+
+  const std::vector<std::string> inexact = inexactness(recorded, now);
+  for (const std::string& line : inexact) {
+    say("not byte-exact: " + line);
+    manifest_.continued.push_back(now.started + " " + line);
+  }
+  bool changed = !inexact.empty();
+  if (changed) {
+    manifest_.exact = false;
+    manifest_.threads = now.threads;
+    manifest_.cores = now.cores;
+    manifest_.device = now.device;
+    manifest_.trainlab = now.trainlab;
+    manifest_.libtorch = now.libtorch;
+  }
+  for (const auto& [path, text] : sources_) {
+    // Equal to what is recorded, or `differences` would have said so; but the copy may have been removed by hand.
+    std::error_code ignored;
+    if (!fs::exists(*folder_ / "recipe" / path, ignored)) save_source(path, text);
+  }
+  if (changed) write_manifest(*folder_, manifest_);
+  if (request_.extend_epochs) extend();
+}
+
+void Run::extend() {
+  if (records_.empty()) {
+    throw usage_error("no stage of " + folder_->string() + " has begun yet: there is nothing to extend")
+        .hint("trainlab resume " + folder_->string());
+  }
+  const StageRecord& last = records_.back();
+  Value summary = read_summary(folder_of(last));
+  before_extension_ = BeforeExtension{last.name, summary, manifest_.extension};
+  manifest_.extension = Manifest::Extension{last.name, *request_.extend_epochs};
+  write_manifest(*folder_, manifest_);
+  if (!is_finished(summary)) return;
+
+  // Unfinished from here on, so that `resume` goes on should this process be killed.
+  summary.set("status", "interrupted");
+  summary.set("reason", "is being extended to " + std::to_string(*request_.extend_epochs) + " epochs");
+  const std::string text = to_json(summary, 2) + "\n";
+  write_atomic(folder_of(last) / "summary.json", text);
+  if (last.folder != ".") write_atomic(*folder_ / "summary.json", text);
+}
+
+void Run::take_back_extension() noexcept {
+  if (!before_extension_) return;
+  try {
+    manifest_.extension = before_extension_->extension;
+    write_manifest(*folder_, manifest_);
+    const StageRecord& last = records_.back();
+    if (before_extension_->summary.is_nil()) return;
+    const std::string text = to_json(before_extension_->summary, 2) + "\n";
+    write_atomic(folder_of(last) / "summary.json", text);
+    if (last.folder != ".") write_atomic(*folder_ / "summary.json", text);
+  } catch (const std::exception&) {
+    // The run counts as unfinished then; `resume` finds that there is nothing left to do.
+  }
+}
+
+void Run::save_source(const std::string& path, std::string_view text) {
+  const fs::path relative = fs::path(path).lexically_normal();
+  if (relative.empty() || relative.is_absolute() || *relative.begin() == "..") {
+    throw std::logic_error("source " + path + " is outside the recipe's folder");
+  }
+  const fs::path file = *folder_ / "recipe" / relative;
+  make_directories(file.parent_path());
+  write_atomic(file, text);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,192 @@
+// Durable stages: found finished, gone on with, or begun.
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+
+#include "core/clock.h"
+#include "run/run.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A name is also a folder's.
+bool is_name(const std::string& name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+  };
+  return !name.empty() && name.size() <= 100 && name.front() != '.' && name.front() != '-' &&
+         std::all_of(name.begin(), name.end(), allowed);
+}
+
+std::string spoken(const std::string& kind, const std::string& name) {
+  return kind + " \"" + name + "\"";
+}
+
+// What later processes will read: a NaN becomes nil now, not only after a resume.
+Value as_stored(const Value& summary) {
+  return parse_json(to_json(summary), "summary");
+}
+
+std::string reason_of(const Error& error) {
+  std::string reason = error.path().empty() ? error.message() : error.path() + ": " + error.message();
+  if (!error.file().empty()) reason = error.file() + ":" + std::to_string(error.line()) + ": " + reason;
+  return reason;
+}
+
+}  // namespace
+
+Value Run::stage(const Options& stage, bool returned) {
+  if (ended_) throw *ended_;
+  const std::string name = stage.has("name") ? stage.string("name") : stage.entry().name;
+  if (!is_name(name)) {
+    throw stage.error("name", "expected letters, digits, '_', '-' and '.', found \"" + name + "\"")
+        .hint("a stage's name is also the name of its folder");
+  }
+  if (const auto earlier = done_.find(name); earlier != done_.end()) {
+    if (earlier->second.stage != stage.value()) {
+      throw stage.error("name", "expected a name of its own, found \"" + name + "\" for a second stage");
+    }
+    if (returned) last_ = name;
+    return earlier->second.summary;
+  }
+
+  try {
+    if (!folder_) open();
+    bool resumed = false;
+    const StageRecord record = place(stage, name, returned, resumed);
+    Value summary = attempt(stage, record, resumed);
+    done_.insert_or_assign(name, Done{stage.value(), summary, record.folder});
+    last_ = name;
+    return summary;
+  } catch (const Error& error) {
+    ended_ = error;
+    throw;
+  }
+}
+
+StageRecord Run::place(const Options& stage, const std::string& name, bool returned, bool& resumed) {
+  const std::string& kind = stage.entry().name;
+  const std::size_t position = position_;
+  resumed = position < records_.size();
+  if (resumed) {
+    const StageRecord& recorded = records_[position];
+    if (recorded.name != name || recorded.kind != kind) {
+      throw stage
+          .error("", "stage " + std::to_string(position + 1) + " of this run was " +
+                         spoken(recorded.kind, recorded.name) + ", now it is " + spoken(kind, name))
+          .hint("what a recipe runs must not depend on the time, on random numbers or on other files");
+    }
+  } else {
+    records_.push_back({name, kind, returned ? "." : "stages/" + name});
+    write_stages(*folder_, records_);
+  }
+  ++position_;
+  return records_[position];
+}
+
+Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed) {
+  const fs::path folder = folder_of(record);
+  const Value found = read_summary(folder);
+  // At the top there may be the summary of an earlier stage that did not end well.
+  const Value before = found["name"] == Value(record.name) ? found : Value();
+  if (is_finished(before)) {
+    log("stage " + record.name + " is finished");
+    return before;
+  }
+
+  make_directories(folder);
+  const double start = steady_seconds();
+  const auto elapsed = [&] { return steady_seconds() - start; };
+  Value summary;
+  try {
+    log("stage " + record.name + (resumed ? " goes on" : " begins"));
+    summary = complete(run_kind(stage, record, resumed), record, before, elapsed());
+    save_summary(record, summary);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::usage && before_extension_ && before_extension_->stage == record.name) {
+      take_back_extension();
+    } else if (error.kind() == ErrorKind::interrupted) {
+      told_by_summary_ = true;
+      save_failure(record, "interrupted", reason_of(error), before, elapsed());
+    } else {
+      save_failure(record, "failed", reason_of(error), before, elapsed());
+    }
+    throw;
+  } catch (const std::bad_alloc&) {
+    save_failure(record, "failed", "out of memory", before, elapsed());
+    throw run_error("out of memory in stage " + record.name);
+  } catch (...) {
+    save_failure(record, "failed", "an error inside the engine", before, elapsed());
+    throw;
+  }
+
+  const std::string& status = summary["status"].string();
+  log("stage " + record.name + ": " + status + " " + summary["reason"].string());
+  if (is_finished(summary)) return summary;
+  told_by_summary_ = true;
+  const std::string reason = summary["reason"].string();
+  throw Error(status == "interrupted" ? ErrorKind::interrupted : ErrorKind::run,
+              "stage " + record.name + " " + (status == "interrupted" ? "was interrupted" : "failed") +
+                  (reason.empty() ? "" : ": " + reason));
+}
+
+Value Run::run_kind(const Options& stage, const StageRecord& record, bool resumed) {
+  if (stop_requested()) {
+    return Value::Map{{"status", "interrupted"}, {"reason", "stopped before the stage went on"}};
+  }
+  RunSettings settings = settings_;
+  if (manifest_.extension && manifest_.extension->stage == record.name) {
+    settings.extend_epochs = manifest_.extension->epochs;
+  }
+  StageContext context;
+  context.name = record.name;
+  context.folder = folder_of(record);
+  context.settings = &settings;
+  context.resumed = resumed;
+  context.say = [this](const std::string& line) { say(line); };
+  return registry_.implementation<StageKind>(stage.entry()).run(stage, context);
+}
+
+Value Run::complete(Value summary, const StageRecord& record, const Value& before, double seconds) const {
+  if (summary.is_nil()) summary = Value::Map{};
+  summary.set("name", record.name);
+  summary.set("kind", record.kind);
+  summary.set("out", folder_of(record).string());
+  if (summary["status"].is_nil()) summary.set("status", "done");
+  if (summary["reason"].is_nil()) summary.set("reason", "");
+  if (summary["resumed"].is_nil()) summary.set("resumed", Value::List{});
+  if (summary["seconds"].is_nil()) {
+    summary.set("seconds", seconds + (before["seconds"].is_number() ? before["seconds"].number() : 0.0));
+  }
+  const std::string& status = summary["status"].string();
+  if (status != "interrupted" && status != "failed" && !is_finished(summary)) {
+    throw std::logic_error("stage kind " + record.kind + " ended with status " + status);
+  }
+  return as_stored(summary);
+}
+
+fs::path Run::folder_of(const StageRecord& record) const {
+  return record.folder == "." ? *folder_ : *folder_ / record.folder;
+}
+
+void Run::save_summary(const StageRecord& record, const Value& summary) {
+  const std::string text = to_json(summary, 2) + "\n";
+  write_atomic(folder_of(record) / "summary.json", text);
+  // The top tells how a run that did not end well has ended; one that goes on gets its summary at the end.
+  if (record.folder != "." && !is_finished(summary)) write_atomic(*folder_ / "summary.json", text);
+}
+
+void Run::save_failure(const StageRecord& record, const std::string& status, const std::string& reason,
+                       const Value& before, double seconds) noexcept {
+  try {
+    save_summary(record, complete(Value::Map{{"status", status}, {"reason", reason}}, record, before, seconds));
+  } catch (const std::exception&) {
+    // The error on its way says more than that its summary could not be written.
+  }
+}
+
+}  // namespace trainlab
