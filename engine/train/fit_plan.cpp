@@ -1,6 +1,11 @@
 #include "train/fit_plan.h"
 
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
 #include <algorithm>
+
+#include "optim/optimizer.h"
 
 namespace trainlab {
 namespace {
@@ -150,10 +155,10 @@ std::vector<std::string> FitPlan::metric_names() const {
 }
 
 FitPlan plan_fit(const Options& options, const RunSettings& settings) {
-  FitPlan plan{.options = options,
-               .seed = options.given("seed") ? options.integer("seed") : settings.seed,
-               .type = options.string("precision") == "float64" ? at::kDouble : at::kFloat,
-               .device = parse_device(settings.device)};
+  FitPlan plan(options);
+  plan.seed = options.given("seed") ? options.integer("seed") : settings.seed;
+  plan.type = options.string("precision") == "float64" ? at::kDouble : at::kFloat;
+  plan.device = parse_device(settings.device);
   plan.data = open_data(options.child("data"), {.seed = plan.seed});
   const Dataset& data = *plan.data.train.data;
   plan.x = column_index(data, "x");

@@ -1,8 +1,8 @@
 #include "train/group.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/stack.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/InferenceMode.h>
 
 #include <cmath>

@@ -25,6 +25,8 @@ struct PlannedMetric {
 };
 
 struct FitPlan {
+  explicit FitPlan(Options fit) : options(std::move(fit)) {}
+
   Options options;
   std::int64_t seed = 1;
   at::ScalarType type = at::kFloat;

@@ -1,0 +1,88 @@
+#include "fit_support.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "core/files.h"
+#include "data/dataset.h"
+#include "model/model.h"
+#include "optim/optimizer.h"
+#include "tensor/types.h"
+#include "train/register.h"
+
+namespace trainlab::test {
+namespace {
+
+class NativeCallable : public Callable {
+ public:
+  explicit NativeCallable(std::function<std::vector<Argument>(std::span<const Argument>)> body) : body_(std::move(body)) {}
+  std::vector<Argument> call(std::span<const Argument> arguments) override { return body_(arguments); }
+  void rekey(Key) override {}
+  const std::string& where() const override { return where_; }
+
+ private:
+  std::function<std::vector<Argument>(std::span<const Argument>)> body_;
+  std::string where_ = "native:1";
+};
+
+}  // namespace
+
+const Registry& full_registry() {
+  static const Registry registry = [] {
+    Registry all;
+    register_model(all);
+    register_data(all);
+    register_optim(all);
+    register_losses(all);
+    register_metrics(all);
+    register_stop_rules(all);
+    register_fit(all);
+    return all;
+  }();
+  return registry;
+}
+
+Options parse_options(const std::string& json, std::vector<std::shared_ptr<Callable>> functions) {
+  auto spec = std::make_shared<Spec>();
+  spec->value = full_registry().check(parse_json(json, "test"), "fit");
+  spec->functions = std::move(functions);
+  return Options(full_registry(), spec, "fit");
+}
+
+std::shared_ptr<Callable> native(std::function<std::vector<Argument>(std::span<const Argument>)> body) {
+  return std::make_shared<NativeCallable>(std::move(body));
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "trainlab-test-XXXXXX").string();
+  path_ = mkdtemp(pattern.data());
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+StageContext quiet_context(const std::filesystem::path& folder, const RunSettings& settings, bool resumed) {
+  return {.name = "test", .folder = folder, .settings = &settings, .resumed = resumed, .say = [](const std::string&) {}};
+}
+
+Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed, RunSettings settings) {
+  settings.quiet = true;
+  make_directories(folder);
+  set_operator_threads(1);
+  const FitMember member{.options = fit, .context = quiet_context(folder, settings, resumed)};
+  return run_fits({&member, 1}, settings, false).front();
+}
+
+std::string digits_fit(const std::string& more) {
+  return R"({"@": "fit", "name": "test",
+    "data": {"@": "data:split", "source": {"@": "data.digits"}, "train": 0.8, "val": 0.1, "test": 0.1, "seed": 7},
+    "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 24},
+              {"@": "nn.ReLU"}, {"@": "nn.Dropout", "p": 0.1}, {"@": "nn.Linear", "out_features": 10}]},
+    "loss": "cross_entropy", "metrics": ["accuracy"], "optim": {"@": "optim.AdamW", "lr": 0.005}, "batch": 64)" +
+         more + "}";
+}
+
+}  // namespace trainlab::test

@@ -1,0 +1,41 @@
+// For tests of whole fits: a registry with every entry, specs written as JSON, a temporary folder.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "core/registry.h"
+#include "run/stage.h"
+#include "train/fit.h"
+
+namespace trainlab::test {
+
+// Every entry of the engine; built once.
+const Registry& full_registry();
+
+// Checked options of an entry given as JSON ({"@": "fit", …}); functions[i] stands for {"@": "function", "index": i}.
+Options parse_options(const std::string& json, std::vector<std::shared_ptr<Callable>> functions = {});
+
+// A native function in place of a recipe's.
+std::shared_ptr<Callable> native(std::function<std::vector<Argument>(std::span<const Argument>)> body);
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+StageContext quiet_context(const std::filesystem::path& folder, const RunSettings& settings, bool resumed = false);
+
+// Runs one fit in `folder`.
+Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed = false, RunSettings settings = {});
+
+// The fit that most tests use, with `more` put before its closing brace: `, "epochs": 3`.
+std::string digits_fit(const std::string& more);
+
+}  // namespace trainlab::test

@@ -1,0 +1,231 @@
+// Whole fits: resumed = uninterrupted, loader threads change nothing, group = separate, stops, failures, files that fail.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <fstream>
+
+#include "core/files.h"
+#include "fit_support.h"
+#include "tensor/safetensors.h"
+#include "train/run_handle.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Names and bytes of the final checkpoint files' tensors.
+std::map<std::string, std::string> tensor_files(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
+    if (entry.path().extension() == ".safetensors") files[entry.path().filename()] = hash_file(entry.path());
+  }
+  return files;
+}
+
+// The newest `last` and the `best` weights, as hashes.
+std::pair<std::string, std::string> final_weights(const fs::path& folder) {
+  std::string last, best;
+  for (const auto& [name, hash] : tensor_files(folder)) {
+    if (name.starts_with("last-")) last = name + " " + hash;
+    if (name.starts_with("best-")) best = name + " " + hash;
+  }
+  return {last, best};
+}
+
+std::string lines_without_seconds(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line, all;
+  while (std::getline(in, line)) {
+    Value row = parse_json(line, file.string());
+    row.set("seconds", Value());
+    all += to_json(row) + "\n";
+  }
+  return all;
+}
+
+std::shared_ptr<Callable> stop_at(std::int64_t step) {
+  return native([step](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const auto run = std::dynamic_pointer_cast<RunHandle>(std::get<std::shared_ptr<Object>>(arguments[0]));
+    if (run->step() == step) request_stop();
+    return {};
+  });
+}
+
+constexpr const char* on_step = R"(, "on": {"step": {"@": "function", "index": 0}})";
+
+struct ClearStop {
+  ~ClearStop() { clear_stop_request(); }
+};
+
+}  // namespace
+
+TEST_CASE("an interrupted fit continues to the same bytes") {
+  const TemporaryFolder temporary;
+  const std::string length = R"(, "epochs": 4, "stop": {"@": "stop.patience", "patience": 3}, "schedule": {"@": "sched.cosine", "warmup": "10%"})";
+  const Value whole = run_one(parse_options(digits_fit(length)), temporary.path() / "whole");
+  REQUIRE(whole["status"] == Value("done"));
+  for (const int threads : {1, 4}) {
+    for (const std::int64_t step : {1, 17, 23, 24, 60}) {
+      const fs::path folder = temporary.path() / (std::to_string(threads) + "-" + std::to_string(step));
+      const std::string loader = R"(, "loader": {"threads": )" + std::to_string(threads) + "}";
+      {
+        const ClearStop clear;
+        const Value part = run_one(parse_options(digits_fit(length + loader + on_step), {stop_at(step)}), folder);
+        CHECK(part["status"] == Value("interrupted"));
+        CHECK(part["steps"] == Value(step));
+      }
+      const Value rest = run_one(parse_options(digits_fit(length + loader)), folder, true);
+      INFO("interrupted at step " << step << ", " << threads << " loader threads");
+      CHECK(rest["status"] == Value("done"));
+      CHECK(rest["resumed"].list().at(0) == Value(step));
+      CHECK(final_weights(folder) == final_weights(temporary.path() / "whole"));
+      CHECK(lines_without_seconds(folder / "metrics.jsonl") == lines_without_seconds(temporary.path() / "whole" / "metrics.jsonl"));
+      CHECK(rest["metrics"] == whole["metrics"]);
+    }
+  }
+}
+
+TEST_CASE("a group of members equals its members alone") {
+  const TemporaryFolder temporary;
+  const std::vector<double> rates{0.001, 0.005, 0.02};
+  std::vector<Options> fits;
+  for (std::size_t m = 0; m < rates.size(); ++m) {
+    Value fit = parse_json(digits_fit(R"(, "epochs": 2, "precision": "float64", "seed": )" + std::to_string(m / 2 + 1)), "");
+    Value optim = fit["optim"];
+    optim.set("lr", rates[m]);
+    fit.set("optim", optim);
+    fits.push_back(parse_options(to_json(fit)));
+  }
+  RunSettings settings;
+  settings.quiet = true;
+  std::vector<FitMember> members;
+  for (std::size_t m = 0; m < fits.size(); ++m) {
+    const fs::path folder = temporary.path() / ("member" + std::to_string(m));
+    make_directories(folder);
+    members.push_back({.options = fits[m], .context = quiet_context(folder, settings)});
+  }
+  const std::vector<Value> together = run_fits(members, settings, true);
+  for (std::size_t m = 0; m < fits.size(); ++m) {
+    const Value alone = run_one(fits[m], temporary.path() / ("alone" + std::to_string(m)));
+    for (const auto& [name, value] : alone["metrics"].map()) {
+      INFO("member " << m << " " << name);
+      CHECK(together[m]["metrics"][name].number() == Approx(value.number()).epsilon(1e-9));
+    }
+    CHECK(together[m]["best"]["step"] == alone["best"]["step"]);
+  }
+}
+
+TEST_CASE("a member that stops early leaves the others as they were") {
+  const TemporaryFolder temporary;
+  RunSettings settings;
+  settings.quiet = true;
+  const auto fit = [](const std::string& more) { return parse_options(digits_fit(R"(, "epochs": 3, "precision": "float64")" + more)); };
+  const fs::path a = temporary.path() / "a", b = temporary.path() / "b";
+  make_directories(a);
+  make_directories(b);
+  const std::vector<FitMember> members{
+      {.options = fit(R"(, "stop": {"@": "stop.threshold", "metric": "val.accuracy", "above": 0.01})"), .context = quiet_context(a, settings)},
+      {.options = fit(""), .context = quiet_context(b, settings)}};
+  const std::vector<Value> together = run_fits(members, settings, true);
+  CHECK(together[0]["status"] == Value("stopped"));
+  CHECK(together[0]["best"]["epoch"] == Value(1));
+  CHECK(together[1]["status"] == Value("done"));
+  const Value alone = run_one(fit(""), temporary.path() / "alone");
+  CHECK(together[1]["metrics"]["val.loss"].number() == Approx(alone["metrics"]["val.loss"].number()).epsilon(1e-9));
+}
+
+TEST_CASE("a loss that is not finite fails the run and keeps what was good") {
+  const TemporaryFolder temporary;
+  Value fit = parse_json(digits_fit(R"(, "epochs": 5)"), "");
+  Value optim;
+  optim.set("@", "optim.SGD");
+  optim.set("lr", 1e30);
+  fit.set("optim", optim);
+  const Value summary = run_one(parse_options(to_json(fit)), temporary.path());
+  CHECK(summary["status"] == Value("failed"));
+  CHECK(summary["reason"].string().find("not finite at step") != std::string::npos);
+}
+
+TEST_CASE("a damaged checkpoint is passed over for the one before it") {
+  const TemporaryFolder temporary;
+  const std::string length = R"(, "epochs": 4, "checkpoint": "10 steps")";
+  const Value whole = run_one(parse_options(digits_fit(length)), temporary.path() / "whole");
+  const fs::path folder = temporary.path() / "part";
+  {
+    const ClearStop clear;
+    run_one(parse_options(digits_fit(length + on_step), {stop_at(37)}), folder);
+  }
+  // Flip one byte in the middle of the newest tensors.
+  const fs::path newest = folder / "checkpoints" / "last-000000037.safetensors";
+  REQUIRE(fs::exists(newest));
+  std::fstream file(newest, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(fs::file_size(newest) / 2));
+  const char byte = static_cast<char>(file.get());
+  file.seekp(static_cast<std::streamoff>(fs::file_size(newest) / 2));
+  file.put(static_cast<char>(byte ^ 1));
+  file.close();
+
+  std::string said;
+  RunSettings settings;
+  settings.quiet = true;
+  StageContext context = quiet_context(folder, settings, true);
+  context.say = [&said](const std::string& line) { said += line + "\n"; };
+  const FitMember member{.options = parse_options(digits_fit(length)), .context = context};
+  const Value rest = run_fits({&member, 1}, settings, false).front();
+  CHECK(said.find("last-000000037 is damaged") != std::string::npos);
+  CHECK(rest["resumed"].list().at(0) == Value(30));
+  CHECK(final_weights(folder) == final_weights(temporary.path() / "whole"));
+}
+
+namespace {
+
+// Fails call N of the calls that write, with a full disk.
+class FullDisk : public FileCalls {
+ public:
+  explicit FullDisk(int fail_at) : fail_at_(fail_at) {}
+  int open(const fs::path& path, int flags, int mode) override { return fails() ? -1 : FileCalls::open(path, flags, mode); }
+  std::int64_t write(int fd, std::string_view bytes) override { return fails() ? -1 : FileCalls::write(fd, bytes); }
+  int sync(int fd) override { return fails() ? -1 : FileCalls::sync(fd); }
+  int rename(const fs::path& from, const fs::path& to) override { return fails() ? -1 : FileCalls::rename(from, to); }
+  int remove(const fs::path& path) override { return fails() ? -1 : FileCalls::remove(path); }
+  bool reached() const { return calls_ >= fail_at_; }
+
+ private:
+  bool fails() {
+    if (++calls_ != fail_at_) return false;
+    errno = ENOSPC;
+    return true;
+  }
+  int fail_at_;
+  int calls_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("whichever write fails, the fit can be continued to the same bytes") {
+  const TemporaryFolder temporary;
+  const std::string length = R"(, "epochs": 2, "checkpoint": "20 steps")";
+  run_one(parse_options(digits_fit(length)), temporary.path() / "whole");
+  const auto expected = final_weights(temporary.path() / "whole");
+  bool reached = true;
+  for (int n = 1; reached; ++n) {
+    const fs::path folder = temporary.path() / std::to_string(n);
+    make_directories(folder);
+    {
+      FullDisk disk(n);
+      const ScopedFileCalls guard(disk);
+      try {
+        run_one(parse_options(digits_fit(length)), folder);
+      } catch (const Error& error) {
+        CHECK(error.kind() == ErrorKind::run);
+      }
+      reached = disk.reached();
+    }
+    run_one(parse_options(digits_fit(length)), folder, true);
+    INFO("write call " << n << " failed");
+    CHECK(final_weights(folder) == expected);
+    fs::remove_all(folder);
+  }
+}

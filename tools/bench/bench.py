@@ -1,0 +1,156 @@
+"""Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
+
+    tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn overhead start help loader memory
+
+`tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
+MNIST files; the benchmarks that need them are left out, and said so, where it is missing.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get("TRAINLAB_BUILD", os.path.join(ROOT, "build", "release"))
+TRAINLAB = os.path.join(BUILD, "bin", "trainlab")
+
+
+def run(command, **more):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def trainlab_fit(recipe, arguments, threads=1):
+    with tempfile.TemporaryDirectory() as out:
+        text = run([TRAINLAB, os.path.join(HERE, "recipes", recipe), *arguments, "--threads", str(threads), "--json",
+                    "--quiet", "--out", os.path.join(out, "run")])
+    summary = json.loads(text)
+    return summary["seconds"] / summary["steps"] * 1e6, summary["metrics"]["val.accuracy"]
+
+
+def peer_fit(kind, epochs, path, threads=1):
+    result = json.loads(run([sys.executable, os.path.join(HERE, "peer_fit.py"), kind, str(epochs), str(threads), path]))
+    return result["seconds"] / result["steps"] * 1e6, result["accuracy"]
+
+
+class Bench:
+    def __init__(self, options):
+        self.data, self.rounds = options.data, options.rounds
+        self.rows = []
+
+    def row(self, what, ours, peer, ratio, aim):
+        self.rows.append((what, ours, peer, ratio, aim))
+        print(f"  {what}: {ours}; {peer}; {ratio} (aim {aim})", flush=True)
+
+    def fit(self, what, recipe, arguments, kind, epochs, path, aim):
+        """Alternating whole runs; the ratio is the median of the pairs' ratios."""
+        ours, peers = [], []
+        for i in range(self.rounds):
+            pair = {}
+            for side in ("ours", "peer") if i % 2 == 0 else ("peer", "ours"):
+                pair[side] = trainlab_fit(recipe, arguments) if side == "ours" else peer_fit(kind, epochs, path)
+            ours.append(pair["ours"])
+            peers.append(pair["peer"])
+        ratio = statistics.median(p[0] / o[0] for o, p in zip(ours, peers))
+        self.row(what, f"{statistics.median(o[0] for o in ours):.0f} µs a step (accuracy {ours[-1][1]:.3f})",
+                 f"PyTorch {statistics.median(p[0] for p in peers):.0f} µs (accuracy {peers[-1][1]:.3f})", f"{ratio:.2f}×", aim)
+
+    def small(self):
+        digits = os.path.join(ROOT, "engine", "data", "assets", "digits.csv.gz")
+        self.fit("MLP 64-32-10, batch 32, AdamW, 1 thread", "mlp_small.lua", ["--epochs", "40"], "mlp_small", 40, digits, "≥ 4×")
+
+    def mnist(self):
+        self.fit("MLP 784-128-10, batch 64, AdamW, 1 thread", "mnist.lua", ["--data", self.data, "--epochs", "3"], "mnist_mlp", 3, self.data, "≥ 1.35×")
+
+    def cnn(self):
+        self.fit("small CNN on MNIST, batch 64, 1 thread", "mnist.lua", ["--data", self.data, "--model", "cnn", "--epochs", "1"], "mnist_cnn", 1, self.data, "≥ 1.05×")
+
+    def overhead(self):
+        result = json.loads(run([os.path.join(BUILD, "bench", "bench_overhead"), self.data]))
+        self.row("trainer over a bare ATen loop, MLP 784-128-10, batch 64", f"{result['trainer_us']:.0f} µs a step",
+                 f"bare {result['bare_us']:.0f} µs", f"+{100 * (result['ratio'] - 1):.1f} %", "≤ 3 %")
+
+    def loader(self):
+        ours = json.loads(run([os.path.join(BUILD, "bench", "bench_loader"), self.data]))["us_per_batch"]
+        peer = json.loads(run([sys.executable, os.path.join(HERE, "peer_loader.py"), self.data]))["us_per_batch"]
+        best = min(peer.values())
+        self.row("MNIST batches of 64 from the loader", f"{ours:.1f} µs a batch",
+                 f"DataLoader {peer['0']:.0f} µs with 0 workers, {peer['2']:.0f} µs with 2", f"{best / ours:.1f}×", "≥ 5×")
+
+    def wall(self, command, count):
+        times = []
+        for _ in range(count):
+            begin = time.perf_counter()
+            run(command)
+            times.append(time.perf_counter() - begin)
+        return statistics.median(times)
+
+    def start(self):
+        with tempfile.TemporaryDirectory() as out:
+            command = [TRAINLAB, os.path.join(HERE, "recipes", "first_step.lua"), "--json", "--quiet", "--out"]
+            numbers = iter(range(1000))
+            first = statistics.median(self.wall([*command, os.path.join(out, str(next(numbers)))], 1) for _ in range(9))
+            digits = [TRAINLAB, os.path.join(ROOT, "recipes", "digits.lua"), "--json", "--quiet", "--out"]
+            whole = statistics.median(self.wall([*digits, os.path.join(out, "d" + str(next(numbers)))], 1) for _ in range(5))
+            memory = engine_memory([*digits, os.path.join(out, "m")])
+        self.row("command to the end of a one-step digits fit", f"{first:.2f} s", "with validation, test and checkpoint", "", "≤ 0.4 s to the first step")
+        self.row("the whole digits run", f"{whole:.2f} s", "", "", "≤ 3 s")
+        self.row("the engine's memory in it", f"{memory:.0f} MB RSS", "", "", "≤ 200 MB")
+
+    def help(self):
+        for arguments in (["--help"], ["help", "optim.AdamW"]):
+            self.row("trainlab " + " ".join(arguments), f"{1e3 * self.wall([TRAINLAB, *arguments], 21):.1f} ms", "", "", "≤ 20 ms")
+
+    def memory(self):
+        """Growth of the engine's resident memory between the 5th and the 50th epoch."""
+        result = json.loads(run([os.path.join(BUILD, "bench", "bench_memory")]))
+        self.row("resident memory, epoch 50 over epoch 5", f"{result['late_mb']:.1f} MB", f"{result['early_mb']:.1f} MB", f"+{100 * (result['late_mb'] / result['early_mb'] - 1):.2f} %", "flat")
+
+
+def engine_memory(command):
+    """Peak resident memory (MB) of the engine, the only child of the program that uses more than a few MB."""
+    script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True); "
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+    return int(run([sys.executable, "-c", script, *command])) / 1024
+
+
+def machine():
+    model = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.release()}"
+
+
+def main():
+    names = ["small", "mnist", "cnn", "overhead", "loader", "start", "help", "memory"]
+    needs_data = {"mnist", "cnn", "overhead", "loader"}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data", "mnist"))
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    for name in options.names:
+        if name not in names:
+            parser.error(f"unknown benchmark {name}; there are {', '.join(names)}")
+    bench = Bench(options)
+    for name in options.names or names:
+        if name in needs_data and not os.path.isdir(options.data):
+            print(f"  {name}: left out, no MNIST files at {options.data} (--data DIR)")
+            continue
+        getattr(bench, name)()
+    print(f"\nMachine: {machine()}\n\n| what | trainlab | peer | ratio | aim |\n| --- | --- | --- | --- | --- |")
+    for row in bench.rows:
+        print("| " + " | ".join(row) + " |")
+
+
+if __name__ == "__main__":
+    main()
