@@ -15,7 +15,8 @@ endif()
 # trainlab_tests(MODULE core FILES test_value.cpp … [DEPENDS …] [TIMEOUT seconds] [ENVIRONMENT A=b …])
 #
 # One program, test_core, linked to the module and to DEPENDS; for each file test_value.cpp a ctest test core/value,
-# label unit. A file without a test case fails; hidden cases, [.tag], run only by hand. LibTorch uses one thread in
+# label unit. Files that are not named test_… are shared by the others. The tests also see the module's private
+# headers. A test file without a test case fails; hidden cases, [.tag], run only by hand. LibTorch uses one thread in
 # these tests unless a test asks for more.
 function(trainlab_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "MODULE;TIMEOUT" "FILES;DEPENDS;ENVIRONMENT")
@@ -33,11 +34,16 @@ function(trainlab_tests)
 
   set(target test_${arg_MODULE})
   add_executable(${target} ${arg_FILES})
-  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/tests")
+  get_target_property(module_folder trainlab_${arg_MODULE} SOURCE_DIR)
+  target_include_directories(${target} PRIVATE
+    "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/tests" "${module_folder}")
   target_link_libraries(${target} PRIVATE ${targets} trainlab_test_main)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   foreach(file IN LISTS arg_FILES)
     cmake_path(GET file STEM stem)
+    if(NOT stem MATCHES "^test_")
+      continue()
+    endif()
     string(REGEX REPLACE "^test_" "" short "${stem}")
     set(name "${arg_MODULE}/${short}")
     set(scratch "${CMAKE_BINARY_DIR}/tests/scratch/${name}")
