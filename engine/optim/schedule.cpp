@@ -93,8 +93,8 @@ class Cosine final : public LengthSchedule {
 
 class Function final : public LengthSchedule {
  public:
-  Function(std::shared_ptr<Callable> function, const RunLength& length)
-      : LengthSchedule(length), function_(std::move(function)) {}
+  Function(std::shared_ptr<Callable> function, const RunLength& length, Key key)
+      : LengthSchedule(length), function_(std::move(function)), key_(key.fold("schedule")) {}
 
   double factor(std::int64_t step) override {
     step = std::clamp<std::int64_t>(step, 0, total() - 1);
@@ -113,6 +113,7 @@ class Function final : public LengthSchedule {
     table_.clear();
     const std::int64_t begin = chunk * chunk_steps;
     for (std::int64_t step = begin; step < std::min(begin + chunk_steps, total()); ++step) {
+      function_->rekey(key_.fold(static_cast<std::uint64_t>(step)));
       const Argument arguments[] = {Value(step), Value(total())};
       const std::vector<Argument> results = function_->call(arguments);
       const Value* result = results.empty() ? nullptr : std::get_if<Value>(&results.front());
@@ -135,6 +136,7 @@ class Function final : public LengthSchedule {
   }
 
   std::shared_ptr<Callable> function_;
+  Key key_;
   std::vector<double> table_;  // of chunk_
   std::int64_t chunk_ = -1;
 };
@@ -150,8 +152,8 @@ std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& le
   return spec.registry().implementation<ScheduleFactory>(spec.entry())(spec, length);
 }
 
-std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, const RunLength& length) {
-  return std::make_unique<Function>(std::move(function), length);
+std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, const RunLength& length, Key key) {
+  return std::make_unique<Function>(std::move(function), length, key);
 }
 
 std::unique_ptr<Schedule> constant_schedule() { return std::make_unique<Constant>(); }

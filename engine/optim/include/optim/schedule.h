@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/random.h"
 #include "core/registry.h"
 
 namespace trainlab {
@@ -40,8 +41,9 @@ using ScheduleFactory = std::function<std::unique_ptr<Schedule>(const Options&, 
 
 std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& length);
 // A recipe's function(step, total) → factor, tabulated in chunks of 1,000 steps, never called per step. Anything but
-// finite numbers ≥ 0 is an Error{recipe} at the function's place. To be used on the function's home thread.
-std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, const RunLength& length);
+// finite numbers ≥ 0 is an Error{recipe} at the function's place. Its random numbers come from `key` and the step. To be
+// used on the function's home thread.
+std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, const RunLength& length, Key key);
 std::unique_ptr<Schedule> constant_schedule();
 
 }  // namespace trainlab
