@@ -101,7 +101,7 @@ class Adam final : public Optimizer {
       } else {
         update<double>(i, gradient, rates, active);
       }
-      set_[i].parameter.value.unsafeGetTensorImpl()->bump_version();
+      set_.changed(i);
     }
   }
 

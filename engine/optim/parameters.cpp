@@ -115,6 +115,7 @@ void FusedLists::add(ParameterSet& set, std::span<const at::Tensor> all_gradient
                      bool with_steps) {
   const std::int64_t member = set.members() ? row : -1;
   OptimizerSlot& slot = set[i];
+  set.changed(i);
   values.push_back(OptimizerSlot::slice(slot.parameter.value, member));
   gradients.push_back(OptimizerSlot::slice(set.gradient(all_gradients, i), member));
   for (std::size_t s = 0; s < state.size(); ++s) state[s].push_back(OptimizerSlot::slice(slot.state[s], member));

@@ -53,6 +53,9 @@ class ParameterSet {
   // The gradient of parameter i as the kernels need it: contiguous, of the parameter's dtype and shape.
   at::Tensor gradient(std::span<const at::Tensor> gradients, std::size_t i) const;
 
+  // Tells autograd that parameter i was changed; neither bare pointers nor the fused operators do.
+  void changed(std::size_t i) { slots_[i].parameter.value.unsafeGetTensorImpl()->bump_version(); }
+
   std::vector<std::pair<std::string, at::Tensor>> state();
 
  private:

@@ -89,7 +89,7 @@ class Sgd final : public Optimizer {
       } else {
         update<double>(i, gradient, rates, active);
       }
-      set_[i].parameter.value.unsafeGetTensorImpl()->bump_version();
+      set_.changed(i);
     }
   }
 

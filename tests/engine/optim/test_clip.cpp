@@ -1,0 +1,67 @@
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
+
+#include <catch2/catch.hpp>
+
+#include "optim/clip.h"
+
+using namespace trainlab;
+
+namespace {
+
+at::Tensor row(std::vector<double> values) { return at::tensor(values, at::kDouble); }
+
+}  // namespace
+
+TEST_CASE("clip: a norm above the bound is scaled down to it") {
+  const std::vector<at::Tensor> gradients = {row({3, 0}).view({1, 2}), at::Tensor(), row({-4})};
+  const at::Tensor norm = clip_by_norm(gradients, 0.5, 0);
+  CHECK(norm.dim() == 0);
+  CHECK(norm.item<double>() == Approx(5).epsilon(1e-15));
+  const double factor = 0.5 / (5 + 1e-6);
+  CHECK(gradients[0].flatten()[0].item<double>() == Approx(3 * factor).epsilon(1e-15));
+  CHECK(gradients[2].item<double>() == Approx(-4 * factor).epsilon(1e-15));
+}
+
+TEST_CASE("clip: a norm below the bound leaves the bytes") {
+  const at::Tensor gradient = at::arange(7, at::kFloat).div(3);
+  const at::Tensor before = gradient.clone();
+  clip_by_norm(std::vector{gradient}, 100, 0);
+  CHECK(at::equal(gradient, before));
+}
+
+TEST_CASE("clip: each member by its own norm") {
+  // Norms 5 and 0.5; a member's slices over all tensors count, also of a tensor with one value a member.
+  const std::vector<at::Tensor> gradients = {row({3, 0, 0, 0, 0.3, 0}).view({2, 3}), at::Tensor(), row({4, 0.4})};
+  const at::Tensor norms = clip_by_norm(gradients, 1, 2);
+  REQUIRE(norms.sizes() == at::IntArrayRef{2});
+  CHECK(norms[0].item<double>() == Approx(5).epsilon(1e-15));
+  CHECK(norms[1].item<double>() == Approx(0.5).epsilon(1e-15));
+  const double factor = 1 / (5 + 1e-6);
+  CHECK(gradients[0][0][0].item<double>() == Approx(3 * factor).epsilon(1e-15));
+  CHECK(gradients[2][0].item<double>() == Approx(4 * factor).epsilon(1e-15));
+  CHECK(gradients[0][1][1].item<double>() == 0.3);
+  CHECK(gradients[2][1].item<double>() == 0.4);
+}
+
+TEST_CASE("clip: a member equals its solo clipping, whatever the strides") {
+  const at::Tensor a = at::arange(24, at::kDouble).sin().view({2, 4, 3}).transpose(1, 2);
+  const at::Tensor b = at::arange(10, at::kDouble).cos().view({2, 5});
+  const std::vector<at::Tensor> stacked = {a.clone(), b.clone()};
+  const at::Tensor norms = clip_by_norm(stacked, 0.7, 2);
+  for (const std::int64_t m : {0, 1}) {
+    const std::vector<at::Tensor> solo = {a.select(0, m).clone(), b.select(0, m).clone()};
+    const at::Tensor norm = clip_by_norm(solo, 0.7, 0);
+    CHECK(norms[m].item<double>() == Approx(norm.item<double>()).epsilon(1e-14));
+    for (std::size_t i = 0; i < solo.size(); ++i)
+      CHECK(stacked[i].select(0, m).sub(solo[i]).abs().max().item<double>() < 1e-15);
+  }
+}
+
+TEST_CASE("clip: without any gradient the norms are zero") {
+  CHECK(clip_by_norm(std::vector<at::Tensor>(2), 1, 0).item<double>() == 0);
+  CHECK(at::equal(clip_by_norm(std::vector<at::Tensor>(2), 1, 3), at::full({3}, 0.0f)));
+}

@@ -1,0 +1,390 @@
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/sin.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+
+#include "optim/optimizer.h"
+#include "specs.h"
+
+using namespace trainlab;
+
+namespace {
+
+const std::vector<std::vector<std::int64_t>> shapes = {{4, 5}, {4}, {3, 4}, {3}};
+
+// The problem of tests/golden/optim_golden.py; `shift` makes another one of it, for another member.
+class Problem {
+ public:
+  explicit Problem(at::ScalarType type, double shift = 0) : shift_(shift) {
+    std::int64_t first = 0;
+    for (const auto& shape : shapes) {
+      at::Tensor value = at::empty(shape, at::kDouble);
+      for (std::int64_t i = 0; i < value.numel(); ++i)
+        value.mutable_data_ptr<double>()[i] = std::sin(1 + 0.7 * static_cast<double>(first + i) + shift);
+      first += value.numel();
+      values.push_back(value.to(type));
+    }
+  }
+
+  std::vector<at::Tensor> gradients(std::int64_t t) const {
+    std::vector<at::Tensor> all;
+    std::int64_t first = 0;
+    for (const at::Tensor& value : values) {
+      const at::Tensor x = value.detach().to(at::kDouble).contiguous();
+      at::Tensor gradient = at::empty(value.sizes(), at::kDouble);
+      for (std::int64_t i = 0; i < x.numel(); ++i) {
+        const double k = static_cast<double>(first + i), at = x.const_data_ptr<double>()[i];
+        gradient.mutable_data_ptr<double>()[i] = (0.2 + 0.3 * std::fmod(k, 7)) * at + 0.3 * std::cos(3 * at) +
+                                                 0.5 * std::sin(0.3 * static_cast<double>(t) + k + shift_);
+      }
+      first += x.numel();
+      all.push_back(gradient.to(value.scalar_type()));
+    }
+    return all;
+  }
+
+  std::vector<OptimizedParameter> parameters() const {
+    std::vector<OptimizedParameter> all;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      all.push_back({.name = std::to_string(i + 1) + ".p", .value = values[i], .decays = values[i].dim() > 1});
+    return all;
+  }
+
+  std::vector<at::Tensor> values;
+
+ private:
+  double shift_;
+};
+
+at::Tensor flat(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& tensor : tensors) parts.push_back(tensor.reshape({-1}).to(at::kDouble));
+  return at::cat(parts);
+}
+
+double difference(const at::Tensor& a, const at::Tensor& b) {
+  return a.to(at::kDouble).sub(b.to(at::kDouble)).abs().max().item<double>();
+}
+
+// Settings of each optimizer's members in the tests below, which walk the registry: a new optimizer needs some here.
+const std::map<std::string, std::vector<Value::Map>>& member_settings() {
+  static const std::map<std::string, std::vector<Value::Map>> settings = {
+      {"optim.SGD",
+       {{{"lr", 0.05}, {"momentum", 0.9}, {"nesterov", true}, {"weight_decay", 0.1}},
+        {{"lr", 0.01}},
+        {{"lr", 0.02}, {"momentum", 0.8}, {"dampening", 0.3}},
+        {{"lr", 0.03}, {"momentum", 0.5}, {"weight_decay", 0.3}, {"decay_norms_and_biases", false}}}},
+      {"optim.Adam",
+       {{{"lr", 0.02}, {"weight_decay", 0.1}},
+        {{"lr", 0.01}, {"betas", Value::List{0.8, 0.9}}, {"amsgrad", true}},
+        {{"lr", 0.03}, {"eps", 1e-4}},
+        {{"lr", 0.01}, {"weight_decay", 0.5}, {"decay_norms_and_biases", false}}}},
+      {"optim.AdamW",
+       {{{"lr", 0.02}, {"weight_decay", 0.1}},
+        {{"lr", 0.01}, {"betas", Value::List{0.8, 0.9}}, {"amsgrad", true}},
+        {{"lr", 0.03}, {"eps", 1e-4}},
+        {{"lr", 0.01}, {"weight_decay", 0.5}, {"decay_norms_and_biases", false}}}},
+  };
+  return settings;
+}
+
+// M problems, solved by one stacked optimizer and by M optimizers alone.
+struct Stack {
+  Stack(const std::string& entry, at::ScalarType type) {
+    const auto& settings = member_settings().at(entry);
+    for (std::size_t m = 0; m < settings.size(); ++m) {
+      specs.push_back(optim_spec(entry, settings[m]));
+      solo.emplace_back(type, 0.2 * static_cast<double>(m));
+      rates.push_back(specs.back().number("lr"));
+    }
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      std::vector<at::Tensor> slices;
+      for (const Problem& problem : solo) slices.push_back(problem.values[i]);
+      stacked.push_back({.name = std::to_string(i + 1) + ".p",
+                         .value = at::stack(slices),
+                         .decays = solo.front().values[i].dim() > 1});
+    }
+  }
+  std::int64_t members() const { return static_cast<std::int64_t>(specs.size()); }
+  std::unique_ptr<Optimizer> make_stacked() const { return make_optimizer(specs, stacked, members()); }
+
+  // The stacked gradients at the stacked values, in each member's own problem.
+  std::vector<at::Tensor> gradients(std::int64_t t) const {
+    std::vector<std::vector<at::Tensor>> slices(stacked.size());
+    for (std::size_t m = 0; m < solo.size(); ++m) {
+      Problem at_slice = solo[m];
+      for (std::size_t i = 0; i < stacked.size(); ++i)
+        at_slice.values[i] = stacked[i].value.select(0, static_cast<std::int64_t>(m));
+      const auto gradients = at_slice.gradients(t);
+      for (std::size_t i = 0; i < stacked.size(); ++i) slices[i].push_back(gradients[i]);
+    }
+    std::vector<at::Tensor> all;
+    for (const auto& slice : slices) all.push_back(at::stack(slice));
+    return all;
+  }
+
+  std::vector<at::Tensor> member(std::size_t m) const {
+    std::vector<at::Tensor> slices;
+    for (const OptimizedParameter& parameter : stacked)
+      slices.push_back(parameter.value.select(0, static_cast<std::int64_t>(m)));
+    return slices;
+  }
+
+  std::vector<Options> specs;
+  std::vector<double> rates;
+  std::vector<Problem> solo;
+  std::vector<OptimizedParameter> stacked;
+};
+
+std::vector<const Entry*> optimizers() { return optim_registry().of_kind("optimizer"); }
+
+}  // namespace
+
+TEST_CASE("optimizers: equal to PyTorch's over 100 steps") {
+  for (const Value& golden : optim_golden()["optimizers"].list()) {
+    const std::string& name = golden["name"].string();
+    INFO(name);
+    Problem problem(at::kDouble);
+    const Options spec = optim_spec(golden["entry"].string(), golden["options"].map());
+    CHECK(spec.number("lr") == golden["rate"].number());
+    const auto optimizer = make_optimizer(std::span(&spec, 1), problem.parameters(), 0);
+    const Value::List& steps = optim_golden()["steps"].list();
+    std::size_t compared = 0;
+    for (std::int64_t t = 0; t < 100; ++t) {
+      std::vector<at::Tensor> gradients = problem.gradients(t);
+      if (name.find("late") != std::string::npos && t < 3) gradients.back() = at::Tensor();
+      const double rate = golden["rate"].number() * (1 - static_cast<double>(t) / 200);
+      optimizer->step(gradients, std::span(&rate, 1));
+      if (t + 1 != steps[compared].integer()) continue;
+      const Value::List& expected = golden["values"].list()[compared].list();
+      const at::Tensor found = flat(problem.values);
+      REQUIRE(found.numel() == static_cast<std::int64_t>(expected.size()));
+      double worst = 0;
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        worst = std::max(worst, std::abs(found.const_data_ptr<double>()[i] - expected[i].number()));
+      INFO("step " << t + 1);
+      CHECK(worst < 1e-10);
+      ++compared;
+    }
+    CHECK(compared == steps.size());
+  }
+}
+
+TEST_CASE("optimizers: a stacked member equals its solo run") {
+  for (const Entry* entry : optimizers()) {
+    INFO(entry->name);
+    REQUIRE(member_settings().contains(entry->name));
+    for (const auto& [type, tolerance] : {std::pair(at::kDouble, 1e-12), std::pair(at::kFloat, 1e-6)}) {
+      INFO(c10::toString(type));
+      Stack stack(entry->name, type);
+      const auto together = stack.make_stacked();
+      std::vector<std::unique_ptr<Optimizer>> alone;
+      for (std::size_t m = 0; m < stack.solo.size(); ++m)
+        alone.push_back(make_optimizer(std::span(&stack.specs[m], 1), stack.solo[m].parameters(), 0));
+      for (std::int64_t t = 0; t < 100; ++t) {
+        auto gradients = stack.gradients(t);
+        if (t < 2) gradients.front() = at::Tensor();
+        together->step(gradients, stack.rates);
+        for (std::size_t m = 0; m < alone.size(); ++m) {
+          auto own = stack.solo[m].gradients(t);
+          if (t < 2) own.front() = at::Tensor();
+          alone[m]->step(own, std::span(&stack.rates[m], 1));
+        }
+      }
+      for (std::size_t m = 0; m < alone.size(); ++m) {
+        INFO("member " << m);
+        CHECK(difference(flat(stack.member(m)), flat(stack.solo[m].values)) < tolerance);
+        CHECK(difference(flat(stack.member(m)), flat(Problem(type, 0.2 * static_cast<double>(m)).values)) > 0.1);
+      }
+    }
+  }
+}
+
+TEST_CASE("optimizers: a member's bytes do not depend on who is beside it") {
+  for (const Entry* entry : optimizers()) {
+    INFO(entry->name);
+    Stack four(entry->name, at::kFloat), two(entry->name, at::kFloat);
+    two.specs.erase(two.specs.begin() + 2, two.specs.end());
+    two.solo.erase(two.solo.begin() + 2, two.solo.end());
+    two.rates.resize(2);
+    for (OptimizedParameter& parameter : two.stacked) parameter.value = parameter.value.narrow(0, 0, 2).clone();
+    const auto with_four = four.make_stacked();
+    const auto with_two = two.make_stacked();
+    for (std::int64_t t = 0; t < 20; ++t) {
+      with_four->step(four.gradients(t), four.rates);
+      with_two->step(two.gradients(t), two.rates);
+    }
+    for (std::size_t m = 0; m < 2; ++m) CHECK(at::equal(flat(four.member(m)), flat(two.member(m))));
+  }
+}
+
+TEST_CASE("optimizers: an inactive member keeps parameters and state") {
+  for (const Entry* entry : optimizers()) {
+    INFO(entry->name);
+    Stack stack(entry->name, at::kFloat), reference(entry->name, at::kFloat);
+    const auto optimizer = stack.make_stacked();
+    const auto other = reference.make_stacked();
+    const std::vector<std::uint8_t> active = {1, 0, 1, 0};
+    for (std::int64_t t = 0; t < 3; ++t) {
+      optimizer->step(stack.gradients(t), stack.rates);
+      other->step(reference.gradients(t), reference.rates);
+    }
+    std::vector<at::Tensor> frozen;
+    for (const auto& [name, tensor] : optimizer->state()) frozen.push_back(tensor.clone());
+    const at::Tensor second = flat(stack.member(1)).clone();
+    for (std::int64_t t = 3; t < 8; ++t) {
+      optimizer->step(stack.gradients(t), stack.rates, active);
+      other->step(reference.gradients(t), reference.rates);
+    }
+    CHECK(at::equal(flat(stack.member(1)), second));
+    CHECK(at::equal(flat(stack.member(0)), flat(reference.member(0))));
+    const auto state = optimizer->state();
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      INFO(state[i].first);
+      for (const std::int64_t m : {1, 3}) CHECK(at::equal(state[i].second.select(0, m), frozen[i].select(0, m)));
+    }
+
+    Problem problem(at::kFloat);
+    const auto solo = make_optimizer(std::span(&stack.specs[0], 1), problem.parameters(), 0);
+    const at::Tensor before = flat(problem.values);
+    solo->step(problem.gradients(0), std::span(&stack.rates[0], 1), std::vector<std::uint8_t>{0});
+    CHECK(at::equal(flat(problem.values), before));
+    for (const auto& [name, tensor] : solo->state()) CHECK(tensor.abs().max().item<double>() == 0);
+  }
+}
+
+TEST_CASE("optimizers: a copied state continues in equal bytes") {
+  for (const Entry* entry : optimizers()) {
+    for (const bool is_stacked : {false, true}) {
+      INFO(entry->name << (is_stacked ? " stacked" : " solo"));
+      Stack first(entry->name, at::kFloat), second(entry->name, at::kFloat);
+      const auto make = [&](Stack& stack) {
+        return is_stacked ? stack.make_stacked()
+                          : make_optimizer(std::span(&stack.specs[0], 1), stack.solo[0].parameters(), 0);
+      };
+      const auto step = [&](Stack& stack, Optimizer& optimizer, std::int64_t t) {
+        if (is_stacked) {
+          optimizer.step(stack.gradients(t), stack.rates);
+        } else {
+          optimizer.step(stack.solo[0].gradients(t), std::span(&stack.rates[0], 1));
+        }
+      };
+      const auto values = [&](Stack& stack) {
+        std::vector<at::Tensor> all;
+        for (const OptimizedParameter& parameter : stack.stacked) all.push_back(parameter.value);
+        return is_stacked ? all : stack.solo[0].values;
+      };
+      const auto whole = make(first);
+      for (std::int64_t t = 0; t < 7; ++t) step(first, *whole, t);
+      const auto resumed = make(second);
+      const auto saved = whole->state(), restored = resumed->state();
+      REQUIRE(!saved.empty());
+      REQUIRE(saved.size() == restored.size());
+      for (std::size_t i = 0; i < saved.size(); ++i) {
+        CHECK(saved[i].first == restored[i].first);
+        restored[i].second.copy_(saved[i].second);
+      }
+      for (std::size_t i = 0; i < shapes.size(); ++i) values(second)[i].copy_(values(first)[i]);
+      for (std::int64_t t = 7; t < 12; ++t) {
+        step(first, *whole, t);
+        step(second, *resumed, t);
+      }
+      CHECK(at::equal(flat(values(first)), flat(values(second))));
+    }
+  }
+}
+
+TEST_CASE("optimizers: names of the state") {
+  const auto names = [](const std::string& entry, Value::Map options) {
+    const Options spec = optim_spec(entry, std::move(options));
+    std::vector<std::string> all;
+    std::vector<OptimizedParameter> parameters{{.name = "2.weight", .value = at::ones({2, 2})}};
+    for (const auto& [name, tensor] : make_optimizer(std::span(&spec, 1), parameters, 0)->state()) all.push_back(name);
+    return all;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names("optim.SGD", {}).empty());
+  CHECK(names("optim.SGD", {{"momentum", 0.9}}) == Names{"2.weight.momentum_buffer", "step"});
+  CHECK(names("optim.Adam", {}) == Names{"2.weight.exp_avg", "2.weight.exp_avg_sq", "step"});
+  CHECK(names("optim.AdamW", {{"amsgrad", true}}) ==
+        Names{"2.weight.exp_avg", "2.weight.exp_avg_sq", "2.weight.max_exp_avg_sq", "step"});
+}
+
+TEST_CASE("optimizers: without gradient only weight decay acts, and on norms and biases only if told") {
+  // AdamW with zero gradients: p ← p (1 − lr·decay). SGD: p ← p − lr·decay·p.
+  for (const std::string entry : {"optim.AdamW", "optim.SGD"}) {
+    for (const bool on_all : {true, false}) {
+      for (const std::int64_t members : {0, 2}) {
+        INFO(entry << " " << on_all << " " << members);
+        const Options spec = optim_spec(entry, {{"weight_decay", 0.5}, {"decay_norms_and_biases", on_all}});
+        const std::vector<Options> specs(members ? 2 : 1, spec);
+        const auto shape = members ? std::vector<std::int64_t>{2, 3} : std::vector<std::int64_t>{3};
+        const at::Tensor weight = at::ones(shape, at::kDouble), bias = at::ones(shape, at::kDouble);
+        const auto optimizer = make_optimizer(
+            specs, {{.name = "w", .value = weight, .decays = true}, {.name = "b", .value = bias, .decays = false}}, members);
+        const std::vector<double> rates(specs.size(), 0.1);
+        optimizer->step(std::vector{at::zeros_like(weight), at::zeros_like(bias)}, rates);
+        CHECK(difference(weight, at::full(shape, 0.95, at::kDouble)) < 1e-15);
+        CHECK(difference(bias, at::full(shape, on_all ? 0.95 : 1.0, at::kDouble)) < 1e-15);
+      }
+    }
+  }
+}
+
+TEST_CASE("optimizers: a gradient with other strides counts by position") {
+  for (const Entry* entry : optimizers()) {
+    INFO(entry->name);
+    const Options spec = optim_spec(entry->name);
+    const at::Tensor gradient = at::sin(at::arange(35, at::kDouble)).view({5, 7});
+    std::vector<at::Tensor> results;
+    for (const at::Tensor& given : {gradient.t().contiguous(), gradient.t()}) {
+      at::Tensor value = at::ones({7, 5}, at::kDouble);
+      const double rate = 0.1;
+      make_optimizer(std::span(&spec, 1), {{.name = "w", .value = value}}, 0)
+          ->step(std::span(&given, 1), std::span(&rate, 1));
+      results.push_back(value);
+    }
+    CHECK(at::equal(results[0], results[1]));
+  }
+}
+
+TEST_CASE("optimizers: leaves that require grad, and an autograd graph that notices the step") {
+  for (const std::int64_t members : {0, 2}) {
+    const Options spec = optim_spec("optim.SGD", {{"momentum", 0.9}});
+    const std::vector<Options> specs(members ? 2 : 1, spec);
+    const at::Tensor value = at::ones({2, 3}).requires_grad_();
+    const auto optimizer = make_optimizer(specs, {{.name = "w", .value = value}}, members);
+    const auto version = value._version();
+    optimizer->step(std::vector{at::ones({2, 3})}, std::vector<double>(specs.size(), 0.25));
+    CHECK(at::equal(value.detach(), at::full({2, 3}, 0.75)));
+    CHECK(value._version() > version);
+    for (const auto& [name, tensor] : optimizer->state()) CHECK_FALSE(tensor.requires_grad());
+  }
+}
+
+TEST_CASE("optimizers: what is refused") {
+  const auto make = [](const Options& spec, const at::Tensor& value) {
+    return make_optimizer(std::span(&spec, 1), {{.name = "2.weight", .value = value}}, 0);
+  };
+  const Options adam = optim_spec("optim.Adam");
+  CHECK_THROWS_WITH(make(adam, at::ones({2}, at::kHalf)), Catch::Contains("2.weight") && Catch::Contains("float16"));
+  CHECK_THROWS_WITH(make(adam, at::ones({2, 3}).t()), Catch::Contains("2.weight") && Catch::Contains("contiguous"));
+  for (const Value::Map& options : {Value::Map{{"nesterov", true}},
+                                    Value::Map{{"nesterov", true}, {"momentum", 0.9}, {"dampening", 0.1}}})
+    CHECK_THROWS_WITH(make(optim_spec("optim.SGD", options), at::ones({2})),
+                      Catch::Contains("recipe.lua:3") && Catch::Contains("optim.nesterov") &&
+                          Catch::Contains("momentum > 0"));
+  CHECK_THROWS_WITH(optim_spec("optim.Adam", {{"betas", Value::List{0.9, 1.0}}}), Catch::Contains("betas"));
+  CHECK_THROWS_WITH(optim_spec("optim.Adam", {{"betas", Value::List{0.9}}}), Catch::Contains("betas"));
+  CHECK_THROWS_WITH(optim_spec("optim.Adam", {{"lr", -0.1}}), Catch::Contains("lr"));
+}

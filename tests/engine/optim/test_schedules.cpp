@@ -1,0 +1,242 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+#include "optim/schedule.h"
+#include "specs.h"
+
+using namespace trainlab;
+
+namespace {
+
+constexpr RunLength hundred{.total_steps = 100, .steps_per_epoch = 10, .batch = 4};
+
+std::unique_ptr<Schedule> make(const std::string& entry, Value::Map options, const RunLength& length = hundred) {
+  return make_schedule(optim_spec(entry, std::move(options)), length);
+}
+
+// Returns the numbers of a function in C++, and counts its calls.
+class Function : public Callable {
+ public:
+  explicit Function(std::function<std::vector<Argument>(std::int64_t, std::int64_t)> f) : f_(std::move(f)) {}
+  std::vector<Argument> call(std::span<const Argument> arguments) override {
+    ++calls;
+    REQUIRE(arguments.size() == 2);
+    return f_(std::get<Value>(arguments[0]).integer(), std::get<Value>(arguments[1]).integer());
+  }
+  void rekey(Key key) override { keys.push_back(key.bits()); }
+  const std::string& where() const override { return where_; }
+
+  int calls = 0;
+  std::vector<std::uint64_t> keys;
+
+ private:
+  std::function<std::vector<Argument>(std::int64_t, std::int64_t)> f_;
+  std::string where_ = "x.lua:18";
+};
+
+double number_or_nan(const Value& value) {
+  return value.is_nil() ? std::numeric_limits<double>::quiet_NaN() : value.number();
+}
+
+}  // namespace
+
+TEST_CASE("schedules: constant") {
+  CHECK(constant_schedule()->factor(7) == 1);
+  CHECK(make("sched.constant", {})->factor(99) == 1);
+  CHECK(make("sched.constant", {})->state().is_nil());
+}
+
+TEST_CASE("schedules: step is PyTorch's StepLR") {
+  for (const Value& golden : optim_golden()["step"].list()) {
+    const auto schedule = make("sched.step", {{"every", std::to_string(golden["every"].integer()) + " steps"},
+                                              {"factor", golden["factor"]}});
+    const Value::List& factors = golden["factors"].list();
+    for (std::size_t i = 0; i < factors.size(); ++i)
+      CHECK(schedule->factor(static_cast<std::int64_t>(i)) == Approx(factors[i].number()).epsilon(1e-13));
+  }
+}
+
+TEST_CASE("schedules: step in every unit") {
+  for (const std::string every : {"20 steps", "2 epochs", "80 samples", "20%"}) {
+    INFO(every);
+    const auto schedule = make("sched.step", {{"every", every}, {"factor", 0.5}});
+    CHECK(schedule->factor(19) == 1);
+    CHECK(schedule->factor(20) == 0.5);
+    CHECK(schedule->factor(99) == 0.0625);
+  }
+}
+
+TEST_CASE("schedules: cosine is PyTorch's, after a linear rise") {
+  for (const Value& golden : optim_golden()["cosine"].list()) {
+    const auto schedule =
+        make("sched.cosine",
+             {{"warmup", std::to_string(golden["warmup"].integer()) + " steps"}, {"floor", golden["floor"]}},
+             {.total_steps = golden["total"].integer(), .steps_per_epoch = 10, .batch = 4});
+    const Value::List& factors = golden["factors"].list();
+    for (std::size_t i = 0; i < factors.size(); ++i)
+      CHECK(schedule->factor(static_cast<std::int64_t>(i)) == Approx(factors[i].number()).epsilon(1e-12).margin(1e-15));
+  }
+}
+
+TEST_CASE("schedules: cosine's closed form and its edges") {
+  const auto plain = make("sched.cosine", {});
+  CHECK(plain->factor(0) == 1);
+  CHECK(plain->factor(50) == Approx(0.5).epsilon(1e-15));
+  CHECK(plain->factor(100) == 0);
+  CHECK(plain->factor(1000) == 0);
+  const auto warm = make("sched.cosine", {{"warmup", "9%"}, {"floor", 0.1}});
+  CHECK(warm->factor(0) == 0.1);
+  CHECK(warm->factor(8) == 0.9);
+  CHECK(warm->factor(9) == 1);
+  CHECK(warm->factor(100) == 0.1);
+  const auto rise_only = make("sched.cosine", {{"warmup", "100%"}});
+  CHECK(rise_only->factor(99) == Approx(100.0 / 101));
+  CHECK(rise_only->factor(100) == 0);
+}
+
+TEST_CASE("schedules: a total that a time budget leaves open") {
+  const RunLength open{.total_steps = 0, .steps_per_epoch = 10, .batch = 4};
+  const auto schedule = make("sched.cosine", {{"warmup", "5%"}}, open);
+  const auto assumed = make("sched.cosine", {{"warmup", "1000 steps"}}, {.total_steps = assumed_steps});
+  CHECK(schedule->state().is_nil());
+  for (const std::int64_t step : {0, 19, 5000}) CHECK(schedule->factor(step) == assumed->factor(step));
+
+  schedule->set_total(200);
+  const auto known = make("sched.cosine", {{"warmup", "10 steps"}}, {.total_steps = 200});
+  const auto resumed = make("sched.cosine", {{"warmup", "5%"}}, open);
+  resumed->restore(parse_json(to_json(schedule->state()), "state"));
+  for (const std::int64_t step : {0, 9, 10, 20, 100, 199, 200}) {
+    CHECK(schedule->factor(step) == known->factor(step));
+    CHECK(resumed->factor(step) == known->factor(step));
+  }
+}
+
+TEST_CASE("schedules: a time is no number of steps") {
+  CHECK_THROWS_WITH(make("sched.cosine", {{"warmup", "5 min"}}),
+                    Catch::Contains("recipe.lua:3") && Catch::Contains("optim.warmup") && Catch::Contains("5 min"));
+  CHECK_THROWS_WITH(make("sched.step", {{"every", "1 h"}}), Catch::Contains("optim.every"));
+}
+
+TEST_CASE("schedules: plateau is PyTorch's ReduceLROnPlateau for positive values") {
+  const Value& golden = optim_golden()["plateau"];
+  int reductions = 0;
+  for (const Value& one : golden["cases"].list()) {
+    INFO(to_json(one));
+    const auto schedule = make("sched.plateau", one["options"].map());
+    const Value::List& sequence = golden["sequences"][one["sequence"].string()].list();
+    const Value::List& changes = one["changes"].list();
+    std::size_t next = 0;
+    double expected = 1;
+    for (std::size_t i = 0; i < sequence.size(); ++i) {
+      schedule->validated(number_or_nan(sequence[i]), one["minimize"].boolean());
+      if (next < changes.size() && changes[next].list()[0].integer() == static_cast<std::int64_t>(i) + 1)
+        expected = changes[next++].list()[1].number();
+      REQUIRE(schedule->factor(0) == expected);
+    }
+    CHECK(next == changes.size());
+    reductions += static_cast<int>(next);
+  }
+  CHECK(reductions > 200);
+}
+
+TEST_CASE("schedules: plateau with negative values, where PyTorch takes worse for better") {
+  // Relative threshold 0.1 from best = −10: better means below −11 (min); from best = −10, above −9 (max).
+  const auto cut = [](bool minimize, double second) {
+    const auto schedule = make("sched.plateau", {{"patience", 0}, {"threshold", 0.1}, {"factor", 0.5}});
+    schedule->validated(-10, minimize);
+    schedule->validated(second, minimize);
+    return schedule->factor(0) == 0.5;
+  };
+  CHECK(cut(true, -9.5));
+  CHECK(cut(true, -10.9));
+  CHECK_FALSE(cut(true, -11.1));
+  CHECK(cut(false, -10.5));
+  CHECK(cut(false, -9.1));
+  CHECK_FALSE(cut(false, -8.9));
+}
+
+TEST_CASE("schedules: a value that is not finite is never the best") {
+  for (const double value : {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    const auto schedule = make("sched.plateau", {{"patience", 1}, {"factor", 0.5}});
+    schedule->validated(value, true);
+    schedule->validated(3, true);
+    schedule->validated(2, true);
+    CHECK(schedule->factor(0) == 1);
+  }
+}
+
+TEST_CASE("schedules: plateau goes on from its state") {
+  const auto values = [](int i) { return 1 + 0.3 * std::sin(0.9 * i); };
+  const Value::Map options{{"patience", 1}, {"factor", 0.7}, {"cooldown", 2}};
+  for (int cut = 0; cut < 20; ++cut) {
+    const auto whole = make("sched.plateau", options), before = make("sched.plateau", options),
+               after = make("sched.plateau", options);
+    for (int i = 0; i < cut; ++i) {
+      whole->validated(values(i), true);
+      before->validated(values(i), true);
+    }
+    after->restore(parse_json(to_json(before->state()), "state"));
+    for (int i = cut; i < 30; ++i) {
+      whole->validated(values(i), true);
+      after->validated(values(i), true);
+      REQUIRE(whole->factor(i) == after->factor(i));
+    }
+    CHECK(whole->factor(0) < 0.5);
+  }
+}
+
+TEST_CASE("schedules: a function is tabulated, in any order, never beyond the run") {
+  const auto function = std::make_shared<Function>([](std::int64_t step, std::int64_t total) {
+    REQUIRE(step < total);
+    return std::vector<Argument>{Value(std::sqrt(1 - static_cast<double>(step) / static_cast<double>(total)))};
+  });
+  const auto schedule = make_schedule(function, {.total_steps = 2500}, Key(1));
+  for (std::int64_t step = 0; step < 1000; ++step) schedule->factor(step);
+  CHECK(function->calls == 1000);
+  CHECK(schedule->factor(2400) == std::sqrt(1 - 2400.0 / 2500));
+  CHECK(function->calls == 1500);
+  CHECK(schedule->factor(999) == std::sqrt(1 - 999.0 / 2500));
+  CHECK(schedule->factor(9999) == std::sqrt(1 - 2499.0 / 2500));
+
+  const auto open = make_schedule(function, {.total_steps = 0}, Key(1));
+  CHECK(open->factor(0) == 1);
+  CHECK(open->factor(10) == std::sqrt(1 - 10.0 / assumed_steps));
+  open->set_total(40);
+  CHECK(open->factor(10) == std::sqrt(1 - 10.0 / 40));
+}
+
+TEST_CASE("schedules: a function's random numbers depend on the run and the step only") {
+  const auto keys = [](std::uint64_t seed, std::int64_t start) {
+    const auto function = std::make_shared<Function>([](std::int64_t, std::int64_t) { return std::vector<Argument>{Value(1)}; });
+    const auto schedule = make_schedule(function, {.total_steps = 1500}, Key(seed));
+    schedule->factor(start);
+    schedule->factor(1499);
+    return std::vector(function->keys.end() - 500, function->keys.end());
+  };
+  CHECK(keys(1, 0) == keys(1, 1200));
+  CHECK(keys(1, 0) != keys(2, 0));
+  CHECK(keys(1, 0)[0] != keys(1, 0)[1]);
+}
+
+TEST_CASE("schedules: a function must return usable numbers") {
+  const auto message = [](std::vector<Argument> results) -> std::string {
+    const auto function = std::make_shared<Function>([&](std::int64_t, std::int64_t) { return results; });
+    try {
+      make_schedule(function, hundred, Key(1))->factor(0);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::recipe);
+      CHECK(error.file() == "x.lua");
+      CHECK(error.line() == 18);
+      return error.what();
+    }
+    return "";
+  };
+  CHECK_THAT(message({}), Catch::Contains("found nothing at step 0"));
+  CHECK_THAT(message({Value()}), Catch::Contains("found nil"));
+  CHECK_THAT(message({Value("fast")}), Catch::Contains("\"fast\""));
+  CHECK_THAT(message({Value(std::nan(""))}), Catch::Contains("nan"));
+  CHECK_THAT(message({Value(-0.5)}), Catch::Contains("-0.5"));
+  CHECK(message({Value(1)}) == "");
+}
