@@ -140,7 +140,10 @@ class Checker {
     return value.is_number() && std::fabs(value.number()) < kExactIntegers && std::trunc(value.number()) == value.number();
   }
   static bool is_exact_number(const Value& value) {
-    if (value.is_integer()) return std::fabs(value.number()) <= kExactIntegers;
+    if (value.is_integer()) {
+      constexpr auto limit = static_cast<std::int64_t>(kExactIntegers);
+      return value.integer() >= -limit && value.integer() <= limit;
+    }
     return value.is_number() && std::isfinite(value.number());
   }
 
@@ -224,7 +227,7 @@ class Checker {
   static Error unknown_option(const Entry& entry, const std::vector<Option>& options, const std::string& name) {
     std::vector<std::string> names;
     for (const Option& option : options) {
-      if (option.name != kSource) names.push_back(option.name);
+      if (!is_source(entry, option)) names.push_back(option.name);
     }
     Error error = recipe_error((entry.name.empty() ? "there is" : entry.name + " has") + " no option " + quote_name(name));
     const std::string close = Registry::closest(name, names);

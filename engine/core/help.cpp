@@ -13,7 +13,7 @@ std::string call_text(const Entry& entry) {
   std::vector<std::string> by_position;
   bool named = false;
   for (const Option& option : entry.options) {
-    if (is_chained(entry) && option.name == kSource) continue;
+    if (is_source(entry, option)) continue;
     if (option.is_array) {
       by_position.push_back(option.name + " …");
     } else if (option.is_positional) {
@@ -31,35 +31,40 @@ std::string call_text(const Entry& entry) {
 
 namespace {
 
-struct Row {
-  std::string name, type, fallback, doc;
-};
-
-void add_rows(const std::vector<Option>& options, const std::string& prefix, std::vector<Row>& rows) {
+void add_rows(const std::vector<Option>& options, const std::string& prefix, std::vector<OptionRow>& rows) {
   for (const Option& option : options) {
-    std::string type = option.type_text();
-    if (!option.unit.empty()) type += " [" + option.unit + "]";
     // The defaults of a table with fields stand beside the fields.
-    std::string fallback = option.is_required ? "required" : option.nested.empty() ? default_text(option) : "";
-    rows.push_back({prefix + option.name, std::move(type), std::move(fallback), option.doc});
+    const std::string fallback = option.is_required ? "required" : option.nested.empty() ? default_text(option) : "";
+    rows.push_back({prefix + option.name, option.type_text(), option.unit, fallback, option.doc});
     add_rows(option.nested, prefix + option.name + ".", rows);
   }
 }
 
-std::size_t widest(const std::vector<Row>& rows, std::string Row::*cell, std::size_t limit) {
+}  // namespace
+
+std::vector<OptionRow> option_rows(const Entry& entry) {
+  std::vector<OptionRow> rows;
+  add_rows(entry.options, "", rows);
+  if (is_chained(entry)) rows.erase(rows.begin());  // what stands before the colon
+  return rows;
+}
+
+namespace {
+
+std::size_t widest(const std::vector<OptionRow>& rows, std::string OptionRow::*cell, std::size_t limit) {
   std::size_t width = 0;
-  for (const Row& row : rows) width = std::max(width, columns(row.*cell));
+  for (const OptionRow& row : rows) width = std::max(width, columns(row.*cell));
   return std::min(width, limit);
 }
 
 // Columns side by side, each wrapped within its own width.
-std::string table(const std::vector<Row>& rows, std::size_t width) {
-  const std::size_t name = widest(rows, &Row::name, 24), type = widest(rows, &Row::type, 28),
-                    fallback = widest(rows, &Row::fallback, 16);
+std::string table(const std::vector<OptionRow>& rows, std::size_t width) {
+  const std::size_t name = widest(rows, &OptionRow::name, 24), type = widest(rows, &OptionRow::type, 28),
+                    fallback = widest(rows, &OptionRow::fallback, 16);
   const std::size_t used = 2 + name + 2 + type + 2 + fallback + 2;
   const std::size_t doc = width > used + 24 ? width - used : 24;
   std::string out;
-  for (const Row& row : rows) {
+  for (const OptionRow& row : rows) {
     const auto names = wrap(row.name, name), types = wrap(row.type, type), fallbacks = wrap(row.fallback, fallback),
                docs = wrap(row.doc, doc);
     const std::size_t lines = std::max({names.size(), types.size(), fallbacks.size(), docs.size()});
@@ -97,8 +102,8 @@ std::string indented(std::string_view code) {
 std::string help_text(const Entry& entry, int width) {
   const auto columns_wide = static_cast<std::size_t>(std::max(width, 40));
   std::string out = call_text(entry) + "    " + kind_text(entry.kind) + "\n\n" + paragraph(entry.doc, columns_wide);
-  std::vector<Row> rows;
-  add_rows(entry.options, "", rows);
+  std::vector<OptionRow> rows = option_rows(entry);
+  for (OptionRow& row : rows) row.type += row.unit.empty() ? "" : " [" + row.unit + "]";
   if (!rows.empty()) out += "\n" + table(rows, columns_wide);
   if (!entry.result.empty()) out += "\n" + paragraph("Returns " + entry.result + ".", columns_wide);
   if (!entry.notes.empty()) out += "\n" + paragraph(entry.notes, columns_wide);

@@ -51,7 +51,7 @@ std::string function_type(std::string_view signature) {
 
 bool needs_something(const Entry& entry) {
   return std::any_of(entry.options.begin(), entry.options.end(), [&](const Option& o) {
-    return o.is_required && !(is_chained(entry) && o.name == kSource);
+    return o.is_required && !is_source(entry, o);
   });
 }
 
@@ -131,7 +131,7 @@ class Writer {
     const Option* array = entry.array_option();
     bool named = false;
     for (const Option& option : entry.options) {
-      if ((is_chained(entry) && option.name == kSource) || &option == array) continue;
+      if (is_source(entry, option) || &option == array) continue;
       if (option.is_positional) {
         by_position.push_back(&option);
       } else {
@@ -183,7 +183,7 @@ class Writer {
     out_ += "---@class " + name + "\n";
     std::set<std::string> positions;
     for (const Option& option : entry.options) {
-      if (is_chained(entry) && option.name == kSource) continue;
+      if (is_source(entry, option)) continue;
       write_field(option, name);
       if (option.is_array) positions.insert(element_type(option, name));
       if (option.is_positional && !option.is_array) positions.insert(type_of(option, name));

@@ -100,7 +100,7 @@ class Printer {
     bool has_array = false;
     for (const Option& option : entry.options) {
       const Value& held = value[option.name];
-      if (is_chained(entry) && option.name == kSource) {
+      if (is_source(entry, option)) {
         call.head = flat(node(held)) + ":" + std::string(last_part(entry.name));
       } else if (option.is_array) {
         continue;

@@ -22,23 +22,17 @@ std::string code(std::string_view text) {
   return text.empty() ? "" : "`" + cell(text) + "`";
 }
 
-void add_rows(const std::vector<Option>& options, const std::string& prefix, std::string& out) {
-  for (const Option& option : options) {
-    const std::string fallback = option.is_required ? "required" : option.nested.empty() ? code(default_text(option)) : "";
-    out += "| " + code(prefix + option.name) + " | " + cell(option.type_text()) + " | " + fallback + " | " +
-           cell(option.unit) + " | " + cell(option.doc) + " |\n";
-    add_rows(option.nested, prefix + option.name + ".", out);
-  }
-}
-
 std::string section(const Entry& entry) {
   std::string out = "### <a id=\"" + entry.name + "\"></a>`" + entry.name + "`\n\n";
   out += "`" + call_text(entry) + "`\n\n" + entry.doc + "\n\n";
-  if (!entry.options.empty()) {
-    out += "| option | type | default | unit | |\n|---|---|---|---|---|\n";
-    add_rows(entry.options, "", out);
-    out += "\n";
+  const std::vector<OptionRow> rows = option_rows(entry);
+  if (!rows.empty()) out += "| option | type | default | unit | |\n|---|---|---|---|---|\n";
+  for (const OptionRow& row : rows) {
+    const std::string fallback = row.fallback == "required" ? row.fallback : code(row.fallback);
+    out += "| " + code(row.name) + " | " + cell(row.type) + " | " + fallback + " | " + cell(row.unit) + " | " +
+           cell(row.doc) + " |\n";
   }
+  if (!rows.empty()) out += "\n";
   if (!entry.result.empty()) out += "Returns " + entry.result + ".\n\n";
   if (!entry.notes.empty()) out += entry.notes + "\n\n";
   if (!entry.sample.empty()) out += "```lua\n" + entry.sample + "\n```\n\n";

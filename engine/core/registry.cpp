@@ -107,6 +107,23 @@ std::vector<const Entry*> Registry::of_kind(std::string_view kind) const {
   return some;
 }
 
+namespace {
+
+Error too_many(const Entry& entry, const std::vector<std::string>& by_position, const Value::List& found) {
+  const std::string count = std::to_string(found.size());
+  const auto named = std::find_if(entry.options.begin(), entry.options.end(),
+                                  [](const Option& option) { return !option.is_positional; });
+  Error error = recipe_error(
+      !by_position.empty() ? "takes " + std::to_string(by_position.size()) + " by position (" +
+                                 joined(by_position, "and") + "), found " + count
+      : named != entry.options.end() ? "takes only named options, found " + count + " without a name (" + found[0].brief() + ")"
+                                     : "takes no options, found " + count);
+  if (named != entry.options.end()) error.hint("write " + entry.name + " { " + named->name + " = … }");
+  return error.in(entry.name);
+}
+
+}  // namespace
+
 Value::Map Registry::assemble(const Entry& entry, Value::List positional, Value::Map named) const {
   const auto put = [&](const std::string& option, Value value) {
     if (const auto found = named.find(option); found != named.end() && !found->second.is_nil()) {
@@ -128,15 +145,7 @@ Value::Map Registry::assemble(const Entry& entry, Value::List positional, Value:
     put(array->name, Value::List(std::make_move_iterator(positional.begin() + static_cast<std::ptrdiff_t>(next)),
                                  std::make_move_iterator(positional.end())));
   } else if (next < positional.size()) {
-    Error error = recipe_error(names.empty() ? "takes only named options, found " + std::to_string(positional.size()) +
-                                                   " without a name (" + positional[next].brief() + ")"
-                                             : "takes " + std::to_string(names.size()) + " by position (" +
-                                                   joined(names, "and") + "), found " +
-                                                   std::to_string(positional.size()));
-    const auto free = std::find_if(entry.options.begin(), entry.options.end(),
-                                   [](const Option& o) { return !o.is_positional; });
-    if (free != entry.options.end()) error.hint("write " + entry.name + " { " + free->name + " = … }");
-    throw error.in(entry.name);
+    throw too_many(entry, names, positional);
   }
   named.insert_or_assign("@", entry.name);
   return named;

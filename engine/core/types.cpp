@@ -30,6 +30,10 @@ bool is_chained(const Entry& entry) {
   return entry.kind != "method" && entry.name.find(':') != std::string::npos;
 }
 
+bool is_source(const Entry& entry, const Option& option) {
+  return is_chained(entry) && option.name == kSource;
+}
+
 std::string kind_text(std::string_view kind) {
   if (kind == "data") return "data source";
   if (kind == "stop") return "stop rule";
@@ -92,7 +96,7 @@ std::string below(const std::string& path, std::string_view name) {
 
 std::string option_path(const std::string& path, const Entry& entry, const Option& option) {
   // A Sequential's layers are model[1], model[2], …; what stands before a colon has the place of the whole chain.
-  if (option.is_array || (is_chained(entry) && option.name == kSource)) return path;
+  if (option.is_array || is_source(entry, option)) return path;
   return below(path, option.name);
 }
 

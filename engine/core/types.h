@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/registry.h"
 
@@ -16,9 +17,10 @@ bool is_function_map(const Value& value);
 std::string_view last_part(std::string_view name);
 // "nn" of "nn.Linear", "data" of "data:split"; empty for "fit".
 std::string_view first_part(std::string_view name);
-// A method that makes an entry ("data:split"): its first option is the object before the colon.
+// A method that makes an entry ("data:split"): its first option is what stands before the colon.
 bool is_chained(const Entry& entry);
 constexpr std::string_view kSource = "source";
+bool is_source(const Entry& entry, const Option& option);
 
 // "data source" for the kind "data": kinds as readers know them.
 std::string kind_text(std::string_view kind);
@@ -30,6 +32,13 @@ std::string range_text(const Option& option);
 
 // The default as a recipe would write it; empty where there is none.
 std::string default_text(const Option& option);
+// The options of an entry as a table shows them; those of a table with fields follow it as "loader.threads".
+struct OptionRow {
+  std::string name, type, unit;
+  std::string fallback;  // "required", the default, or empty
+  std::string doc;
+};
+std::vector<OptionRow> option_rows(const Entry& entry);
 // How an entry is called: "lab.nn.Linear(out, { bias = … })", "data:split { … }", "run.step".
 std::string call_text(const Entry& entry);
 

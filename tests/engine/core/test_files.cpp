@@ -1,0 +1,305 @@
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "engine/core/sample_registry.h"
+
+using namespace trainlab;
+namespace fs = std::filesystem;
+using sample::error_of;
+
+namespace {
+
+// A folder of the test's own, empty at the start.
+fs::path fresh_folder(const std::string& name) {
+  const fs::path folder = fs::temp_directory_path() / ("trainlab-files-" + name);
+  fs::remove_all(folder);
+  fs::create_directory(folder);
+  return folder;
+}
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+// Makes call number `fail_at` fail (from 1), before or instead of doing anything. Closing never leaks.
+class FailingCalls : public FileCalls {
+ public:
+  FailingCalls(int fail_at, int code) : fail_at_(fail_at), code_(code) {}
+
+  int open(const fs::path& path, int flags, int mode) override { return fails() ? -1 : FileCalls::open(path, flags, mode); }
+  std::int64_t write(int fd, std::string_view bytes) override {
+    if (fails()) return -1;
+    return FileCalls::write(fd, bytes.substr(0, 5));  // short writes throughout
+  }
+  int sync(int fd) override { return fails() ? -1 : FileCalls::sync(fd); }
+  int close(int fd) override {
+    const int result = FileCalls::close(fd);
+    return fails() ? -1 : result;
+  }
+  int rename(const fs::path& from, const fs::path& to) override { return fails() ? -1 : FileCalls::rename(from, to); }
+  int make_directory(const fs::path& path) override { return fails() ? -1 : FileCalls::make_directory(path); }
+  int truncate(const fs::path& path, std::int64_t length) override {
+    return fails() ? -1 : FileCalls::truncate(path, length);
+  }
+
+  int calls() const { return calls_; }
+
+ private:
+  bool fails() {
+    if (++calls_ != fail_at_) return false;
+    errno = code_;
+    return true;
+  }
+
+  int fail_at_, code_, calls_ = 0;
+};
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("write_atomic joins its parts and replaces what was there") {
+  const fs::path folder = fresh_folder("write");
+  const fs::path path = folder / "a.txt";
+  const std::string binary("\0\xFF\n", 3);
+  const std::vector<std::string_view> parts{"one ", "", binary, "three"};
+  write_atomic(path, parts);
+  CHECK(content(path) == "one " + binary + "three");
+  write_atomic(path, "");
+  CHECK(content(path).empty());
+  CHECK(names_in(folder) == std::set<std::string>{"a.txt"});
+}
+
+TEST_CASE("whichever call of write_atomic fails, the old or the new content is there and no temporary") {
+  const fs::path folder = fresh_folder("fail");
+  const fs::path path = folder / "a.txt";
+  const std::vector<std::string_view> parts{"new ", "content"};
+  for (const int code : {ENOSPC, EIO, EACCES, EMFILE}) {
+    const std::size_t descriptors = open_descriptors();
+    bool finished = false;
+    int renamed = 0;
+    for (int fail_at = 1; !finished; ++fail_at) {
+      write_atomic(path, "old");
+      FailingCalls calls(fail_at, code);
+      CAPTURE(fail_at, code);
+      std::string error;
+      {
+        const ScopedFileCalls scope(calls);
+        error = error_of([&] { write_atomic(path, parts); });
+      }
+      finished = calls.calls() < fail_at;
+      CHECK((error == "no error") == finished);
+      // Only syncing the folder comes after the rename: open, sync, close.
+      const bool is_new = content(path) == "new content";
+      renamed += is_new && !finished;
+      CHECK((is_new || content(path) == "old"));
+      CHECK(names_in(folder) == std::set<std::string>{"a.txt"});
+      CHECK(open_descriptors() == descriptors);
+    }
+    CHECK(renamed == 3);
+    CHECK(content(path) == "new content");
+  }
+}
+
+TEST_CASE("a call that was interrupted is made again") {
+  const fs::path folder = fresh_folder("interrupted");
+  const fs::path path = folder / "a.txt";
+  for (int fail_at = 1; fail_at <= 9; ++fail_at) {
+    FailingCalls calls(fail_at, EINTR);
+    const ScopedFileCalls scope(calls);
+    const std::string text = "content " + std::to_string(fail_at);
+    const std::string error = error_of([&] { write_atomic(path, text); });
+    CAPTURE(fail_at, error);
+    // rename and opening a folder know no EINTR; what they say is reported.
+    if (error == "no error") {
+      CHECK(content(path) == text);
+    } else {
+      CHECK((error.find("cannot rename") != std::string::npos || error.find("cannot open the folder") != std::string::npos));
+    }
+  }
+}
+
+TEST_CASE("failures say what failed and whose matter it is") {
+  const fs::path folder = fresh_folder("kinds");
+  const auto fail = [&](int code) {
+    FailingCalls calls(1, code);
+    const ScopedFileCalls scope(calls);
+    try {
+      write_atomic(folder / "a.txt", "x");
+    } catch (const Error& error) {
+      return error;
+    }
+    throw std::logic_error("no error");
+  };
+  for (const int code : {ENOSPC, EDQUOT, EFBIG, EIO}) {
+    const Error error = fail(code);
+    CHECK(error.kind() == ErrorKind::run);
+    CHECK(error.message().find("disk full") == 0);
+    CHECK(error.message().find((folder / "a.txt").string()) != std::string::npos);
+    CHECK(error.hint().find("trainlab resume") != std::string::npos);
+  }
+  for (const int code : {EACCES, EPERM, EROFS, ENOENT, ENOTDIR}) CHECK(fail(code).kind() == ErrorKind::usage);
+  CHECK(fail(EMFILE).kind() == ErrorKind::run);
+  CHECK(error_of([&] { write_atomic(folder / "none" / "a.txt", "x"); }) ==
+        "cannot create " + (folder / "none" / "a.txt").string() + ": No such file or directory");
+}
+
+TEST_CASE("temporaries that a killed process left are passed over") {
+  const fs::path folder = fresh_folder("left");
+  std::vector<fs::path> opened;
+  class Recording : public FileCalls {
+   public:
+    explicit Recording(std::vector<fs::path>& seen) : seen_(seen) {}
+    int open(const fs::path& path, int flags, int mode) override {
+      seen_.push_back(path);
+      // Somebody else was there a moment ago.
+      if (seen_.size() == 1) std::ofstream(path) << "left";
+      return FileCalls::open(path, flags, mode);
+    }
+    std::vector<fs::path>& seen_;
+  } calls(opened);
+  {
+    const ScopedFileCalls scope(calls);
+    write_atomic(folder / "a.txt", "mine");
+  }
+  CHECK(content(folder / "a.txt") == "mine");
+  REQUIRE(opened.size() == 3);  // a temporary that is there, one that is not, the folder
+  CHECK(content(opened[0]) == "left");
+  CHECK(opened[0].filename().string().starts_with(".a.txt."));
+  CHECK(opened[0].extension() == ".tmp");
+}
+
+TEST_CASE("read_file reads all bytes, and no more than allowed") {
+  const fs::path folder = fresh_folder("read");
+  const std::string bytes = std::string("\0\r\n", 3) + std::string(300000, 'a');
+  write_atomic(folder / "a", bytes);
+  CHECK(read_file(folder / "a") == bytes);
+  CHECK(read_file(folder / "a", static_cast<std::int64_t>(bytes.size())) == bytes);
+  CHECK(error_of([&] { read_file(folder / "a", 10); }) ==
+        "cannot read " + (folder / "a").string() + ": expected at most 10 bytes");
+  write_atomic(folder / "empty", "");
+  CHECK(read_file(folder / "empty").empty());
+  CHECK(error_of([&] { read_file(folder / "none"); }) ==
+        "cannot read " + (folder / "none").string() + ": No such file or directory");
+  CHECK(error_of([&] { read_file(folder); }).find("Is a directory") != std::string::npos);
+  // Endless, and without a size to look at.
+  CHECK(error_of([] { read_file("/dev/zero", 1 << 20); }) == "cannot read /dev/zero: expected at most 1048576 bytes");
+  CHECK(read_file("/proc/self/comm").back() == '\n');
+}
+
+TEST_CASE("folders are made with their parents, and only once") {
+  const fs::path folder = fresh_folder("folders");
+  make_directories(folder / "a" / "b" / "c");
+  make_directories(folder / "a" / "b" / "c");
+  CHECK(fs::is_directory(folder / "a" / "b" / "c"));
+  write_atomic(folder / "file", "x");
+  CHECK(error_of([&] { make_directories(folder / "file" / "a"); }).find("Not a directory") != std::string::npos);
+  CHECK(error_of([&] { make_directories(folder / "file"); }).find("cannot make the folder") == 0);
+
+  for (int fail_at = 1;; ++fail_at) {
+    FailingCalls calls(fail_at, ENOSPC);
+    const fs::path path = folder / std::to_string(fail_at) / "x";
+    const ScopedFileCalls scope(calls);
+    const std::string error = error_of([&] { make_directories(path); });
+    if (calls.calls() < fail_at) {
+      CHECK(error == "no error");
+      CHECK(fail_at == 9);  // two folders, each made and then its parent opened, synced, closed
+      break;
+    }
+    CHECK(error.find("disk full") == 0);
+  }
+}
+
+TEST_CASE("files are removed and shortened") {
+  const fs::path folder = fresh_folder("remove");
+  write_atomic(folder / "a", "12345");
+  truncate_file(folder / "a", 2);
+  CHECK(content(folder / "a") == "12");
+  remove_file(folder / "a");
+  remove_file(folder / "a");
+  CHECK(names_in(folder).empty());
+  CHECK(error_of([&] { truncate_file(folder / "a", 0); }).find("cannot shorten") == 0);
+  make_directories(folder / "full" / "x");
+  CHECK(error_of([&] { remove_file(folder / "full"); }).find("cannot remove") == 0);
+}
+
+TEST_CASE("an AppendFile grows by whole records, whichever call fails") {
+  const fs::path folder = fresh_folder("append");
+  const fs::path path = folder / "a.jsonl";
+  for (int fail_at = 1;; ++fail_at) {
+    remove_file(path);
+    const std::size_t descriptors = open_descriptors();
+    FailingCalls calls(fail_at, ENOSPC);
+    const std::string error = error_of([&] {
+      const ScopedFileCalls scope(calls);
+      AppendFile file(path);
+      file.append("record 1\n");
+      file.append("record 22\n");
+      file.sync();
+    });
+    CAPTURE(fail_at, error);
+    const std::string text = content(path);
+    CHECK((text.empty() || text == "record 1\n" || text == "record 1\nrecord 22\n"));
+    CHECK(open_descriptors() == descriptors);
+    if (calls.calls() < fail_at) {
+      CHECK(error == "no error");
+      CHECK(text == "record 1\nrecord 22\n");
+      break;
+    }
+    // A failing close at the end has nothing to report: sync() has said that all is safe.
+    CHECK((error.find("disk full") == 0 || text == "record 1\nrecord 22\n"));
+  }
+}
+
+TEST_CASE("an AppendFile goes on at the end and can be moved") {
+  const fs::path folder = fresh_folder("append2");
+  write_atomic(folder / "a", "12\n");
+  AppendFile first(folder / "a");
+  CHECK(first.size() == 3);
+  AppendFile second(std::move(first));
+  second.append("3\n");
+  CHECK(second.size() == 5);
+  CHECK(content(folder / "a") == "12\n3\n");
+}
+
+TEST_CASE("a device without space is a full disk") {
+  if (!fs::exists("/dev/full")) {
+    WARN("skipped: no /dev/full");
+    return;
+  }
+  AppendFile file("/dev/full");
+  CHECK(error_of([&] { file.append("x"); }).find("disk full or failing: cannot write /dev/full: No space left") == 0);
+}
+
+// hashlib.blake2b(data, digest_size=32)
+TEST_CASE("hashes are BLAKE2b-256, of bytes, parts and files alike") {
+  CHECK(hash_bytes("") == "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
+  CHECK(hash_bytes("abc") == "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
+  const std::vector<std::string_view> parts{"a", "", "bc"};
+  CHECK(hash_parts(parts) == hash_bytes("abc"));
+  const fs::path folder = fresh_folder("hash");
+  const std::string letters(300000, 'a');
+  write_atomic(folder / "a", letters);
+  CHECK(hash_file(folder / "a") == "f739bfb94f0e9f82d2b86461ab672b39f84cbd21fd0fd9d818d77947bc9067dc");
+  CHECK(error_of([&] { hash_file(folder / "none"); }).find("cannot read") == 0);
+}
