@@ -1,0 +1,42 @@
+// The arguments of a constructor or function of `lab`: F(a, b, { opt = v }) and F { a, b, opt = v } are the same.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/registry.h"
+
+struct lua_State;
+
+namespace trainlab {
+
+class CallArguments {
+ public:
+  // Of the call under way in L: all arguments, or those after `self` (the receiver of a method, else 0). Raises Error.
+  CallArguments(lua_State* L, const Entry& entry, int self);
+
+  // The map of the entry's options, not checked yet.
+  Value::Map map(const Registry& registry) const;
+
+  // Pushes a table with the options by name and what an array option takes as array part.
+  void push_table() const;
+
+ private:
+  // A value on the stack (table = 0), or at a position of a table.
+  struct Slot {
+    int table;
+    int index;
+  };
+  void push(Slot slot) const;
+  void take_table(int table);
+
+  lua_State* L_;
+  const Entry& entry_;
+  std::vector<Slot> positional_;
+  int named_ = 0;  // stack index of the table with the named options; 0: none
+};
+
+// Paths in the options of an entry, made absolute below `folder`.
+void resolve_paths(const std::vector<Option>& options, Value::Map& map, const std::string& folder);
+
+}  // namespace trainlab

@@ -1,0 +1,25 @@
+// What the marshalling needs to know of the tables that constructors make (lua_entries.cpp).
+#pragma once
+
+#include <string>
+
+#include "core/registry.h"
+
+struct lua_State;
+
+namespace trainlab {
+
+// The declaration behind a table that a constructor made; nullptr for any other value.
+const Entry* entry_of(lua_State* L, int index);
+
+// Completes the map of an entry, read from the table at `index`: name, position, the array part under its option's
+// name, absolute paths.
+void finish_entry(lua_State* L, int index, const Entry& entry, Value::List list, Value::Map& map);
+
+// "a function", "a table", "an object of type run": for messages.
+std::string type_text(lua_State* L, int index);
+
+// "digits.lua:18", where a function was written.
+std::string function_position(lua_State* L, int index);
+
+}  // namespace trainlab

@@ -1,0 +1,153 @@
+// LuaState: the sandboxed Lua of one recipe.
+//
+// LuaJIT with the compiler off, an allow-list of library functions in tables of its own, text chunks only, limits on
+// instructions, memory and silence. Native code enters it through enter() and call() only; errors of the script come
+// out as trainlab::Error with file, line and traceback.
+//
+// A state belongs to the thread that made it, its home thread; entering it elsewhere raises std::logic_error. The
+// watchdog's thread only reads what is meant for it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/registry.h"
+
+struct lua_State;
+
+namespace trainlab {
+
+class Meter;
+class Watchdog;
+
+struct LuaLimits {
+  std::int64_t instructions = 2'000'000'000;  // per callback, and for the recipe's own chunk
+  std::int64_t memory = std::int64_t{1} << 30;  // bytes of the Lua heap
+  double silence = 60;                          // s without a sign of life while Lua or its libraries run
+  int coroutines = 100;                         // nested resumes
+  std::int64_t output = std::int64_t{64} << 20; // bytes given to print
+};
+
+// A file of the standard library: "base.lua" and its text.
+struct LuaSource {
+  std::string name;
+  std::string text;
+};
+
+// What a state gets from its host.
+struct LuaHost {
+  const Registry* registry = nullptr;  // must outlive the state
+  LuaLimits limits;
+  std::vector<LuaSource> stdlib;       // without it: no coroutines that nest, no xpcall, native pairs
+  std::int64_t seed = 1;               // lab.seed
+  double started = 0;                  // what os.time() gives: wall seconds of the run's start
+  std::string recipe_folder;           // absolute: option values that are paths are relative to it
+  std::function<void(const std::string&)> print;  // one line, without control characters
+  // Nothing was heard for limits.silence: called once, on the watchdog's thread, to end the process.
+  std::function<void(const Error&)> silent;
+};
+
+// A place in a script: "recipes/digits.lua", 12; line 0 where there is none.
+struct LuaPosition {
+  std::string file;
+  int line = 0;
+  std::string text() const { return line > 0 ? file + ":" + std::to_string(line) : ""; }
+};
+
+// An error that ends the execution: `pcall` cannot hold it back. until_outermost: of the recipe as a whole, not only
+// of the callback in which it happened.
+struct Doom {
+  Error error;
+  bool until_outermost = false;
+};
+
+class LuaState {
+ public:
+  explicit LuaState(LuaHost host);
+  ~LuaState();
+  LuaState(const LuaState&) = delete;
+
+  static LuaState& of(lua_State* L);
+
+  const LuaHost& host() const { return host_; }
+  Meter& meter() { return *meter_; }
+  // What a recipe prints, as lines without control characters, to the host. Raises Error beyond limits.output.
+  void print(std::string_view text);
+
+  Stream& random() { return random_; }
+  void rekey(Key key) { random_ = Stream(key); }
+
+  // The thread of Lua that runs now: the main one, or the coroutine that called into native code.
+  lua_State* current() const { return current_; }
+  void set_current(lua_State* L) { current_ = L; }
+
+  // Runs `body` where Lua may raise, for lack of memory for example. What it leaves on the stack is dropped. Raises
+  // Error for Lua's errors; exceptions of the body come through.
+  void enter(const std::function<void(lua_State*)>& body);
+
+  // What a call is: the recipe's own text, or a function of it that the engine calls.
+  enum class Part { recipe, callback };
+  // Inside enter(): calls the function below `arguments` values on the stack, under limits that are counted from
+  // nothing; leaves `results` values (−1: all). Raises Error.
+  void call(lua_State* L, int arguments, int results, Part part);
+  Part part() const { return part_; }  // of the innermost call
+
+  // Inside enter(): pushes the function that a text compiles to. `shown` is the name in messages.
+  void load(lua_State* L, std::string_view text, const std::string& shown);
+
+  // For native functions that Lua called: raises `error` in Lua, positioned at the caller's line unless it has a
+  // position. No C++ object of the caller may need its destructor.
+  [[noreturn]] void raise_kept(lua_State* L);
+  void keep(Error error) { kept_ = std::move(error); }
+
+  // From now on every instruction raises `doom`.
+  void set_doom(Doom doom);
+  const std::optional<Doom>& doom() const { return doom_; }
+  // The host of lab.run has ended the execution (ExecutionEnds).
+  void set_ended() { ended_ = true; }
+  bool ended() const { return ended_; }
+
+  // Where the script stands: the innermost line of a recipe or module.
+  static LuaPosition position(lua_State* L);
+
+  // Objects that must not touch a closed state hold this; null once it is closed.
+  std::shared_ptr<lua_State*> life() const { return life_; }
+  void assert_home() const;
+
+ private:
+  Error take_error(lua_State* L, int status);
+  Error from_text(const std::string& text) const;
+  static int on_error(lua_State* L);
+
+  LuaHost host_;
+  std::thread::id home_;
+  Stream random_;
+  lua_State* main_ = nullptr;
+  lua_State* current_ = nullptr;
+  std::int64_t printed_ = 0;
+  int depth_ = 0;  // calls under way
+  Part part_ = Part::recipe;
+  std::unique_ptr<Meter> meter_;
+  std::unique_ptr<Watchdog> watchdog_;
+  std::shared_ptr<lua_State*> life_;
+
+  std::optional<Doom> doom_;
+  bool ended_ = false;
+  std::optional<Error> kept_;     // on its way into Lua
+  std::optional<Error> raised_;   // the last that went in, to be found again when it comes out
+  std::string raised_text_;
+  std::string traceback_;         // of the error on its way out
+  LuaPosition failed_at_;
+  std::map<std::string, std::string> names_;  // a chunk's name as Lua shortens it → the name
+};
+
+}  // namespace trainlab

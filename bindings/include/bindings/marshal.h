@@ -1,0 +1,39 @@
+// Lua values as the engine's data, and back.
+//
+// Lua tables are read raw: no metamethod runs. A table with positions 1 … n is a list, one with names a map; a mixture,
+// a hole, a cycle, more than 100 levels or a million values are errors that name the path. Whole numbers up to 2^53
+// are integers. What a constructor made is an entry map (core/value.h). The reverse makes fresh tables; an integer that
+// a double cannot hold is refused, never rounded.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/callable.h"
+#include "core/registry.h"
+
+struct lua_State;
+
+namespace trainlab {
+
+enum class Functions {
+  refuse,  // plain data is wanted
+  mark,    // a function map without the function behind it: enough to check a spec
+};
+
+// All of these run inside LuaState::enter or in a native function that Lua called; they raise Error.
+Value to_value(lua_State* L, int index, Functions functions);
+// With the functions in it.
+Spec to_spec(lua_State* L, int index);
+void push_value(lua_State* L, const Value& value);
+
+// A function of the recipe for the engine.
+std::shared_ptr<Callable> to_callable(lua_State* L, int index);
+
+// An argument or result of a call: data, or a native object.
+void push_argument(lua_State* L, const Argument& argument);
+Argument to_argument(lua_State* L, int index);
+
+}  // namespace trainlab

@@ -1,0 +1,49 @@
+// A recipe's parameters: declared by lab.param, given on the command line or in a file.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bindings/lua_state.h"
+#include "core/value.h"
+#include "run/request.h"
+
+namespace trainlab {
+
+class Parameters {
+ public:
+  // `describe`: only the declarations are wanted (--help): one without a default gets a value of its type.
+  // `declared` is told each value.
+  Parameters(std::vector<GivenParameter> given, std::filesystem::path working_folder, bool describe,
+             std::function<void(const std::string&, const Value&)> declared);
+
+  // The value of a parameter, from the checked options of lab.param. Raises Error{recipe} at `at` for a declaration
+  // that contradicts itself, Error{usage} for a given value that does not fit.
+  Value declare(const Value& options, const LuaPosition& at);
+
+  // No further declarations; what was given and not declared is Error{usage} with "did you mean".
+  void close();
+  bool closed() const { return closed_; }
+
+  // The text of --help: the comment that opens the recipe, and the parameters.
+  std::string help(const std::string& shown, std::string_view recipe) const;
+
+ private:
+  struct Declared {
+    std::string name, type, doc, range, default_text;
+    std::vector<std::string> choices;
+    LuaPosition at;
+  };
+
+  std::vector<GivenParameter> given_;
+  std::filesystem::path working_folder_;
+  bool describe_;
+  std::function<void(const std::string&, const Value&)> on_declared_;
+  std::vector<Declared> declared_;
+  bool closed_ = false;
+};
+
+}  // namespace trainlab

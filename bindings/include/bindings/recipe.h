@@ -1,0 +1,60 @@
+// Recipe: a recipe file, executed.
+//
+// It brings together the state, the constructors, lab.param, lab.run and require. What a recipe requires are files
+// beside it, in its folder or below, named from there: require "models.cnn" is models/cnn.lua.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/lua_state.h"
+#include "bindings/parameters.h"
+
+namespace trainlab {
+
+struct RecipeFiles {
+  std::filesystem::path file;                  // the recipe, absolute
+  std::vector<std::filesystem::path> folders;  // where modules are looked for, first to last; absolute
+  std::string shown;                           // the recipe's name in messages: "recipes/digits.lua"
+};
+
+class Recipe {
+ public:
+  struct Calls {
+    // lab.run: gives the result. May raise ExecutionEnds.
+    std::function<Value(const std::shared_ptr<const Spec>&)> run;
+    // A file that was loaded, by path relative to the recipe's folder; the recipe first.
+    std::function<void(const std::string& path, std::string_view text)> source;
+  };
+
+  Recipe(LuaHost host, RecipeFiles files, Parameters& parameters, Calls calls);
+  ~Recipe();
+  Recipe(const Recipe&) = delete;
+
+  struct Outcome {
+    std::shared_ptr<const Spec> stage;  // what the recipe returned, checked; null: nil
+    bool ended = false;                 // lab.run ended the execution
+  };
+  // Raises Error. Once.
+  Outcome execute();
+
+  LuaState& state() { return state_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  friend int l_lab_run(lua_State* L);
+  friend int l_lab_param(lua_State* L);
+  friend class Modules;
+  void open(lua_State* L);
+
+  RecipeFiles files_;
+  Parameters& parameters_;
+  Calls calls_;
+  std::string text_;
+  LuaState state_;  // last: what it calls must outlive it
+};
+
+}  // namespace trainlab

@@ -1,0 +1,217 @@
+#include "bindings/lua_entries.h"
+
+#include <lua.hpp>
+#include <map>
+
+#include "bindings/lua_error.h"
+#include "bindings/lua_object.h"
+#include "bindings/marshal.h"
+#include "call_arguments.h"
+#include "entry_table.h"
+#include "namespaces.h"
+
+namespace trainlab {
+
+namespace {
+
+// Addresses that stand for keys of the Lua registry and of metatables; recipes cannot make them.
+const char kEntry = 0;      // in a metatable: the declaration
+const char kPositions = 0;  // weak table: what a constructor made → "digits.lua:14"
+
+void push_key(lua_State* L, const char& key) {
+  lua_pushlightuserdata(L, const_cast<char*>(&key));
+}
+
+bool makes_entry(const Entry& entry) {
+  return entry.kind != "function" && entry.kind != "method" && entry.kind != "field";
+}
+
+std::string kind_of_receiver(const Entry& entry) {
+  const auto colon = entry.name.find(':');
+  return colon == std::string::npos ? "" : entry.name.substr(0, colon);
+}
+
+const Entry& upvalue_entry(lua_State* L) {
+  return *static_cast<const Entry*>(lua_touserdata(L, lua_upvalueindex(1)));
+}
+
+int construct(lua_State* L, const Entry& entry) {
+  LuaState& state = LuaState::of(L);
+  const Registry& registry = *state.host().registry;
+  const std::string receiver = kind_of_receiver(entry);
+  const bool method = !receiver.empty();
+  if (method) {
+    const Entry* self = lua_gettop(L) > 0 ? entry_of(L, 1) : nullptr;
+    if (!self || self->kind != receiver) {
+      throw recipe_error("expected a " + receiver + " before the colon, found " + (lua_gettop(L) > 0 ? type_text(L, 1) : "nothing"))
+          .in(entry.name)
+          .hint("write value:" + entry.name.substr(receiver.size() + 1) + " { … }");
+    }
+  }
+  const CallArguments arguments(L, entry, method ? 1 : 0);
+  Value::Map map = arguments.map(registry);
+  resolve_paths(entry.options, map, state.host().recipe_folder);
+  const std::string at = LuaState::position(L).text();
+  if (!at.empty()) map["@at"] = at;
+  registry.check(map);
+
+  arguments.push_table();
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_setmetatable(L, -2);
+  if (!at.empty()) {
+    push_key(L, kPositions);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, -2);
+    lua_pushlstring(L, at.data(), at.size());
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+  }
+  return 1;
+}
+
+int l_construct(lua_State* L) {
+  return guarded(L, [&] { return construct(L, upvalue_entry(L)); });
+}
+
+int l_print_entry(lua_State* L) {
+  return guarded(L, [&] {
+    const std::string text = LuaState::of(L).host().registry->print(to_value(L, 1, Functions::mark));
+    lua_pushlstring(L, text.data(), text.size());
+    return 1;
+  });
+}
+
+// Pushes the constructor of an entry. `methods`: stack index of the table kind → methods.
+void push_constructor(lua_State* L, const Entry& entry, int methods) {
+  lua_pushlightuserdata(L, const_cast<Entry*>(&entry));
+  lua_newtable(L);
+  push_key(L, kEntry);
+  lua_pushlightuserdata(L, const_cast<Entry*>(&entry));
+  lua_rawset(L, -3);
+  lua_getfield(L, methods, entry.kind.c_str());
+  lua_setfield(L, -2, "__index");
+  lua_pushcfunction(L, l_print_entry);
+  lua_setfield(L, -2, "__tostring");
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+  lua_pushcclosure(L, l_construct, 2);
+}
+
+}  // namespace
+
+const Entry* entry_of(lua_State* L, int index) {
+  if (lua_type(L, index) != LUA_TTABLE || lua_getmetatable(L, index) == 0) return nullptr;
+  push_key(L, kEntry);
+  lua_rawget(L, -2);
+  const auto* entry = static_cast<const Entry*>(lua_touserdata(L, -1));
+  lua_pop(L, 2);
+  return entry;
+}
+
+void finish_entry(lua_State* L, int index, const Entry& entry, Value::List list, Value::Map& map) {
+  const Option* array = entry.array_option();
+  if (!list.empty()) {
+    if (!array) throw recipe_error("expected options by name, found " + std::to_string(list.size()) + " by position").in(entry.name);
+    if (map.contains(array->name)) throw recipe_error("'" + array->name + "' is given twice, by position and by name").in(entry.name);
+    map.emplace(array->name, std::move(list));
+  }
+  map.emplace("@", entry.name);
+  push_key(L, kPositions);
+  lua_rawget(L, LUA_REGISTRYINDEX);
+  lua_pushvalue(L, index < 0 ? index - 1 : index);
+  lua_rawget(L, -2);
+  if (lua_isstring(L, -1)) map.emplace("@at", lua_tostring(L, -1));
+  lua_pop(L, 2);
+  resolve_paths(entry.options, map, LuaState::of(L).host().recipe_folder);
+}
+
+std::string type_text(lua_State* L, int index) {
+  if (const Entry* entry = entry_of(L, index)) return entry->name;
+  if (const std::shared_ptr<Object> object = to_object(L, index)) return "an object of type " + std::string(object->type_name());
+  switch (lua_type(L, index)) {
+    case LUA_TNONE: return "nothing";
+    case LUA_TNIL: return "nil";
+    case LUA_TBOOLEAN: return lua_toboolean(L, index) != 0 ? "true" : "false";
+    case LUA_TNUMBER: return "the number " + number_text(lua_tonumber(L, index));
+    case LUA_TSTRING: return Value(valid_utf8(lua_tostring(L, index))).brief();
+    default: return std::string("a ") + lua_typename(L, lua_type(L, index));
+  }
+}
+
+void open_entries(lua_State* L) {
+  push_key(L, kPositions);
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushliteral(L, "k");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+
+  const Registry& registry = *LuaState::of(L).host().registry;
+  lua_newtable(L);
+  const int methods = lua_gettop(L);
+  for (const Entry* entry : registry.entries()) {
+    if (!makes_entry(*entry)) continue;
+    for (const std::string& kind : {entry->kind, kind_of_receiver(*entry)}) {
+      if (kind.empty()) continue;
+      lua_getfield(L, methods, kind.c_str());
+      if (lua_isnil(L, -1)) {
+        lua_newtable(L);
+        lua_setfield(L, methods, kind.c_str());
+      }
+      lua_pop(L, 1);
+    }
+  }
+  NamespaceTree tree;
+  for (const Entry* entry : registry.entries()) {
+    if (!makes_entry(*entry)) continue;
+    const std::string receiver = kind_of_receiver(*entry);
+    if (receiver.empty()) {
+      tree.add(entry->name, [entry, methods](lua_State* state) { push_constructor(state, *entry, methods); });
+    } else {
+      lua_getfield(L, methods, receiver.c_str());
+      push_constructor(L, *entry, methods);
+      lua_setfield(L, -2, entry->name.c_str() + receiver.size() + 1);
+      lua_pop(L, 1);
+    }
+  }
+  const auto seed = static_cast<double>(LuaState::of(L).host().seed);
+  tree.add("seed", [seed](lua_State* state) { lua_pushnumber(state, seed); });
+  tree.push(L, "lab");
+  lua_pushliteral(L, "lab");
+  lua_insert(L, -2);
+  lua_rawset(L, LUA_GLOBALSINDEX);
+  lua_pop(L, 1);
+}
+
+std::shared_ptr<const Spec> to_stage(lua_State* L, int index, const std::string& who) {
+  const Entry* entry = entry_of(L, index);
+  if (!entry || entry->kind != "stage") {
+    throw recipe_error(who + " a stage, found " + type_text(L, index)).hint("a stage is made by lab.fit { … }");
+  }
+  auto spec = std::make_shared<Spec>(to_spec(L, index));
+  spec->value = LuaState::of(L).host().registry->check(spec->value);
+  return spec;
+}
+
+void register_language(Registry& registry) {
+  registry.add(
+      Entry("param", "function", "Declares a parameter of the recipe and gives its value: from the command line, from --params, or the default.")
+          .with(Option("name", "how it is called on the command line: --name VALUE").string().required().positional())
+          .with(Option("default", "its value where none is given; without one a value must be given").any().positional())
+          .with(Option("doc", "what it means, for --help").string())
+          .with(Option("type", "taken from the default where there is one: 3 is an integer, 0.3 a number")
+                    .choice({"integer", "number", "boolean", "string", "path", "choice"}))
+          .with(Option("min", "least value").number())
+          .with(Option("max", "greatest value").number())
+          .with(Option("choices", "the texts that are accepted; implies the type choice").string().many())
+          .returns("the value; a path is absolute, and relative ones are below the working folder")
+          .example("local lr = lab.param { \"lr\", 3e-3, doc = \"peak learning rate\", min = 0 }"));
+  registry.add(Entry("run", "function", "Runs a stage to its end, or finds the result of an earlier time, and gives its summary.")
+                   .with(Option("stage", "what to run").entry("stage").required().positional())
+                   .returns("a table with what summary.json holds")
+                   .example("local first = lab.run(lab.fit { … })"));
+  registry.add(Entry("seed", "field", "The seed of the run, --seed, and the default of every option called seed.").returns("integer"));
+}
+
+}  // namespace trainlab

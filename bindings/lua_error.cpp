@@ -1,0 +1,42 @@
+#include "bindings/lua_error.h"
+
+#include <c10/util/Exception.h>
+
+#include <new>
+
+#include "meter.h"
+
+namespace trainlab {
+
+Error as_error(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
+  if (const auto* error = dynamic_cast<const c10::Error*>(&exception)) return recipe_error(error->what_without_backtrace());
+  if (dynamic_cast<const std::bad_alloc*>(&exception)) return run_error("out of memory");
+  return run_error(std::string("internal error: ") + exception.what());
+}
+
+namespace detail {
+
+void caught(LuaState& state, const std::exception& exception) {
+  Error error = as_error(exception);
+  const bool ends = dynamic_cast<const ExecutionEnds*>(&exception) != nullptr;
+  if (ends) state.set_ended();
+  // A recipe must not catch these and go on as if the stage had run.
+  if (ends || error.kind() == ErrorKind::interrupted) state.set_doom({error, true});
+  state.keep(std::move(error));
+}
+
+}  // namespace detail
+
+EngineWork::EngineWork(lua_State* L)
+    : state_(LuaState::of(L)), before_(state_.current()), paused_(state_.meter().pause()) {
+  state_.set_current(L);
+}
+
+EngineWork::~EngineWork() {
+  state_.set_current(before_);
+  state_.meter().resume(paused_);
+  state_.meter().restart();
+}
+
+}  // namespace trainlab

@@ -1,0 +1,71 @@
+// Callable: a recipe's function as the engine calls it.
+#include <lua.hpp>
+
+#include "bindings/lua_state.h"
+#include "bindings/marshal.h"
+#include "entry_table.h"
+
+namespace trainlab {
+
+namespace {
+
+class LuaFunction final : public Callable {
+ public:
+  LuaFunction(lua_State* L, int index) : life_(LuaState::of(L).life()), where_(function_position(L, index)) {
+    lua_pushvalue(L, index);
+    reference_ = luaL_ref(L, LUA_REGISTRYINDEX);
+  }
+  ~LuaFunction() override {
+    if (*life_) luaL_unref(*life_, LUA_REGISTRYINDEX, reference_);
+  }
+  LuaFunction(const LuaFunction&) = delete;
+
+  std::vector<Argument> call(std::span<const Argument> arguments) override {
+    std::vector<Argument> results;
+    LuaState& state = this->state();
+    state.enter([&](lua_State* L) {
+      lua_rawgeti(L, LUA_REGISTRYINDEX, reference_);
+      for (const Argument& argument : arguments) push_argument(L, argument);
+      const int below = lua_gettop(L) - static_cast<int>(arguments.size()) - 1;
+      state.call(L, static_cast<int>(arguments.size()), LUA_MULTRET, LuaState::Part::callback);
+      for (int i = below + 1; i <= lua_gettop(L); ++i) {
+        try {
+          results.push_back(to_argument(L, i));
+        } catch (Error& error) {
+          throw error.in("result " + std::to_string(i - below) + " of the function at " + where_);
+        }
+      }
+    });
+    return results;
+  }
+
+  void rekey(Key key) override { state().rekey(key); }
+  const std::string& where() const override { return where_; }
+
+ private:
+  LuaState& state() const {
+    if (!*life_) throw std::logic_error("a recipe's function was used after its Lua state");
+    LuaState& state = LuaState::of(*life_);
+    state.assert_home();
+    return state;
+  }
+
+  std::shared_ptr<lua_State*> life_;
+  std::string where_;
+  int reference_ = LUA_NOREF;
+};
+
+}  // namespace
+
+std::shared_ptr<Callable> to_callable(lua_State* L, int index) {
+  return std::make_shared<LuaFunction>(L, index);
+}
+
+std::string function_position(lua_State* L, int index) {
+  lua_Debug ar;
+  lua_pushvalue(L, index);
+  lua_getinfo(L, ">S", &ar);
+  return ar.source[0] == '@' ? std::string(ar.source + 1) + ":" + std::to_string(ar.linedefined) : "a library function";
+}
+
+}  // namespace trainlab

@@ -1,0 +1,278 @@
+#include "bindings/lua_state.h"
+
+#include <array>
+#include <cstring>
+#include <lua.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "bindings/lua_error.h"
+#include "libraries.h"
+#include "meter.h"
+#include "watchdog.h"
+
+namespace trainlab {
+
+LuaState& LuaState::of(lua_State* L) {
+  void* state = nullptr;
+  lua_getallocf(L, &state);
+  return *static_cast<LuaState*>(state);
+}
+
+LuaState::LuaState(LuaHost host)
+    : host_(std::move(host)),
+      home_(std::this_thread::get_id()),
+      random_(Key(static_cast<std::uint64_t>(host_.seed)).fold("recipe")),
+      meter_(std::make_unique<Meter>(*this, host_.limits)) {
+  main_ = lua_newstate(Meter::allocate, this);
+  if (!main_) throw run_error("Lua cannot be started: out of memory");
+  current_ = main_;
+  life_ = std::make_shared<lua_State*>(main_);
+  luaJIT_setmode(main_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+  meter_->attach(main_);
+  enter(open_libraries);
+  if (host_.silent) watchdog_ = std::make_unique<Watchdog>(*meter_, host_.limits.silence, host_.silent);
+}
+
+LuaState::~LuaState() {
+  watchdog_.reset();
+  *life_ = nullptr;
+  meter_->detach();
+  meter_->set_unlimited(true);
+  lua_sethook(main_, nullptr, 0, 0);
+  lua_close(main_);
+}
+
+void LuaState::assert_home() const {
+  if (std::this_thread::get_id() != home_) throw std::logic_error("a Lua state was entered on another thread than its own");
+}
+
+LuaPosition LuaState::position(lua_State* L) {
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar) != 0; ++level) {
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline > 0 && ar.source[0] == '@') return {ar.source + 1, ar.currentline};
+  }
+  return {};
+}
+
+namespace {
+
+struct Entered {
+  const std::function<void(lua_State*)>* body;
+  std::exception_ptr failed;
+};
+
+// Exceptions are carried past Lua by hand; Lua's errors are not among those that are caught here.
+int run_entered(lua_State* L) {
+  auto* entered = static_cast<Entered*>(lua_touserdata(L, 1));
+  lua_settop(L, 0);
+  try {
+    (*entered->body)(L);
+  } catch (const std::exception&) {
+    entered->failed = std::current_exception();
+  }
+  return 0;
+}
+
+std::string plain_text(lua_State* L, int index) {
+  std::size_t length = 0;
+  if (lua_type(L, index) != LUA_TSTRING) return "";
+  const char* text = lua_tolstring(L, index, &length);
+  return {text, length};
+}
+
+}  // namespace
+
+void LuaState::enter(const std::function<void(lua_State*)>& body) {
+  assert_home();
+  lua_State* L = current_;
+  const int top = lua_gettop(L);
+  Entered entered{&body, nullptr};
+  const int status = lua_checkstack(L, 40) != 0 ? lua_cpcall(L, run_entered, &entered) : LUA_ERRMEM;
+  if (entered.failed) {
+    lua_settop(L, top);
+    std::rethrow_exception(entered.failed);
+  }
+  if (status == 0) return;
+  traceback_.clear();
+  failed_at_ = {};
+  Error error = take_error(L, status);
+  lua_settop(L, top);
+  if (depth_ == 0) meter_->collect_garbage();
+  throw error;
+}
+
+void LuaState::call(lua_State* L, int arguments, int results, Part part) {
+  const int handler = lua_gettop(L) - arguments;
+  lua_pushcfunction(L, on_error);
+  lua_insert(L, handler);
+
+  const Part before = part_;
+  lua_State* const running = current_;
+  part_ = part;
+  current_ = L;
+  ++depth_;
+  const Meter::Saved saved = meter_->begin();
+  const int status = lua_pcall(L, arguments, results, handler);
+  meter_->end(saved);
+  --depth_;
+  current_ = running;
+  part_ = before;
+
+  if (status == 0 && !doom_) {
+    lua_remove(L, handler);
+    return;
+  }
+  Error error = take_error(L, status);
+  lua_settop(L, handler - 1);
+  if (doom_ && (!doom_->until_outermost || depth_ == 0)) {
+    doom_.reset();
+    meter_->watch_closely(false);
+  }
+  throw error;
+}
+
+// The traceback of the script's own lines; kept aside, so that the error value stays what it is.
+int LuaState::on_error(lua_State* L) {
+  return guarded(L, [&] {
+    constexpr int kFrames = 20;
+    std::string text;
+    lua_Debug ar;
+    int frames = 0;
+    for (int level = 0; lua_getstack(L, level, &ar) != 0; ++level) {
+      lua_getinfo(L, "Sln", &ar);
+      if (ar.currentline <= 0 || ar.source[0] != '@') continue;
+      if (++frames > kFrames) {
+        text += "\n  …";
+        break;
+      }
+      text += "\n  " + std::string(ar.source + 1) + ":" + std::to_string(ar.currentline) + ": in ";
+      if (std::strcmp(ar.what, "main") == 0) {
+        text += "the file itself";
+      } else if (ar.name) {
+        text += "function '" + std::string(ar.name) + "'";
+      } else {
+        text += "the function at line " + std::to_string(ar.linedefined);
+      }
+    }
+    LuaState& state = LuaState::of(L);
+    state.traceback_ = text.empty() ? "" : "traceback:" + text;
+    state.failed_at_ = position(L);
+    return 1;
+  });
+}
+
+// `FILE:LINE: message` of a chunk that this state has loaded, taken apart.
+Error LuaState::from_text(const std::string& text) const {
+  for (const auto& [shortened, name] : names_) {
+    if (text.compare(0, shortened.size(), shortened) != 0 || text[shortened.size()] != ':') continue;
+    std::size_t used = 0;
+    const std::string rest = text.substr(shortened.size() + 1);
+    int line = 0;
+    while (used < rest.size() && used < 9 && rest[used] >= '0' && rest[used] <= '9') line = line * 10 + (rest[used++] - '0');
+    if (used == 0 || rest.compare(used, 2, ": ") != 0) continue;
+    return recipe_error(rest.substr(used + 2)).at(name, line);
+  }
+  return recipe_error(text);
+}
+
+Error LuaState::take_error(lua_State* L, int status) {
+  std::string traceback = std::move(traceback_);
+  traceback_.clear();
+  const LuaPosition at = std::exchange(failed_at_, {});
+  if (doom_) return Error(doom_->error).traceback(traceback);
+  if (status == LUA_ERRMEM) {
+    Error error = meter_->memory_error();
+    if (meter_->refused_at().line > 0) error.at(meter_->refused_at().file, meter_->refused_at().line);
+    return error;
+  }
+  const int type = lua_type(L, -1);
+  if (type == LUA_TSTRING) {
+    const std::string text = valid_utf8(plain_text(L, -1));
+    if (raised_ && text == raised_text_) return Error(*raised_).traceback(traceback);
+    Error error = from_text(text).traceback(traceback);
+    if (at.line > 0) error.at(at.file, at.line);  // unless the text has a position
+    return error;
+  }
+  const std::string kind = type == LUA_TNUMBER ? number_text(lua_tonumber(L, -1)) : std::string("a ") + lua_typename(L, type);
+  Error error = recipe_error("the recipe raised " + kind + " as an error").hint("raise a text: error(\"…\")").traceback(traceback);
+  if (at.line > 0) error.at(at.file, at.line);
+  return error;
+}
+
+void LuaState::raise_kept(lua_State* L) {
+  {
+    Error& error = *kept_;
+    const LuaPosition here = position(L);
+    if (here.line > 0) error.at(here.file, here.line);
+    // What the recipe sees is the message without a traceback.
+    Error shown(error.kind(), error.message());
+    if (!error.file().empty()) shown.at(error.file(), error.line());
+    shown.in(error.path()).hint(error.hint());
+    raised_text_ = valid_utf8(shown.what());
+    raised_ = std::move(kept_);
+    kept_.reset();
+  }
+  lua_pushlstring(L, raised_text_.data(), raised_text_.size());
+  lua_error(L);
+  __builtin_unreachable();
+}
+
+void LuaState::print(std::string_view text) {
+  printed_ += static_cast<std::int64_t>(text.size()) + 1;
+  if (printed_ > host_.limits.output) {
+    throw recipe_error("this recipe printed more than " + std::to_string(host_.limits.output >> 20) + " MiB");
+  }
+  if (!host_.print) return;
+  const std::string lines = printable(text);
+  std::size_t begin = 0;
+  for (std::size_t end = lines.find('\n'); end != std::string::npos; end = lines.find('\n', begin)) {
+    host_.print(lines.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  host_.print(lines.substr(begin));
+}
+
+void LuaState::set_doom(Doom doom) {
+  doom_ = std::move(doom);
+  meter_->watch_closely(true);
+}
+
+void LuaState::load(lua_State* L, std::string_view text, const std::string& shown) {
+  std::string changed;
+  if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
+  if (text.substr(0, 1) == "#") {  // a line for the shell
+    changed = "--" + std::string(text);
+    text = changed;
+  }
+  if (text.substr(0, 1) == "\x1B") {
+    throw recipe_error("this is compiled Lua, not text").at(shown, 1).hint("only text is executed: give the source");
+  }
+  const std::string name = "@" + shown;
+  const int status = luaL_loadbufferx(L, text.data(), text.size(), name.c_str(), "t");
+  // Lua shortens long names in its messages: "...ecipes/digits.lua".
+  if (status == 0) {
+    lua_Debug ar;
+    lua_pushvalue(L, -1);
+    lua_getinfo(L, ">S", &ar);
+    names_[ar.short_src] = shown;
+    return;
+  }
+  if (status == LUA_ERRMEM) throw meter_->memory_error().at(shown, 1);
+  const std::string message = valid_utf8(plain_text(L, -1));
+  lua_pop(L, 1);
+  // The chunk has no debug information to ask: the name comes before the first ":digits: ".
+  std::size_t colon = message.find(':');
+  while (colon != std::string::npos) {
+    std::size_t end = colon + 1;
+    while (end < message.size() && message[end] >= '0' && message[end] <= '9') ++end;
+    if (end > colon + 1 && end - colon < 10 && message.compare(end, 2, ": ") == 0) {
+      throw recipe_error(message.substr(end + 2)).at(shown, std::stoi(message.substr(colon + 1, end - colon - 1)));
+    }
+    colon = message.find(':', colon + 1);
+  }
+  throw recipe_error(message).at(shown, 1);
+}
+
+}  // namespace trainlab

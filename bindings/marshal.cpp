@@ -1,0 +1,203 @@
+#include "bindings/marshal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <lua.hpp>
+
+#include "bindings/lua_object.h"
+#include "bindings/lua_state.h"
+#include "entry_table.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
+constexpr std::size_t kDepth = 100;
+constexpr int kValues = 1'000'000;
+
+bool is_name(std::string_view key) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
+  return !key.empty() && letter(key[0]) &&
+         std::all_of(key.begin(), key.end(), [&](char c) { return letter(c) || std::isdigit(static_cast<unsigned char>(c)); });
+}
+
+std::string step_name(const std::string& key) {
+  return is_name(key) ? key : "[\"" + key + "\"]";
+}
+
+class TableReader {
+ public:
+  TableReader(lua_State* L, Functions functions, std::vector<std::shared_ptr<Callable>>* collected)
+      : L_(L), functions_(functions), collected_(collected) {}
+
+  Value read(int index) {
+    if (++count_ > kValues) throw recipe_error("more than a million values; large data belongs into tensors");
+    switch (lua_type(L_, index)) {
+      case LUA_TNIL: return {};
+      case LUA_TBOOLEAN: return lua_toboolean(L_, index) != 0;
+      case LUA_TNUMBER: return number(lua_tonumber(L_, index));
+      case LUA_TSTRING: return text(index);
+      case LUA_TTABLE: return table(index);
+      case LUA_TFUNCTION: return function(index);
+      default: throw recipe_error("expected data, found " + type_text(L_, index));
+    }
+  }
+
+ private:
+  static Value number(double x) {
+    const bool whole = std::fabs(x) <= kExactIntegers && std::trunc(x) == x && !(x == 0 && std::signbit(x));
+    return whole ? Value(static_cast<std::int64_t>(x)) : Value(x);
+  }
+
+  std::string text(int index) {
+    std::size_t length = 0;
+    const char* bytes = lua_tolstring(L_, index, &length);
+    std::string text(bytes, length);
+    if (valid_utf8(text) != text) throw recipe_error("a text that is not UTF-8");
+    return text;
+  }
+
+  Value function(int index) {
+    if (functions_ == Functions::refuse && !collected_) throw recipe_error("expected data, found a function");
+    std::shared_ptr<Callable> callable = collected_ ? to_callable(L_, index) : nullptr;
+    const std::string where = callable ? callable->where() : function_position(L_, index);
+    Value::Map map{{"@", "function"}, {"@at", where}, {"index", 0}};
+    if (collected_) {
+      map["index"] = static_cast<std::int64_t>(collected_->size());
+      collected_->push_back(std::move(callable));
+    }
+    return map;
+  }
+
+  Value table(int index) {
+    if (index < 0) index = lua_gettop(L_) + 1 + index;
+    const void* identity = lua_topointer(L_, index);
+    if (std::find(open_.begin(), open_.end(), identity) != open_.end()) throw recipe_error("a table that contains itself");
+    if (open_.size() >= kDepth) throw recipe_error("tables nested deeper than 100");
+    if (lua_checkstack(L_, 10) == 0) throw recipe_error("tables nested too deep");
+    open_.push_back(identity);
+    Value value = content(index);
+    open_.pop_back();
+    return value;
+  }
+
+  Value content(int index) {
+    Value::List list;
+    Value::Map map;
+    members(index, list, map);
+    if (const Entry* entry = entry_of(L_, index)) {
+      finish_entry(L_, index, *entry, std::move(list), map);
+      return map;
+    }
+    if (list.empty()) return map.empty() ? Value(std::move(list)) : Value(std::move(map));
+    if (!map.empty()) {
+      throw recipe_error("a table with both positions and names ('" + map.begin()->first + "'); expected a list, or names only");
+    }
+    return list;
+  }
+
+  void members(int index, Value::List& list, Value::Map& map) {
+    std::vector<std::pair<double, Value>> positions;
+    lua_pushnil(L_);
+    while (lua_next(L_, index) != 0) {
+      const int type = lua_type(L_, -2);
+      if (type == LUA_TSTRING) {
+        std::string key = text(-2);
+        if (key.starts_with('@')) throw recipe_error("'" + key + "': names that begin with @ are taken");
+        Value member = below(step_name(key));
+        map.emplace(std::move(key), std::move(member));
+      } else if (type == LUA_TNUMBER) {
+        const double key = lua_tonumber(L_, -2);
+        positions.emplace_back(key, below("[" + number_text(key) + "]"));
+      } else {
+        throw recipe_error("expected a name or a position as key, found " + type_text(L_, -2));
+      }
+      lua_pop(L_, 1);
+    }
+    std::sort(positions.begin(), positions.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [key, member] : positions) {
+      const double expected = static_cast<double>(list.size()) + 1;
+      if (key != expected) {
+        const bool position = key >= 1 && std::trunc(key) == key;
+        throw recipe_error(position ? "a list with a hole: [" + number_text(expected) + "] is missing, [" + number_text(key) + "] is there"
+                                    : "expected positions from 1, found [" + number_text(key) + "]");
+      }
+      list.push_back(std::move(member));
+    }
+  }
+
+  Value below(const std::string& step) {
+    try {
+      return read(-1);
+    } catch (Error& error) {
+      throw error.in(step);
+    }
+  }
+
+  lua_State* L_;
+  Functions functions_;
+  std::vector<std::shared_ptr<Callable>>* collected_;
+  std::vector<const void*> open_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+Value to_value(lua_State* L, int index, Functions functions) {
+  return TableReader(L, functions, nullptr).read(index);
+}
+
+Spec to_spec(lua_State* L, int index) {
+  Spec spec;
+  spec.value = TableReader(L, Functions::mark, &spec.functions).read(index);
+  return spec;
+}
+
+void push_value(lua_State* L, const Value& value) {
+  if (lua_checkstack(L, 10) == 0) throw recipe_error("data nested too deep for Lua");
+  if (value.is_boolean()) {
+    lua_pushboolean(L, value.boolean() ? 1 : 0);
+  } else if (value.is_integer()) {
+    const auto exact = static_cast<std::int64_t>(kExactIntegers);
+    if (value.integer() > exact || value.integer() < -exact) {
+      throw recipe_error("the integer " + std::to_string(value.integer()) + " has no exact Lua number").hint("Lua numbers are doubles: up to 2^53");
+    }
+    lua_pushnumber(L, static_cast<double>(value.integer()));
+  } else if (value.is_number()) {
+    lua_pushnumber(L, value.number());
+  } else if (value.is_string()) {
+    lua_pushlstring(L, value.string().data(), value.string().size());
+  } else if (value.is_list()) {
+    const Value::List& list = value.list();
+    lua_createtable(L, static_cast<int>(list.size()), 0);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      push_value(L, list[i]);
+      lua_rawseti(L, -2, static_cast<int>(i) + 1);
+    }
+  } else if (value.is_map()) {
+    lua_createtable(L, 0, static_cast<int>(value.map().size()));
+    for (const auto& [key, member] : value.map()) {
+      lua_pushlstring(L, key.data(), key.size());
+      push_value(L, member);
+      lua_rawset(L, -3);
+    }
+  } else {
+    lua_pushnil(L);
+  }
+}
+
+void push_argument(lua_State* L, const Argument& argument) {
+  if (const auto* value = std::get_if<Value>(&argument)) {
+    push_value(L, *value);
+  } else {
+    push_object(L, std::get<std::shared_ptr<Object>>(argument));
+  }
+}
+
+Argument to_argument(lua_State* L, int index) {
+  if (std::shared_ptr<Object> object = to_object(L, index)) return object;
+  return to_value(L, index, Functions::refuse);
+}
+
+}  // namespace trainlab

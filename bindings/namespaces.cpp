@@ -1,0 +1,98 @@
+#include "namespaces.h"
+
+#include <algorithm>
+#include <lua.hpp>
+
+#include "bindings/lua_entries.h"
+#include "bindings/lua_error.h"
+
+namespace trainlab {
+
+namespace {
+
+// Upvalues: the table of members, the name.
+int l_member(lua_State* L) {
+  lua_pushvalue(L, 2);
+  lua_rawget(L, lua_upvalueindex(1));
+  if (!lua_isnil(L, -1)) return 1;
+  return guarded(L, [&]() -> int {
+    const std::string space = lua_tostring(L, lua_upvalueindex(2));
+    if (lua_type(L, 2) != LUA_TSTRING) throw recipe_error(space + " is read by name: " + space + ".name");
+    const std::string wanted = lua_tostring(L, 2);
+    std::vector<std::string> names;
+    lua_pushnil(L);
+    while (lua_next(L, lua_upvalueindex(1)) != 0) {
+      lua_pop(L, 1);
+      names.emplace_back(lua_tostring(L, -1));
+    }
+    std::sort(names.begin(), names.end());
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    const std::string close = Registry::closest(wanted, names);
+    throw recipe_error(space + " has no '" + wanted + "'")
+        .hint(close.empty() ? "it has " + all : "did you mean " + space + "." + close + "?");
+  });
+}
+
+int l_read_only(lua_State* L) {
+  return guarded(L, [&]() -> int {
+    throw recipe_error(std::string(lua_tostring(L, lua_upvalueindex(1))) + " cannot be changed");
+  });
+}
+
+int l_name(lua_State* L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  return 1;
+}
+
+const char kMembers[] = "trainlab.lab";
+
+}  // namespace
+
+void NamespaceTree::add(const std::string& name, std::function<void(lua_State*)> push) {
+  const auto dot = name.find('.');
+  if (dot == std::string::npos) {
+    members_.emplace(name, std::move(push));
+  } else {
+    parts_[name.substr(0, dot)].add(name.substr(dot + 1), std::move(push));
+  }
+}
+
+void NamespaceTree::push(lua_State* L, const std::string& name) const {
+  lua_newuserdata(L, 0);
+  lua_newtable(L);  // the metatable
+  lua_newtable(L);  // the members
+  for (const auto& [key, push_member] : members_) {
+    push_member(L);
+    lua_setfield(L, -2, key.c_str());
+  }
+  for (const auto& [key, part] : parts_) {
+    part.push(L, name + "." + key);
+    lua_setfield(L, -2, key.c_str());
+  }
+  if (name == "lab") {
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, kMembers);
+  }
+  lua_pushlstring(L, name.data(), name.size());
+  lua_pushcclosure(L, l_member, 2);
+  lua_setfield(L, -2, "__index");
+  for (const auto& [key, function] : std::initializer_list<std::pair<const char*, lua_CFunction>>{
+           {"__newindex", l_read_only}, {"__tostring", l_name}}) {
+    lua_pushlstring(L, name.data(), name.size());
+    lua_pushcclosure(L, function, 1);
+    lua_setfield(L, -2, key);
+  }
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+  lua_setmetatable(L, -2);
+}
+
+void set_lab_member(lua_State* L, const char* name) {
+  lua_getfield(L, LUA_REGISTRYINDEX, kMembers);
+  lua_insert(L, -2);
+  lua_setfield(L, -2, name);
+  lua_pop(L, 1);
+}
+
+}  // namespace trainlab

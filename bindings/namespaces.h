@@ -1,0 +1,26 @@
+// `lab` and its parts: read-only objects whose missing members are errors with a hint.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+struct lua_State;
+
+namespace trainlab {
+
+class NamespaceTree {
+ public:
+  // A member by its dotted name; `push` leaves its value on the stack.
+  void add(const std::string& name, std::function<void(lua_State*)> push);
+
+  // Pushes the object. Its members can still be added by name: add_member.
+  void push(lua_State* L, const std::string& name) const;
+
+ private:
+  std::map<std::string, std::function<void(lua_State*)>> members_;
+  std::map<std::string, NamespaceTree> parts_;
+};
+
+}  // namespace trainlab

@@ -1,0 +1,236 @@
+#include "bindings/parameters.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace trainlab {
+
+namespace {
+
+// Flags that every command line may have.
+constexpr std::string_view kReserved[] = {"device", "help", "json", "out", "params", "quiet", "seed",
+                                          "set", "stdlib", "threads", "trial", "version", "workers"};
+
+bool is_name(const std::string& name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !name.empty() && letter(name[0]) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+// "integer" for 3, "number" for 0.3, …; empty for what is no parameter's value.
+std::string type_of(const Value& value) {
+  if (value.is_integer()) return "integer";
+  if (value.is_number()) return "number";
+  if (value.is_boolean()) return "boolean";
+  if (value.is_string()) return "string";
+  return "";
+}
+
+template <class T>
+bool parse(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [stopped, failed] = std::from_chars(text.data() + (text.starts_with('+') ? 1 : 0), end, value);
+  return failed == std::errc() && stopped == end && !text.empty();
+}
+
+struct Rule {
+  std::string type;
+  std::vector<std::string> choices;
+  Value min, max;
+};
+
+std::string range_text(const Rule& rule) {
+  std::string text;
+  if (!rule.min.is_nil()) text += " ≥ " + number_text(rule.min.number());
+  if (!rule.max.is_nil()) text += std::string(text.empty() ? "" : " and") + " ≤ " + number_text(rule.max.number());
+  return text;
+}
+
+std::string choices_text(const std::vector<std::string>& choices) {
+  std::string text;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + ("\"" + choices[i] + "\"");
+  }
+  return text;
+}
+
+std::string expected_text(const Rule& rule) {
+  if (rule.type == "choice") return choices_text(rule.choices);
+  if (rule.type == "boolean") return "true or false";
+  return (rule.type == "integer" ? "an integer" : "a " + rule.type) + range_text(rule);
+}
+
+bool fits(const Rule& rule, const Value& value) {
+  constexpr double kExact = 9007199254740992.0;
+  if (rule.type == "integer" || rule.type == "number") {
+    const bool right = rule.type == "integer" ? value.is_integer() : value.is_number();
+    if (!right || !std::isfinite(value.number()) || (value.is_integer() && std::fabs(value.number()) > kExact)) return false;
+    return (rule.min.is_nil() || value.number() >= rule.min.number()) && (rule.max.is_nil() || value.number() <= rule.max.number());
+  }
+  if (rule.type == "boolean") return value.is_boolean();
+  if (!value.is_string()) return false;
+  if (rule.type == "choice") return std::find(rule.choices.begin(), rule.choices.end(), value.string()) != rule.choices.end();
+  return rule.type != "path" || !value.string().empty();
+}
+
+// nil where the text is none of the type.
+Value from_text(const std::string& type, const std::string& text) {
+  if (type == "integer") {
+    std::int64_t n = 0;
+    return parse(text, n) ? Value(n) : Value();
+  }
+  if (type == "number") {
+    double x = 0;
+    return parse(text, x) ? Value(x) : Value();
+  }
+  if (type == "boolean") return text == "true" ? Value(true) : text == "false" ? Value(false) : Value();
+  return text;
+}
+
+// A value that --help can go on with.
+Value example(const Rule& rule) {
+  if (rule.type == "integer") return rule.min.is_nil() ? Value(1) : Value(static_cast<std::int64_t>(std::ceil(rule.min.number())));
+  if (rule.type == "number") return rule.min.is_nil() ? Value(1.0) : rule.min;
+  if (rule.type == "boolean") return false;
+  if (rule.type == "choice") return rule.choices.front();
+  return rule.type == "path" ? "." : "";
+}
+
+std::string shown_default(const Value& value) {
+  if (value.is_nil()) return "";
+  if (value.is_string()) return value.string().empty() ? "\"\"" : value.string();
+  if (value.is_boolean()) return value.boolean() ? "true" : "false";
+  return number_text(value.number());
+}
+
+// The comment that opens a recipe, without the dashes.
+std::string opening_comment(std::string_view recipe) {
+  std::string text;
+  bool first = true;
+  while (!recipe.empty()) {
+    const auto end = recipe.find('\n');
+    std::string_view line = recipe.substr(0, end);
+    recipe = end == std::string_view::npos ? "" : recipe.substr(end + 1);
+    const bool shell = std::exchange(first, false) && line.starts_with("#");
+    if (shell) continue;
+    if (!line.starts_with("--")) break;
+    line.remove_prefix(std::min(line.find_first_not_of('-'), line.size()));
+    if (line.starts_with(' ')) line.remove_prefix(1);
+    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
+    text += std::string(line) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+Parameters::Parameters(std::vector<GivenParameter> given, std::filesystem::path working_folder, bool describe,
+                       std::function<void(const std::string&, const Value&)> declared)
+    : given_(std::move(given)), working_folder_(std::move(working_folder)), describe_(describe), on_declared_(std::move(declared)) {}
+
+Value Parameters::declare(const Value& options, const LuaPosition& at) {
+  const std::string name = options["name"].string();
+  const auto wrong = [&](const std::string& message) {
+    Error error = recipe_error(message).in("lab.param \"" + name + "\"");
+    if (at.line > 0) error.at(at.file, at.line);
+    return error;
+  };
+  if (closed_) throw wrong("declared after a stage has run").hint("declare parameters before the first lab.run");
+  if (!is_name(name)) throw wrong("expected a name of letters, digits and _, found \"" + name + "\"");
+  if (std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved)) {
+    throw wrong("--" + name + " has a meaning of its own in every recipe").hint("choose another name");
+  }
+  for (const Declared& other : declared_) {
+    if (other.name == name) throw wrong("declared twice, first at " + other.at.text());
+  }
+
+  Rule rule;
+  const Value& fallback = options["default"];
+  if (options["choices"].is_list()) {
+    for (const Value& choice : options["choices"].list()) rule.choices.push_back(choice.string());
+  }
+  if (options["type"].is_string()) {
+    rule.type = options["type"].string();
+  } else if (!rule.choices.empty()) {
+    rule.type = "choice";
+  } else if (rule.type = type_of(fallback); rule.type.empty()) {
+    throw fallback.is_nil() ? wrong("has neither a default nor a type").hint("for example type = \"number\"")
+                            : wrong("expected a boolean, number or string as default, found " + fallback.brief());
+  }
+  const bool numeric = rule.type == "integer" || rule.type == "number";
+  rule.min = options["min"];
+  rule.max = options["max"];
+  if (!numeric && !(rule.min.is_nil() && rule.max.is_nil())) throw wrong("min and max belong to numbers, this is a " + rule.type);
+  if ((rule.type == "choice") != !rule.choices.empty()) {
+    throw wrong(rule.choices.empty() ? "a choice without choices" : "choices belong to type = \"choice\", this is a " + rule.type);
+  }
+  if (!fallback.is_nil() && !fits(rule, fallback)) {
+    throw wrong("expected " + expected_text(rule) + " as default, found " + fallback.brief());
+  }
+
+  Value value = fallback;
+  for (const GivenParameter& given : given_) {
+    if (given.name != name) continue;
+    value = from_text(rule.type, given.text);
+    if (!fits(rule, value)) throw usage_error(given.from + ": expected " + expected_text(rule) + ", found \"" + given.text + "\"");
+  }
+  if (value.is_nil()) {
+    if (!describe_) {
+      throw usage_error("the recipe needs a value for --" + name + ": " + expected_text(rule))
+          .hint(options["doc"].is_string() ? options["doc"].string() : "--" + name + " VALUE");
+    }
+    value = example(rule);
+  }
+  if (rule.type == "number") value = value.number();
+  if (rule.type == "path") value = (working_folder_ / value.string()).lexically_normal().string();
+
+  declared_.push_back({name, rule.type, options["doc"].is_string() ? options["doc"].string() : "", range_text(rule),
+                       shown_default(fallback), rule.choices, at});
+  if (on_declared_) on_declared_(name, value);
+  return value;
+}
+
+void Parameters::close() {
+  if (closed_) return;
+  closed_ = true;
+  std::vector<std::string> names;
+  for (const Declared& declared : declared_) names.push_back(declared.name);
+  for (const GivenParameter& given : given_) {
+    if (std::find(names.begin(), names.end(), given.name) != names.end()) continue;
+    Error error = usage_error(given.from + ": the recipe has no parameter '" + given.name + "'");
+    const std::string close = Registry::closest(given.name, names);
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "--" : ", --") + name;
+    throw error.hint(!close.empty() ? "did you mean --" + close + "?" : all.empty() ? "it declares none" : "it has " + all);
+  }
+}
+
+std::string Parameters::help(const std::string& shown, std::string_view recipe) const {
+  std::string text = opening_comment(recipe);
+  if (!text.empty()) text += "\n";
+  text += "trainlab " + shown + (declared_.empty() ? "" : " [--PARAMETER VALUE…]") + "\n";
+  if (declared_.empty()) return text + "\nThe recipe has no parameters.\n";
+  std::vector<std::string> heads;
+  std::size_t width = 0;
+  for (const Declared& one : declared_) {
+    std::string type = one.type;
+    for (char& c : type) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    heads.push_back("  --" + one.name + " " + type);
+    width = std::max(width, heads.back().size());
+  }
+  text += "\nParameters:\n";
+  for (std::size_t i = 0; i < declared_.size(); ++i) {
+    const Declared& one = declared_[i];
+    std::string notes;
+    const auto note = [&](const std::string& part) { notes += (notes.empty() ? "" : "; ") + part; };
+    if (!one.choices.empty()) note(choices_text(one.choices));
+    if (!one.range.empty()) note(one.range.substr(1));
+    note(one.default_text.empty() ? "required" : "default " + one.default_text);
+    text += heads[i] + std::string(width + 2 - heads[i].size(), ' ') + one.doc + (one.doc.empty() ? "" : " ") + "(" + notes + ")\n";
+  }
+  return text;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,93 @@
+#include "bindings/recipe.h"
+
+#include <lua.hpp>
+
+#include "bindings/lua_entries.h"
+#include "bindings/lua_error.h"
+#include "bindings/marshal.h"
+#include "call_arguments.h"
+#include "core/files.h"
+#include "modules.h"
+
+namespace trainlab {
+
+namespace {
+
+Recipe& recipe_of(lua_State* L) {
+  return *static_cast<Recipe*>(lua_touserdata(L, lua_upvalueindex(1)));
+}
+
+void refuse_in_callback(lua_State* L, const std::string& what) {
+  if (LuaState::of(L).part() == LuaState::Part::recipe) return;
+  throw recipe_error(what + " inside a function that the engine calls").hint("it belongs into the recipe itself");
+}
+
+void set_function(lua_State* L, Recipe* recipe, const char* name, lua_CFunction function) {
+  lua_pushlightuserdata(L, recipe);
+  lua_pushcclosure(L, function, 1);
+  set_lab_member(L, name);
+}
+
+}  // namespace
+
+int l_lab_param(lua_State* L) {
+  return guarded(L, [&] {
+    Recipe& recipe = recipe_of(L);
+    refuse_in_callback(L, "lab.param");
+    const Registry& registry = *LuaState::of(L).host().registry;
+    const Entry& entry = *registry.find("param");
+    const Value options = registry.check(CallArguments(L, entry, 0).map(registry), "lab.param");
+    push_value(L, recipe.parameters_.declare(options, LuaState::position(L)));
+    return 1;
+  });
+}
+
+int l_lab_run(lua_State* L) {
+  return guarded(L, [&] {
+    Recipe& recipe = recipe_of(L);
+    refuse_in_callback(L, "lab.run");
+    const std::shared_ptr<const Spec> stage = to_stage(L, 1, "lab.run takes");
+    recipe.parameters_.close();
+    const Value result = [&] {
+      const EngineWork work(L);
+      return recipe.calls_.run(stage);
+    }();
+    push_value(L, result);
+    return 1;
+  });
+}
+
+Recipe::Recipe(LuaHost host, RecipeFiles files, Parameters& parameters, Calls calls)
+    : files_(std::move(files)), parameters_(parameters), calls_(std::move(calls)), state_(std::move(host)) {
+  state_.enter([&](lua_State* L) { open(L); });
+}
+
+Recipe::~Recipe() = default;
+
+void Recipe::open(lua_State* L) {
+  open_entries(L);
+  set_function(L, this, "param", l_lab_param);
+  set_function(L, this, "run", l_lab_run);
+  open_require(L, files_, calls_.source);
+}
+
+Recipe::Outcome Recipe::execute() {
+  Outcome outcome;
+  text_ = read_file(files_.file, std::int64_t{16} << 20);
+  if (calls_.source) calls_.source(files_.file.filename().string(), text_);
+  try {
+    state_.enter([&](lua_State* L) {
+      state_.load(L, text_, files_.shown);
+      state_.call(L, 0, 1, LuaState::Part::recipe);
+      if (!lua_isnil(L, -1)) outcome.stage = to_stage(L, -1, "a recipe returns");
+    });
+    parameters_.close();
+  } catch (Error& error) {
+    if (state_.ended()) return {nullptr, true};
+    if (error.file().empty() && error.kind() == ErrorKind::recipe) error.at(files_.shown, 1);
+    throw;
+  }
+  return outcome;
+}
+
+}  // namespace trainlab
