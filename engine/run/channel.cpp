@@ -54,7 +54,7 @@ Channel::Read Channel::read(bool wait) {
       return Read::some;
     }
     if (n == 0 || errno == ECONNRESET) return Read::closed;  // reset: closed with something of ours unread
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return Read::none;
+    if (errno == EAGAIN) return Read::none;
     if (errno != EINTR) throw broken(std::strerror(errno));
   }
 }

@@ -12,17 +12,12 @@ namespace trainlab {
 
 namespace {
 
-void insert(toml::table& table, const std::string& name, const Value& value);
-
-toml::table table_of(const Value& map) {
-  toml::table table;
-  for (const auto& [name, value] : map.map()) insert(table, name, value);
-  return table;
-}
+toml::table table_of(const Value& map);
+toml::array array_of(const Value& list);
 
 // toml++ has no node that can be any: `add` puts the typed one in its place.
 template <class Add>
-void with_node(const Value& value, Add add) {
+void add_node(const Value& value, Add add) {
   if (value.is_boolean()) {
     add(value.boolean());
   } else if (value.is_integer()) {
@@ -32,18 +27,26 @@ void with_node(const Value& value, Add add) {
   } else if (value.is_string()) {
     add(value.string());
   } else if (value.is_list()) {
-    toml::array array;
-    for (const Value& element : value.list()) {
-      with_node(element, [&](auto&& node) { array.push_back(std::forward<decltype(node)>(node)); });
-    }
-    add(std::move(array));
+    add(array_of(value));
   } else if (value.is_map()) {
     add(table_of(value));
   }
 }
 
-void insert(toml::table& table, const std::string& name, const Value& value) {
-  with_node(value, [&](auto&& node) { table.insert(name, std::forward<decltype(node)>(node)); });
+toml::table table_of(const Value& map) {
+  toml::table table;
+  for (const auto& [name, value] : map.map()) {
+    add_node(value, [&, &key = name](auto&& node) { table.insert(key, std::forward<decltype(node)>(node)); });
+  }
+  return table;
+}
+
+toml::array array_of(const Value& list) {
+  toml::array array;
+  for (const Value& value : list.list()) {
+    add_node(value, [&](auto&& node) { array.push_back(std::forward<decltype(node)>(node)); });
+  }
+  return array;
 }
 
 Value value_of(const toml::node& node) {
