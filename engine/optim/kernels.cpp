@@ -61,6 +61,25 @@ TRAINLAB_INLINE void adam_peak(T* __restrict p, const T* __restrict g, T* __rest
   }
 }
 
+template <class T>
+TRAINLAB_INLINE double squares(const T* x, std::int64_t n) {
+  constexpr std::int64_t lanes = 16;  // independent sums, so that the order is fixed and the loop still vectorises
+  double sums[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += double(x[i + lane]) * double(x[i + lane]);
+  double total = 0;
+  for (; i < n; ++i) total += double(x[i]) * double(x[i]);
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+template <class T>
+TRAINLAB_INLINE void multiply(T* x, std::int64_t n, double factor) {
+  const T by = T(factor);
+  for (std::int64_t i = 0; i < n; ++i) x[i] *= by;
+}
+
 }  // namespace
 
 TRAINLAB_CLONES void sgd_update(float* p, const float* g, float* buffer, std::int64_t n, const SgdSlice& slice) {
@@ -91,5 +110,10 @@ TRAINLAB_CLONES void adam_update(double* p, const double* g, double* m, double* 
                                  const AdamSlice& slice) {
   adam_peak(p, g, m, v, peak, n, slice);
 }
+
+TRAINLAB_CLONES double sum_of_squares(const float* x, std::int64_t n) { return squares(x, n); }
+TRAINLAB_CLONES double sum_of_squares(const double* x, std::int64_t n) { return squares(x, n); }
+TRAINLAB_CLONES void scale(float* x, std::int64_t n, double factor) { multiply(x, n, factor); }
+TRAINLAB_CLONES void scale(double* x, std::int64_t n, double factor) { multiply(x, n, factor); }
 
 }  // namespace trainlab

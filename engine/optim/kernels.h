@@ -1,4 +1,4 @@
-// Updates of one contiguous slice of a parameter on the CPU, used for stacked members, whose rates differ.
+// Loops over one contiguous slice of a tensor on the CPU: updates of stacked members, whose rates differ, and clipping.
 //
 // One pass over memory, vectorised by the compiler for the machine it runs on; every variant rounds alike because
 // products and sums are never contracted. `n` values each; the arrays do not overlap. Thread-safe.
@@ -32,5 +32,12 @@ void adam_update(double* p, const double* g, double* m, double* v, std::int64_t 
 void adam_update(float* p, const float* g, float* m, float* v, float* peak, std::int64_t n, const AdamSlice& slice);
 void adam_update(double* p, const double* g, double* m, double* v, double* peak, std::int64_t n,
                  const AdamSlice& slice);
+
+// Σ x², summed in double in a fixed order.
+double sum_of_squares(const float* x, std::int64_t n);
+double sum_of_squares(const double* x, std::int64_t n);
+// x ← factor·x.
+void scale(float* x, std::int64_t n, double factor);
+void scale(double* x, std::int64_t n, double factor);
 
 }  // namespace trainlab

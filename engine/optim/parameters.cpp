@@ -45,14 +45,8 @@ void ParameterSet::add_steps(at::Device device) {
   const auto n = static_cast<std::int64_t>(slots_.size());
   const auto options = at::TensorOptions().dtype(at::kFloat).device(device);
   steps_ = members_ ? at::zeros({members_, n}, options) : at::zeros({n}, options);
-}
-
-at::Tensor ParameterSet::step_view(std::int64_t row, std::size_t i) const {
-  return OptimizerSlot::slice(steps_, members_ ? row : -1).select(0, static_cast<std::int64_t>(i));
-}
-
-float& ParameterSet::step_count(std::int64_t row, std::size_t i) const {
-  return steps_.mutable_data_ptr<float>()[static_cast<std::size_t>(row) * slots_.size() + i];
+  const at::Tensor flat = steps_.view({-1});
+  for (std::int64_t i = 0; i < flat.numel(); ++i) step_views_.push_back(flat.select(0, i));
 }
 
 std::vector<std::vector<std::size_t>> ParameterSet::groups(bool by_decay) const {

@@ -40,9 +40,9 @@ class ParameterSet {
   // True where the stacked kernels of kernels.h work.
   bool native() const { return members_ > 0 && device_.is_cpu(); }
 
-  // The count of steps of parameter i in row r: a 0-dim view, and on the CPU its place in memory.
-  at::Tensor step_view(std::int64_t row, std::size_t i) const;
-  float& step_count(std::int64_t row, std::size_t i) const;
+  // The count of steps of parameter i in a row: a 0-dim view, and on the CPU its place in memory.
+  const at::Tensor& step_view(std::int64_t row, std::size_t i) const { return step_views_[place(row, i)]; }
+  float& step_count(std::int64_t row, std::size_t i) const { return steps_.mutable_data_ptr<float>()[place(row, i)]; }
 
   // Indices of parameters that one fused call can take: of one dtype, and alike in `decays` where `by_decay`.
   std::vector<std::vector<std::size_t>> groups(bool by_decay) const;
@@ -64,6 +64,9 @@ class ParameterSet {
   std::vector<OptimizerSlot> slots_;
   std::vector<std::string> suffixes_;
   at::Tensor steps_;
+  std::vector<at::Tensor> step_views_;
+
+  std::size_t place(std::int64_t row, std::size_t i) const { return static_cast<std::size_t>(row) * slots_.size() + i; }
 };
 
 // The lists of one call of a fused operator.

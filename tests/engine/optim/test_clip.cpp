@@ -5,6 +5,7 @@
 #include <ATen/ops/tensor.h>
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "optim/clip.h"
 
@@ -48,16 +49,31 @@ TEST_CASE("clip: each member by its own norm") {
 }
 
 TEST_CASE("clip: a member equals its solo clipping, whatever the strides") {
-  const at::Tensor a = at::arange(24, at::kDouble).sin().view({2, 4, 3}).transpose(1, 2);
+  const at::Tensor a = at::arange(120, at::kDouble).sin().view({2, 4, 15}).transpose(1, 2);
   const at::Tensor b = at::arange(10, at::kDouble).cos().view({2, 5});
-  const std::vector<at::Tensor> stacked = {a.clone(), b.clone()};
-  const at::Tensor norms = clip_by_norm(stacked, 0.7, 2);
-  for (const std::int64_t m : {0, 1}) {
-    const std::vector<at::Tensor> solo = {a.select(0, m).clone(), b.select(0, m).clone()};
-    const at::Tensor norm = clip_by_norm(solo, 0.7, 0);
-    CHECK(norms[m].item<double>() == Approx(norm.item<double>()).epsilon(1e-14));
-    for (std::size_t i = 0; i < solo.size(); ++i)
-      CHECK(stacked[i].select(0, m).sub(solo[i]).abs().max().item<double>() < 1e-15);
+  for (const bool dense_stack : {false, true}) {
+    for (const bool dense_solo : {false, true}) {
+      const std::vector<at::Tensor> stacked = {dense_stack ? a.contiguous() : a.clone(), b.clone()};
+      REQUIRE(stacked[0].is_contiguous() == dense_stack);
+      const at::Tensor norms = clip_by_norm(stacked, 0.7, 2);
+      for (const std::int64_t m : {0, 1}) {
+        const at::Tensor slice = a.select(0, m);
+        const std::vector<at::Tensor> solo = {dense_solo ? slice.contiguous() : slice.clone(), b.select(0, m).clone()};
+        const at::Tensor norm = clip_by_norm(solo, 0.7, 0);
+        CHECK(norm.dim() == 0);
+        CHECK(norms[m].item<double>() == Approx(norm.item<double>()).epsilon(1e-14));
+        for (std::size_t i = 0; i < solo.size(); ++i)
+          CHECK(stacked[i].select(0, m).sub(solo[i]).abs().max().item<double>() < 1e-15);
+      }
+    }
+  }
+}
+
+TEST_CASE("clip: a norm that is not a number shows in the gradients") {
+  for (const std::int64_t members : {0, 1}) {
+    const at::Tensor gradient = row({1, std::nan("")}).view({1, 2});
+    CHECK(clip_by_norm(std::vector{gradient}, 1, members).isnan().all().item<bool>());
+    CHECK(gradient.isnan().all().item<bool>());
   }
 }
 
