@@ -194,14 +194,11 @@ DataParts normalize(const Options& spec, const DataContext& context) {
   return parts;
 }
 
-Option source_option() { return Option("source", "the data that the method is called on").entry("data").required(); }
-
 }  // namespace
 
 void register_methods(Registry& registry) {
   registry.add(
       Entry("data:split", "data", "Cuts the training part into training, validation and test parts.")
-          .with(source_option())
           .with(Option("train", "fraction for training; what the others leave unless given").number().more_than(0).at_most(1))
           .with(Option("val", "fraction for validation").number().at_least(0).less_than(1).or_default(0))
           .with(Option("test", "fraction for the test part; not where the source brings one, which is kept").number().at_least(0).less_than(1).or_default(0))
@@ -213,7 +210,6 @@ void register_methods(Registry& registry) {
                 "Fractions add up to at most 1; what they leave is not used."),
       DataFactory{split});
   registry.add(Entry("data:take", "data", "Keeps n samples of each part, drawn at random; all of a part that has fewer.")
-                   .with(source_option())
                    .with(Option("n", "samples to keep of each part").integer().at_least(1).required().positional())
                    .with(seed_option())
                    .returns("data")
@@ -222,7 +218,6 @@ void register_methods(Registry& registry) {
                DataFactory{take});
   registry.add(
       Entry("data:normalize", "data", "Shifts and scales x to mean 0 and standard deviation 1 over the training part.")
-          .with(source_option())
           .returns("data")
           .example("lab.data.mnist(\"mnist\"):split { val = 0.1 }:normalize()")
           .note("For each channel of images [C, H, W], for each feature of flat samples. After split(): the other parts "

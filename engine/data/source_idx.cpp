@@ -103,21 +103,20 @@ Dataset join(const IdxTensor& images, const IdxTensor& labels, std::int64_t clas
   return dataset;
 }
 
-// MNIST's files are found with the dash of the original names or with the dot that some archives make of it.
-fs::path mnist_file(const fs::path& folder, const std::string& part, const std::string& kind) {
-  const fs::path usual = folder / (part + "-" + kind + "-ubyte");
-  for (const std::string& stem : {part + "-" + kind, part + "." + kind}) {
+// MNIST's files have a dash before "idx", or the dot that some archives make of it.
+fs::path mnist_file(const fs::path& folder, const std::string& stem, const std::string& idx) {
+  for (const char* separator : {"-", "."}) {
     for (const char* ending : {"-ubyte", "-ubyte.gz"}) {
-      const fs::path path = folder / (stem + ending);
+      const fs::path path = folder / (stem + separator + idx + ending);
       if (fs::exists(path)) return path;
     }
   }
-  throw missing_file(usual.string() + ".gz");
+  throw missing_file(folder / (stem + "-" + idx + "-ubyte.gz"));
 }
 
 Dataset open_mnist(const fs::path& folder, const std::string& part) {
-  const IdxTensor images = open_idx(mnist_file(folder, part, "images-idx3"));
-  const IdxTensor labels = open_idx(mnist_file(folder, part, "labels-idx1"));
+  const IdxTensor images = open_idx(mnist_file(folder, part + "-images", "idx3"));
+  const IdxTensor labels = open_idx(mnist_file(folder, part + "-labels", "idx1"));
   if (images.values.dim() != 3 || images.values.scalar_type() != at::kByte) {
     throw recipe_error(images.file + ": expected images of uint8 [N, height, width], found " +
                        dtype_name(images.values.scalar_type()) + " " + shape_text(images.values.sizes()));

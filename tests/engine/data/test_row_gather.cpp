@@ -1,0 +1,87 @@
+#include "row_gather.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <catch2/catch.hpp>
+
+using namespace trainlab;
+
+namespace {
+
+constexpr at::ScalarType stored_types[] = {at::kByte, at::kChar, at::kShort, at::kInt, at::kLong, at::kFloat, at::kDouble};
+
+template <class To>
+std::vector<To> gathered(const Column& column, const std::vector<std::int64_t>& rows) {
+  const RowGather gather(column, c10::CppTypeToScalarType<To>::value);
+  REQUIRE(gather.type() == c10::CppTypeToScalarType<To>::value);
+  std::vector<To> out(rows.size() * gather.row_bytes() / sizeof(To));
+  gather.copy(rows, reinterpret_cast<std::byte*>(out.data()));
+  return out;
+}
+
+// out = value · scale + shift with a rounding after each step, element by element.
+template <class To>
+void check_affine(at::ScalarType stored, const Shape& sample, const at::Tensor& scale, const at::Tensor& shift) {
+  const std::int64_t rows = 9, elements = element_count(sample);
+  Shape sizes = sample;
+  sizes.insert(sizes.begin(), rows);
+  const at::Tensor values = at::arange(rows * elements, at::kLong).remainder(127).to(stored).reshape(sizes);
+  const std::vector<std::int64_t> wanted{8, 0, 3, 3, 7, 1};
+  const std::vector<To> out = gathered<To>({"x", values, scale, shift}, wanted);
+
+  const at::Tensor flat = values.to(at::kDouble).reshape({rows, elements});
+  const at::Tensor a = (scale.defined() ? scale : at::full({}, 1.0f)).expand(sample).contiguous();
+  const at::Tensor b = (shift.defined() ? shift : at::full({}, 0.0f)).expand(sample).contiguous();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    for (std::int64_t j = 0; j < elements; ++j) {
+      const auto value = static_cast<To>(flat.const_data_ptr<double>()[wanted[i] * elements + j]);
+      const To product = value * static_cast<To>(a.const_data_ptr<float>()[j]);
+      const To expected = product + static_cast<To>(b.const_data_ptr<float>()[j]);
+      REQUIRE(out[i * static_cast<std::size_t>(elements) + static_cast<std::size_t>(j)] == expected);
+    }
+  }
+}
+
+template <class To>
+void check_all() {
+  for (const at::ScalarType stored : stored_types) {
+    INFO(dtype_name(stored));
+    check_affine<To>(stored, {3, 5, 7}, at::full({}, 0.37f), {});
+    check_affine<To>(stored, {3, 5, 7}, {}, at::full({}, -1.25f));
+    check_affine<To>(stored, {3, 5, 7}, at::tensor({0.1f, 0.2f, 0.3f}).reshape({3, 1, 1}), at::tensor({1.f, -2.f, 3.f}).reshape({3, 1, 1}));
+    check_affine<To>(stored, {3, 5, 7}, at::arange(7, at::kFloat), at::full({1, 5, 1}, 0.5f));
+    check_affine<To>(stored, {11}, at::arange(11, at::kFloat).mul(0.1), at::arange(11, at::kFloat).mul(-0.3));
+    check_affine<To>(stored, {1}, at::tensor({0.7f}), at::tensor({0.1f}));
+    check_affine<To>(stored, {}, at::full({}, 3.0f), at::full({}, 0.1f));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rows are scaled and shifted: one factor, one a channel, one an element; from every type to both") {
+  check_all<float>();
+  check_all<double>();
+}
+
+TEST_CASE("columns without scale: floats are cast, others copied") {
+  const at::Tensor floats = at::arange(12, at::kFloat).mul(0.1).reshape({4, 3});
+  CHECK(gathered<float>({"x", floats, {}, {}}, {3, 1}) == std::vector<float>{9 * 0.1f, 10 * 0.1f, 11 * 0.1f, 3 * 0.1f, 4 * 0.1f, 5 * 0.1f});
+  CHECK(gathered<double>({"x", floats, {}, {}}, {1})[0] == static_cast<double>(3 * 0.1f));
+
+  const RowGather labels({"y", at::arange(5, at::kLong), {}, {}}, at::kDouble);
+  CHECK(labels.type() == at::kLong);
+  CHECK(labels.sample_shape().empty());
+  std::int64_t out[2];
+  labels.copy(std::vector<std::int64_t>{4, 2}, reinterpret_cast<std::byte*>(out));
+  CHECK(out[0] == 4);
+  CHECK(out[1] == 2);
+}
+
+TEST_CASE("what no source makes is refused") {
+  CHECK_THROWS_AS(RowGather({"x", at::zeros({2, 2}), {}, {}}, at::kHalf), std::logic_error);
+  CHECK_THROWS_AS(RowGather({"x", at::zeros({2, 2}).t(), {}, {}}, at::kFloat), std::logic_error);
+  CHECK_THROWS_AS(RowGather({"x", at::zeros({2, 2}, at::kBool), at::full({}, 1.0f), {}}, at::kFloat), std::logic_error);
+}

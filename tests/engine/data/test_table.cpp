@@ -1,0 +1,142 @@
+#include <ATen/ops/equal.h>
+#include <ATen/ops/tensor.h>
+
+#include "specs.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+Value table(const std::string& text, Value::Map options = {}) {
+  options["path"] = write_file("t.csv", text);
+  options.try_emplace("target", "y");
+  return data("csv", options);
+}
+
+Error refused(const std::string& text, Value::Map options = {}) {
+  return error_of([&] { open(table(text, std::move(options))); });
+}
+
+std::string message_of(const std::string& text, Value::Map options = {}) {
+  const std::string message = refused(text, std::move(options)).message();
+  const std::size_t name = message.find("t.csv");
+  return name == std::string::npos ? message : message.substr(name);
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("numbers, categories and a numeric target") {
+  const DataParts parts = open(table("size,city,year,y\n1.5,Rome,1,10\n-2e1,\"Ac, ra\",2,+20.5\n0,Rome,1,-3\n", {{"categorical", Value::List{"year"}}}));
+  const Dataset& set = *parts.train.data;
+  CHECK(set.feature_names == Names{"size", "city=Ac, ra", "city=Rome", "year=1", "year=2"});
+  CHECK(set.classes == 0);
+  const Batch all = all_of(parts.train);
+  CHECK(at::equal(all.columns[0], at::tensor({1.5f, 0.f, 1.f, 1.f, 0.f, -20.f, 1.f, 0.f, 0.f, 1.f, 0.f, 0.f, 1.f, 1.f, 0.f}).reshape({3, 5})));
+  CHECK(at::equal(all.columns[1], at::tensor({10.f, 20.5f, -3.f}).reshape({3, 1})));
+}
+
+TEST_CASE("targets of text, and numbers taken as classes, become classes in order") {
+  const DataParts text = open(table("a,y\n1,pear\n2,apple\n3,pear\n"));
+  CHECK(text.train.data->class_names == Names{"apple", "pear"});
+  CHECK(text.train.data->classes == 2);
+  CHECK(at::equal(all_of(text.train).columns[1], at::tensor({1, 0, 1}, at::kLong)));
+
+  const DataParts numbers = open(table("a,y\n1,10\n2,9\n3,-1\n4,9\n", {{"task", "classification"}}));
+  CHECK(numbers.train.data->class_names == Names{"-1", "9", "10"});
+  CHECK(at::equal(all_of(numbers.train).columns[1], at::tensor({2, 1, 0, 1}, at::kLong)));
+}
+
+TEST_CASE("missing values: the mean of the training rows, a category of its own") {
+  const std::string text = "a,c,y\n1,u,0\n,v,0\n3,,0\nNA,u,0\n100,w,0\nnan,NA,0\n";
+  const DataParts all = open(table(text));
+  CHECK(all.train.data->feature_names == Names{"a", "c=u", "c=v", "c=w", "c=(missing)"});
+  const at::Tensor x = all_of(all.train).columns[0];
+  const float mean = 104 / 3.0f;
+  CHECK(at::equal(x.select(1, 0), at::tensor({1.f, mean, 3.f, mean, 100.f, mean})));
+  CHECK(at::equal(x.select(1, 4), at::tensor({0.f, 0.f, 1.f, 0.f, 0.f, 1.f})));
+
+  // Split until the row of 100 and w is not among the training rows: it then has no say.
+  for (int seed = 1;; ++seed) {
+    REQUIRE(seed < 100);
+    const DataParts parts = open(method("split", table(text), {{"val", 0.34}, {"seed", seed}}));
+    const std::vector<std::int64_t> train = rows_of(parts.train);
+    const auto has = [&](std::int64_t row) { return std::find(train.begin(), train.end(), row) != train.end(); };
+    if (has(4) || !has(0) || !has(1) || !has(2)) continue;
+    CHECK(parts.train.data->feature_names == Names{"a", "c=u", "c=v", "c=(missing)"});
+    const at::Tensor settled = parts.train.data->find("x")->values;
+    CHECK(settled[1][0].item<float>() == 2);
+    CHECK(at::equal(settled[4], at::tensor({100.f, 0.f, 0.f, 0.f})));
+    const at::Tensor stored = parts.state.at("table");
+    const Value state = parse_json({reinterpret_cast<const char*>(stored.const_data_ptr<std::uint8_t>()), static_cast<std::size_t>(stored.numel())}, "state");
+    CHECK(state["inputs"].list()[0]["fill"].number() == 2);
+    CHECK(state["inputs"].list()[1]["categories"] == Value(Value::List{"u", "v"}));
+    CHECK(state["target"]["name"] == Value("y"));
+    break;
+  }
+}
+
+TEST_CASE("a normalised table is filled before its moments are taken") {
+  const DataParts parts = open(method("normalize", table("a,y\n1,0\n,0\n5,0\n")));
+  // 1, 3, 5 has mean 3 and variance 8/3.
+  CHECK(parts.state.at("x.mean")[0].item<double>() == 3);
+  CHECK(parts.state.at("x.std")[0].item<double>() == Approx(std::sqrt(8 / 3.0)).epsilon(1e-12));
+  CHECK(all_of(parts.train).columns[0][1][0].item<float>() == Approx(0).margin(1e-6));
+}
+
+TEST_CASE("which columns are inputs") {
+  const std::string text = "id,a,b,y\n1,2,3,4\n5,6,7,8\n";
+  CHECK(open(table(text)).train.data->feature_names == Names{"id", "a", "b"});
+  CHECK(open(table(text, {{"exclude", "id"}})).train.data->feature_names == Names{"a", "b"});
+  CHECK(open(table(text, {{"columns", Value::List{"b", "a"}}})).train.data->feature_names == Names{"b", "a"});
+  CHECK(contains(refused(text, {{"columns", "a"}, {"exclude", "b"}}).message(), "says already which columns"));
+  CHECK(contains(message_of(text, {{"columns", Value::List{"a", "y"}}}), "the target \"y\" cannot be an input too"));
+  CHECK(contains(message_of(text, {{"columns", Value::List{"a", "a"}}}), "names \"a\" twice"));
+  CHECK(contains(message_of("y\n1\n"), "no column is left beside the target"));
+}
+
+TEST_CASE("a compressed table, and one with other delimiters") {
+  const std::string path = write_file("t.csv.gz", gzipped("a;y\n1;2\n"));
+  const DataParts parts = open(data("csv", {{"path", path}, {"target", "y"}, {"delimiter", ";"}}));
+  CHECK(all_of(parts.train).columns[1].item<float>() == 2);
+  CHECK(contains(refused("a,y\n1,2\n", {{"delimiter", "ab"}}).what(), "recipe.lua:7: fit.data.delimiter: expected one character"));
+}
+
+TEST_CASE("what is wrong with a table is named with line and column") {
+  CHECK(message_of("a,y\n1,1\n\nx,2\n") == "t.csv:4: column \"a\": expected a number, found \"x\"");
+  CHECK(contains(refused("a,y\n1,1\nx,2\n").hint(), "`categorical = { \"a\" }` makes it one of categories"));
+  CHECK(message_of("a,y\n1,1\ninf,2\n") == "t.csv:3: column \"a\": \"inf\" is not finite or too large for float32");
+  CHECK(message_of("a,y\n1,1\n1e39,2\n") == "t.csv:3: column \"a\": \"1e39\" is not finite or too large for float32");
+  CHECK(message_of("a,y\n1,1\n1e999,2\n") == "t.csv:3: column \"a\": \"1e999\" is not finite or too large for float32");
+  CHECK(message_of("a,y\n1,1\n2,nan\n") == "t.csv:3: column \"y\": the target is missing");
+  CHECK(message_of("a,y\n1,1\n2,-inf\n") == "t.csv:3: column \"y\": \"-inf\" is not finite or too large for float32");
+  CHECK(message_of("a,y\n1,1\n2,b\n") == "t.csv:3: column \"y\": expected a number, found \"b\"");
+  CHECK(message_of("a,y\n1,u\n2,b\n", {{"task", "regression"}}) == "t.csv:2: column \"y\": a regression's target is a number, found \"u\"");
+  CHECK(message_of("a,b,y\n1,,1\n2,NA,2\n") == "t.csv: column \"b\" has no values at all");
+  CHECK(message_of("a,y\n1,1\n2\n") == "t.csv:3: expected 2 fields as in the header, found 1");
+
+  const Error unknown = refused("price,size\n1,2\n", {{"target", "prize"}});
+  CHECK(contains(unknown.what(), "recipe.lua:7: fit.data.path: "));
+  CHECK(contains(unknown.message(), "there is no column \"prize\", which `target` names"));
+  CHECK(unknown.hint() == "did you mean \"price\"?");
+  CHECK(refused("price;size\n1;2\n", {{"target", "price"}}).hint() == "the only column is \"price;size\": is the delimiter another one?");
+  CHECK(refused("a,b\n1,2\n").hint() == "the columns are a, b");
+  CHECK(contains(message_of("a,y\n1,2\n", {{"exclude", "zz"}}), "which `exclude` names"));
+  CHECK(contains(message_of("a,y\n1,2\n", {{"categorical", "zz"}}), "which `categorical` names"));
+}
+
+TEST_CASE("a table that has a column of numbers without any in the training part is refused") {
+  for (int seed = 1;; ++seed) {
+    REQUIRE(seed < 100);
+    const Value spec = method("split", table("a,y\n1,1\n,2\n,3\n,4\n"), {{"val", 0.5}, {"seed", seed}});
+    try {
+      open(spec);
+    } catch (const Error& error) {
+      CHECK(contains(error.message(), "column \"a\" has no values in the rows that train"));
+      CHECK(error.path() == "fit.data");
+      break;
+    }
+  }
+}
