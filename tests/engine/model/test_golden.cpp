@@ -1,0 +1,107 @@
+// Outputs, gradients and running statistics of every layer against PyTorch's (tests/golden/model_golden.py).
+#include <catch2/catch.hpp>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include <set>
+
+#include "cases.h"
+#include "tensor/safetensors.h"
+
+using namespace trainlab;
+using namespace trainlab::testing;
+
+namespace {
+
+const NamedTensors& golden() {
+  static const NamedTensors all =
+      load_safetensors(TRAINLAB_SOURCE_DIR "/tests/golden/model_golden.safetensors").tensors;
+  return all;
+}
+
+bool has(const std::string& name) { return golden().contains(name); }
+
+double difference(const at::Tensor& found, const std::string& name) {
+  const at::Tensor& expected = golden().at(name);
+  REQUIRE(found.sizes() == expected.sizes());
+  if (found.numel() == 0) return 0;
+  const at::Tensor error = found.to(at::kDouble).sub(expected).abs();
+  return error.div(expected.abs().clamp_min(1)).max().item<double>();
+}
+
+class Parity {
+ public:
+  Parity(const Case& layer, at::ScalarType type, double tolerance)
+      : model_(build(layer.spec, layer.input)), name_(layer.name), type_(type), tolerance_(tolerance) {
+    const std::array keys = {Key(1)};
+    state_ = model_.initial_state(keys, type, at::kCPU, false);
+    const at::NoGradGuard no_grad;
+    each([&](const std::string& name, const at::Tensor& tensor) { tensor.copy_(golden().at(name_ + "/p/" + name)); },
+         [&](const std::string& name, const at::Tensor& tensor) { tensor.copy_(golden().at(name_ + "/b0/" + name)); });
+  }
+
+  void check() {
+    pass("", true);
+    each([](const std::string&, const at::Tensor&) {},
+         [&](const std::string& name, const at::Tensor& tensor) { check_tensor("/b/" + name, tensor); });
+    REQUIRE(has(name_ + "/eval/y") == !state_.buffers.empty());
+    if (!state_.buffers.empty()) pass("/eval", false);
+  }
+
+ private:
+  template <class Parameter, class Buffer>
+  void each(Parameter&& parameter, Buffer&& buffer) {
+    for (std::size_t i = 0; i < state_.parameters.size(); ++i)
+      parameter(model_.parameters()[i].name, state_.parameters[i]);
+    for (std::size_t i = 0; i < state_.buffers.size(); ++i) buffer(model_.buffers()[i].name, state_.buffers[i]);
+  }
+
+  void check_tensor(const std::string& name, const at::Tensor& found) {
+    INFO(name_ << name);
+    CHECK(difference(found, name_ + name) <= tolerance_);
+  }
+
+  void pass(const std::string& prefix, bool training) {
+    const at::Tensor x = golden().at(name_ + "/x").to(type_).clone().requires_grad_();
+    for (const at::Tensor& parameter : state_.parameters) parameter.mutable_grad() = at::Tensor();
+    const at::Tensor y = model_.forward(x, {state_, training, {}});
+    y.backward(golden().at(name_ + "/g").to(type_));
+    check_tensor(prefix + "/y", y.detach());
+    check_tensor(prefix + "/dx", x.grad());
+    each([&](const std::string& name, const at::Tensor& tensor) { check_tensor(prefix + "/d/" + name, tensor.grad()); },
+         [](const std::string&, const at::Tensor&) {});
+  }
+
+  Model model_;
+  ModelState state_;
+  std::string name_;
+  at::ScalarType type_;
+  double tolerance_;
+};
+
+}  // namespace
+
+TEST_CASE("layers equal PyTorch's: float64 to 1e-10, float32 to 1e-5") {
+  for (const Case& layer : cases()) {
+    if (!has(layer.name + "/x")) continue;
+    INFO(layer.name);
+    Parity(layer, at::kDouble, 1e-10).check();
+    Parity(layer, at::kFloat, 1e-5).check();
+  }
+}
+
+TEST_CASE("every golden case is tested, and every layer but Dropout has one") {
+  std::set<std::string> stored, known, covered;
+  for (const auto& [name, tensor] : golden()) stored.insert(name.substr(0, name.find('/')));
+  for (const Case& layer : cases()) {
+    if (!stored.contains(layer.name)) continue;
+    known.insert(layer.name);
+    covered.insert(layer.spec["@"].string());
+  }
+  CHECK(stored == known);
+  for (const Entry* entry : registry().of_kind("layer")) {
+    INFO(entry->name);
+    CHECK((covered.contains(entry->name) || entry->name == "nn.Dropout"));
+  }
+}
