@@ -47,6 +47,7 @@ Value Request::to_value() const {
       {"threads", optional_value(threads)},
       {"workers", optional_value(workers)},
       {"device", optional_value(device)},
+      {"stdlib", stdlib ? Value(stdlib->string()) : Value()},
       {"extend_epochs", optional_value(extend_epochs)},
       {"quiet", quiet},
       {"json", json},
@@ -85,6 +86,7 @@ Request Request::from_value(const Value& value) try {
   read_optional(value["threads"], request.threads);
   read_optional(value["workers"], request.workers);
   if (!value["device"].is_nil()) request.device = value["device"].string();
+  if (!value["stdlib"].is_nil()) request.stdlib = value["stdlib"].string();
   read_optional(value["extend_epochs"], request.extend_epochs);
   request.quiet = value["quiet"].boolean();
   request.json = value["json"].boolean();

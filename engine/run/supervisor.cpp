@@ -58,12 +58,18 @@ class Watch {
         break;
       }
       case SIGTSTP:
-        kill_group(SIGSTOP);
-        ::raise(SIGSTOP);  // until the shell continues this process
-        kill_group(SIGCONT);
+        pause();
         break;
       default: stop(signal);
     }
+  }
+
+  void pause() {
+    kill_group(SIGSTOP);
+    siginfo_t status = {};
+    ::waitid(P_PID, static_cast<id_t>(pid_), &status, WSTOPPED | WEXITED | WNOWAIT);
+    ::raise(SIGSTOP);  // until the shell continues this process
+    kill_group(SIGCONT);
   }
 
   void stop(int signal) {

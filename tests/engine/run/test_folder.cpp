@@ -1,0 +1,177 @@
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "run/folder.h"
+#include "run/manifest.h"
+
+using namespace trainlab;
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path empty_folder(const std::string& name) {
+  const fs::path folder = fs::current_path() / name;
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  return folder;
+}
+
+class ReadOnlyFileSystem : public FileCalls {
+ public:
+  int open(const fs::path&, int, int) override { return fail(); }
+  int make_directory(const fs::path&) override { return fail(); }
+
+ private:
+  static int fail() {
+    errno = EROFS;
+    return -1;
+  }
+};
+
+ErrorKind kind_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.kind();
+  }
+  FAIL("no error");
+  return ErrorKind::run;
+}
+
+}  // namespace
+
+TEST_CASE("runs are numbered from 001, after the highest") {
+  const fs::path base = empty_folder("numbers");
+  {
+    RunFolder first = RunFolder::allocate(base, "digits");
+    CHECK(first.path() == base / "runs/digits/001");
+    CHECK_FALSE(first.existed());
+    write_manifest(first.path(), {});
+  }
+  fs::create_directories(base / "runs/digits/notes");
+  fs::create_directories(base / "runs/digits/041");
+  CHECK(RunFolder::allocate(base, "digits").path().filename() == "042");
+  fs::create_directories(base / "runs/digits/999");
+  CHECK(RunFolder::allocate(base, "digits").path().filename() == "1000");
+}
+
+TEST_CASE("runs that begin at the same time get folders of their own") {
+  const fs::path base = empty_folder("race");
+  std::mutex mutex;
+  std::vector<RunFolder> held;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 10; ++i) {
+        RunFolder folder = RunFolder::allocate(base, "digits");
+        const std::lock_guard lock(mutex);
+        held.push_back(std::move(folder));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<fs::path> paths;
+  for (const RunFolder& folder : held) paths.insert(folder.path());
+  CHECK(paths.size() == 80);
+  for (const RunFolder& folder : held) CHECK(holder(folder.path()));
+  held.clear();
+  CHECK(fs::is_empty(base));
+}
+
+TEST_CASE("a folder that became no run leaves nothing behind") {
+  const fs::path base = empty_folder("nothing");
+  { RunFolder::allocate(base, "digits"); }
+  CHECK(fs::is_empty(base));
+  { RunFolder::open(base / "a/b/c"); }
+  CHECK(fs::is_empty(base));
+
+  fs::create_directories(base / "mine");
+  { RunFolder::open(base / "mine"); }
+  CHECK(fs::is_empty(base / "mine"));  // the user's folder itself stays
+}
+
+TEST_CASE("one holder at a time, named to the second") {
+  const fs::path run = empty_folder("held") / "run";
+  std::optional<RunFolder> first(RunFolder::open(run));
+  write_manifest(run, {});
+  const std::string me = std::to_string(::getpid());
+  REQUIRE(holder(run));
+  CHECK(holder(run)->ends_with(" " + me));
+  CHECK_THROWS_WITH(RunFolder::open(run), Catch::Contains("in use by process " + me + " on "));
+  CHECK(kind_of([&] { RunFolder::open(run); }) == ErrorKind::usage);
+
+  RunFolder moved = std::move(*first);
+  first.reset();
+  CHECK(holder(run));
+  { const RunFolder gone = std::move(moved); }
+  CHECK_FALSE(holder(run));
+  CHECK(RunFolder::open(run).existed());
+}
+
+TEST_CASE("folders that are refused") {
+  const fs::path base = empty_folder("refused");
+  write_atomic(base / "thesis.tex", "x");
+  CHECK_THROWS_WITH(RunFolder::open(base), Catch::Contains("thesis.tex"));
+  CHECK_FALSE(fs::exists(base / "lock"));
+  CHECK(kind_of([&] { RunFolder::open(base / "thesis.tex/run"); }) == ErrorKind::usage);
+  CHECK(kind_of([&] { RunFolder::open(base / "thesis.tex"); }) == ErrorKind::usage);
+
+  ReadOnlyFileSystem calls;
+  const ScopedFileCalls guard(calls);
+  CHECK(kind_of([&] { RunFolder::allocate(base, "digits"); }) == ErrorKind::usage);
+  CHECK(kind_of([&] { RunFolder::open(base / "x"); }) == ErrorKind::usage);
+  CHECK(kind_of([&] { RunFolder::open(empty_folder("refused2")); }) == ErrorKind::usage);
+}
+
+TEST_CASE("what an earlier attempt left before it was a run is no obstacle") {
+  const fs::path run = empty_folder("left");
+  write_atomic(run / "lock", "");
+  write_atomic(run / ".manifest.toml.1-2.tmp", "x");
+  fs::create_directories(run / "recipe");
+  CHECK_FALSE(RunFolder::open(run).existed());
+}
+
+TEST_CASE("a run is found by its folder and by that of a stage") {
+  const fs::path base = empty_folder("find");
+  fs::create_directories(base / "run/stages/search");
+  write_manifest(base / "run", {});
+  CHECK(find_run(base / "run") == base / "run");
+  CHECK(find_run(base / "run/") == base / "run");
+  CHECK(find_run("find/run/../run") == base / "run");
+  CHECK(find_run(base / "run/stages/search/") == base / "run");
+  CHECK_THROWS_WITH(find_run(base), Catch::Contains("no run folder"));
+  CHECK_THROWS_WITH(find_run(base / "none"), Catch::Contains("no folder"));
+}
+
+TEST_CASE("summaries and the order of stages") {
+  const fs::path run = empty_folder("stages");
+  CHECK(read_summary(run).is_nil());
+  CHECK(read_stages(run).empty());
+  CHECK_FALSE(is_finished(Value()));
+  write_atomic(run / "summary.json", R"({"status":"stopped"})");
+  CHECK(is_finished(read_summary(run)));
+  write_atomic(run / "summary.json", R"({"status":"interrupted"})");
+  CHECK_FALSE(is_finished(read_summary(run)));
+  for (const char* text : {"{", "[]", "{}", R"({"status":1})"}) {
+    write_atomic(run / "summary.json", text);
+    CHECK_THROWS_WITH(read_summary(run), Catch::Contains("summary.json"));
+  }
+  const std::vector<StageRecord> stages = {{"search", "sweep", "stages/search"}, {"final", "fit", "."}};
+  write_stages(run, stages);
+  CHECK(read_stages(run) == stages);
+  for (const char* text : {"{", "{}", "[1]", R"([{"name":"a"}])"}) {
+    write_atomic(run / "stages.json", text);
+    CHECK_THROWS_WITH(read_stages(run), Catch::Contains("stages.json"));
+  }
+}

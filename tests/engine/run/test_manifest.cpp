@@ -1,0 +1,130 @@
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "run/manifest.h"
+
+using namespace trainlab;
+namespace fs = std::filesystem;
+
+namespace {
+
+Manifest sample() {
+  Manifest manifest;
+  manifest.trainlab = "0.1.0";
+  manifest.libtorch = "2.11.0";
+  manifest.started = "2026-03-01T12:00:00Z";
+  manifest.recipe = "digits.lua";
+  manifest.recipe_folder = "/home/a \"b\"/recipes";
+  manifest.working_folder = "/home";
+  manifest.sources = {{"digits.lua", "aa"}, {"lib/nets.lua", "bb"}};
+  manifest.parameters = {{"lr", 0.1 + 0.2}, {"width", 64},   {"whole", 2.0},          {"fast", true},
+                         {"tiny", 1e-300},  {"text", "a\nb"}, {"big", std::int64_t{1} << 60}};
+  manifest.set = {"optim.lr=0.01", "x:y=\"z\""};
+  manifest.seed = 7;
+  manifest.device = "cpu";
+  manifest.threads = 2;
+  manifest.cores = 8;
+  manifest.extension = Manifest::Extension{"digits", 60};
+  return manifest;
+}
+
+fs::path empty_folder(const std::string& name) {
+  const fs::path folder = fs::current_path() / name;
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  return folder;
+}
+
+}  // namespace
+
+TEST_CASE("a manifest is read back as it was written") {
+  const fs::path run = empty_folder("manifest");
+  const Manifest manifest = sample();
+  write_manifest(run, manifest);
+  const Manifest back = read_manifest(run);
+  CHECK(back.recipe_folder == manifest.recipe_folder);
+  CHECK(back.sources == manifest.sources);
+  CHECK(Value(back.parameters) == Value(manifest.parameters));
+  CHECK(back.set == manifest.set);
+  CHECK(back.extension->epochs == 60);
+  CHECK(differences(manifest, back).empty());
+  CHECK(inexactness(manifest, back).empty());
+
+  // Byte for byte the same: whoever writes it again changes nothing.
+  const std::string text = read_file(manifest_path(run));
+  write_manifest(run, back);
+  CHECK(read_file(manifest_path(run)) == text);
+}
+
+TEST_CASE("a manifest that cannot be used says why") {
+  const fs::path run = empty_folder("damaged");
+  CHECK_THROWS_WITH(read_manifest(run), Catch::Contains("no run folder"));
+  write_manifest(run, sample());
+  const std::string text = read_file(manifest_path(run));
+
+  write_atomic(manifest_path(run), text.substr(0, text.size() / 2));
+  CHECK_THROWS_AS(read_manifest(run), Error);
+  write_atomic(manifest_path(run), "format = 2\n");
+  CHECK_THROWS_WITH(read_manifest(run), Catch::Contains("format 2"));
+  write_atomic(manifest_path(run), "format = 1\nseed = \"x\"\n");
+  CHECK_THROWS_WITH(read_manifest(run), Catch::Contains("damaged"));
+  write_atomic(manifest_path(run), "a = [\n");
+  CHECK_THROWS_WITH(read_manifest(run), Catch::Contains("manifest.toml:"));
+}
+
+TEST_CASE("differences name what changed, with both values") {
+  const Manifest recorded = sample();
+  Manifest present = sample();
+  present.sources["digits.lua"] = "cc";
+  present.sources["new.lua"] = "dd";
+  present.parameters["lr"] = 0.5;
+  present.parameters.erase("width");
+  present.parameters["whole"] = 2;  // as 2.0
+  present.set = {};
+  present.seed = 8;
+  CHECK(differences(recorded, present) ==
+        std::vector<std::string>{
+            "source digits.lua has changed",
+            "source new.lua is new",
+            "--lr: recorded 0.30000000000000004, now 0.5",
+            "--width: recorded 64, now not declared",
+            "--set: recorded optim.lr=0.01 x:y=\"z\", now none",
+            "--seed: recorded 7, now 8",
+        });
+
+  present = sample();
+  present.recipe = "other.lua";
+  present.sources.erase("lib/nets.lua");  // may be loaded later
+  CHECK(differences(recorded, present) == std::vector<std::string>{"recipe: recorded digits.lua, now other.lua"});
+}
+
+TEST_CASE("what is not byte-exact") {
+  const Manifest recorded = sample();
+  Manifest present = sample();
+  present.threads = 0;
+  present.cores = 2;  // all cores: as many as before
+  CHECK(inexactness(recorded, present).empty());
+  present.cores = 4;
+  present.device = "cuda:0";
+  present.libtorch = "2.11.1";
+  CHECK(inexactness(recorded, present) ==
+        std::vector<std::string>{"threads: recorded 2, now 4", "device: recorded cpu, now cuda:0",
+                                 "LibTorch: recorded 2.11.0, now 2.11.1"});
+}
+
+TEST_CASE("parameters from a TOML file") {
+  const fs::path file = empty_folder("parameters") / "p.toml";
+  write_atomic(file, "# grid\nwidth = 64\nlr = 1e-3\nfast = true\n\nname = 'x y'\n");
+  const std::string at = file.string() + ":";
+  CHECK(read_parameters(file) == std::vector<GivenParameter>{{"width", "64", at + "2"},
+                                                             {"lr", "0.001", at + "3"},
+                                                             {"fast", "true", at + "4"},
+                                                             {"name", "x y", at + "6"}});
+  write_atomic(file, "a = 1\n[table]\nb = 2\n");
+  CHECK_THROWS_WITH(read_parameters(file), Catch::Contains("p.toml:2") && Catch::Contains("table"));
+  write_atomic(file, "a = \n");
+  CHECK_THROWS_WITH(read_parameters(file), Catch::Contains("p.toml:1"));
+  CHECK_THROWS_WITH(read_parameters(file.parent_path() / "none.toml"), Catch::Contains("no file"));
+}

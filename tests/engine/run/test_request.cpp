@@ -1,0 +1,42 @@
+#include <catch2/catch.hpp>
+
+#include "core/error.h"
+#include "run/request.h"
+
+using namespace trainlab;
+
+TEST_CASE("a request survives its way through JSON") {
+  Request request;
+  request.command = Command::check;
+  request.recipe = "/r/recipe/digits.lua";
+  request.recipe_folder = "/r";
+  request.working_folder = "/w";
+  request.parameters = {{"lr", "0.01", "--lr"}, {"data", "a \"b\"\n", "p.toml:3"}};
+  request.set = {"optim.lr=1", "search:trials=3"};
+  request.out = "/o";
+  request.seed = 9007199254740991;
+  request.threads = 3;
+  request.device = "cuda:1";
+  request.extend_epochs = 60;
+  request.quiet = request.step = true;
+  request.width = 77;
+  request.supervisor = 123;
+
+  const Request back = Request::from_value(parse_json(to_json(request.to_value()), "request"));
+  CHECK(back.to_value() == request.to_value());
+  CHECK(back.command == Command::check);
+  CHECK(back.parameters == request.parameters);
+  CHECK(back.set == request.set);
+  CHECK(back.seed == request.seed);
+  CHECK(back.out == request.out);
+  CHECK_FALSE(back.workers);
+  CHECK(back.step);
+  CHECK_FALSE(back.json);
+}
+
+TEST_CASE("what is no request says that the programs differ") {
+  for (const char* text : {"{}", "[]", "3", R"({"command":"fly"})", R"({"command":"run","recipe":3})"}) {
+    INFO(text);
+    CHECK_THROWS_AS(Request::from_value(parse_json(text, "request")), Error);
+  }
+}

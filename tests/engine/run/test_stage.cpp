@@ -1,0 +1,409 @@
+#include <fcntl.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <new>
+#include <stdexcept>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "run/run.h"
+#include "support/fake_stage.h"
+
+using namespace trainlab;
+using trainlab::testing::add_stage_kind;
+using trainlab::testing::stage_options;
+using trainlab::testing::StageBody;
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path empty_folder(const std::string& name) {
+  const fs::path folder = fs::current_path() / name;
+  fs::remove_all(folder);
+  return folder;
+}
+
+// Processes that execute one recipe in one run folder, each an object Run on a channel whose other end is answered
+// beforehand.
+struct World {
+  explicit World(const std::string& name) : folder(empty_folder(name)) {
+    for (const std::string kind : {"fit", "sweep"}) {
+      add_stage_kind(registry, kind, [this](const Options& stage, const StageContext& context) {
+        ++executions;
+        log.push_back(context.name + (context.resumed ? " again" : ""));
+        return body(stage, context);
+      });
+    }
+    request.recipe_folder = "/recipes";
+    request.quiet = true;
+  }
+
+  // One process: the recipe, then finish() or fail(). Gives the exit code; `last` is what the supervisor hears.
+  int process(const std::function<void(Run&)>& recipe) {
+    auto [supervisor, engine] = Channel::pair();
+    const bool existed = fs::exists(manifest_path(folder));
+    fs::create_directories(folder);
+    supervisor->send(Value::Map{{"type", "opened"}, {"folder", folder.string()}, {"existed", existed}});
+    Run run(registry, request, {"2.11.0", "cpu"}, *engine);
+    last = Value();
+    error.reset();
+    int code = 0;
+    try {
+      run.source("digits.lua", source);
+      run.parameter("lr", lr);
+      recipe(run);
+      code = run.finish();
+    } catch (const Error& raised) {
+      error = raised;
+      code = run.fail(raised);
+    }
+    supervisor->fill();
+    while (std::optional<Value> message = supervisor->next()) last = *message;
+    return code;
+  }
+
+  Options fit(const std::string& name, int size = 0) const { return stage_options(registry, "fit", name, size); }
+  Options sweep(const std::string& name) const { return stage_options(registry, "sweep", name); }
+
+  fs::path folder;
+  Registry registry;
+  Request request;
+  std::string source = "return lab.fit {}";
+  Value lr = 0.1;
+  StageBody body = [](const Options&, const StageContext&) { return Value(Value::Map{{"steps", 7}}); };
+  int executions = 0;
+  std::vector<std::string> log;
+  Value last;
+  std::optional<Error> error;
+};
+
+}  // namespace
+
+TEST_CASE("a recipe without stages leaves nothing") {
+  World world("none");
+  CHECK(world.process([](Run&) {}) == 0);
+  CHECK(world.last["kind"] == Value("none"));
+  CHECK(fs::is_empty(world.folder));
+}
+
+TEST_CASE("a finished stage gives its stored summary and is not run again") {
+  World world("finished");
+  world.body = [](const Options&, const StageContext& context) {
+    CHECK(fs::is_directory(context.folder));
+    return Value(Value::Map{{"metrics", Value::Map{{"val.loss", std::nan("")}, {"val.accuracy", 0.1 + 0.2}}},
+                            {"steps", 3.0}});
+  };
+  Value first;
+  CHECK(world.process([&](Run& run) { first = run.stage(world.fit("a"), true); }) == 0);
+  Value second;
+  CHECK(world.process([&](Run& run) { second = run.stage(world.fit("a"), true); }) == 0);
+  CHECK(world.executions == 1);
+  CHECK(first == second);  // also where a NaN stands
+  CHECK(first["metrics"]["val.loss"].is_nil());
+  CHECK(first["metrics"]["val.accuracy"] == Value(0.1 + 0.2));
+  CHECK(first["status"] == Value("done"));
+  CHECK(first["name"] == Value("a"));
+  CHECK(first["kind"] == Value("fit"));
+  CHECK(first["out"] == Value(world.folder.string()));
+  CHECK(first["seconds"].is_number());
+  CHECK(first["resumed"] == Value(Value::List{}));
+  CHECK(world.last["folder"] == Value(world.folder.string()));
+  CHECK(read_file(world.folder / "recipe/digits.lua") == world.source);
+}
+
+TEST_CASE("where stages live") {
+  World world("layout");
+  const auto summary = [&](const char* path) { return read_summary(world.folder / path); };
+
+  SECTION("a returned stage that has not run yet owns the top") {
+    world.process([&](Run& run) {
+      run.stage(world.sweep("search"), false);
+      run.stage(world.fit("final"), true);
+    });
+    CHECK(summary("stages/search")["kind"] == Value("sweep"));
+    CHECK(summary(".")["name"] == Value("final"));
+    CHECK_FALSE(fs::exists(world.folder / "stages/final"));
+  }
+  SECTION("one that lab.run started stays where it is, and the top has its summary") {
+    world.process([&](Run& run) {
+      run.stage(world.fit("a"), false);
+      run.stage(world.sweep("b"), false);
+      run.stage(world.fit("a"), true);
+    });
+    CHECK(world.executions == 2);
+    CHECK(read_file(world.folder / "summary.json") == read_file(world.folder / "stages/a/summary.json"));
+  }
+  SECTION("after `return nil` the top has the summary of the last stage run") {
+    world.process([&](Run& run) {
+      run.stage(world.fit("a"), false);
+      run.stage(world.fit("b"), false);
+    });
+    CHECK(summary(".")["name"] == Value("b"));
+  }
+}
+
+TEST_CASE("names") {
+  World world("names");
+  CHECK(world.process([&](Run& run) {
+          run.stage(world.fit("a", 1), false);
+          run.stage(world.fit("a", 1), false);
+          run.stage(world.fit("a", 2), true);
+        }) == 1);
+  CHECK(world.executions == 1);
+  CHECK(world.error->message().find("\"a\" for a second stage") != std::string::npos);
+  CHECK(world.error->file() == "recipe.lua");
+  for (const char* name : {"", "a/b", "..", ".hidden", "-x", "a b"}) {
+    CHECK(world.process([&](Run& run) { run.stage(world.fit(name), true); }) == 1);
+  }
+  CHECK(world.executions == 1);
+}
+
+TEST_CASE("another order than the recorded one is refused, naming both") {
+  World world("order");
+  world.process([&](Run& run) {
+    run.stage(world.fit("a"), false);
+    run.stage(world.fit("b"), false);
+  });
+  CHECK(world.process([&](Run& run) { run.stage(world.sweep("b"), false); }) == 1);
+  CHECK_THAT(world.error->message(), Catch::Contains("stage 1 of this run was fit \"a\", now it is sweep \"b\""));
+  CHECK(world.process([&](Run& run) { run.stage(world.fit("a"), false); }) == 1);  // and stops short of b
+  CHECK_THAT(world.last["error"]["message"].string(), Catch::Contains("ended before fit \"b\""));
+  CHECK(world.executions == 2);
+}
+
+TEST_CASE("an interrupted stage goes on, within and between stages") {
+  World world("interrupted");
+  int left = 2;
+  world.body = [&](const Options&, const StageContext& context) {
+    if (context.name == "b" && left-- > 0) {
+      return Value(Value::Map{{"status", "interrupted"}, {"seconds", 5.0}, {"resumed", Value::List{1}}});
+    }
+    return Value(Value::Map{});
+  };
+  const auto recipe = [&](Run& run) {
+    run.stage(world.fit("a"), false);
+    run.stage(world.fit("b"), false);
+    run.stage(world.fit("c"), true);
+  };
+  CHECK(world.process(recipe) == 130);
+  CHECK(world.last["type"] == Value("result"));  // the summary tells it
+  CHECK(read_summary(world.folder)["name"] == Value("b"));
+  CHECK(read_summary(world.folder)["status"] == Value("interrupted"));
+  CHECK(world.process(recipe) == 130);
+  CHECK(world.process(recipe) == 0);
+  CHECK(world.log == std::vector<std::string>{"a", "b", "b again", "b again", "c"});
+  CHECK(read_summary(world.folder)["name"] == Value("c"));
+  CHECK(read_summary(world.folder / "stages/b")["seconds"].number() >= 5.0);  // what the earlier attempts took
+}
+
+TEST_CASE("a recipe cannot go on after a stage that did not end well") {
+  World world("caught");
+  world.body = [](const Options&, const StageContext& context) -> Value {
+    if (context.name == "a") return Value::Map{{"status", "failed"}, {"reason", "loss is nan at step 12"}};
+    throw recipe_error("x").at("digits.lua", 3);
+  };
+  CHECK(world.process([&](Run& run) {
+          CHECK_THROWS_AS(run.stage(world.fit("a"), false), Error);
+          run.stage(world.fit("b"), true);
+        }) == 3);
+  CHECK(world.executions == 1);
+  CHECK(world.last["type"] == Value("result"));
+  CHECK(read_summary(world.folder)["reason"] == Value("loss is nan at step 12"));
+}
+
+TEST_CASE("an error in a stage is kept in its summary and told") {
+  World world("error");
+  world.body = [](const Options&, const StageContext&) -> Value {
+    throw recipe_error("expected a number, found nil").at("digits.lua", 12).in("loss");
+  };
+  CHECK(world.process([&](Run& run) { run.stage(world.fit("a"), true); }) == 1);
+  CHECK(read_summary(world.folder)["status"] == Value("failed"));
+  CHECK(read_summary(world.folder)["reason"] == Value("digits.lua:12: loss: expected a number, found nil"));
+  CHECK(world.last["type"] == Value("error"));
+  CHECK(world.last["error"]["line"] == Value(12));
+  CHECK_THAT(read_file(world.folder / "log.txt"), Catch::Contains("digits.lua:12"));
+
+  // What is no Error goes through, after the summary is written.
+  world.body = [](const Options&, const StageContext&) -> Value { throw std::logic_error("a bug"); };
+  CHECK_THROWS_AS(world.process([&](Run& run) { run.stage(world.fit("a"), true); }), std::logic_error);
+  CHECK(read_summary(world.folder)["status"] == Value("failed"));
+  world.body = [](const Options&, const StageContext&) -> Value { throw std::bad_alloc(); };
+  CHECK(world.process([&](Run& run) { run.stage(world.fit("a"), true); }) == 3);
+  CHECK(read_summary(world.folder)["reason"] == Value("out of memory"));
+}
+
+TEST_CASE("a run that is continued must be the one that was begun") {
+  World world("changed");
+  const auto recipe = [&](Run& run) { run.stage(world.fit("a"), true); };
+  world.process(recipe);
+  std::string expected;
+  SECTION("source") {
+    world.source += " ";
+    expected = "source digits.lua has changed";
+  }
+  SECTION("parameter") {
+    world.lr = 0.2;
+    expected = "--lr: recorded 0.1, now 0.2";
+  }
+  SECTION("--set") {
+    world.request.set = {"optim.lr=1"};
+    expected = "--set: recorded none, now optim.lr=1";
+  }
+  SECTION("--seed") {
+    world.request.seed = 2;
+    expected = "--seed: recorded 1, now 2";
+  }
+  CHECK(world.process(recipe) == 2);
+  CHECK_THAT(world.error->message(), Catch::Contains(expected));
+  CHECK(world.executions == 1);
+  CHECK(read_summary(world.folder)["status"] == Value("done"));
+}
+
+TEST_CASE("a module that is loaded after the first stage is kept and compared too") {
+  World world("late");
+  const auto recipe = [&](Run& run, const char* text) {
+    run.stage(world.fit("a"), false);
+    run.source("lib/late.lua", text);
+  };
+  CHECK(world.process([&](Run& run) { recipe(run, "return 1"); }) == 0);
+  CHECK(read_file(world.folder / "recipe/lib/late.lua") == "return 1");
+  CHECK(world.process([&](Run& run) { recipe(run, "return 1"); }) == 0);
+  CHECK(world.process([&](Run& run) { recipe(run, "return 2"); }) == 2);
+  CHECK_THROWS_AS(world.process([&](Run& run) { run.source("../x.lua", ""), run.stage(world.fit("a"), false); }),
+                  std::logic_error);
+}
+
+TEST_CASE("other threads are accepted, recorded, and said to be inexact") {
+  World world("threads");
+  RunSettings seen;
+  bool interrupted = true;
+  world.body = [&](const Options&, const StageContext& context) {
+    seen = *context.settings;
+    return Value(Value::Map{{"status", interrupted ? "interrupted" : "done"}});
+  };
+  const auto recipe = [&](Run& run) { run.stage(world.fit("a"), true); };
+  world.request.threads = 3;
+  world.process(recipe);
+  CHECK(seen.threads == 3);
+  world.request.threads.reset();  // the recorded ones
+  world.process(recipe);
+  CHECK(seen.threads == 3);
+  CHECK(read_manifest(world.folder).exact);
+  world.request.threads = 2;
+  interrupted = false;
+  world.process(recipe);
+  CHECK(seen.threads == 2);
+  const Manifest manifest = read_manifest(world.folder);
+  CHECK_FALSE(manifest.exact);
+  CHECK(manifest.threads == 2);
+  REQUIRE(manifest.continued.size() == 1);
+  CHECK_THAT(manifest.continued[0], Catch::Contains("threads: recorded 3, now 2"));
+  CHECK_THAT(read_file(world.folder / "log.txt"), Catch::Contains("not byte-exact: threads"));
+}
+
+TEST_CASE("a finished run is extended") {
+  World world("extend");
+  std::optional<std::int64_t> epochs;
+  world.body = [&](const Options&, const StageContext& context) {
+    epochs = context.settings->extend_epochs;
+    if (epochs && *epochs < 20) throw usage_error("20 epochs are behind it already");
+    return Value(Value::Map{{"epochs", epochs.value_or(20)}});
+  };
+  const auto recipe = [&](Run& run) {
+    run.stage(world.sweep("search"), false);
+    run.stage(world.fit("final"), true);
+  };
+  world.process(recipe);
+  const std::string before = read_file(world.folder / "summary.json");
+
+  world.request.extend_epochs = 10;
+  CHECK(world.process(recipe) == 2);
+  CHECK(read_file(world.folder / "summary.json") == before);
+  CHECK_FALSE(read_manifest(world.folder).extension);
+
+  world.request.extend_epochs = 40;
+  CHECK(world.process(recipe) == 0);
+  CHECK(read_summary(world.folder)["epochs"] == Value(40));
+  CHECK(world.log == std::vector<std::string>{"search", "final", "final again", "final again"});
+
+  // Interrupted while extending: a resume goes on to the same length without being told.
+  world.request.extend_epochs = 60;
+  world.body = [&](const Options&, const StageContext&) -> Value { throw Error(ErrorKind::interrupted, "now"); };
+  CHECK(world.process(recipe) == 130);
+  CHECK(read_summary(world.folder)["status"] == Value("interrupted"));
+  world.request.extend_epochs.reset();
+  world.body = [&](const Options&, const StageContext& context) {
+    return Value(Value::Map{{"epochs", *context.settings->extend_epochs}});
+  };
+  CHECK(world.process(recipe) == 0);
+  CHECK(read_summary(world.folder)["epochs"] == Value(60));
+}
+
+namespace {
+
+// Every writing call from the Nth on fails: the disk is full.
+class FullDisk : public FileCalls {
+ public:
+  explicit FullDisk(int calls) : left_(calls) {}
+  int open(const fs::path& path, int flags, int mode) override {
+    return (flags & O_CREAT) != 0 && full() ? -1 : FileCalls::open(path, flags, mode);
+  }
+  std::int64_t write(int fd, std::string_view bytes) override { return full() ? -1 : FileCalls::write(fd, bytes); }
+  int sync(int fd) override { return full() ? -1 : FileCalls::sync(fd); }
+  int rename(const fs::path& from, const fs::path& to) override { return full() ? -1 : FileCalls::rename(from, to); }
+  int make_directory(const fs::path& path) override { return full() ? -1 : FileCalls::make_directory(path); }
+
+  bool reached() const { return left_ < 0; }
+
+ private:
+  bool full() {
+    errno = ENOSPC;
+    return --left_ < 0;
+  }
+  int left_;
+};
+
+}  // namespace
+
+TEST_CASE("a disk that fills up at any call leaves a run that can be read and gone on with") {
+  bool reached = true;
+  int calls = 0;
+  for (; reached; ++calls) {
+    INFO("calls before the disk is full: " << calls);
+    World world("full");
+    fs::create_directories(world.folder);
+    const auto recipe = [&](Run& run) {
+      run.stage(world.fit("a"), false);
+      run.stage(world.fit("b"), true);
+    };
+    FullDisk disk(calls);
+    int code = 0;
+    {
+      const ScopedFileCalls guard(disk);
+      code = world.process(recipe);
+    }
+    reached = disk.reached();
+    CHECK((code == 0 || code == 3));
+    if (code == 3) CHECK_THAT(world.last["error"]["message"].string(), Catch::Contains("disk full"));
+    if (fs::exists(manifest_path(world.folder))) {
+      CHECK(read_manifest(world.folder).recipe == "digits.lua");
+      read_stages(world.folder);
+      read_summary(world.folder);
+    }
+    const int before = world.executions;
+    CHECK(world.process(recipe) == 0);
+    CHECK(world.executions >= 2);
+    CHECK(world.executions <= before + 2);
+    CHECK(read_summary(world.folder)["name"] == Value("b"));
+    if (code == 0) CHECK(world.executions == 2);
+  }
+  CHECK(calls > 30);  // it did fail in many places
+}
+
+TEST_CASE("usable cores") {
+  CHECK(usable_cores() >= 1);
+}

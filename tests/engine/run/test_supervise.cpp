@@ -1,0 +1,322 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "core/files.h"
+#include "run/control.h"
+#include "run/folder.h"
+#include "run/request.h"
+
+using namespace trainlab;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A supervisor process of its own (tests/support/supervise.cpp) over an engine that behaves as `mode` says.
+class Supervised {
+ public:
+  Supervised(const fs::path& folder, const std::string& mode, const fs::path& out = {}) {
+    Request request;
+    request.recipe = folder / "digits.lua";
+    request.recipe_folder = request.working_folder = folder;
+    request.parameters = {{"mode", mode, "--mode"}};
+    if (!out.empty()) request.out = out;
+
+    std::string program = SUPERVISE;
+    std::string engine = FAKE_ENGINE;
+    std::string text = to_json(request.to_value());
+    std::array<char*, 4> arguments = {program.data(), engine.data(), text.data(), nullptr};
+    std::array<int, 2> out_pipe{};
+    std::array<int, 2> error_pipe{};
+    REQUIRE(pipe2(out_pipe.data(), O_CLOEXEC) == 0);
+    REQUIRE(pipe2(error_pipe.data(), O_CLOEXEC) == 0);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, out_pipe[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, error_pipe[1], STDERR_FILENO);
+    REQUIRE(posix_spawn(&pid_, program.c_str(), &files, nullptr, arguments.data(), environ) == 0);
+    posix_spawn_file_actions_destroy(&files);
+    ::close(out_pipe[1]);
+    ::close(error_pipe[1]);
+    fds_ = {out_pipe[0], error_pipe[0]};
+  }
+  ~Supervised() {
+    if (!ended_) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    for (const int fd : fds_) {
+      if (fd >= 0) ::close(fd);
+    }
+  }
+  Supervised(const Supervised&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void signal(int number) const { ::kill(pid_, number); }
+
+  // Reads on until standard error holds the text; gives what follows it on its line.
+  std::string until(const std::string& text) {
+    while (true) {
+      const std::size_t at = error_.find(text);
+      const std::size_t end = at == std::string::npos ? at : error_.find('\n', at);
+      if (end != std::string::npos) return error_.substr(at + text.size(), end - at - text.size());
+      if (!read_some()) FAIL("standard error ended without \"" << text << "\": " << error_);
+    }
+  }
+
+  // The process of the engine, once it runs its stage.
+  pid_t engine() { return std::stoi(until("ready ")); }
+
+  // Exit code of the supervisor, 1000 + number when a signal ended it.
+  int wait() {
+    while (read_some()) {
+    }
+    int status = 0;
+    REQUIRE(::waitpid(pid_, &status, 0) == pid_);
+    ended_ = true;
+    return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+
+  Value outcome() const { return parse_json(out_, "outcome"); }
+  std::string message() const { return outcome()["error"]["message"].string(); }
+  fs::path folder() const { return outcome()["folder"].string(); }
+  const std::string& error() const { return error_; }
+
+ private:
+  bool read_some() {
+    std::array<pollfd, 2> ready = {{{fds_[0], POLLIN, 0}, {fds_[1], POLLIN, 0}}};
+    if (fds_[0] < 0 && fds_[1] < 0) return false;
+    if (::poll(ready.data(), 2, 60000) <= 0) FAIL("nothing heard for a minute; so far: " << error_);
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (ready[i].revents == 0) continue;
+      std::array<char, 1 << 16> chunk;
+      const ssize_t n = ::read(fds_[i], chunk.data(), chunk.size());
+      if (n <= 0) {
+        ::close(fds_[i]);
+        fds_[i] = -1;
+      } else {
+        (i == 0 ? out_ : error_).append(chunk.data(), static_cast<std::size_t>(n));
+      }
+    }
+    return true;
+  }
+
+  pid_t pid_ = 0;
+  bool ended_ = false;
+  std::array<int, 2> fds_{};
+  std::string out_, error_;
+};
+
+fs::path empty_folder(const std::string& name) {
+  const fs::path folder = fs::current_path() / name;
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  return folder;
+}
+
+// Waits until a process has ended that is no child of this one.
+void wait_for_end(pid_t pid) {
+  const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (fd < 0) return;  // gone already
+  pollfd ended = {fd, POLLIN, 0};
+  REQUIRE(::poll(&ended, 1, 60000) == 1);
+  ::close(fd);
+}
+
+bool is_alive(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(status, text);
+  const std::size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text[name_end + 2] != 'Z';
+}
+
+char state(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(status, text);
+  return text.at(text.rfind(')') + 2);
+}
+
+}  // namespace
+
+TEST_CASE("a run that ends well") {
+  const fs::path folder = empty_folder("well");
+  Supervised run(folder, "done");
+  CHECK(run.wait() == 0);
+  CHECK(run.folder() == folder / "runs/digits/001");
+  CHECK(read_summary(run.folder())["status"] == Value("done"));
+  CHECK(run.outcome()["result"]["folder"] == Value(run.folder().string()));
+  CHECK(run.outcome()["error"].is_nil());
+  CHECK_FALSE(holder(run.folder()));
+  // What the engine writes to standard output belongs to standard error.
+  CHECK(run.error().find("noise") != std::string::npos);
+
+  Supervised again(folder, "done");
+  CHECK(again.wait() == 0);
+  CHECK(again.folder() == folder / "runs/digits/002");
+  Supervised refused(folder, "done", folder / "runs/digits/001");
+  CHECK(refused.wait() == 2);
+  CHECK_THAT(refused.message(), Catch::Contains("is finished"));
+}
+
+TEST_CASE("a run without a stage leaves no folder") {
+  const fs::path folder = empty_folder("none");
+  Supervised run(folder, "none");
+  CHECK(run.wait() == 0);
+  CHECK(run.outcome()["result"]["kind"] == Value("none"));
+  CHECK(fs::is_empty(folder));
+}
+
+TEST_CASE("a run that says why it failed") {
+  const fs::path folder = empty_folder("fails");
+  Supervised wrong(folder, "error");
+  CHECK(wrong.wait() == 1);
+  CHECK(wrong.outcome()["error"]["file"] == Value("digits.lua"));
+  CHECK(wrong.outcome()["error"]["line"] == Value(12));
+  CHECK(wrong.outcome()["error"]["path"] == Value("optim.lr"));
+  CHECK(read_summary(wrong.folder())["status"] == Value("failed"));
+
+  Supervised failed(folder, "failed");
+  CHECK(failed.wait() == 3);
+  CHECK(failed.outcome()["error"].is_nil());
+  CHECK(read_summary(failed.folder())["reason"] == Value("loss is nan"));
+
+  Supervised hungry(folder, "allocate");
+  CHECK(hungry.wait() == 3);
+  CHECK_THAT(hungry.message(), Catch::Contains("out of memory"));
+  CHECK(read_summary(hungry.folder())["status"] == Value("failed"));
+}
+
+TEST_CASE("an engine that crashes ends with one message and a folder that says so") {
+  const fs::path folder = empty_folder("crash");
+  const auto check = [&](const std::string& mode, const std::string& words) {
+    INFO(mode);
+    Supervised run(folder, mode);
+    CHECK(run.wait() == 3);
+    CHECK_THAT(run.message(), Catch::Contains(words));
+    CHECK_THAT(run.outcome()["error"]["hint"].string(),
+               Catch::Contains("trainlab resume " + run.folder().string()));
+    CHECK(read_summary(run.folder())["status"] == Value("failed"));
+    CHECK_THAT(read_summary(run.folder())["reason"].string(), Catch::Contains(words));
+    CHECK_FALSE(holder(run.folder()));
+
+    Supervised again(folder, "done", run.folder());
+    CHECK(again.wait() == 2);  // the parameter has changed: refused, and the folder kept as it is
+    CHECK(read_summary(run.folder())["status"] == Value("failed"));
+  };
+  check("segv", "SIGSEGV");
+  check("kill", "memory runs out");
+  check("exit", "exit code 7");
+  check("quiet-exit", "without a result");
+}
+
+TEST_CASE("a crash after the end of the run keeps its result") {
+  Supervised run(empty_folder("late"), "late-segv");
+  CHECK(run.wait() == 3);
+  CHECK_THAT(run.message(), Catch::Contains("SIGSEGV"));
+  CHECK(read_summary(run.folder())["status"] == Value("done"));
+}
+
+TEST_CASE("an engine that talks nonsense is ended") {
+  Supervised run(empty_folder("garbage"), "garbage");
+  CHECK(run.wait() == 3);
+  CHECK_THAT(run.message(), Catch::Contains("control channel"));
+}
+
+TEST_CASE("an engine that floods standard error is read to its end") {
+  Supervised run(empty_folder("flood"), "flood");
+  CHECK(run.wait() == 0);
+  CHECK(run.error().size() >= std::size_t{4} << 20);
+}
+
+TEST_CASE("the first signal asks for a checkpoint") {
+  for (const auto& [signal, code] : {std::pair{SIGINT, 130}, {SIGTERM, 143}, {SIGHUP, 143}}) {
+    INFO(signal);
+    Supervised run(empty_folder("stop"), "loop");
+    const pid_t engine = run.engine();
+    CHECK(::getpgid(engine) == engine);
+    run.signal(signal);
+    CHECK(run.wait() == code);
+    CHECK(run.outcome()["error"].is_nil());
+    CHECK(read_summary(run.folder())["status"] == Value("interrupted"));
+    CHECK_FALSE(is_alive(engine));
+  }
+}
+
+TEST_CASE("the second signal kills an engine that does not listen") {
+  Supervised run(empty_folder("deaf"), "deaf");
+  const pid_t engine = run.engine();
+  run.signal(SIGINT);
+  run.until("stopping at the next step");
+  CHECK(is_alive(engine));
+  run.signal(SIGINT);
+  CHECK(run.wait() == 130);
+  CHECK_FALSE(is_alive(engine));
+  CHECK_THAT(run.message(), Catch::Contains("second signal"));
+  CHECK(read_summary(run.folder())["status"] == Value("interrupted"));
+}
+
+TEST_CASE("an engine dies with its supervisor") {
+  Supervised run(empty_folder("orphan"), "deaf");
+  const pid_t engine = run.engine();
+  run.signal(SIGKILL);
+  wait_for_end(engine);
+  CHECK_FALSE(is_alive(engine));
+  CHECK(run.wait() == 1000 + SIGKILL);
+}
+
+TEST_CASE("an engine without a supervisor does not begin") {
+  Request request;
+  request.supervisor = 1;
+  const std::string command =
+      std::string(FAKE_ENGINE) + " '" + to_json(request.to_value()) + "' 2>&1 | grep -q 'started by `trainlab`'";
+  CHECK(std::system(command.c_str()) == 0);
+}
+
+TEST_CASE("a second supervisor is told who holds the run") {
+  const fs::path folder = empty_folder("two");
+  Supervised first(folder, "loop", folder / "run");
+  first.engine();
+  Supervised second(folder, "loop", folder / "run");
+  CHECK(second.wait() == 2);
+  CHECK_THAT(second.message(), Catch::Contains("in use by process " + std::to_string(first.pid()) + " on "));
+  first.signal(SIGINT);
+  CHECK(first.wait() == 130);
+  // Free again, and gone on with.
+  Supervised third(folder, "loop", folder / "run");
+  third.engine();
+  third.signal(SIGTERM);
+  CHECK(third.wait() == 143);
+}
+
+TEST_CASE("Ctrl-Z stops the engine too, and it goes on with its supervisor") {
+  Supervised run(empty_folder("stopped"), "loop");
+  const pid_t engine = run.engine();
+  run.signal(SIGTSTP);
+  int status = 0;
+  REQUIRE(::waitpid(run.pid(), &status, WUNTRACED) == run.pid());
+  CHECK(WIFSTOPPED(status));
+  CHECK(state(engine) == 'T');
+  run.signal(SIGCONT);
+  run.signal(SIGINT);
+  CHECK(run.wait() == 130);
+}
+
+TEST_CASE("a stop before the stage began leaves it to be gone on with") {
+  Supervised run(empty_folder("early"), "stop-first");
+  CHECK(run.wait() == 143);
+  CHECK(read_summary(run.folder())["status"] == Value("interrupted"));
+  CHECK(read_summary(run.folder())["name"] == Value("only"));
+}

@@ -1,0 +1,82 @@
+#include <array>
+
+#include "cli/arguments.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+struct CommandHelp {
+  const char* name;
+  const char* line;  // in the program's help
+  const char* usage;
+  const char* text;
+};
+
+constexpr std::array<CommandHelp, 7> helps = {{
+    {"run", "train what the recipe returns; `run` may be left out", "trainlab [run] RECIPE.lua [--PARAMETER VALUE…] [flags]",
+     "Runs the recipe in runs/NAME/NNN, or in the folder given by --out; an unfinished run of the same recipe there is\n"
+     "continued. `trainlab RECIPE.lua --help` shows the recipe's own parameters.\n"},
+    {"check", "validate a recipe and show what it would run", "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]",
+     "Prints the model's tree, parameters, FLOPs and a memory estimate, and runs nothing.\n"
+     "  --step           also one training and one validation step\n"},
+    {"resume", "go on with an unfinished run", "trainlab resume RUN [--threads N] [--device D] [--json] [--quiet]",
+     "Executes the recipe as it is stored in the run. Of a finished run the summary is printed.\n"},
+    {"extend", "train a run longer than it was begun for", "trainlab extend RUN --epochs N",
+     "  --epochs N       the new total of the last stage, a fit\n"
+     "  --trials N       the new total of the last stage, a sweep\n"},
+    {"list", "the runs below this folder", "trainlab list [--json]", "Reads runs/*/*; writes nothing.\n"},
+    {"report", "how a run went", "trainlab report RUN… [--csv] [--json]",
+     "  --csv            a row per validation\n"
+     "  --json           summary.json\n"},
+    {"help", "what a recipe can name", "trainlab help [NAME]",
+     "NAME is an entry (nn.Linear, optim.AdamW, data:split) or a command. Without one: all entries by kind.\n"},
+}};
+
+constexpr const char* common_flags =
+    "Flags, anywhere on the line:\n"
+    "  --out DIR        the run's folder (default: the next free runs/NAME/NNN)\n"
+    "  --device D       auto, cpu, cuda or cuda:N\n"
+    "  --threads N      threads of one training (default: all usable cores)\n"
+    "  --seed N         of all that is random (default 1)\n"
+    "  --workers N      processes that share a sweep\n"
+    "  --set PATH=VALUE an option of the returned stage (optim.lr=0.01), or STAGE:PATH=VALUE of another\n"
+    "  --params FILE    a recipe's parameters from a TOML file; the command line wins\n"
+    "  --json           exactly one JSON object on standard output\n"
+    "  --quiet          no progress on standard error\n"
+    "  --stdlib DIR     the recipe language's Lua part from a folder instead of the built-in one\n";
+
+}  // namespace
+
+std::string program_help() {
+  std::string text =
+      "trainlab trains what a short Lua recipe describes.\n"
+      "\n"
+      "  trainlab RECIPE.lua [--PARAMETER VALUE…] [flags]\n"
+      "  trainlab COMMAND …\n"
+      "\n"
+      "Commands:\n";
+  for (const CommandHelp& help : helps) {
+    std::string name = help.name;
+    name.resize(17, ' ');
+    text += "  " + name + help.line + "\n";
+  }
+  return text + "\n" + common_flags +
+         "  --help           of the program, a command (`trainlab resume --help`) or a recipe\n"
+         "  --version\n"
+         "\n"
+         "Exit codes: 0 done or stopped, 1 the recipe or its data is wrong, 2 usage, 3 the run failed,\n"
+         "130 interrupted, 143 terminated (both after a checkpoint).\n";
+}
+
+std::optional<std::string> command_help(const std::string& command) {
+  for (const CommandHelp& help : helps) {
+    if (command != help.name) continue;
+    std::string text = std::string("  ") + help.usage + "\n\n" + help.text;
+    if (command == "run" || command == "check") text += std::string("\n") + common_flags;
+    return text;
+  }
+  return std::nullopt;
+}
+
+}  // namespace trainlab::cli

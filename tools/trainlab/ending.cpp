@@ -1,0 +1,81 @@
+#include "cli/ending.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/texts.h"
+#include "core/files.h"
+#include "run/folder.h"
+
+namespace trainlab::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void complain(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+Value failure(const Error& error) {
+  return Value::Map{{"status", "failed"},
+                    {"error", Value::Map{{"file", error.file()},
+                                         {"line", error.line()},
+                                         {"path", error.path()},
+                                         {"message", error.message()}}}};
+}
+
+// As editors find positions: FILE:LINE: first, where there is one.
+std::string error_text(const Error& error) {
+  return (error.file().empty() ? "trainlab: " : "") + std::string(error.what()) + "\n";
+}
+
+bool has_summary(const fs::path& run) {
+  std::error_code ignored;
+  return !run.empty() && fs::exists(run / "summary.json", ignored);
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw run_error("cannot write to standard output");
+  }
+}
+
+int tell(const Error& error, bool json) {
+  if (json) {
+    print(to_json(failure(error)) + "\n");
+  } else {
+    complain(error_text(error));
+  }
+  return static_cast<int>(error.kind());
+}
+
+int tell_summary(const fs::path& run, bool json) {
+  print(json ? read_file(run / "summary.json") : summary_text(read_summary(run)));
+  return 0;
+}
+
+int tell(const Outcome& outcome, bool json) {
+  const std::string go_on = outcome.folder.empty() ? "" : "to go on: trainlab resume " + shown_path(outcome.folder) + "\n";
+  const bool interrupted = outcome.code == 130 || outcome.code == 143;
+
+  if (outcome.error && !interrupted) {
+    tell(*outcome.error, json);
+  } else if (outcome.result["text"].is_string()) {
+    const std::string& text = outcome.result["text"].string();
+    print(json ? to_json(Value::Map{{"kind", "check"}, {"status", "done"}, {"text", text}}) + "\n" : text);
+  } else if (has_summary(outcome.folder)) {
+    tell_summary(outcome.folder, json);
+    if (outcome.error) complain(error_text(*outcome.error));
+    if (outcome.code != 0 && !json) complain(go_on);
+  } else {
+    if (json) print(to_json(Value::Map{{"kind", "none"}, {"status", interrupted ? "interrupted" : "done"}}) + "\n");
+    if (outcome.error) complain(error_text(*outcome.error));
+    if (interrupted && !json) complain(go_on);
+  }
+  return outcome.code;
+}
+
+}  // namespace trainlab::cli

@@ -1,0 +1,59 @@
+#include <map>
+#include <vector>
+
+#include "cli/texts.h"
+#include "columns.h"
+#include "core/error.h"
+
+namespace trainlab::cli {
+
+std::string entry_help(const Registry& registry, const std::string& given, int width) {
+  const std::string name = given.starts_with("lab.") ? given.substr(4) : given;
+  if (const Entry* entry = registry.find(name)) return help_text(*entry, width);
+
+  std::vector<std::string> names;
+  std::vector<std::string> ends;  // "Linear" of nn.Linear
+  for (const Entry* entry : registry.entries()) {
+    names.push_back(entry->name);
+    if (entry->name.ends_with("." + name) || entry->name.ends_with(":" + name)) ends.push_back(entry->name);
+  }
+  if (ends.size() == 1) return help_text(*registry.find(ends.front()), width);
+
+  Error error = usage_error("there is no entry or command \"" + given + "\"");
+  std::string close;
+  for (const std::string& end : ends) close += (close.empty() ? "" : ", ") + end;
+  if (close.empty()) close = Registry::closest(name, names);
+  if (!close.empty()) {
+    error.hint("did you mean " + close + "?");
+  } else {
+    error.hint("`trainlab help` lists them all");
+  }
+  throw error;
+}
+
+std::string entry_list(const Registry& registry, int width) {
+  std::map<std::string, std::vector<const Entry*>> kinds;
+  for (const Entry* entry : registry.entries()) kinds[entry->kind].push_back(entry);
+  std::string text;
+  for (const auto& [kind, entries] : kinds) {
+    text += (text.empty() ? "" : "\n") + kind + ":\n";
+    std::vector<std::vector<std::string>> rows;
+    for (const Entry* entry : entries) rows.push_back({"  " + entry->name, entry->doc});
+    std::string table = columns(rows, {false, false});
+    // A line each: what does not fit is read with `help NAME`.
+    for (std::size_t begin = 0; begin < table.size();) {
+      const std::size_t end = table.find('\n', begin);
+      std::string line = table.substr(begin, end - begin);
+      if (line.size() > static_cast<std::size_t>(width)) {
+        std::size_t cut = static_cast<std::size_t>(width) - 1;
+        while (cut > 0 && (static_cast<unsigned char>(line[cut]) & 0xC0) == 0x80) --cut;
+        line = line.substr(0, cut) + "…";
+      }
+      text += line + "\n";
+      begin = end + 1;
+    }
+  }
+  return text + "\n`trainlab help NAME` shows the options of one.\n";
+}
+
+}  // namespace trainlab::cli

@@ -1,0 +1,25 @@
+// The end of a command: what goes to standard output and standard error.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/value.h"
+#include "run/supervisor.h"
+
+namespace trainlab::cli {
+
+// Tells how an engine ended and gives the exit code. With `json` exactly one object goes to standard output.
+int tell(const Outcome& outcome, bool json);
+
+// The summary of a run that needs no engine any more: as it is stored, or as text.
+int tell_summary(const std::filesystem::path& run, bool json);
+
+// An error that ends the program.
+int tell(const Error& error, bool json);
+
+// Writes to standard output. Raises Error{run} when it cannot be written.
+void print(std::string_view text);
+
+}  // namespace trainlab::cli

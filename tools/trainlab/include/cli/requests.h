@@ -1,0 +1,18 @@
+// From a command line, and from a manifest, to what an engine is asked to do.
+#pragma once
+
+#include <filesystem>
+
+#include "cli/arguments.h"
+#include "run/manifest.h"
+#include "run/request.h"
+
+namespace trainlab::cli {
+
+// run, check, or a recipe's --help. Raises Error{usage} when there is no such recipe.
+Request request_for_recipe(const Arguments& arguments);
+
+// resume and extend: the stored recipe with all that was recorded.
+Request request_for_run(const Arguments& arguments, const std::filesystem::path& run, const Manifest& manifest);
+
+}  // namespace trainlab::cli

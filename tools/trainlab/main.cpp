@@ -1,0 +1,127 @@
+// trainlab: the thin program. Help, lists and reports it does itself; for everything else it supervises an engine.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/ending.h"
+#include "cli/requests.h"
+#include "cli/texts.h"
+#include "core/error.h"
+#include "core/registry.h"
+#include "embedded/table.h"
+#include "run/folder.h"
+#include "run/manifest.h"
+#include "run/supervisor.h"
+#include "run/version.h"
+
+namespace {
+
+using namespace trainlab;
+using namespace trainlab::cli;
+
+// Descriptors 0 to 2 must be taken, or files opened later would be written to by whoever means the terminal.
+void take_standard_descriptors() {
+  while (true) {
+    const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fd < 0) return;
+    if (fd > STDERR_FILENO) {
+      ::close(fd);
+      return;
+    }
+    ::fcntl(fd, F_SETFD, 0);
+  }
+}
+
+int output_width() {
+  winsize size = {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
+  return 100;
+}
+
+int help(const Arguments& arguments) {
+  if (!arguments.words.empty()) {
+    if (const auto text = command_help(arguments.words.front())) {
+      print(*text);
+      return 0;
+    }
+  }
+  const Registry registry = Registry::from_value(parse_json(embedded::table::table_json(), "the table of entries"));
+  print(arguments.words.empty() ? entry_list(registry, output_width())
+                                : entry_help(registry, arguments.words.front(), output_width()));
+  return 0;
+}
+
+int supervise(const Request& request, bool json, std::optional<RunFolder> held = std::nullopt) {
+  const Outcome outcome = Supervisor(Supervisor::find_engine()).run(request, std::move(held));
+  return tell(outcome, json);
+}
+
+int go_on(const Arguments& arguments) {
+  const std::filesystem::path run = find_run(arguments.words.front());
+  RunFolder held = RunFolder::open(run);
+  if (arguments.command == "resume" && is_finished(read_summary(run))) return tell_summary(run, arguments.json);
+  if (arguments.trials) {
+    const std::vector<StageRecord> stages = read_stages(run);
+    const std::string last = stages.empty() ? "a run without stages" : "a " + stages.back().kind;
+    throw usage_error("--trials: the last stage is " + last + ", which has no trials").hint("--epochs N");
+  }
+  const Request request = request_for_run(arguments, run, read_manifest(run));
+  return supervise(request, arguments.json, std::move(held));
+}
+
+int report(const Arguments& arguments) {
+  std::string text;
+  for (const std::string& word : arguments.words) {
+    const std::filesystem::path run = find_run(word);
+    if (arguments.json) return tell_summary(run, true);
+    text += (text.empty() ? "" : "\n\n") + (arguments.csv ? report_csv(run) : report_text(run));
+  }
+  print(text);
+  return 0;
+}
+
+int perform(const Arguments& arguments) {
+  const std::string& command = arguments.command;
+  if (arguments.version) {
+    print("trainlab " + std::string(version()) + "\n");
+    return 0;
+  }
+  const bool recipe = command == "run" || command == "check";
+  if (arguments.help && !(recipe && !arguments.words.empty())) {
+    print(command.empty() ? program_help() : *command_help(command));
+    return 0;
+  }
+  if (command.empty()) throw usage_error("expected a recipe or a command").hint("trainlab --help");
+  if (recipe) return supervise(request_for_recipe(arguments), arguments.json);
+  if (command == "resume" || command == "extend") return go_on(arguments);
+  if (command == "report") return report(arguments);
+  if (command == "help") return help(arguments);
+  const std::filesystem::path here = std::filesystem::current_path();
+  print(arguments.json ? to_json(list_value(here), 2) + "\n" : list_text(here));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  take_standard_descriptors();
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const bool json = asks_for_json(words);
+  try {
+    try {
+      return perform(parse_arguments(words));
+    } catch (const Error& error) {
+      return tell(error, json);
+    } catch (const std::exception& error) {
+      return tell(run_error(std::string("internal error: ") + error.what()), json);
+    }
+  } catch (const Error&) {
+    return static_cast<int>(ErrorKind::run);  // standard output cannot be written: nowhere to say so
+  }
+}

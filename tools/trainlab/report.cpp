@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <vector>
+
+#include "cli/texts.h"
+#include "columns.h"
+#include "core/error.h"
+#include "rows.h"
+#include "run/folder.h"
+#include "run/manifest.h"
+
+namespace trainlab::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t most_rows = 20;
+constexpr std::size_t most_metrics = 8;  // columns of the table; the curves show all
+
+std::string manifest_text(const fs::path& run, const Manifest& manifest) {
+  std::string text = shown_path(run) + ": " + manifest.recipe + ", begun " + manifest.started + "\n";
+  text += "  seed " + std::to_string(manifest.seed) + ", " + manifest.device + ", " +
+          (manifest.threads > 0 ? std::to_string(manifest.threads) : std::to_string(manifest.cores)) +
+          " threads, trainlab " + manifest.trainlab + ", LibTorch " + manifest.libtorch + "\n";
+  for (const auto& [name, value] : manifest.parameters) {
+    text += "  --" + name + " " + (value.is_string() ? value.string() : to_json(value)) + "\n";
+  }
+  for (const std::string& set : manifest.set) text += "  --set " + set + "\n";
+  if (manifest.extension) {
+    text += "  stage " + manifest.extension->stage + " extended to " + std::to_string(manifest.extension->epochs) +
+            " epochs\n";
+  }
+  for (const std::string& line : manifest.continued) text += "  not byte-exact: " + line + "\n";
+  return text;
+}
+
+// The rows to show: all, or evenly spaced ones with the first, the best and the last.
+std::set<std::size_t> chosen(const Rows& rows, const Value& best_step) {
+  std::set<std::size_t> indices;
+  const std::size_t count = rows.rows.size();
+  const std::size_t shown = std::min(count, most_rows);
+  for (std::size_t i = 0; i < shown; ++i) indices.insert(shown == 1 ? 0 : i * (count - 1) / (shown - 1));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!best_step.is_nil() && rows.rows[i]["step"] == best_step) indices.insert(i);
+  }
+  return indices;
+}
+
+std::string table_text(const Rows& rows, const Value& best_step) {
+  std::vector<std::string> names = {"epoch", "step"};
+  const std::size_t metrics = std::min(rows.metrics.size(), most_metrics);
+  names.insert(names.end(), rows.metrics.begin(), rows.metrics.begin() + static_cast<std::ptrdiff_t>(metrics));
+  names.emplace_back("lr");
+  std::vector<std::vector<std::string>> cells = {{""}};
+  cells[0].insert(cells[0].end(), names.begin(), names.end());
+  for (const std::size_t index : chosen(rows, best_step)) {
+    const Value& row = rows.rows[index];
+    std::vector<std::string> line = {!best_step.is_nil() && row["step"] == best_step ? "* " : "  "};
+    for (const std::string& name : names) line.push_back(row[name].is_nil() ? "" : short_number(number_in(row, name)));
+    cells.push_back(std::move(line));
+  }
+  return columns(cells, std::vector<bool>(names.size() + 1, true));
+}
+
+std::string curves_text(const Rows& rows) {
+  std::vector<std::vector<std::string>> lines;
+  for (const std::string& name : rows.metrics) {
+    std::vector<double> values;
+    for (const Value& row : rows.rows) values.push_back(number_in(row, name));
+    lines.push_back({"  " + name, short_number(values.front()), sparkline(values, 40), short_number(values.back())});
+  }
+  return columns(lines, {false, true, false, true});
+}
+
+std::string stage_text(const fs::path& folder, const StageRecord& stage, bool running) {
+  const Value summary = read_summary(folder);
+  const bool own = summary["name"] == Value(stage.name);
+  std::string text;
+  if (own && !running) {
+    text = summary_text(summary);
+  } else {
+    text = stage.name + " (" + stage.kind + "): " +
+           (running ? "running" : "unfinished: it was killed before it could write a summary") + "\n";
+  }
+  const Rows rows = read_rows(folder);
+  const Value best_step = own ? summary["best"]["step"] : Value();
+  if (!rows.rows.empty()) text += "\n" + table_text(rows, best_step) + "\n" + curves_text(rows);
+  return text;
+}
+
+}  // namespace
+
+std::string report_text(const fs::path& run) {
+  std::string text = manifest_text(run, read_manifest(run));
+  const std::vector<StageRecord> stages = read_stages(run);
+  if (stages.empty()) return text + "\nNo stage has begun.\n";
+  const bool held = holder(run).has_value();
+  for (const StageRecord& stage : stages) {
+    const bool last = stage == stages.back();
+    text += "\n" + stage_text(stage.folder == "." ? run : run / stage.folder, stage, held && last);
+  }
+  if (!held && !is_finished(read_summary(run))) text += "\nTo go on: trainlab resume " + shown_path(run) + "\n";
+  return text;
+}
+
+}  // namespace trainlab::cli

@@ -1,0 +1,74 @@
+#include "cli/requests.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace trainlab::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path absolute(const fs::path& path) {
+  return fs::absolute(path).lexically_normal();
+}
+
+Request common(const Arguments& arguments) {
+  Request request;
+  request.threads = arguments.threads;
+  request.workers = arguments.workers;
+  request.device = arguments.device;
+  if (arguments.stdlib) request.stdlib = absolute(*arguments.stdlib);
+  request.quiet = arguments.quiet;
+  request.json = arguments.json;
+  request.terminal = ::isatty(STDERR_FILENO) == 1;
+  winsize size = {};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) request.width = size.ws_col;
+  return request;
+}
+
+}  // namespace
+
+Request request_for_recipe(const Arguments& arguments) {
+  Request request = common(arguments);
+  request.command = arguments.help                 ? Command::parameters
+                    : arguments.command == "check" ? Command::check
+                                                   : Command::run;
+  request.recipe = absolute(arguments.words.front());
+  std::error_code ignored;
+  if (!fs::is_regular_file(request.recipe, ignored)) {
+    throw usage_error("there is no recipe " + arguments.words.front());
+  }
+  request.recipe_folder = request.recipe.parent_path();
+  request.working_folder = fs::current_path();
+  if (arguments.params) request.parameters = read_parameters(*arguments.params);
+  request.parameters.insert(request.parameters.end(), arguments.parameters.begin(), arguments.parameters.end());
+  request.set = arguments.set;
+  if (arguments.out) request.out = absolute(*arguments.out);
+  request.seed = arguments.seed;
+  request.step = arguments.step;
+  return request;
+}
+
+Request request_for_run(const Arguments& arguments, const fs::path& run, const Manifest& manifest) {
+  Request request = common(arguments);
+  request.recipe = run / "recipe" / manifest.recipe;
+  std::error_code ignored;
+  if (!fs::is_regular_file(request.recipe, ignored)) {
+    throw usage_error("the run has lost its recipe: there is no " + request.recipe.string());
+  }
+  request.recipe_folder = manifest.recipe_folder;
+  request.working_folder = manifest.working_folder;
+  for (const auto& [name, value] : manifest.parameters) {
+    request.parameters.push_back({name, value.is_string() ? value.string() : to_json(value), "manifest.toml"});
+  }
+  request.set = manifest.set;
+  request.seed = manifest.seed;
+  if (!request.device) request.device = manifest.device;
+  request.extend_epochs = arguments.epochs;
+  return request;
+}
+
+}  // namespace trainlab::cli

@@ -1,0 +1,42 @@
+#include "rows.h"
+
+#include <limits>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace trainlab::cli {
+
+Rows read_rows(const std::filesystem::path& folder) {
+  Rows result;
+  const std::filesystem::path path = folder / "metrics.jsonl";
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return result;
+  const std::string text = read_file(path);
+  static const std::set<std::string> counters = {"step", "epoch", "samples", "seconds", "lr"};
+  std::set<std::string> names;
+  int line = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    if (end == std::string::npos) break;  // cut off
+    ++line;
+    Value row = parse_json(std::string_view(text).substr(begin, end - begin),
+                           path.string() + ":" + std::to_string(line));
+    if (!row.is_map()) throw recipe_error(path.string() + ":" + std::to_string(line) + " is no object");
+    for (const auto& [name, value] : row.map()) {
+      if (!counters.contains(name)) names.insert(name);
+    }
+    result.rows.push_back(std::move(row));
+    begin = end + 1;
+  }
+  result.metrics.assign(names.begin(), names.end());
+  return result;
+}
+
+double number_in(const Value& row, const std::string& name) {
+  const Value& value = row[name];
+  return value.is_number() ? value.number() : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace trainlab::cli

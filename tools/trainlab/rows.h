@@ -1,0 +1,24 @@
+// metrics.jsonl: a row per validation.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+
+namespace trainlab::cli {
+
+struct Rows {
+  std::vector<Value> rows;
+  std::vector<std::string> metrics;  // names in order, without step, epoch, samples, seconds and lr
+};
+
+// Of a stage's folder; empty where there is no file. A last row that was cut off when the run was killed is left out.
+// Raises Error{recipe} with the line of any other that is damaged.
+Rows read_rows(const std::filesystem::path& folder);
+
+// A row's number, NaN where it has none.
+double number_in(const Value& row, const std::string& name);
+
+}  // namespace trainlab::cli

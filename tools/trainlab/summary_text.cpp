@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <map>
+
+#include "cli/texts.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+std::string text_of(const Value& value) {
+  if (value.is_string()) return value.string();
+  if (value.is_number()) return short_number(value.number());
+  return value.is_nil() ? "unknown" : to_json(value);
+}
+
+std::string best_text(const Value& best) {
+  std::string text = "  best   ";
+  if (best["metric"].is_string()) text += best["metric"].string() + " ";
+  text += text_of(best["value"]);
+  if (best["epoch"].is_number()) text += " at epoch " + text_of(best["epoch"]);
+  if (best["step"].is_number()) text += ", step " + text_of(best["step"]);
+  return text + "\n";
+}
+
+// test.accuracy and test.loss share a line that begins with "test".
+std::string metrics_text(const Value::Map& metrics) {
+  std::map<std::string, std::string> lines;
+  for (const auto& [name, value] : metrics) {
+    const std::size_t dot = name.find('.');
+    const std::string group = dot == std::string::npos ? "" : name.substr(0, dot);
+    lines[group] += (dot == std::string::npos ? name : name.substr(dot + 1)) + " " + text_of(value) + "  ";
+  }
+  std::string text;
+  const auto add = [&](const std::string& group, std::string line) {
+    line.resize(line.size() - 2);
+    std::string label = group;
+    label.resize(std::max<std::size_t>(label.size() + 1, 7), ' ');
+    text += "  " + label + line + "\n";
+  };
+  // What counts most first.
+  for (const char* group : {"test", "val", "train"}) {
+    if (auto line = lines.extract(group)) add(group, line.mapped());
+  }
+  for (const auto& [group, line] : lines) add(group, line);
+  return text;
+}
+
+std::string duration_text(double seconds) {
+  std::array<char, 64> text{};
+  if (seconds < 60) {
+    std::snprintf(text.data(), text.size(), "%.1f s", seconds);
+  } else if (seconds < 3600) {
+    std::snprintf(text.data(), text.size(), "%d min %02d s", static_cast<int>(seconds) / 60,
+                  static_cast<int>(seconds) % 60);
+  } else {
+    std::snprintf(text.data(), text.size(), "%d h %02d min", static_cast<int>(seconds / 3600),
+                  static_cast<int>(seconds / 60) % 60);
+  }
+  return text.data();
+}
+
+}  // namespace
+
+std::string summary_text(const Value& summary) {
+  std::string text = text_of(summary["name"]) + " (" + text_of(summary["kind"]) + "): " + text_of(summary["status"]);
+  if (summary["reason"].is_string() && !summary["reason"].string().empty()) text += ": " + summary["reason"].string();
+  text += "\n";
+  if (summary["best"].is_map()) text += best_text(summary["best"]);
+  if (summary["metrics"].is_map()) text += metrics_text(summary["metrics"].map());
+
+  std::string work;
+  if (summary["steps"].is_number()) work += text_of(summary["steps"]) + " steps, ";
+  if (summary["samples"].is_number()) work += text_of(summary["samples"]) + " samples, ";
+  if (summary["seconds"].is_number()) work += duration_text(summary["seconds"].number()) + ", ";
+  if (!work.empty()) text += "  took   " + work.substr(0, work.size() - 2) + "\n";
+  if (summary["resumed"].is_list() && !summary["resumed"].list().empty()) {
+    std::string steps;
+    for (const Value& step : summary["resumed"].list()) steps += (steps.empty() ? "" : ", ") + text_of(step);
+    text += "  resumed from step " + steps + "\n";
+  }
+  if (summary["out"].is_string()) text += "  in     " + shown_path(summary["out"].string()) + "\n";
+  return text;
+}
+
+}  // namespace trainlab::cli
