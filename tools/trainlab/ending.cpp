@@ -53,6 +53,10 @@ int tell(const Error& error, bool json) {
 }
 
 int tell_summary(const fs::path& run, bool json) {
+  if (!has_summary(run)) {
+    throw usage_error("the run in " + run.string() + " has no summary.json yet: it is running, or was killed")
+        .hint("trainlab report " + run.string());
+  }
   print(json ? read_file(run / "summary.json") : summary_text(read_summary(run)));
   return 0;
 }

@@ -1,0 +1,135 @@
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <limits>
+
+#include "cli/texts.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "run/folder.h"
+#include "run/manifest.h"
+
+using namespace trainlab;
+using namespace trainlab::cli;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path make_run(const fs::path& base, const std::string& name, const std::string& started) {
+  const fs::path run = base / "runs" / name;
+  fs::create_directories(run);
+  Manifest manifest;
+  manifest.recipe = "digits.lua";
+  manifest.started = started;
+  manifest.device = "cpu";
+  manifest.parameters = {{"lr", 0.003}};
+  write_manifest(run, manifest);
+  return run;
+}
+
+fs::path empty_folder(const std::string& name) {
+  const fs::path folder = fs::current_path() / name;
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  return folder;
+}
+
+const char* const summary_json = R"({"name":"digits","kind":"fit","status":"stopped","reason":"good enough",
+  "out":"/x/runs/digits/001","seconds":75.5,"resumed":[12,40],"steps":391,"samples":12345,
+  "best":{"metric":"val.loss","value":0.08123456,"epoch":2,"step":46},
+  "metrics":{"val.loss":0.08123456,"test.accuracy":0.97777778,"test.loss":0.1,"train.loss":null,"lr":0.001}})";
+
+}  // namespace
+
+TEST_CASE("a summary in a few lines") {
+  CHECK(summary_text(parse_json(summary_json, "summary")) ==
+        "digits (fit): stopped: good enough\n"
+        "  best   val.loss 0.08123 at epoch 2, step 46\n"
+        "  test   accuracy 0.9778  loss 0.1\n"
+        "  val    loss 0.08123\n"
+        "  train  loss unknown\n"
+        "         lr 0.001\n"
+        "  took   391 steps, 12345 samples, 1 min 15 s\n"
+        "  resumed from step 12, 40\n"
+        "  in     /x/runs/digits/001\n");
+  // Of a stage that was killed, or of a kind that is not known yet.
+  CHECK(summary_text(parse_json(R"({"name":"s","kind":"sweep","status":"failed","reason":"crashed","seconds":null})",
+                                "summary")) == "s (sweep): failed: crashed\n");
+}
+
+TEST_CASE("the list of runs, oldest first") {
+  const fs::path base = empty_folder("listing");
+  CHECK_THAT(list_text(base), Contains("no runs"));
+  const fs::path second = make_run(base, "digits/002", "2026-03-02T00:00:00Z");
+  const fs::path first = make_run(base, "mnist/001", "2026-03-01T00:00:00Z");
+  fs::create_directories(base / "runs/mnist/notes");
+  write_atomic(second / "summary.json", summary_json);
+  CHECK(list_text(base) ==
+        "run              status      started               best\n"
+        "runs/mnist/001   unfinished  2026-03-01T00:00:00Z\n"
+        "runs/digits/002  stopped     2026-03-02T00:00:00Z  val.loss 0.08123\n");
+  {
+    const RunFolder held = RunFolder::open(first);
+    CHECK_THAT(list_text(base), Contains("runs/mnist/001   running"));
+  }
+  write_atomic(first / "summary.json", "{");
+  CHECK_THAT(list_text(base), Contains("runs/mnist/001   damaged"));
+  CHECK(list_value(base)["runs"].list().size() == 2);
+}
+
+TEST_CASE("the report of a run") {
+  const fs::path run = make_run(empty_folder("report"), "digits/001", "2026-03-01T00:00:00Z");
+  CHECK_THAT(report_text(run), Contains("No stage has begun"));
+  CHECK_THROWS_WITH(report_csv(run), Contains("no stage"));
+  write_stages(run, {{"digits", "fit", "."}});
+  CHECK_THROWS_WITH(report_csv(run), Contains("no metrics.jsonl"));
+  write_atomic(run / "metrics.jsonl",
+               R"({"epoch":1,"lr":0.1,"samples":100,"seconds":0.5,"step":23,"train.loss":2,"val.loss":1})" "\n"
+               R"({"epoch":2,"lr":0.1,"samples":200,"seconds":1,"step":46,"train.loss":1.5,"val.loss":0.08123456})" "\n"
+               R"({"epoch":3,"lr":0.05,"my, own":1e-9,"samples":300,"seconds":1.5,"step":69,"train.loss":null,"val.loss":0.5})" "\n"
+               R"({"epoch":4,"lr")");
+  CHECK_THAT(report_text(run), Contains("unfinished: it was killed") && Contains("To go on: trainlab resume"));
+  write_atomic(run / "summary.json", summary_json);
+  const std::string text = report_text(run);
+  CHECK_THAT(text, Contains("digits.lua, begun 2026-03-01T00:00:00Z") && Contains("--lr 0.003"));
+  CHECK_THAT(text, Contains("digits (fit): stopped: good enough"));
+  CHECK_THAT(text, Contains("*       2    46"));  // the best row is marked
+  CHECK_THAT(text, Contains("█▁▄"));
+  CHECK_THAT(text, !Contains("To go on"));
+  CHECK(report_csv(run) ==
+        "step,epoch,samples,\"my, own\",train.loss,val.loss,lr,seconds\n"
+        "23,1,100,,2,1,0.1,0.5\n"
+        "46,2,200,,1.5,0.08123456,0.1,1\n"
+        "69,3,300,1e-09,,0.5,0.05,1.5\n");
+  write_atomic(run / "metrics.jsonl", "{\"step\":1}\n{]\n");
+  CHECK_THROWS_WITH(report_csv(run), Contains("metrics.jsonl:2"));
+}
+
+TEST_CASE("help of entries") {
+  Registry registry;
+  const auto add = [&](const char* name, const char* kind) {
+    registry.add(Entry(name, kind, "Does what it does, and says so in a long line.")
+                     .with(Option("x", "a number").number()));
+  };
+  add("nn.Linear", "layer");
+  add("optim.SGD", "optimizer");
+  add("data.csv", "data");
+  add("sched.step", "schedule");
+  add("stop.step", "stop");
+  CHECK(entry_help(registry, "nn.Linear", 100) == help_text(*registry.find("nn.Linear"), 100));
+  CHECK(entry_help(registry, "lab.nn.Linear", 100) == entry_help(registry, "Linear", 100));
+  CHECK_THROWS_WITH(entry_help(registry, "nn.Linaer", 100), Contains("did you mean nn.Linear?"));
+  CHECK_THROWS_WITH(entry_help(registry, "step", 100), Contains("sched.step, stop.step"));
+  CHECK_THROWS_WITH(entry_help(registry, "zzzzzz", 100), Contains("lists them all"));
+  const std::string list = entry_list(registry, 40);
+  CHECK_THAT(list, Contains("layer:\n  nn.Linear  Does what it does"));
+  CHECK_THAT(list, Contains("…"));
+}
+
+TEST_CASE("short numbers") {
+  CHECK(short_number(1e-5) == "1e-05");
+  CHECK(short_number(123456) == "123456");
+  CHECK(short_number(0.123456) == "0.1235");
+  CHECK(short_number(std::numeric_limits<double>::quiet_NaN()) == "nan");
+  CHECK(short_number(-std::numeric_limits<double>::infinity()) == "-inf");
+}
