@@ -50,7 +50,7 @@ void uniform_values(T* out, std::int64_t count, Key key, double low, double high
   // Rounding to T may reach `high`, which is excluded.
   const T last = std::nextafter(static_cast<T>(high), std::numeric_limits<T>::lowest());
   constexpr int words_each = sizeof(T) / sizeof(std::uint32_t);
-  for_words<words_each>(key, count, [&](std::int64_t begin, const std::uint32_t* words, std::int64_t n) {
+  for_words<words_each>(key, count, [=](std::int64_t begin, const std::uint32_t* words, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
       double unit;
       if constexpr (words_each == 1) {
@@ -86,13 +86,23 @@ void normal_values(T* out, std::int64_t count, Key key, double mean, double devi
   });
 }
 
+// Half a word for each element: drawing words is what dropout spends its time on.
 template <class T>
 void dropout_values(T* out, std::int64_t count, Key key, double p) {
-  // p as a fraction of all words, so that P(word < threshold) differs from p by less than 2^-32.
-  const auto threshold = static_cast<std::uint32_t>(std::min(std::round(p * 0x1p32), 0x1p32 - 1.0));
+  const auto threshold = static_cast<std::int32_t>(std::min(std::round(p * 0x1p16), 0x1p16 - 1.0));
   const T scale = static_cast<T>(1.0 / (1.0 - p));
-  for_words<1>(key, count, [&](std::int64_t begin, const std::uint32_t* words, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) out[begin + i] = words[i] < threshold ? T(0) : scale;
+  for_words<1>(key, (count + 1) / 2, [=](std::int64_t begin, const std::uint32_t* words, std::int64_t n) {
+    // Locals, because stores through `to` could otherwise change what the loop reads, and it would not be vectorised.
+    T* const to = out + 2 * begin;
+    const std::int32_t limit = threshold;
+    const T kept = scale;
+    const std::int64_t left = count - 2 * begin;
+    const std::int64_t pairs = std::min(n, left / 2);
+    for (std::int64_t i = 0; i < pairs; ++i) {
+      to[2 * i] = static_cast<std::int32_t>(words[i] & 0xFFFF) < limit ? T(0) : kept;
+      to[2 * i + 1] = static_cast<std::int32_t>(words[i] >> 16) < limit ? T(0) : kept;
+    }
+    if (pairs < n) to[2 * pairs] = static_cast<std::int32_t>(words[pairs] & 0xFFFF) < limit ? T(0) : kept;
   });
 }
 

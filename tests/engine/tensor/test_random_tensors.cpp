@@ -80,6 +80,17 @@ TEST_CASE("dropout: rate, scale, and the same elements for both types") {
   CHECK(at::equal(dropout_multipliers(x, 0.0, keys), at::empty({512, 256}).fill_(1)));
 }
 
+TEST_CASE("dropout uses half a word for each element, the lower one first") {
+  const std::array keys = {Key(9)};
+  const at::Tensor m = dropout_multipliers(at::empty({4999}), 0.25, keys);  // odd, and longer than a piece
+  Stream words(keys[0]);
+  std::uint32_t word = 0;
+  for (std::int64_t i = 0; i < 4999; ++i) {
+    word = i % 2 == 0 ? words.next_u32() : word >> 16;
+    REQUIRE(m.data_ptr<float>()[i] == ((word & 0xFFFF) < 0x4000 ? 0.0F : 1 / 0.75F));
+  }
+}
+
 TEST_CASE("a member's slice has the bits of its solo draw") {
   const std::array keys = {Key(5), Key(6), Key(5).fold(1)};
   // 33 · 7 elements: slices begin in the middle of a block.

@@ -17,8 +17,9 @@ void fill_uniform(const at::Tensor& out, Key key, double low, double high);
 // In place, by Box–Muller.
 void fill_normal(const at::Tensor& out, Key key, double mean, double deviation);
 
-// Multipliers of inverted dropout, shaped like `x`: 0 with probability p, else 1 / (1 − p); 0 ≤ p < 1. Element i uses
-// word i for both types, so float32 and float64 runs drop the same elements.
+// Multipliers of inverted dropout, shaped like `x`: 0 with probability p (to the nearest multiple of 2^-16), else
+// 1 / (1 − p); 0 ≤ p < 1. Elements 2i and 2i + 1 use the lower and the upper half of word i for both types, so that
+// float32 and float64 runs drop the same elements.
 // One key: for the whole tensor. Several: x is [M, …] and slice m is drawn from keys[m], exactly as it would be alone.
 at::Tensor dropout_multipliers(const at::Tensor& x, double p, std::span<const Key> keys);
 
