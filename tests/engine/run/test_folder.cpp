@@ -86,7 +86,7 @@ TEST_CASE("runs that begin at the same time get folders of their own") {
   CHECK(paths.size() == 80);
   for (const RunFolder& folder : held) CHECK(holder(folder.path()));
   held.clear();
-  CHECK(fs::is_empty(base));
+  CHECK((!fs::exists(base / "runs/digits") || fs::is_empty(base / "runs/digits")));
 }
 
 TEST_CASE("a folder that became no run leaves nothing behind") {

@@ -273,8 +273,14 @@ TEST_CASE("a module that is loaded after the first stage is kept and compared to
   CHECK(read_file(world.folder / "recipe/lib/late.lua") == "return 1");
   CHECK(world.process([&](Run& run) { recipe(run, "return 1"); }) == 0);
   CHECK(world.process([&](Run& run) { recipe(run, "return 2"); }) == 2);
-  CHECK_THROWS_AS(world.process([&](Run& run) { run.source("../x.lua", ""), run.stage(world.fit("a"), false); }),
+
+  World outside("outside");
+  CHECK_THROWS_AS(outside.process([&](Run& run) {
+    run.source("../x.lua", "");
+    run.stage(outside.fit("a"), false);
+  }),
                   std::logic_error);
+  CHECK_FALSE(fs::exists(outside.folder.parent_path() / "x.lua"));
 }
 
 TEST_CASE("other threads are accepted, recorded, and said to be inexact") {
