@@ -1,5 +1,5 @@
 // The declaration of lab.fit, and its two sides: run and check.
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
 #include "core/clock.h"
 #include "fit_text.h"

@@ -1,6 +1,6 @@
 #include "fit_text.h"
 
-#include <spdlog/fmt/fmt.h>
+#include <fmt/format.h>
 
 #include <array>
 

@@ -83,7 +83,7 @@ Member::Member(const FitPlan& plan, const Options& options, const StageContext& 
       checkpoints_(context.folder / "checkpoints", context.say),
       handle_(std::make_shared<FitHandle>(this)) {
   if (options.is_function("schedule")) {
-    schedule_ = make_schedule(options.function("schedule"), plan.length);
+    schedule_ = make_schedule(options.function("schedule"), plan.length, key_);
   } else if (options.has("schedule")) {
     schedule_ = make_schedule(options.child("schedule"), plan.length);
   } else {

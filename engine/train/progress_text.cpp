@@ -75,13 +75,15 @@ std::string bar_line(const FitView& fit, const BarState& state, int columns) {
     std::string text;
     int importance;  // 0: goes last
   };
+  constexpr int bar = 6, narrowest_bar = 8, widest_bar = 32;
   std::vector<Piece> pieces;
   const bool known = fit.total_steps > 0;
   const std::int64_t epochs = known && fit.steps_per_epoch > 0 ? (fit.total_steps + fit.steps_per_epoch - 1) / fit.steps_per_epoch : 0;
   const double done = known ? std::min(1.0, static_cast<double>(state.step.step) / static_cast<double>(fit.total_steps)) : 0;
-  if (!fit.name.empty()) pieces.push_back({fit.name, 7});
+  if (!fit.name.empty()) pieces.push_back({fit.name, 8});
   pieces.push_back({"epoch " + of_total(state.step.epoch + 1, epochs), 3});
-  pieces.push_back({"step " + of_total(state.step.step, fit.total_steps), 6});
+  pieces.push_back({"step " + of_total(state.step.step, fit.total_steps), 7});
+  if (known) pieces.push_back({drawn_bar(done, narrowest_bar), bar});
   if (known) pieces.push_back({std::to_string(static_cast<int>(100 * done)) + "%", 0});
   pieces.push_back({"loss " + short_number(state.loss), 1});
   pieces.push_back({fmt::format("lr {:.1e}", state.step.rate), 4});
@@ -97,11 +99,11 @@ std::string bar_line(const FitView& fit, const BarState& state, int columns) {
     return line;
   };
   while (joined().size() > room && !pieces.empty()) pieces.erase(std::ranges::max_element(pieces, {}, &Piece::importance));
-  // The bar takes what is left, before the percentage.
-  const auto percent = std::ranges::find(pieces, 0, &Piece::importance);
-  const std::size_t left = room - std::min(room, joined().size());
-  if (percent != pieces.end() && left >= 13) {
-    percent->text = drawn_bar(done, static_cast<int>(std::min<std::size_t>(left - 1, 32))) + " " + percent->text;
+  // The bar takes what is left.
+  const auto drawn = std::ranges::find(pieces, bar, &Piece::importance);
+  if (drawn != pieces.end()) {
+    const auto left = static_cast<int>(room - joined().size());
+    drawn->text = drawn_bar(done, std::min(narrowest_bar + left, widest_bar));
   }
   return joined();
 }
