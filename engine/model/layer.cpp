@@ -66,8 +66,7 @@ std::unique_ptr<Layer> LayerContext::child(const Options& spec, const Shape& inp
 }
 
 std::unique_ptr<Layer> LayerContext::child(const Options& spec, const Shape& input, std::string_view name) {
-  return build_layer(*tables_, spec, input, joined(path_, name) + "." + short_name(spec.entry()), joined(name_, name),
-                     input_needs_gradient_);
+  return build_layer(*tables_, spec, input, joined(path_, name), joined(name_, name), input_needs_gradient_);
 }
 
 Error LayerContext::shape_error(const std::string& expected) const {

@@ -38,18 +38,17 @@ std::size_t width(const std::string& text) {
 
 using Row = std::array<std::string, 4>;  // layer, output, parameters, FLOPs
 
-// What a child's path adds to its parent's, without the type: "[3]", "shortcut".
-std::string step(const Layer& parent, const Layer& child) {
-  std::string added = child.path.substr(parent.path.size());
-  added.resize(added.rfind('.'));
-  return added.starts_with(".") ? added.substr(1) : added;
+// A child's place in its parent: "[3]" of "model[3].Linear", "shortcut" of "model[2].Residual.shortcut".
+std::string place(const Layer& parent, const Layer& child) {
+  const std::string added = child.path.substr(parent.path.size());
+  return added[0] == '[' ? added.substr(0, added.find('.')) : added.substr(1);
 }
 
 void add_rows(std::vector<Row>& rows, const Layer& layer, const std::string& label, std::size_t depth) {
   const double flops = layer.flops().forward;
   rows.push_back({std::string(2 * depth, ' ') + label + " " + layer.printed, shape_text(layer.output),
                   grouped(layer.own_parameters), flops > 0 ? human(flops) : "0"});
-  for (const Layer* child : layer.children()) add_rows(rows, *child, step(layer, *child), depth + 1);
+  for (const Layer* child : layer.children()) add_rows(rows, *child, place(layer, *child), depth + 1);
 }
 
 }  // namespace

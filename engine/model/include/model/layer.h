@@ -129,7 +129,7 @@ class LayerContext {
   // Error with the layer's path and source line, for options that do not fit each other or the input.
   Error error(const std::string& message) const;
 
-  // (members below are filled by Model; see model.cpp)
+  // For build_layer (layer.cpp), which makes the contexts.
   struct Tables {
     std::vector<ParameterInfo> parameters;
     std::vector<BufferInfo> buffers;
