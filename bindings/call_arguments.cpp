@@ -32,10 +32,10 @@ bool holds_options(lua_State* L, int index) {
 
 }  // namespace
 
-CallArguments::CallArguments(lua_State* L, const Entry& entry, int self) : L_(L), entry_(entry) {
-  const int first = self + 1;
+CallArguments::CallArguments(lua_State* L, const Entry& entry, Receiver receiver) : L_(L), entry_(entry) {
+  const int first = receiver == Receiver::none ? 1 : 2;
   const int last = lua_gettop(L);
-  if (self > 0) positional_.push_back({0, self});
+  if (receiver == Receiver::option) positional_.push_back({0, 1});
   if (first == last && is_plain_table(L, last)) {
     take_table(last);
     return;

@@ -12,8 +12,11 @@ namespace trainlab {
 
 class CallArguments {
  public:
-  // Of the call under way in L: all arguments, or those after `self` (the receiver of a method, else 0). Raises Error.
-  CallArguments(lua_State* L, const Entry& entry, int self);
+  // What stands before the colon of a method: the option `source` of what a chained entry makes, or nothing that
+  // the entry declares (run:stop).
+  enum class Receiver { none, option, object };
+  // Of the call under way in L. Raises Error.
+  CallArguments(lua_State* L, const Entry& entry, Receiver receiver);
 
   // The map of the entry's options, not checked yet.
   Value::Map map(const Registry& registry) const;

@@ -48,7 +48,8 @@ int construct(lua_State* L, const Entry& entry) {
           .hint("write value:" + entry.name.substr(receiver.size() + 1) + " { … }");
     }
   }
-  const CallArguments arguments(L, entry, method ? 1 : 0);
+  using Receiver = CallArguments::Receiver;
+  const CallArguments arguments(L, entry, method ? Receiver::option : Receiver::none);
   Value::Map map = arguments.map(registry);
   resolve_paths(entry.options, map, state.host().recipe_folder);
   const std::string at = LuaState::position(L).text();

@@ -7,6 +7,7 @@
 #include "bindings/marshal.h"
 #include "call_arguments.h"
 #include "core/files.h"
+#include "lua_train.h"
 #include "modules.h"
 
 namespace trainlab {
@@ -36,7 +37,7 @@ int l_lab_param(lua_State* L) {
     refuse_in_callback(L, "lab.param");
     const Registry& registry = *LuaState::of(L).host().registry;
     const Entry& entry = *registry.find("param");
-    const Value options = registry.check(CallArguments(L, entry, 0).map(registry), "lab.param");
+    const Value options = registry.check(CallArguments(L, entry, CallArguments::Receiver::none).map(registry), "lab.param");
     push_value(L, recipe.parameters_.declare(options, LuaState::position(L)));
     return 1;
   });
@@ -69,6 +70,7 @@ void Recipe::open(lua_State* L) {
   set_function(L, this, "param", l_lab_param);
   set_function(L, this, "run", l_lab_run);
   open_require(L, files_, calls_.source);
+  open_train(L);
 }
 
 Recipe::Outcome Recipe::execute() {

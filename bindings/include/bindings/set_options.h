@@ -1,0 +1,37 @@
+// --set: changes to the options of a stage from the command line.
+//
+//   --set optim.lr=0.01          of the stage that the recipe returns
+//   --set search:trials=8        of the stage named search
+//   --set model[3].p=0.2         positions count from 1, as in messages
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/registry.h"
+
+namespace trainlab {
+
+class SetOptions {
+ public:
+  // The texts after --set, in order. Raises Error{usage} for one without "=".
+  explicit SetOptions(const std::vector<std::string>& texts);
+
+  // The checked stage with the changes that are meant for it, checked again. Raises Error{usage} naming the text.
+  Value apply(const Registry& registry, Value stage, bool returned);
+
+  // Raises Error{usage} when a text named a stage that did not come.
+  void check_all_used() const;
+
+ private:
+  struct Change {
+    std::string text, stage, path;
+    Value value;
+    bool used = false;
+  };
+  std::vector<Change> changes_;
+  std::vector<std::string> stages_;  // names seen
+};
+
+}  // namespace trainlab

@@ -1,0 +1,121 @@
+#include "bindings/set_options.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace trainlab {
+
+namespace {
+
+Error wrong(const std::string& text, const std::string& message) {
+  return usage_error("--set " + text + ": " + message);
+}
+
+// true, false, a number; anything else is text.
+Value parse_value(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  std::int64_t whole = 0;
+  if (const auto [stop, failed] = std::from_chars(begin, end, whole); failed == std::errc() && stop == end) return whole;
+  double number = 0;
+  if (const auto [stop, failed] = std::from_chars(begin, end, number); failed == std::errc() && stop == end) return number;
+  return text;
+}
+
+// "model[3].p" → model, 3, p: names, and positions as integers.
+std::vector<Value> parse_path(const std::string& path, const std::string& text) {
+  std::vector<Value> steps;
+  std::size_t i = 0;
+  while (i < path.size()) {
+    if (path[i] == '[') {
+      const auto close = path.find(']', i);
+      std::int64_t position = 0;
+      const char* end = path.data() + std::min(close, path.size());
+      const auto [stop, failed] = std::from_chars(path.data() + i + 1, end, position);
+      if (close == std::string::npos || failed != std::errc() || stop != end || position < 1) {
+        throw wrong(text, "expected a position from 1 in [ ]");
+      }
+      steps.emplace_back(position);
+      i = close + 1;
+    } else {
+      if (path[i] == '.') ++i;
+      const auto end = std::min(path.find_first_of(".[", i), path.size());
+      if (end == i) throw wrong(text, "expected names joined by dots, found \"" + path + "\"");
+      steps.emplace_back(path.substr(i, end - i));
+      i = end;
+    }
+  }
+  if (steps.empty() || !steps[0].is_string()) throw wrong(text, "expected the path of an option before '='");
+  return steps;
+}
+
+// The list that positions mean: the value itself, or what an entry's array option holds.
+Value* list_of(const Registry& registry, Value& value) {
+  if (value.is_list()) return &value;
+  const Value& name = value["@"];
+  const Entry* entry = name.is_string() ? registry.find(name.string()) : nullptr;
+  const Option* array = entry ? entry->array_option() : nullptr;
+  if (!array || !value[array->name].is_list()) return nullptr;
+  return &value.map().at(array->name);
+}
+
+}  // namespace
+
+SetOptions::SetOptions(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos) throw wrong(text, "expected PATH=VALUE, for example optim.lr=0.01");
+    const std::string left = text.substr(0, equals);
+    const auto colon = left.find(':');
+    Change change{text, colon == std::string::npos ? "" : left.substr(0, colon),
+                  colon == std::string::npos ? left : left.substr(colon + 1), parse_value(text.substr(equals + 1)), false};
+    parse_path(change.path, text);
+    changes_.push_back(std::move(change));
+  }
+}
+
+Value SetOptions::apply(const Registry& registry, Value stage, bool returned) {
+  const std::string name = stage["name"].is_string() ? stage["name"].string() : stage["@"].string();
+  if (std::find(stages_.begin(), stages_.end(), name) == stages_.end()) stages_.push_back(name);
+  for (Change& change : changes_) {
+    if (change.stage.empty() ? !returned : change.stage != name) continue;
+    change.used = true;
+    Value* at = &stage;
+    std::string so_far;
+    for (const Value& step : parse_path(change.path, change.text)) {
+      if (step.is_string()) {
+        if (!at->is_map() && !at->is_nil()) {
+          throw wrong(change.text, so_far + " is " + at->brief() + ", which has no option '" + step.string() + "'");
+        }
+        if (at->is_nil()) *at = Value::Map{};
+        at = &at->map()[step.string()];
+        so_far += (so_far.empty() ? "" : ".") + step.string();
+      } else {
+        Value* list = list_of(registry, *at);
+        const auto position = static_cast<std::size_t>(step.integer());
+        so_far += "[" + std::to_string(position) + "]";
+        if (!list || position > list->list().size()) throw wrong(change.text, "there is no " + so_far);
+        at = &list->list()[position - 1];
+      }
+    }
+    *at = change.value;
+    try {
+      stage = registry.check(stage);
+    } catch (const Error& error) {
+      throw wrong(change.text, (error.path().empty() ? "" : error.path() + ": ") + error.message()).hint(error.hint());
+    }
+  }
+  return stage;
+}
+
+void SetOptions::check_all_used() const {
+  for (const Change& change : changes_) {
+    if (change.used) continue;
+    if (change.stage.empty()) throw wrong(change.text, "the recipe returns no stage").hint("name one: --set STAGE:" + change.text);
+    const std::string close = Registry::closest(change.stage, stages_);
+    throw wrong(change.text, "the recipe has no stage \"" + change.stage + "\"").hint(close.empty() ? "" : "did you mean " + close + "?");
+  }
+}
+
+}  // namespace trainlab

@@ -1,0 +1,150 @@
+#include "commands.h"
+
+#include <torch/headeronly/version.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "bindings/lua_error.h"
+#include "bindings/recipe.h"
+#include "bindings/set_options.h"
+#include "core/clock.h"
+#include "registry.h"
+#include "run/manifest.h"
+#include "run/run.h"
+#include "stdlib/stdlib.h"
+#include "tensor/types.h"
+
+namespace trainlab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// As the user would type it: relative to the working folder where that is no longer. The same for the stored copy of
+// a run that is continued.
+std::string shown_name(const Request& request) {
+  const fs::path file = request.recipe_folder / request.recipe.filename();
+  const std::string relative = file.lexically_relative(request.working_folder).generic_string();
+  return relative.empty() || relative.size() > file.string().size() ? file.string() : relative;
+}
+
+// When the run began: of one that is continued, as its manifest says.
+double started_at(const Request& request) {
+  std::vector<fs::path> runs{request.recipe.parent_path().parent_path()};  // RUN/recipe/x.lua
+  if (request.out) runs.insert(runs.begin(), *request.out);
+  for (const fs::path& run : runs) {
+    std::error_code failed;
+    if (!fs::exists(manifest_path(run), failed)) continue;
+    std::tm time{};
+    if (::strptime(read_manifest(run).started.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time)) {
+      return static_cast<double>(::timegm(&time));
+    }
+  }
+  return wall_seconds();
+}
+
+Environment environment(const Request& request) {
+  const at::Device device = parse_device(request.device.value_or("auto"));
+  return {TORCH_VERSION, device.str()};
+}
+
+class Execution {
+ public:
+  explicit Execution(const EngineStart& start)
+      : start_(start),
+        request_(start.request),
+        registry_(all_entries()),
+        run_(registry_, request_, environment(request_), *start.channel),
+        set_(request_.set),
+        parameters_(describes() ? std::vector<GivenParameter>() : request_.parameters, request_.working_folder, describes(),
+                    [this](const std::string& name, const Value& value) { run_.parameter(name, value); }),
+        recipe_(host(), files(), parameters_,
+                {[this](const auto& stage) { return run_stage(stage); },
+                 [this](const std::string& path, std::string_view text) { run_.source(path, text); }}) {}
+
+  int run() {
+    try {
+      const Recipe::Outcome outcome = recipe_.execute();
+      if (describes()) {
+        send_text(*start_.channel, parameters_.help(shown_name(request_), recipe_.text()));
+        return 0;
+      }
+      if (outcome.stage) perform(outcome.stage, true);
+      if (!outcome.ended) set_.check_all_used();
+      if (request_.command == Command::run) return run_.finish();
+      send_text(*start_.channel, outcome.stage || outcome.ended ? text_ : "The recipe returns no stage.\n");
+      return 0;
+    } catch (const std::exception& exception) {
+      return run_.fail(as_error(exception));
+    }
+  }
+
+ private:
+  bool describes() const { return request_.command == Command::parameters; }
+
+  LuaHost host() {
+    LuaHost host;
+    host.registry = &registry_;
+    host.stdlib = stdlib_sources(request_.stdlib);
+    host.seed = run_.settings().seed;
+    host.started = started_at(request_);
+    host.recipe_folder = request_.recipe_folder.string();
+    host.print = [this](const std::string& line) { run_.say(line); };
+    host.silent = [this](const Error& error) {
+      send_error(*start_.channel, error);
+      std::_Exit(static_cast<int>(error.kind()));
+    };
+    return host;
+  }
+
+  RecipeFiles files() const {
+    RecipeFiles files{request_.recipe, {request_.recipe.parent_path()}, shown_name(request_)};
+    if (request_.recipe_folder != files.folders.front()) files.folders.push_back(request_.recipe_folder);
+    return files;
+  }
+
+  // lab.run.
+  Value run_stage(const std::shared_ptr<const Spec>& stage) {
+    if (describes()) throw ExecutionEnds();
+    Value summary = perform(stage, false);
+    if (request_.command == Command::run) return summary;
+    const Value& name = stage->value["name"];
+    text_ += "\nchecked up to stage " + (name.is_string() ? name.string() : stage->value["@"].string()) + "; the rest needs its result\n";
+    throw ExecutionEnds();
+  }
+
+  Value perform(const std::shared_ptr<const Spec>& given, bool returned) {
+    auto spec = std::make_shared<Spec>(*given);
+    spec->value = set_.apply(registry_, std::move(spec->value), returned);
+    if (returned) set_.check_all_used();
+    const Options stage(registry_, spec, "");
+    if (request_.command == Command::run) return run_.stage(stage, returned);
+    text_ += registry_.implementation<StageKind>(stage.entry()).check(stage, run_.settings(), request_.step);
+    return {};
+  }
+
+  const EngineStart& start_;
+  const Request& request_;
+  Registry registry_;
+  Run run_;
+  SetOptions set_;
+  Parameters parameters_;
+  std::string text_;  // what `check` prints
+  Recipe recipe_;     // last: its state is closed before all that it calls
+};
+
+}  // namespace
+
+int execute(const EngineStart& start) {
+  try {
+    Execution execution(start);
+    return execution.run();
+  } catch (const std::exception& exception) {
+    const Error error = as_error(exception);
+    send_error(*start.channel, error);
+    return static_cast<int>(error.kind());
+  }
+}
+
+}  // namespace trainlab

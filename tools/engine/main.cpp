@@ -1,0 +1,36 @@
+// trainlab-engine: the program that executes recipes, started by `trainlab`.
+#include <cstdio>
+#include <cstdlib>
+
+#include "bindings/large_stack.h"
+#include "commands.h"
+#include "core/error.h"
+#include "tables.h"
+
+namespace {
+
+int run(int argc, const char* const* argv) {
+  using namespace trainlab;
+  try {
+    if (write_tables(argc, argv)) return 0;
+    const EngineStart start = engine_starts(argc, argv);
+    int code = 0;
+    on_large_stack([&] { code = execute(start); });
+    return code;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "trainlab-engine: %s\n", error.what());
+    return static_cast<int>(error.kind());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "trainlab-engine: internal error: %s\n", error.what());
+    return static_cast<int>(trainlab::ErrorKind::run);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int code = run(argc, argv);
+  std::fflush(nullptr);
+  // Not through exit(): LibTorch's static destructors take long and have nothing to save.
+  std::_Exit(code);
+}

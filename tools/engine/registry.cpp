@@ -1,0 +1,27 @@
+#include "registry.h"
+
+#include "bindings/lua_entries.h"
+#include "data/dataset.h"
+#include "model/model.h"
+#include "optim/optimizer.h"
+#include "train/fit.h"
+#include "train/register.h"
+#include "train/run_handle.h"
+
+namespace trainlab {
+
+Registry all_entries() {
+  Registry registry;
+  register_language(registry);
+  register_data(registry);
+  register_model(registry);
+  register_optim(registry);
+  register_losses(registry);
+  register_metrics(registry);
+  register_stop_rules(registry);
+  register_run_handle(registry);
+  register_fit(registry);
+  return registry;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,29 @@
+#include "tables.h"
+
+#include <string_view>
+
+#include "core/files.h"
+#include "registry.h"
+
+namespace trainlab {
+
+bool write_tables(int argc, const char* const* argv) {
+  if (argc < 2 || !std::string_view(argv[1]).starts_with("--")) return false;
+  const Registry registry = all_entries();
+  for (int i = 1; i < argc; i += 2) {
+    const std::string_view what = argv[i];
+    if (i + 1 == argc) throw usage_error(std::string(what) + ": expected a file after it");
+    if (what == "--table") {
+      write_atomic(argv[i + 1], to_json(registry.to_value(), 1) + "\n");
+    } else if (what == "--reference") {
+      write_atomic(argv[i + 1], reference_markdown(registry));
+    } else if (what == "--luacats") {
+      write_atomic(argv[i + 1], luacats_meta(registry));
+    } else {
+      throw usage_error("expected --table, --reference or --luacats, found " + std::string(what));
+    }
+  }
+  return true;
+}
+
+}  // namespace trainlab
