@@ -67,7 +67,8 @@ class Option {
   Option& required() { is_required = true; return *this; }
   // Given by position too, in the order of declaration: nn.Linear(64).
   Option& positional() { is_positional = true; return *this; }
-  // One value or a list of them: stop = { a, b }. With `count` exactly so many.
+  // One value or a list of them: stop = { a, b }. With `exactly` n of them, and one value stands for n equal ones
+  // (kernel = 3).
   Option& many(int exactly = 0) { is_many = true; count = exactly; return *this; }
   // Takes the array part of the table: nn.Sequential { a, b }. At most one option of an entry.
   Option& array() { is_array = true; is_many = true; return *this; }
@@ -92,7 +93,10 @@ class Option {
 };
 
 // Kinds in use: layer, optimizer, schedule, loss, metric, stop, data, stage (each has constructors that return plain
-// values), function (lab.param), method and field ("run:stop", "run.step"; of an object or of an entry's value).
+// values), function (lab.param), method and field ("run:stop", "run.step"; of an object).
+//
+// A method of another kind makes an entry from an entry: "data:split" of kind data. add() gives it a first, required,
+// positional option "source" for what stands before the colon; paths pass over it, help does not list it.
 class Entry {
  public:
   Entry(std::string its_name, std::string its_kind, std::string its_doc)
@@ -102,8 +106,8 @@ class Entry {
     options.push_back(std::move(option));
     return *this;
   }
-  // A method of a kind of value or object; its name is "KIND:method" ("data:split") and `self` an implied first
-  // option named "source" when it makes an entry.
+  // What a function or method gives, in words. The first word is its type in the completion file where it is one:
+  // "number", "table", a kind or an object ("a tensor").
   Entry& returns(std::string text) {
     result = std::move(text);
     return *this;
@@ -129,7 +133,8 @@ class Entry {
 
 class Registry {
  public:
-  // Raises std::logic_error for a duplicate name, an option without doc or form, or two array options.
+  // Raises std::logic_error for a duplicate name, an option without doc or form, two array options, or a default that
+  // does not fit its own declaration. An entry that a default names must have been added before.
   void add(Entry entry);
   template <class Implementation>
   void add(Entry entry, Implementation implementation) {
@@ -151,16 +156,21 @@ class Registry {
   }
 
   // Joins positional and named arguments into the map of an entry's options: F(a, b, { opt = v }) and
-  // F { a, b, opt = v }. Raises Error{recipe} for too many positional ones or one given twice.
+  // F { a, b, opt = v }, and puts the entry's name under "@". A nil by position counts as not given. Raises
+  // Error{recipe} for too many positional ones or one given twice.
   Value::Map assemble(const Entry& entry, Value::List positional, Value::Map named) const;
 
   // Checks an entry's map against its declaration, nested entries included, and returns it in normal form: integral
   // numbers of integer options become integers, names become entry maps, a single value of a many-option becomes a
-  // list. Defaults are not filled in (see Options). Raises Error{recipe} with the path below `path`, what was
-  // expected and found, and "did you mean".
+  // list, durations get their canonical text, an entry made from a name gets the "@at" of the entry around it. Of
+  // several forms the first that takes the value counts. An empty table is an empty list or map, as is wanted.
+  // Defaults are not filled in (see Options). Numbers must be finite, and exact as doubles. Raises Error{recipe} at the
+  // innermost "@at" with the path below `path` (without one: below the entry's name), what was expected and found, and
+  // "did you mean".
   Value check(const Value& entry_map, const std::string& path = "") const;
 
-  // Constructor form, as a recipe would write it: nn.Sequential { nn.Flatten(), nn.Linear(64) }.
+  // Constructor form, as a recipe would write it: nn.Sequential { nn.Flatten(), nn.Linear(64) }; broken into indented
+  // lines where it is longer than 100 columns.
   std::string print(const Value& value) const;
 
   // The table of entries as data, and back: the thin program's help needs neither Lua nor LibTorch.
@@ -233,7 +243,7 @@ struct Options::Element {
   std::string path;
 };
 
-// Help as text (for a terminal of `width` columns), one entry as Markdown, all entries as a LuaCATS meta file.
+// One entry as help for a terminal of `width` columns; all entries as a Markdown page and as a LuaCATS meta file.
 std::string help_text(const Entry& entry, int width = 100);
 std::string reference_markdown(const Registry& registry);
 std::string luacats_meta(const Registry& registry);
