@@ -125,10 +125,10 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
   }
 
   const std::string& status = summary["status"].string();
-  log("stage " + record.name + ": " + status + " " + summary["reason"].string());
+  const std::string& reason = summary["reason"].string();
+  log("stage " + record.name + ": " + status + (reason.empty() ? "" : ": " + reason));
   if (is_finished(summary)) return summary;
   told_by_summary_ = true;
-  const std::string reason = summary["reason"].string();
   throw Error(status == "interrupted" ? ErrorKind::interrupted : ErrorKind::run,
               "stage " + record.name + " " + (status == "interrupted" ? "was interrupted" : "failed") +
                   (reason.empty() ? "" : ": " + reason));

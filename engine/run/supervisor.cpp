@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <csignal>
 #include <utility>
 
@@ -35,7 +34,7 @@ class Watch {
   Outcome run() {
     while (!ended_) {
       std::array<pollfd, 2> ready = {{{signals_.fd(), POLLIN, 0}, {channel_open_ ? channel_->fd() : -1, POLLIN, 0}}};
-      if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) continue;
+      if (::poll(ready.data(), ready.size(), -1) < 0) continue;
       if (ready[1].revents != 0) take_messages();
       while (const int signal = signals_.take()) take_signal(signal);
     }

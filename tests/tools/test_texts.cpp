@@ -119,6 +119,7 @@ TEST_CASE("help of entries") {
   CHECK(entry_help(registry, "nn.Linear", 100) == help_text(*registry.find("nn.Linear"), 100));
   CHECK(entry_help(registry, "lab.nn.Linear", 100) == entry_help(registry, "Linear", 100));
   CHECK_THROWS_WITH(entry_help(registry, "nn.Linaer", 100), Contains("did you mean nn.Linear?"));
+  CHECK_THROWS_WITH(entry_help(registry, "Liner", 100), Contains("did you mean Linear?"));
   CHECK_THROWS_WITH(entry_help(registry, "step", 100), Contains("sched.step, stop.step"));
   CHECK_THROWS_WITH(entry_help(registry, "zzzzzz", 100), Contains("lists them all"));
   const std::string list = entry_list(registry, 40);

@@ -44,11 +44,8 @@ void print(std::string_view text) {
 }
 
 int tell(const Error& error, bool json) {
-  if (json) {
-    print(to_json(failure(error)) + "\n");
-  } else {
-    complain(error_text(error));
-  }
+  complain(error_text(error));  // with --json too: the object has no room for hint and traceback
+  if (json) print(to_json(failure(error)) + "\n");
   return static_cast<int>(error.kind());
 }
 
@@ -67,6 +64,9 @@ int tell(const Outcome& outcome, bool json) {
 
   if (outcome.error && !interrupted) {
     tell(*outcome.error, json);
+    if (outcome.code == 3 && outcome.error->hint().find("trainlab resume " + outcome.folder.string()) == std::string::npos) {
+      complain(go_on);
+    }
   } else if (outcome.result["text"].is_string()) {
     const std::string& text = outcome.result["text"].string();
     print(json ? to_json(Value::Map{{"kind", "check"}, {"status", "done"}, {"text", text}}) + "\n" : text);

@@ -12,10 +12,12 @@ std::string entry_help(const Registry& registry, const std::string& given, int w
   if (const Entry* entry = registry.find(name)) return help_text(*entry, width);
 
   std::vector<std::string> names;
-  std::vector<std::string> ends;  // "Linear" of nn.Linear
+  std::vector<std::string> last_parts;  // "Linear" of nn.Linear
+  std::vector<std::string> ends;        // of them, the entries whose last part is the name
   for (const Entry* entry : registry.entries()) {
     names.push_back(entry->name);
-    if (entry->name.ends_with("." + name) || entry->name.ends_with(":" + name)) ends.push_back(entry->name);
+    last_parts.push_back(entry->name.substr(entry->name.find_last_of(".:") + 1));
+    if (last_parts.back() == name) ends.push_back(entry->name);
   }
   if (ends.size() == 1) return help_text(*registry.find(ends.front()), width);
 
@@ -23,6 +25,7 @@ std::string entry_help(const Registry& registry, const std::string& given, int w
   std::string close;
   for (const std::string& end : ends) close += (close.empty() ? "" : ", ") + end;
   if (close.empty()) close = Registry::closest(name, names);
+  if (close.empty()) close = Registry::closest(name, last_parts);
   if (!close.empty()) {
     error.hint("did you mean " + close + "?");
   } else {
