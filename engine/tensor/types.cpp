@@ -79,6 +79,9 @@ at::Device parse_device(std::string_view name) {
   return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
-void set_operator_threads(int n) { at::set_num_threads(n); }
+void prepare_arithmetic(int threads) {
+  at::globalContext().setFlushDenormal(true);
+  at::set_num_threads(threads);
+}
 
 }  // namespace trainlab

@@ -60,7 +60,7 @@ Entry fit_entry() {
 }
 
 void set_threads(const RunSettings& settings) {
-  set_operator_threads(settings.threads > 0 ? settings.threads : usable_cores());
+  prepare_arithmetic(settings.threads > 0 ? settings.threads : usable_cores());
 }
 
 Value run_fit(const Options& stage, const StageContext& context) {

@@ -40,9 +40,8 @@ class LineReporter : public Observer {
   std::optional<Mark> before_;  // nothing after a resume until the first validation
 };
 
-constexpr double draw_every = 0.1;      // seconds
-constexpr double smoothed_over = 3.0;   // seconds, time constant of the rates
-constexpr std::int64_t longest_stride = std::int64_t{1} << 20;
+constexpr double draw_every = 0.1;     // seconds
+constexpr double smoothed_over = 3.0;  // seconds, time constant of the rates
 
 class BarReporter final : public LineReporter {
  public:
@@ -54,12 +53,12 @@ class BarReporter final : public LineReporter {
     LineReporter::started(fit);
     fit_ = fit;
     looked_ = drawn_ = {fit.first_step, 0, terminal_.seconds()};
-    stride_ = 1;
+    reach_ = 1;
     next_look_ = fit.first_step + 1;
     state_ = {};
   }
 
-  // Decides by the step alone; the clock is read in stepped(), about twice per drawing whatever a step takes.
+  // Decides by the step alone; the clock is read in stepped(), a few times per drawing whatever a step takes.
   bool wants_step(std::int64_t step) override { return step >= next_look_; }
 
   void stepped(const StepView& view) override {
@@ -67,10 +66,11 @@ class BarReporter final : public LineReporter {
     if (now - drawn_.seconds >= draw_every) draw(view, now);
     const auto steps = static_cast<double>(std::max<std::int64_t>(1, view.step - looked_.step));
     const double per_step = std::max((now - looked_.seconds) / steps, 1e-9);
-    // Half of the way to the next drawing, and never more than twice as far as last time: rates change.
-    const double due = std::max(0.0, drawn_.seconds + draw_every - now) / 2;
-    stride_ = std::clamp(static_cast<std::int64_t>(std::min(due / per_step, 1e6)), std::int64_t{1}, std::min(2 * stride_, longest_stride));
-    next_look_ = view.step + stride_;
+    // Up to the next drawing, but no further than steps of this length take a quarter of the time between two, and
+    // never more than twice as far as last time: steps may become slower.
+    const double due = std::max(0.0, drawn_.seconds + draw_every - now);
+    reach_ = std::clamp(static_cast<std::int64_t>(draw_every / 4 / per_step), std::int64_t{1}, 2 * reach_);
+    next_look_ = view.step + std::clamp(static_cast<std::int64_t>(due / per_step), std::int64_t{1}, reach_);
     looked_ = {view.step, view.samples, now};
   }
 
@@ -123,7 +123,7 @@ class BarReporter final : public LineReporter {
   FitView fit_;
   BarState state_;
   Mark looked_, drawn_;  // when the clock was last read, when the bar was last drawn
-  std::int64_t stride_ = 1, next_look_ = 0;
+  std::int64_t reach_ = 1, next_look_ = 0;
   std::string bar_;  // as it stands on the terminal
 };
 

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: bench_loader MNIST-FOLDER\n");
     return 2;
   }
-  set_operator_threads(1);
+  prepare_arithmetic(1);
   const Options data = test::parse_options(R"({"@": "data.mnist", "path": ")" + std::string(argv[1]) + "\"}");
   Loader loader(open_data(data, {}).train, {.batch = 64}, {Key(1)}, false);
   std::vector<double> times;

@@ -4,6 +4,7 @@
 // runs a stretch of the bare loop and keeps the clocks apart. The bare loop has its batches ready in memory.
 //
 //   bench_overhead MNIST-FOLDER        prints {"trainer_us", "bare_us", "ratio"}: medians over the pairs
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/linear.h>
@@ -85,7 +86,7 @@ int main(int argc, char** argv) {
     "loss": "cross_entropy", "optim": {"@": "optim.AdamW", "lr": 0.001}, "batch": 64, "steps": 100000,
     "validate": "100000 steps", "loader": {"drop_last": true}, "on": {"step": {"@": "function", "index": 0}}})";
 
-  set_operator_threads(1);
+  prepare_arithmetic(1);
   std::unique_ptr<BareLoop> bare;
   std::vector<double> ours, theirs;
   double begin = 0;

@@ -71,7 +71,7 @@ StageContext quiet_context(const std::filesystem::path& folder, const RunSetting
 Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed, RunSettings settings) {
   settings.quiet = true;
   make_directories(folder);
-  set_operator_threads(1);
+  prepare_arithmetic(1);
   const FitMember member{.options = fit, .context = quiet_context(folder, settings, resumed)};
   return run_fits({&member, 1}, settings, false).front();
 }

@@ -83,7 +83,7 @@ std::vector<double> losses(const std::string& model, const std::string& optimize
 }  // namespace
 
 TEST_CASE("losses over 100 steps equal PyTorch's") {
-  set_operator_threads(1);
+  prepare_arithmetic(1);
   const Value golden = parse_json(read_file(TRAINLAB_SOURCE_DIR "/tests/golden/train_golden.json"), "train_golden.json");
   for (const auto& [key, expected] : golden["losses"].map()) {
     const auto first = key.find('/'), second = key.rfind('/');
