@@ -21,9 +21,7 @@ Error broken(const std::string& what) {
 
 Channel::Channel(int fd) : fd_(fd) {}
 
-Channel::~Channel() {
-  ::close(fd_);
-}
+Channel::~Channel() { ::close(fd_); }
 
 std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> Channel::pair() {
   std::array<int, 2> ends{};

@@ -35,9 +35,7 @@ std::string Manifest::recipe_hash() const {
   return hash_bytes(joined);
 }
 
-fs::path manifest_path(const fs::path& run) {
-  return run / "manifest.toml";
-}
+fs::path manifest_path(const fs::path& run) { return run / "manifest.toml"; }
 
 void write_manifest(const fs::path& run, const Manifest& manifest) {
   Value::Map hashes;

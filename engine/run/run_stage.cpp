@@ -22,14 +22,10 @@ bool is_name(const std::string& name) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
-std::string spoken(const std::string& kind, const std::string& name) {
-  return kind + " \"" + name + "\"";
-}
+std::string spoken(const std::string& kind, const std::string& name) { return kind + " \"" + name + "\""; }
 
 // What later processes will read: a NaN becomes nil now, not only after a resume.
-Value as_stored(const Value& summary) {
-  return parse_json(to_json(summary), "summary");
-}
+Value as_stored(const Value& summary) { return parse_json(to_json(summary), "summary"); }
 
 std::string reason_of(const Error& error) {
   std::string reason = error.path().empty() ? error.message() : error.path() + ": " + error.message();

@@ -46,8 +46,7 @@ pid_t spawn_engine(const std::filesystem::path& engine, const std::string& reque
   posix_spawnattr_setpgroup(&how.attributes, 0);
   posix_spawnattr_setsigmask(&how.attributes, &none);
   posix_spawnattr_setsigdefault(&how.attributes, &all);
-  posix_spawnattr_setflags(&how.attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(&how.attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 
   std::string name = engine.string();
   std::string argument = request;

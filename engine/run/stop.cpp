@@ -8,23 +8,15 @@ namespace {
 
 volatile std::sig_atomic_t stop_flag = 0;
 
-void on_stop_signal(int /*signal*/) {
-  stop_flag = 1;
-}
+void on_stop_signal(int /*signal*/) { stop_flag = 1; }
 
 }  // namespace
 
-bool stop_requested() {
-  return stop_flag != 0;
-}
+bool stop_requested() { return stop_flag != 0; }
 
-void request_stop() {
-  stop_flag = 1;
-}
+void request_stop() { stop_flag = 1; }
 
-void clear_stop_request() {
-  stop_flag = 0;
-}
+void clear_stop_request() { stop_flag = 0; }
 
 void install_stop_handler() {
   struct sigaction action = {};

@@ -56,9 +56,7 @@ class Watch {
         if (status.si_pid == pid_) ended_ = true;
         break;
       }
-      case SIGTSTP:
-        pause();
-        break;
+      case SIGTSTP: pause(); break;
       default: stop(signal);
     }
   }
@@ -130,8 +128,7 @@ class Watch {
       channel_->send(Value::Map{{"type", "refused"}, {"error", error_value(error)}});
       return;
     }
-    channel_->send(Value::Map{
-        {"type", "opened"}, {"folder", held_->path().string()}, {"existed", held_->existed()}});
+    channel_->send(Value::Map{{"type", "opened"}, {"folder", held_->path().string()}, {"existed", held_->existed()}});
   }
 
   void kill_group(int signal) { ::kill(-pid_, signal); }

@@ -86,9 +86,7 @@ std::string to_toml(const Value& map) {
   return text.str();
 }
 
-Value parse_toml(std::string_view text, const std::string& what) {
-  return value_of(parse(text, what));
-}
+Value parse_toml(std::string_view text, const std::string& what) { return value_of(parse(text, what)); }
 
 std::vector<TomlMember> parse_toml_members(std::string_view text, const std::string& what) {
   std::vector<TomlMember> members;

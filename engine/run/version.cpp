@@ -2,8 +2,6 @@
 
 namespace trainlab {
 
-std::string_view version() {
-  return TRAINLAB_VERSION;
-}
+std::string_view version() { return TRAINLAB_VERSION; }
 
 }  // namespace trainlab

@@ -25,9 +25,7 @@ void crash(int signal) {
   std::raise(signal);
 }
 
-void ready() {
-  std::cerr << "ready " << getpid() << std::endl;
-}
+void ready() { std::cerr << "ready " << getpid() << std::endl; }
 
 Value body(const std::string& mode) {
   if (mode == "error") throw recipe_error("expected a number, found nil").at("digits.lua", 12).in("optim.lr");

@@ -18,8 +18,7 @@ inline void add_stage_kind(Registry& registry, const std::string& kind, StageBod
                StageKind{std::move(body), nullptr});
 }
 
-inline Options stage_options(const Registry& registry, const std::string& kind, const std::string& name,
-                             int size = 0) {
+inline Options stage_options(const Registry& registry, const std::string& kind, const std::string& name, int size = 0) {
   auto spec = std::make_shared<Spec>();
   spec->value = Value::Map{{"@", kind}, {"name", name}, {"size", size}, {"@at", "recipe.lua:3"}};
   return Options(registry, std::move(spec), kind);

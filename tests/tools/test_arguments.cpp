@@ -8,9 +8,7 @@ using namespace trainlab::cli;
 
 namespace {
 
-Arguments parse(const std::vector<std::string>& words) {
-  return parse_arguments(words);
-}
+Arguments parse(const std::vector<std::string>& words) { return parse_arguments(words); }
 
 // The message and hint of the usage error that a line ends with.
 std::string refusal(const std::vector<std::string>& words) {
@@ -29,10 +27,9 @@ TEST_CASE("a line that begins with a recipe is run") {
   const Arguments a = parse({"digits.lua", "--lr", "0.01", "--width=64", "--shift", "-3", "--name="});
   CHECK(a.command == "run");
   CHECK(a.words == std::vector<std::string>{"digits.lua"});
-  CHECK(a.parameters == std::vector<GivenParameter>{{"lr", "0.01", "--lr"},
-                                                    {"width", "64", "--width"},
-                                                    {"shift", "-3", "--shift"},
-                                                    {"name", "", "--name"}});
+  CHECK(a.parameters ==
+        std::vector<GivenParameter>{
+            {"lr", "0.01", "--lr"}, {"width", "64", "--width"}, {"shift", "-3", "--shift"}, {"name", "", "--name"}});
   CHECK(parse({"run", "digits.lua"}).command == "run");
   CHECK(parse({"check", "digits.lua", "--step", "--lr", "1"}).step);
 }
@@ -60,7 +57,8 @@ TEST_CASE("a name that is another command's flag may be a recipe's parameter") {
 
 TEST_CASE("lines that are refused say why") {
   using Catch::Contains;
-  CHECK_THAT(refusal({"--thread", "2", "digits.lua"}), Contains("unknown flag --thread") && Contains("did you mean --threads?"));
+  CHECK_THAT(refusal({"--thread", "2", "digits.lua"}),
+             Contains("unknown flag --thread") && Contains("did you mean --threads?"));
   CHECK_THAT(refusal({"--learning", "2", "digits.lua"}), Contains("come after its path"));
   CHECK_THAT(refusal({"digits.lua", "--lr"}), Contains("--lr needs a value"));
   CHECK_THAT(refusal({"digits.lua", "--lr", "--json"}), Contains("--lr needs a value"));
@@ -91,7 +89,8 @@ TEST_CASE("values of common flags are checked") {
   for (const char* text : {"gpu", "cuda:", "cuda:x", "CPU", ""}) {
     CHECK_THAT(refusal({"x.lua", std::string("--device=") + text}), Contains("auto, cpu, cuda or cuda:N"));
   }
-  for (const char* text : {"lr", "=1"}) CHECK_THAT(refusal({"x.lua", std::string("--set=") + text}), Contains("PATH=VALUE"));
+  for (const char* text : {"lr", "=1"})
+    CHECK_THAT(refusal({"x.lua", std::string("--set=") + text}), Contains("PATH=VALUE"));
 }
 
 TEST_CASE("help") {

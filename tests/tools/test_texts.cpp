@@ -83,11 +83,15 @@ TEST_CASE("the report of a run") {
   CHECK_THROWS_WITH(report_csv(run), Contains("no stage"));
   write_stages(run, {{"digits", "fit", "."}});
   CHECK_THROWS_WITH(report_csv(run), Contains("no metrics.jsonl"));
-  write_atomic(run / "metrics.jsonl",
-               R"({"epoch":1,"lr":0.1,"samples":100,"seconds":0.5,"step":23,"train.loss":2,"val.loss":1})" "\n"
-               R"({"epoch":2,"lr":0.1,"samples":200,"seconds":1,"step":46,"train.loss":1.5,"val.loss":0.08123456})" "\n"
-               R"({"epoch":3,"lr":0.05,"my, own":1e-9,"samples":300,"seconds":1.5,"step":69,"train.loss":null,"val.loss":0.5})" "\n"
-               R"({"epoch":4,"lr")");
+  write_atomic(
+      run / "metrics.jsonl",
+      R"({"epoch":1,"lr":0.1,"samples":100,"seconds":0.5,"step":23,"train.loss":2,"val.loss":1})"
+      "\n"
+      R"({"epoch":2,"lr":0.1,"samples":200,"seconds":1,"step":46,"train.loss":1.5,"val.loss":0.08123456})"
+      "\n"
+      R"({"epoch":3,"lr":0.05,"my, own":1e-9,"samples":300,"seconds":1.5,"step":69,"train.loss":null,"val.loss":0.5})"
+      "\n"
+      R"({"epoch":4,"lr")");
   CHECK_THAT(report_text(run), Contains("unfinished: it was killed") && Contains("To go on: trainlab resume"));
   write_atomic(run / "summary.json", summary_json);
   const std::string text = report_text(run);
@@ -108,8 +112,8 @@ TEST_CASE("the report of a run") {
 TEST_CASE("help of entries") {
   Registry registry;
   const auto add = [&](const char* name, const char* kind) {
-    registry.add(Entry(name, kind, "Does what it does, and says so in a long line.")
-                     .with(Option("x", "a number").number()));
+    registry.add(
+        Entry(name, kind, "Does what it does, and says so in a long line.").with(Option("x", "a number").number()));
   };
   add("nn.Linear", "layer");
   add("optim.SGD", "optimizer");

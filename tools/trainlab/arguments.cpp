@@ -74,9 +74,15 @@ const std::vector<Flag>& flags() {
       {"--help", false, commands, true, [](Arguments& a, const std::string&) { a.help = true; }},
       {"--version", false, {}, true, [](Arguments& a, const std::string&) { a.version = true; }},
       {"--step", false, {"check"}, false, [](Arguments& a, const std::string&) { a.step = true; }},
-      {"--epochs", true, {"extend"}, false,
+      {"--epochs",
+       true,
+       {"extend"},
+       false,
        [](Arguments& a, const std::string& text) { a.epochs = whole_number("--epochs", text, 1, largest_seed); }},
-      {"--trials", true, {"extend"}, false,
+      {"--trials",
+       true,
+       {"extend"},
+       false,
        [](Arguments& a, const std::string& text) { a.trials = whole_number("--trials", text, 1, largest_seed); }},
       {"--csv", false, {"report"}, false, [](Arguments& a, const std::string&) { a.csv = true; }},
   };
@@ -132,9 +138,7 @@ class Parser {
 
  private:
   // After a recipe's path: what is no common flag is a parameter of the recipe.
-  bool has_recipe() const {
-    return (result_.command == "run" || result_.command == "check") && !result_.words.empty();
-  }
+  bool has_recipe() const { return (result_.command == "run" || result_.command == "check") && !result_.words.empty(); }
 
   void take_command(const std::string& word) {
     if (std::find(commands.begin(), commands.end(), word) != commands.end()) {
@@ -230,9 +234,7 @@ class Parser {
 
 }  // namespace
 
-Arguments parse_arguments(std::span<const std::string> words) {
-  return Parser(words).parse();
-}
+Arguments parse_arguments(std::span<const std::string> words) { return Parser(words).parse(); }
 
 bool asks_for_json(std::span<const std::string> words) {
   return std::find(words.begin(), words.end(), "--json") != words.end();

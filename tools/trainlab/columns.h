@@ -9,7 +9,8 @@ namespace trainlab::cli {
 // Rows as lines of columns two spaces apart; `right` says which columns end flush. Widths count code points.
 std::string columns(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
 
-// Values as bars of eight heights, at most `width` of them (means of neighbours where there are more); a NaN is a space.
+// Values as bars of eight heights, at most `width` of them (means of neighbours where there are more); a NaN is a
+// space.
 std::string sparkline(const std::vector<double>& values, std::size_t width);
 
 }  // namespace trainlab::cli

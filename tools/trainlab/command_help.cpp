@@ -14,10 +14,13 @@ struct CommandHelp {
 };
 
 constexpr std::array<CommandHelp, 7> helps = {{
-    {"run", "train what the recipe returns; `run` may be left out", "trainlab [run] RECIPE.lua [--PARAMETER VALUE…] [flags]",
-     "Runs the recipe in runs/NAME/NNN, or in the folder given by --out; an unfinished run of the same recipe there is\n"
+    {"run", "train what the recipe returns; `run` may be left out",
+     "trainlab [run] RECIPE.lua [--PARAMETER VALUE…] [flags]",
+     "Runs the recipe in runs/NAME/NNN, or in the folder given by --out; an unfinished run of the same recipe there "
+     "is\n"
      "continued. `trainlab RECIPE.lua --help` shows the recipe's own parameters.\n"},
-    {"check", "validate a recipe and show what it would run", "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]",
+    {"check", "validate a recipe and show what it would run",
+     "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]",
      "Prints the model's tree, parameters, FLOPs and a memory estimate, and runs nothing.\n"
      "  --step           also one training and one validation step\n"},
     {"resume", "go on with an unfinished run", "trainlab resume RUN [--threads N] [--device D] [--json] [--quiet]",

@@ -13,16 +13,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void complain(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-}
+void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 Value failure(const Error& error) {
-  return Value::Map{{"status", "failed"},
-                    {"error", Value::Map{{"file", error.file()},
-                                         {"line", error.line()},
-                                         {"path", error.path()},
-                                         {"message", error.message()}}}};
+  return Value::Map{
+      {"status", "failed"},
+      {"error",
+       Value::Map{
+           {"file", error.file()}, {"line", error.line()}, {"path", error.path()}, {"message", error.message()}}}};
 }
 
 // As editors find positions: FILE:LINE: first, where there is one.
@@ -59,12 +57,14 @@ int tell_summary(const fs::path& run, bool json) {
 }
 
 int tell(const Outcome& outcome, bool json) {
-  const std::string go_on = outcome.folder.empty() ? "" : "to go on: trainlab resume " + shown_path(outcome.folder) + "\n";
+  const std::string go_on =
+      outcome.folder.empty() ? "" : "to go on: trainlab resume " + shown_path(outcome.folder) + "\n";
   const bool interrupted = outcome.code == 130 || outcome.code == 143;
 
   if (outcome.error && !interrupted) {
     tell(*outcome.error, json);
-    if (outcome.code == 3 && outcome.error->hint().find("trainlab resume " + outcome.folder.string()) == std::string::npos) {
+    if (outcome.code == 3 &&
+        outcome.error->hint().find("trainlab resume " + outcome.folder.string()) == std::string::npos) {
       complain(go_on);
     }
   } else if (outcome.result["text"].is_string()) {

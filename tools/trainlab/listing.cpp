@@ -35,7 +35,7 @@ Listed look_at(const fs::path& run) {
     listed.started = read_manifest(run).started;
     listed.summary = read_summary(run);
     // Without a summary it was killed before it could write one.
-    listed.status = holder(run)                ? "running"
+    listed.status = holder(run)               ? "running"
                     : listed.summary.is_nil() ? "unfinished"
                                               : listed.summary["status"].string();
   } catch (const Error&) {
@@ -52,9 +52,8 @@ std::vector<Listed> all(const fs::path& folder) {
       if (fs::exists(manifest_path(run), ignored)) runs.push_back(look_at(run));
     }
   }
-  std::sort(runs.begin(), runs.end(), [](const Listed& a, const Listed& b) {
-    return std::pair(a.started, a.run) < std::pair(b.started, b.run);
-  });
+  std::sort(runs.begin(), runs.end(),
+            [](const Listed& a, const Listed& b) { return std::pair(a.started, a.run) < std::pair(b.started, b.run); });
   return runs;
 }
 

@@ -81,8 +81,8 @@ std::string stage_text(const fs::path& folder, const StageRecord& stage, bool ru
   if (own && !running) {
     text = summary_text(summary);
   } else {
-    text = stage.name + " (" + stage.kind + "): " +
-           (running ? "running" : "unfinished: it was killed before it could write a summary") + "\n";
+    text = stage.name + " (" + stage.kind +
+           "): " + (running ? "running" : "unfinished: it was killed before it could write a summary") + "\n";
   }
   const Rows rows = read_rows(folder);
   const Value best_step = own ? summary["best"]["step"] : Value();

@@ -11,9 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-fs::path absolute(const fs::path& path) {
-  return fs::absolute(path).lexically_normal();
-}
+fs::path absolute(const fs::path& path) { return fs::absolute(path).lexically_normal(); }
 
 Request common(const Arguments& arguments) {
   Request request;
@@ -33,9 +31,7 @@ Request common(const Arguments& arguments) {
 
 Request request_for_recipe(const Arguments& arguments) {
   Request request = common(arguments);
-  request.command = arguments.help                 ? Command::parameters
-                    : arguments.command == "check" ? Command::check
-                                                   : Command::run;
+  request.command = arguments.help ? Command::parameters : arguments.command == "check" ? Command::check : Command::run;
   request.recipe = absolute(arguments.words.front());
   std::error_code ignored;
   if (!fs::is_regular_file(request.recipe, ignored)) {

@@ -21,8 +21,8 @@ Rows read_rows(const std::filesystem::path& folder) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) break;  // cut off
     ++line;
-    Value row = parse_json(std::string_view(text).substr(begin, end - begin),
-                           path.string() + ":" + std::to_string(line));
+    Value row =
+        parse_json(std::string_view(text).substr(begin, end - begin), path.string() + ":" + std::to_string(line));
     if (!row.is_map()) throw recipe_error(path.string() + ":" + std::to_string(line) + " is no object");
     for (const auto& [name, value] : row.map()) {
       if (!counters.contains(name)) names.insert(name);

@@ -19,8 +19,13 @@ Manifest sample() {
   manifest.recipe_folder = "/home/a \"b\"/recipes";
   manifest.working_folder = "/home";
   manifest.sources = {{"digits.lua", "aa"}, {"lib/nets.lua", "bb"}};
-  manifest.parameters = {{"lr", 0.1 + 0.2}, {"width", 64},   {"whole", 2.0},          {"fast", true},
-                         {"tiny", 1e-300},  {"text", "a\nb"}, {"big", std::int64_t{1} << 60}};
+  manifest.parameters = {{"lr", 0.1 + 0.2},
+                         {"width", 64},
+                         {"whole", 2.0},
+                         {"fast", true},
+                         {"tiny", 1e-300},
+                         {"text", "a\nb"},
+                         {"big", std::int64_t{1} << 60}};
   manifest.set = {"optim.lr=0.01", "x:y=\"z\""};
   manifest.seed = 7;
   manifest.device = "cpu";
@@ -84,15 +89,14 @@ TEST_CASE("differences name what changed, with both values") {
   present.parameters["whole"] = 2;  // as 2.0
   present.set = {};
   present.seed = 8;
-  CHECK(differences(recorded, present) ==
-        std::vector<std::string>{
-            "source digits.lua has changed",
-            "source new.lua is new",
-            "--lr: recorded 0.30000000000000004, now 0.5",
-            "--width: recorded 64, now not declared",
-            "--set: recorded optim.lr=0.01 x:y=\"z\", now none",
-            "--seed: recorded 7, now 8",
-        });
+  CHECK(differences(recorded, present) == std::vector<std::string>{
+                                              "source digits.lua has changed",
+                                              "source new.lua is new",
+                                              "--lr: recorded 0.30000000000000004, now 0.5",
+                                              "--width: recorded 64, now not declared",
+                                              "--set: recorded optim.lr=0.01 x:y=\"z\", now none",
+                                              "--seed: recorded 7, now 8",
+                                          });
 
   present = sample();
   present.recipe = "other.lua";
@@ -109,9 +113,9 @@ TEST_CASE("what is not byte-exact") {
   present.cores = 4;
   present.device = "cuda:0";
   present.libtorch = "2.11.1";
-  CHECK(inexactness(recorded, present) ==
-        std::vector<std::string>{"threads: recorded 2, now 4", "device: recorded cpu, now cuda:0",
-                                 "LibTorch: recorded 2.11.0, now 2.11.1"});
+  CHECK(inexactness(recorded, present) == std::vector<std::string>{"threads: recorded 2, now 4",
+                                                                   "device: recorded cpu, now cuda:0",
+                                                                   "LibTorch: recorded 2.11.0, now 2.11.1"});
 }
 
 TEST_CASE("parameters from a TOML file") {

@@ -94,8 +94,8 @@ TEST_CASE("a finished stage gives its stored summary and is not run again") {
   World world("finished");
   world.body = [](const Options&, const StageContext& context) {
     CHECK(fs::is_directory(context.folder));
-    return Value(Value::Map{{"metrics", Value::Map{{"val.loss", std::nan("")}, {"val.accuracy", 0.1 + 0.2}}},
-                            {"steps", 3.0}});
+    return Value(
+        Value::Map{{"metrics", Value::Map{{"val.loss", std::nan("")}, {"val.accuracy", 0.1 + 0.2}}}, {"steps", 3.0}});
   };
   Value first;
   CHECK(world.process([&](Run& run) { first = run.stage(world.fit("a"), true); }) == 0);
@@ -149,10 +149,10 @@ TEST_CASE("where stages live") {
 TEST_CASE("names") {
   World world("names");
   CHECK(world.process([&](Run& run) {
-          run.stage(world.fit("a", 1), false);
-          run.stage(world.fit("a", 1), false);
-          run.stage(world.fit("a", 2), true);
-        }) == 1);
+    run.stage(world.fit("a", 1), false);
+    run.stage(world.fit("a", 1), false);
+    run.stage(world.fit("a", 2), true);
+  }) == 1);
   CHECK(world.executions == 1);
   CHECK(world.error->message().find("\"a\" for a second stage") != std::string::npos);
   CHECK(world.error->file() == "recipe.lua");
@@ -207,9 +207,9 @@ TEST_CASE("a recipe cannot go on after a stage that did not end well") {
     throw recipe_error("x").at("digits.lua", 3);
   };
   CHECK(world.process([&](Run& run) {
-          CHECK_THROWS_AS(run.stage(world.fit("a"), false), Error);
-          run.stage(world.fit("b"), true);
-        }) == 3);
+    CHECK_THROWS_AS(run.stage(world.fit("a"), false), Error);
+    run.stage(world.fit("b"), true);
+  }) == 3);
   CHECK(world.executions == 1);
   CHECK(world.last["type"] == Value("result"));
   CHECK(read_summary(world.folder)["reason"] == Value("loss is nan at step 12"));
@@ -410,6 +410,4 @@ TEST_CASE("a disk that fills up at any call leaves a run that can be read and go
   CHECK(calls > 30);  // it did fail in many places
 }
 
-TEST_CASE("usable cores") {
-  CHECK(usable_cores() >= 1);
-}
+TEST_CASE("usable cores") { CHECK(usable_cores() >= 1); }

@@ -71,9 +71,9 @@ void send_error(Channel& channel, const Error& error) noexcept;
 void send_text(Channel& channel, const std::string& text) noexcept;  // what check and parameters print
 
 // How an engine begins, before anything else runs: it dies with its supervisor (and ends at once where that is dead
-// already or there never was one), takes SIGTERM as "checkpoint and stop" (see stage.h), ignores SIGINT, SIGHUP, SIGPIPE
-// and SIGTTOU, and keeps the channel from its own children. argv[1] is the request as JSON.
-// Raises Error{usage} when it was not started by `trainlab`.
+// already or there never was one), takes SIGTERM as "checkpoint and stop" (see stage.h), ignores SIGINT, SIGHUP,
+// SIGPIPE and SIGTTOU, and keeps the channel from its own children. argv[1] is the request as JSON. Raises Error{usage}
+// when it was not started by `trainlab`.
 struct EngineStart {
   Request request;
   std::unique_ptr<Channel> channel;

@@ -1,8 +1,8 @@
 // Run folders: where a run lives, and whose it is.
 //
 // runs/NAME/NNN below the working directory, or the folder given by --out. A folder is a run's once it holds
-// manifest.toml. Its file `lock` is locked for as long as a supervisor lives (an open file description lock: unlike flock
-// it can be asked about without being taken) and names its host and process.
+// manifest.toml. Its file `lock` is locked for as long as a supervisor lives (an open file description lock: unlike
+// flock it can be asked about without being taken) and names its host and process.
 #pragma once
 
 #include <filesystem>

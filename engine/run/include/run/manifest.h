@@ -18,7 +18,7 @@ struct Manifest {
 
   std::string trainlab;  // versions
   std::string libtorch;
-  std::string started;   // wall_text()
+  std::string started;  // wall_text()
 
   std::string recipe;                          // of the recipe in recipe/, "digits.lua"
   std::filesystem::path recipe_folder;         // where it lay

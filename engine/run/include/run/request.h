@@ -45,9 +45,9 @@ struct Request {
   std::optional<std::int64_t> seed;
   std::optional<int> threads;
   std::optional<int> workers;
-  std::optional<std::string> device;         // "auto", "cpu", "cuda", "cuda:1"
+  std::optional<std::string> device;            // "auto", "cpu", "cuda", "cuda:1"
   std::optional<std::filesystem::path> stdlib;  // --stdlib, absolute: the recipe language's Lua part from this folder
-  std::optional<std::int64_t> extend_epochs; // `trainlab extend`: the new total of the last stage
+  std::optional<std::int64_t> extend_epochs;    // `trainlab extend`: the new total of the last stage
 
   bool quiet = false;
   bool json = false;

@@ -18,10 +18,10 @@ namespace trainlab {
 
 // How an engine ended.
 struct Outcome {
-  int code = 0;                   // exit code of `trainlab`: 0, 1, 2, 3, 130, 143
-  std::filesystem::path folder;   // the run's, empty where none was opened
-  std::optional<Error> error;     // what went wrong, unless the run's summary.json tells it
-  Value result;                   // the engine's result message (see control.h), nil when there was none
+  int code = 0;                  // exit code of `trainlab`: 0, 1, 2, 3, 130, 143
+  std::filesystem::path folder;  // the run's, empty where none was opened
+  std::optional<Error> error;    // what went wrong, unless the run's summary.json tells it
+  Value result;                  // the engine's result message (see control.h), nil when there was none
 };
 
 class Supervisor {
