@@ -1,0 +1,40 @@
+// For tests of losses, metrics and stop rules by themselves: their entries, options from JSON, tensors from JSON.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "core/registry.h"
+#include "train/loss.h"
+#include "train/metric.h"
+
+namespace trainlab::test {
+
+// Losses, metrics and stop rules; built once.
+const Registry& parts_registry();
+
+// Checked options of an entry at `fit.PATH`, as if written at recipe.lua:7. The text is {"@": "loss.mse", …}.
+Options part(const std::string& json, const std::string& path = "loss");
+
+std::unique_ptr<Loss> make_loss(const Options& options, const Head& head);
+std::unique_ptr<Metric> make_metric(const Options& options, const Head& head, std::int64_t members = 0);
+
+// A (nested) list of numbers as a tensor of that shape.
+at::Tensor tensor_of(const Value& lists, at::ScalarType type);
+
+// The head of given tensors [B, …]; classes > 0 for labels.
+Head head_of(const at::Tensor& out, const at::Tensor& target, std::int64_t classes);
+
+// The error that `act` raises, as text ("" for none).
+template <class F>
+std::string error_of(F&& act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace trainlab::test

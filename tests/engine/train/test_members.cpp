@@ -1,0 +1,144 @@
+// The property that every loss and metric keeps: a group of members gives each its solo result.
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <map>
+
+#include "parts_support.h"
+#include "tensor/random.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+constexpr std::int64_t members = 3;
+
+at::Tensor normal(Shape shape, std::uint64_t seed) {
+  const at::Tensor out = at::empty(shape, at::TensorOptions().dtype(at::kDouble));
+  fill_normal(out, Key(seed), 0, 2);
+  return out;
+}
+
+// What an entry is tried on: its options, the output of one sample, its targets.
+enum class Targets { classes, bits, like_output };
+struct Trial {
+  std::vector<std::string> options;  // JSON members beside "@"
+  Shape output;
+  Targets targets;
+};
+
+// An entry that is missing here fails the test.
+const std::map<std::string, Trial> trials = {
+    {"loss.cross_entropy", {{"", R"("label_smoothing": 0.2)", R"("weight": [1, 0.5, 3, 2])", R"("label_smoothing": 0.2, "weight": [1, 0.5, 3, 2])"}, {4}, Targets::classes}},
+    {"loss.mse", {{""}, {3}, Targets::like_output}},
+    {"loss.huber", {{"", R"("delta": 0.3)"}, {3}, Targets::like_output}},
+    {"loss.bce_with_logits", {{"", R"("pos_weight": 3)"}, {1}, Targets::bits}},
+    {"metric.accuracy", {{""}, {4}, Targets::classes}},
+    {"metric.top_k", {{R"("k": 2)"}, {4}, Targets::classes}},
+    {"metric.precision", {{"", R"("average": "micro")", R"("average": 2)"}, {4}, Targets::classes}},
+    {"metric.recall", {{"", R"("average": "weighted")"}, {4}, Targets::classes}},
+    {"metric.f1", {{""}, {1}, Targets::bits}},
+    {"metric.mae", {{""}, {3}, Targets::like_output}},
+    {"metric.rmse", {{""}, {3}, Targets::like_output}},
+    {"metric.r2", {{""}, {3}, Targets::like_output}},
+};
+
+at::Tensor targets_of(const Trial& trial, std::int64_t batch, std::uint64_t seed) {
+  if (trial.targets == Targets::like_output) {
+    Shape shape{batch};
+    shape.insert(shape.end(), trial.output.begin(), trial.output.end());
+    return normal(shape, seed);
+  }
+  const std::int64_t classes = trial.targets == Targets::bits ? 2 : trial.output[0];
+  return normal({batch}, seed).mul(10).floor().to(at::kLong).remainder(classes);
+}
+
+std::int64_t classes_of(const Trial& trial) {
+  return trial.targets == Targets::like_output ? 0 : (trial.targets == Targets::bits ? 2 : trial.output[0]);
+}
+
+// Calls `check` with every trial of every entry of a kind, and with targets that all members share or that each has.
+template <class F>
+void for_all(const std::string& kind, const F& check) {
+  std::size_t count = 0;
+  for (const Entry* entry : parts_registry().of_kind(kind)) {
+    INFO(entry->name);
+    REQUIRE(trials.contains(entry->name));
+    const Trial& trial = trials.at(entry->name);
+    for (const std::string& more : trial.options) {
+      for (const bool shared : {false, true}) {
+        INFO(more << (shared ? " shared targets" : " a target per member"));
+        check(part(R"({"@": ")" + entry->name + "\"" + (more.empty() ? "" : ", " + more) + "}", kind), trial, shared);
+        ++count;
+      }
+    }
+  }
+  CHECK(count > 0);
+}
+
+struct Batch {
+  std::vector<at::Tensor> out, target;  // of each member
+  at::Tensor group_out, group_target;
+};
+
+Batch make_batch(const Trial& trial, std::int64_t size, bool shared, std::uint64_t seed) {
+  Batch batch;
+  for (std::int64_t m = 0; m < members; ++m) {
+    Shape shape{size};
+    shape.insert(shape.end(), trial.output.begin(), trial.output.end());
+    const auto own = static_cast<std::uint64_t>(m) + 1;
+    batch.out.push_back(normal(shape, seed + own));
+    batch.target.push_back(targets_of(trial, size, seed + 10 * (shared ? 1 : own)));
+  }
+  batch.group_out = at::stack(batch.out);
+  batch.group_target = shared ? batch.target[0] : at::stack(batch.target);
+  return batch;
+}
+
+}  // namespace
+
+TEST_CASE("a loss of a group gives each member its solo value, weight and gradient") {
+  for_all("loss", [](const Options& options, const Trial& trial, bool shared) {
+    const Batch batch = make_batch(trial, 6, shared, 100);
+    const auto loss = make_loss(options, head_of(batch.out[0], batch.target[0], classes_of(trial)));
+    const at::Tensor group = batch.group_out.clone().requires_grad_(true);
+    const LossValue together = (*loss)(group, batch.group_target, members);
+    REQUIRE(together.value.sizes() == at::IntArrayRef{members});
+    together.value.sum().backward();
+    for (std::int64_t m = 0; m < members; ++m) {
+      const auto i = static_cast<std::size_t>(m);
+      const at::Tensor alone = batch.out[i].clone().requires_grad_(true);
+      const LossValue solo = (*loss)(alone, batch.target[i], 0);
+      solo.value.backward();
+      CHECK(together.value[m].item<double>() == Approx(solo.value.item<double>()).epsilon(1e-12));
+      REQUIRE(together.weight.defined() == solo.weight.defined());
+      if (solo.weight.defined()) CHECK(together.weight[m].item<double>() == Approx(solo.weight.item<double>()).epsilon(1e-12));
+      CHECK(at::allclose(group.grad()[m], alone.grad(), 1e-12, 1e-15));
+    }
+  });
+}
+
+TEST_CASE("a metric of a group gives each member its solo value") {
+  for_all("metric", [](const Options& options, const Trial& trial, bool shared) {
+    const Batch first = make_batch(trial, 6, shared, 200), second = make_batch(trial, 4, shared, 300);
+    const Head head = head_of(first.out[0], first.target[0], classes_of(trial));
+    const auto together = make_metric(options, head, members);
+    together->update(first.group_out, first.group_target);
+    together->update(second.group_out, second.group_target);
+    const std::vector<double> values = together->compute();
+    REQUIRE(values.size() == members);
+    for (std::size_t m = 0; m < values.size(); ++m) {
+      const auto solo = make_metric(options, head);
+      solo->update(first.out[m], first.target[m]);
+      solo->update(second.out[m], second.target[m]);
+      CHECK(values[m] == Approx(solo->compute().at(0)).epsilon(1e-12));
+    }
+    together->reset();
+    for (const double value : together->compute()) CHECK(std::isnan(value));
+  });
+}

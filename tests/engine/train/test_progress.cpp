@@ -1,0 +1,215 @@
+// The progress reporters, on a terminal and a clock that the test holds.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "train/reporters.h"
+
+using namespace trainlab;
+
+namespace {
+
+struct Screen {
+  double now = 100;
+  int columns = 120;
+  int clock_reads = 0;
+  int losses_read = 0;
+  std::string raw;                  // everything written
+  std::vector<std::string> drawn;   // texts of bars
+  std::string line;                 // what stands on the current line
+  std::vector<std::string> said;
+  bool dirty_when_said = false;
+
+  std::unique_ptr<Observer> bar() {
+    Terminal terminal;
+    terminal.columns = [this] { return columns; };
+    terminal.seconds = [this] {
+      ++clock_reads;
+      return now;
+    };
+    terminal.write = [this](std::string_view text) {
+      raw += text;
+      if (text == "\r\x1b[K") {
+        line.clear();
+        return;
+      }
+      REQUIRE(text.front() == '\r');
+      REQUIRE(text.ends_with("\x1b[K\r"));
+      line = text.substr(1, text.size() - 5);
+      drawn.push_back(line);
+    };
+    return progress_bar(std::move(terminal), [this] { return ++losses_read, 0.41234; },
+                        [this](const std::string& text) {
+                          dirty_when_said |= !line.empty();
+                          said.push_back(text);
+                        });
+  }
+};
+
+FitView fit(std::int64_t total = 920, std::int64_t first = 0) {
+  FitView view;
+  view.name = "digits";
+  view.total_steps = total;
+  view.steps_per_epoch = 23;
+  view.batch = 64;
+  view.first_step = first;
+  return view;
+}
+
+StepView at_step(std::int64_t step) {
+  StepView view;
+  view.step = step;
+  view.epoch = (step - 1) / 23;
+  view.samples = 64 * step;
+  view.rate = 0.0029;
+  return view;
+}
+
+ValidationView validation() {
+  ValidationView view;
+  view.step = 69;
+  view.epoch = 3;
+  view.samples = 4416;
+  view.seconds = 0.359;
+  view.rate = 0.0029;
+  view.best = true;
+  view.metrics = {{"val.accuracy", 0.8912}, {"val.loss", 0.39812}, {"train.loss", 0.41234}};
+  return view;
+}
+
+// Steps of a fixed length; returns how many of them the reporter wanted.
+int walk(Screen& screen, Observer& bar, std::int64_t from, std::int64_t to, double step_seconds) {
+  int wanted = 0;
+  for (std::int64_t step = from; step <= to; ++step) {
+    screen.now += step_seconds;
+    if (!bar.wants_step(step)) continue;
+    ++wanted;
+    bar.stepped(at_step(step));
+  }
+  return wanted;
+}
+
+}  // namespace
+
+TEST_CASE("elsewhere than on a terminal there is a line per validation and nothing for steps") {
+  std::vector<std::string> lines;
+  const auto loss = []() -> double { throw std::logic_error("the loss was read"); };
+  const auto reporter = progress_reporter(false, loss, [&](const std::string& line) { lines.push_back(line); });
+  reporter->started(fit());
+  for (std::int64_t step = 1; step < 100; ++step) CHECK_FALSE(reporter->wants_step(step));
+  reporter->validated(validation());
+  auto later = validation();
+  later.step = 92;
+  later.epoch = 4;
+  later.samples += 1500;
+  later.seconds += 2;
+  later.best = false;
+  later.metrics = {{"val.loss", std::nan("")}, {"train.loss", 12345.6}, {"temperature", 1e-7}, {"test.loss", 0.0}, {"val.accuracy", 1.0}};
+  reporter->validated(later);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] == "epoch 3  step 69  train.loss 0.412  val.loss 0.398  val.accuracy 0.891  lr 2.9e-03  12.3k samples/s  best");
+  CHECK(lines[1] == "epoch 4  step 92  train.loss 12346  val.loss nan  val.accuracy 1.00  test.loss 0  temperature 1.00e-07  lr 2.9e-03  750 samples/s");
+}
+
+TEST_CASE("the first line after a resume claims no speed that was not measured") {
+  std::vector<std::string> lines;
+  const auto reporter = progress_reporter(false, nullptr, [&](const std::string& line) { lines.push_back(line); });
+  reporter->started(fit(920, 46));
+  reporter->validated(validation());
+  CHECK_THAT(lines.at(0), !Catch::Contains("samples/s"));
+}
+
+TEST_CASE("the bar shows where the fit stands") {
+  Screen screen;
+  const auto bar = screen.bar();
+  bar->started(fit());
+  walk(screen, *bar, 1, 460, 0.01);
+  REQUIRE_FALSE(screen.drawn.empty());
+  CHECK_THAT(screen.drawn.back(), Catch::StartsWith("digits  epoch 20/40  step 4") && Catch::Contains("/920  [=") && Catch::Contains("]  50%  loss 0.412  lr 2.9e-03  6.40k samples/s  ETA 0:05"));
+  CHECK(screen.drawn.back().size() < 120);
+}
+
+TEST_CASE("the bar is drawn at most ten times a second, and the clock is hardly read") {
+  for (const double step_seconds : {20e-6, 300e-6, 5e-3, 0.05, 0.3}) {
+    INFO(step_seconds);
+    Screen screen;
+    const auto bar = screen.bar();
+    bar->started(fit(1000000));
+    const auto steps = static_cast<std::int64_t>(std::ceil(20 / step_seconds));
+    const int wanted = walk(screen, *bar, 1, steps, step_seconds);
+    const double seconds = static_cast<double>(steps) * step_seconds;
+    CHECK(static_cast<double>(screen.drawn.size()) <= 10 * seconds + 1);
+    CHECK(static_cast<double>(screen.drawn.size()) >= 0.6 * std::min(10 * seconds, static_cast<double>(steps)));
+    CHECK(screen.losses_read == static_cast<int>(screen.drawn.size()));
+    CHECK(screen.clock_reads == wanted + 1);
+    CHECK(wanted <= static_cast<int>(60 * seconds) + 30);  // a few looks between two drawings, whatever the speed
+  }
+}
+
+TEST_CASE("steps that become slow are noticed") {
+  Screen screen;
+  const auto bar = screen.bar();
+  bar->started(fit(10000000));
+  walk(screen, *bar, 1, 100000, 20e-6);
+  const std::size_t before = screen.drawn.size();
+  walk(screen, *bar, 100001, 102600, 0.01);  // 26 s; a quarter of a drawing at the old speed is 12.5 s of them
+  CHECK(screen.drawn.size() > before + 1);
+}
+
+TEST_CASE("the bar makes way for a line and comes back below it") {
+  Screen screen;
+  const auto bar = screen.bar();
+  bar->started(fit());
+  walk(screen, *bar, 1, 69, 0.01);
+  const std::string shown = screen.line;
+  REQUIRE_FALSE(shown.empty());
+  bar->validated(validation());
+  CHECK_FALSE(screen.dirty_when_said);
+  REQUIRE(screen.said.size() == 1);
+  CHECK_THAT(screen.said[0], Catch::StartsWith("epoch 3  step 69"));
+  CHECK(screen.line == shown);
+  bar->finished(Value());
+  CHECK(screen.line.empty());
+}
+
+TEST_CASE("a bar whose fit failed does not stay on the terminal") {
+  Screen screen;
+  {
+    const auto bar = screen.bar();
+    bar->started(fit());
+    walk(screen, *bar, 1, 69, 0.01);
+    REQUIRE_FALSE(screen.line.empty());
+  }
+  CHECK(screen.line.empty());
+}
+
+TEST_CASE("what does not fit into the width is left out, least important first") {
+  for (int columns = 0; columns <= 130; ++columns) {
+    Screen screen;
+    screen.columns = columns;
+    const auto bar = screen.bar();
+    bar->started(fit());
+    walk(screen, *bar, 1, 100, 0.01);
+    INFO(columns << " " << screen.line);
+    CHECK(static_cast<int>(screen.line.size()) <= std::max(0, columns - 1));
+    if (columns >= 20) CHECK_THAT(screen.line, Catch::Contains("%") && Catch::Contains("loss 0.412"));
+    if (columns >= 80) CHECK_THAT(screen.line, Catch::Contains("ETA") && Catch::Contains("epoch") && Catch::Contains("  [") && Catch::Contains("samples/s"));
+  }
+}
+
+TEST_CASE("a fit of unknown length shows no percentage and no ETA") {
+  Screen screen;
+  const auto bar = screen.bar();
+  bar->started(fit(0));
+  walk(screen, *bar, 1, 100, 0.01);
+  CHECK_THAT(screen.line, Catch::Contains("epoch 5  ") && Catch::Contains("samples/s") && !Catch::Contains("%") && !Catch::Contains("ETA"));
+}
+
+TEST_CASE("a resumed fit is timed from where it went on") {
+  Screen screen;
+  const auto bar = screen.bar();
+  bar->started(fit(920, 460));
+  walk(screen, *bar, 461, 660, 0.01);
+  CHECK_THAT(screen.line, Catch::Contains("6.40k samples/s  ETA 0:03"));
+}

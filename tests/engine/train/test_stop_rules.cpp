@@ -1,0 +1,157 @@
+// Stop rules, fed with values as validations would give them.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <limits>
+
+#include "parts_support.h"
+#include "train/stop.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+const double nan_value = std::nan("");
+const double infinite = std::numeric_limits<double>::infinity();
+
+StopContext context() {
+  return {.monitor = "val.loss", .minimize = [](const std::string& name) {
+            if (name != "val.loss" && name != "train.loss" && name != "val.accuracy") {
+              throw recipe_error("there is no metric " + name).hint("did you mean val.loss?");
+            }
+            return name != "val.accuracy";
+          }};
+}
+
+std::unique_ptr<StopRule> rule(const std::string& json) {
+  const Options options = part(json, "stop");
+  return parts_registry().implementation<StopFactory>(options.entry())(options, context());
+}
+
+std::optional<std::string> ask(StopRule& stop, double value, const std::string& expected = "val.loss") {
+  Progress progress;
+  progress.metric = [&](const std::string& name) {
+    CHECK(name == expected);
+    return value;
+  };
+  return stop.validated(progress);
+}
+
+// The number of the validation that stops, from 1; 0 for none.
+int stops_at(StopRule& stop, const std::vector<double>& values, const std::string& expected = "val.loss") {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (ask(stop, values[i], expected)) return static_cast<int>(i) + 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("patience counts validations in a row without improvement") {
+  const std::string two = R"({"@": "stop.patience", "patience": 2})";
+  CHECK(stops_at(*rule(two), {3, 2, 1, 1, 1}) == 5);
+  CHECK(stops_at(*rule(two), {3, 2, 2.5, 1.9, 2, 1.8, 1.7}) == 0);
+  CHECK(stops_at(*rule(R"({"@": "stop.patience", "patience": 1})"), {1, 1}) == 2);
+  CHECK(ask(*rule(R"({"@": "stop.patience", "patience": 1})"), nan_value) == "val.loss did not improve in 1 validation (it was never finite)");
+}
+
+TEST_CASE("small improvements are measured from the last value that counted") {
+  // Each step improves by less than min_delta, together they do: 0.94 counts, for it is 0.06 below 1.
+  const std::string delta = R"({"@": "stop.patience", "patience": 3, "min_delta": 0.05})";
+  CHECK(stops_at(*rule(delta), {1, 0.97, 0.94, 0.92, 0.91, 0.90}) == 6);
+  // Exactly min_delta is not more than min_delta.
+  CHECK(stops_at(*rule(R"({"@": "stop.patience", "patience": 1, "min_delta": 0.5})"), {1, 0.5}) == 2);
+}
+
+TEST_CASE("the metric's direction decides what an improvement is") {
+  const std::string accuracy = R"({"@": "stop.patience", "patience": 2, "metric": "val.accuracy"})";
+  CHECK(stops_at(*rule(accuracy), {0.1, 0.2, 0.3, 0.3, 0.2}, "val.accuracy") == 5);
+  CHECK(stops_at(*rule(accuracy), {0.5, 0.4, 0.3}, "val.accuracy") == 3);
+}
+
+TEST_CASE("values that are not finite are never improvements") {
+  const std::string two = R"({"@": "stop.patience", "patience": 2})";
+  CHECK(stops_at(*rule(two), {nan_value, nan_value}) == 2);
+  CHECK(stops_at(*rule(two), {nan_value, 1, nan_value, 0.9, -infinite, nan_value}) == 6);
+}
+
+TEST_CASE("patience says what it saw") {
+  const auto stop = rule(R"({"@": "stop.patience", "patience": 2, "min_delta": 1e-3})");
+  ask(*stop, 0.5);
+  ask(*stop, 0.6);
+  CHECK(ask(*stop, 0.7) == "val.loss did not improve by more than 0.001 in 2 validations (best 0.5)");
+}
+
+TEST_CASE("a rule restored from its state goes on as if it had not been away") {
+  const struct {
+    std::string json, metric;
+    std::vector<double> values;
+  } trials[] = {
+      {R"({"@": "stop.patience", "patience": 3})", "val.loss", {nan_value, 2, 1, 1.5, 1.2, 1.1}},
+      {R"({"@": "stop.divergence", "checks": 2})", "train.loss", {1, 0.5, 9, 0.4, 9, 9}},
+      {R"({"@": "stop.threshold", "below": 0.2})", "val.loss", {1, 0.5, 0.1}},
+  };
+  for (const auto& trial : trials) {
+    INFO(trial.json);
+    const int undisturbed = stops_at(*rule(trial.json), trial.values, trial.metric);
+    REQUIRE(undisturbed == static_cast<int>(trial.values.size()));
+    for (std::size_t cut = 0; cut < trial.values.size(); ++cut) {
+      const auto before = rule(trial.json), after = rule(trial.json);
+      for (std::size_t i = 0; i < cut; ++i) ask(*before, trial.values[i], trial.metric);
+      after->restore(parse_json(to_json(before->state()), "state"));  // through the text of a checkpoint
+      CHECK(after->state() == before->state());
+      const std::vector<double> rest(trial.values.begin() + static_cast<std::ptrdiff_t>(cut), trial.values.end());
+      CHECK(stops_at(*after, rest, trial.metric) + static_cast<int>(cut) == undisturbed);
+    }
+  }
+}
+
+TEST_CASE("a threshold stops beyond, not at, the number") {
+  CHECK(stops_at(*rule(R"({"@": "stop.threshold", "metric": "val.accuracy", "above": 0.9})"), {0.5, 0.9, nan_value, 0.91}, "val.accuracy") == 4);
+  CHECK(stops_at(*rule(R"({"@": "stop.threshold", "below": 0.2})"), {1, 0.2, nan_value, 0.1}) == 4);
+  CHECK(ask(*rule(R"({"@": "stop.threshold", "below": 0.2})"), 0.1) == "val.loss is 0.1, below 0.2");
+}
+
+TEST_CASE("a threshold is above or below") {
+  CHECK_THAT(error_of([] { rule(R"({"@": "stop.threshold", "above": 1, "below": 0})"); }), Catch::Contains("recipe.lua:7: fit.stop: expected only one of above and below"));
+  CHECK_THAT(error_of([] { rule(R"({"@": "stop.threshold"})"); }), Catch::Contains("found neither"));
+}
+
+TEST_CASE("divergence is a loss far above its best, repeatedly") {
+  const std::string plain = R"({"@": "stop.divergence"})";
+  CHECK(stops_at(*rule(plain), {2, 1, 4, 4, 2.9, 4, 4, 4}, "train.loss") == 8);
+  CHECK(stops_at(*rule(plain), {2, 1, 3, 3, 3, 3}, "train.loss") == 0);  // 3 times the best is not more than that
+  CHECK(stops_at(*rule(R"({"@": "stop.divergence", "factor": 1.5, "checks": 1})"), {2, 1, 1.6}, "train.loss") == 3);
+  CHECK(stops_at(*rule(R"({"@": "stop.divergence", "above": 1.5, "checks": 2})"), {1.6, 1, 1.6, 1.6}, "train.loss") == 4);
+}
+
+TEST_CASE("divergence stops at once where the loss is no number") {
+  CHECK(ask(*rule(R"({"@": "stop.divergence"})"), nan_value, "train.loss") == "train.loss is nan");
+  CHECK(stops_at(*rule(R"({"@": "stop.divergence"})"), {1, infinite}, "train.loss") == 2);
+}
+
+TEST_CASE("a loss near zero may bounce, and a negative one may move") {
+  const std::string one = R"({"@": "stop.divergence", "checks": 1})";
+  CHECK(stops_at(*rule(one), {2, 1e-6, 0.3}, "train.loss") == 0);  // 3e5 times the best, yet far below the first
+  CHECK(stops_at(*rule(one), {2, 1e-6, 0.5}, "train.loss") == 3);
+  CHECK(stops_at(*rule(one), {-1, -4, -3, 3.9}, "train.loss") == 0);
+  CHECK(stops_at(*rule(one), {-1, -4, 4.1}, "train.loss") == 3);
+}
+
+TEST_CASE("divergence refuses metrics of which more is better") {
+  CHECK_THAT(error_of([] { rule(R"({"@": "stop.divergence", "metric": "val.accuracy"})"); }), Catch::Contains("fit.stop.metric") && Catch::Contains("stop.threshold"));
+}
+
+TEST_CASE("an unknown metric is refused at the rule's own line, before the run and in it") {
+  const std::string place = "recipe.lua:7: fit.stop.metric: there is no metric val.los\n  hint: did you mean val.loss?";
+  for (const char* name : {"stop.patience", "stop.divergence"}) {
+    CHECK(error_of([&] { rule(std::string(R"({"@": ")") + name + R"(", "metric": "val.los"})"); }) == place);
+  }
+  CHECK(error_of([] { rule(R"({"@": "stop.threshold", "metric": "val.los", "above": 1})"); }) == place);
+
+  const auto stop = rule(R"({"@": "stop.patience"})");
+  Progress progress;
+  progress.metric = [](const std::string&) -> double { throw recipe_error("gone"); };
+  CHECK(error_of([&] { stop->validated(progress); }) == "recipe.lua:7: fit.stop.metric: gone");
+}
