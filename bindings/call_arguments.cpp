@@ -15,8 +15,9 @@ bool is_plain_table(lua_State* L, int index) {
   return lua_istable(L, index) && !entry_of(L, index);
 }
 
-// A last argument { … } holds options when it has names, or nothing at all; else it is a list, an argument itself.
-bool holds_options(lua_State* L, int index) {
+// A last argument { … } holds options when it has names; else it is a list, an argument itself. An empty one is what
+// there is room for.
+bool holds_options(lua_State* L, int index, bool room) {
   bool any = false;
   lua_pushnil(L);
   while (lua_next(L, index) != 0) {
@@ -27,7 +28,7 @@ bool holds_options(lua_State* L, int index) {
       return true;
     }
   }
-  return !any;
+  return !any && !room;
 }
 
 }  // namespace
@@ -40,7 +41,10 @@ CallArguments::CallArguments(lua_State* L, const Entry& entry, Receiver receiver
     take_table(last);
     return;
   }
-  const bool options = last > first && is_plain_table(L, last) && holds_options(L, last);
+  const auto places = std::count_if(entry.options.begin(), entry.options.end(),
+                                    [](const Option& option) { return option.is_positional && !option.is_array; });
+  const bool room = places > last - first + (receiver == Receiver::option ? 1 : 0);
+  const bool options = last > first && is_plain_table(L, last) && holds_options(L, last, room);
   for (int i = first; i <= last - (options ? 1 : 0); ++i) positional_.push_back({0, i});
   if (options) {
     if (lua_objlen(L, last) > 0) {

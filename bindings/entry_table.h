@@ -16,6 +16,15 @@ const Entry* entry_of(lua_State* L, int index);
 // name, absolute paths.
 void finish_entry(lua_State* L, int index, const Entry& entry, Value::List list, Value::Map& map);
 
+// Where the table of an entry was made: "digits.lua:14", or empty.
+std::string made_at(lua_State* L, int index);
+
+// The declaration whose constructor the function at `index` is; nullptr for any other value.
+const Entry* constructor_of(lua_State* L, int index);
+
+// Remembers where the script stands if the value on top of the stack, just looked up, is a constructor.
+void note_lookup(lua_State* L);
+
 // "a function", "a table", "an object of type run": for messages.
 std::string type_text(lua_State* L, int index);
 

@@ -35,7 +35,35 @@ const Entry& upvalue_entry(lua_State* L) {
   return *static_cast<const Entry*>(lua_touserdata(L, lua_upvalueindex(1)));
 }
 
-int construct(lua_State* L, const Entry& entry) {
+// Frames on the stack.
+int stack_depth(lua_State* L) {
+  lua_Debug ar;
+  int low = 0, high = 1;
+  while (lua_getstack(L, high, &ar) != 0) {
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (lua_getstack(L, middle, &ar) != 0 ? low : high) = middle;
+  }
+  return high;
+}
+
+// Where the call of a constructor is written. In `return lab.fit { … }`, a tail call, the frame that knows is gone; the
+// line where `lab.fit` was looked up just before stands for it.
+LuaPosition call_position(lua_State* L, const Entry& entry) {
+  const LuaPosition here = LuaState::position(L);
+  const LuaLookup* lookup = LuaState::of(L).lookup(&entry);
+  if (!lookup) return here;
+  lua_Debug ar;
+  const bool named = lua_getstack(L, 0, &ar) != 0 && lua_getinfo(L, "n", &ar) != 0 && ar.name &&
+                     entry.name.ends_with(ar.name);
+  const bool tail_call = here.line == 0 || (!named && lookup->depth == stack_depth(L));
+  return tail_call ? lookup->position : here;
+}
+
+int construct(lua_State* L, const Entry& entry, const LuaPosition& position) {
   LuaState& state = LuaState::of(L);
   const Registry& registry = *state.host().registry;
   const std::string receiver = kind_of_receiver(entry);
@@ -52,7 +80,7 @@ int construct(lua_State* L, const Entry& entry) {
   const CallArguments arguments(L, entry, method ? Receiver::option : Receiver::none);
   Value::Map map = arguments.map(registry);
   resolve_paths(entry.options, map, state.host().recipe_folder);
-  const std::string at = LuaState::position(L).text();
+  const std::string at = position.text();
   if (!at.empty()) map["@at"] = at;
   registry.check(map);
 
@@ -71,7 +99,24 @@ int construct(lua_State* L, const Entry& entry) {
 }
 
 int l_construct(lua_State* L) {
-  return guarded(L, [&] { return construct(L, upvalue_entry(L)); });
+  return guarded(L, [&] {
+    const Entry& entry = upvalue_entry(L);
+    const LuaPosition position = call_position(L, entry);
+    try {
+      return construct(L, entry, position);
+    } catch (Error& error) {
+      if (position.line > 0) error.at(position.file, position.line);
+      throw;
+    }
+  });
+}
+
+// Methods of an entry's value. Upvalue: the table of them.
+int l_entry_index(lua_State* L) {
+  lua_pushvalue(L, 2);
+  lua_rawget(L, lua_upvalueindex(1));
+  note_lookup(L);
+  return 1;
 }
 
 int l_print_entry(lua_State* L) {
@@ -90,6 +135,7 @@ void push_constructor(lua_State* L, const Entry& entry, int methods) {
   lua_pushlightuserdata(L, const_cast<Entry*>(&entry));
   lua_rawset(L, -3);
   lua_getfield(L, methods, entry.kind.c_str());
+  lua_pushcclosure(L, l_entry_index, 1);
   lua_setfield(L, -2, "__index");
   lua_pushcfunction(L, l_print_entry);
   lua_setfield(L, -2, "__tostring");
@@ -99,6 +145,19 @@ void push_constructor(lua_State* L, const Entry& entry, int methods) {
 }
 
 }  // namespace
+
+void note_lookup(lua_State* L) {
+  const Entry* entry = constructor_of(L, -1);
+  // Without the frame of the function that looks up.
+  if (entry) LuaState::of(L).set_lookup(entry, {LuaState::position(L), stack_depth(L) - 1});
+}
+
+const Entry* constructor_of(lua_State* L, int index) {
+  if (lua_tocfunction(L, index) != l_construct || !lua_getupvalue(L, index, 1)) return nullptr;
+  const auto* entry = static_cast<const Entry*>(lua_touserdata(L, -1));
+  lua_pop(L, 1);
+  return entry;
+}
 
 const Entry* entry_of(lua_State* L, int index) {
   if (lua_type(L, index) != LUA_TTABLE || lua_getmetatable(L, index) == 0) return nullptr;
@@ -112,18 +171,24 @@ const Entry* entry_of(lua_State* L, int index) {
 void finish_entry(lua_State* L, int index, const Entry& entry, Value::List list, Value::Map& map) {
   const Option* array = entry.array_option();
   if (!list.empty()) {
-    if (!array) throw recipe_error("expected options by name, found " + std::to_string(list.size()) + " by position").in(entry.name);
-    if (map.contains(array->name)) throw recipe_error("'" + array->name + "' is given twice, by position and by name").in(entry.name);
+    if (!array) throw recipe_error("expected options by name, found " + std::to_string(list.size()) + " by position");
+    if (map.contains(array->name)) throw recipe_error("'" + array->name + "' is given twice, by position and by name");
     map.emplace(array->name, std::move(list));
   }
   map.emplace("@", entry.name);
+  const std::string at = made_at(L, index);
+  if (!at.empty()) map.emplace("@at", at);
+  resolve_paths(entry.options, map, LuaState::of(L).host().recipe_folder);
+}
+
+std::string made_at(lua_State* L, int index) {
   push_key(L, kPositions);
   lua_rawget(L, LUA_REGISTRYINDEX);
   lua_pushvalue(L, index < 0 ? index - 1 : index);
   lua_rawget(L, -2);
-  if (lua_isstring(L, -1)) map.emplace("@at", lua_tostring(L, -1));
+  const std::string at = lua_isstring(L, -1) ? lua_tostring(L, -1) : "";
   lua_pop(L, 2);
-  resolve_paths(entry.options, map, LuaState::of(L).host().recipe_folder);
+  return at;
 }
 
 std::string type_text(lua_State* L, int index) {

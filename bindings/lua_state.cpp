@@ -56,6 +56,11 @@ LuaPosition LuaState::position(lua_State* L) {
   return {};
 }
 
+const LuaLookup* LuaState::lookup(const Entry* entry) const {
+  const auto found = lookups_.find(entry);
+  return found == lookups_.end() ? nullptr : &found->second;
+}
+
 namespace {
 
 struct Entered {

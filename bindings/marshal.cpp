@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <lua.hpp>
 
 #include "bindings/lua_object.h"
@@ -59,6 +60,9 @@ class TableReader {
   }
 
   Value function(int index) {
+    if (const Entry* entry = constructor_of(L_, index)) {
+      throw recipe_error("found the constructor " + entry->name + ", which was not called").hint("write " + entry->name + "(…)");
+    }
     if (functions_ == Functions::refuse && !collected_) throw recipe_error("expected data, found a function");
     std::shared_ptr<Callable> callable = collected_ ? to_callable(L_, index) : nullptr;
     const std::string where = callable ? callable->where() : function_position(L_, index);
@@ -83,18 +87,31 @@ class TableReader {
   }
 
   Value content(int index) {
+    if (const Entry* entry = entry_of(L_, index)) return entry_content(index, *entry);
     Value::List list;
     Value::Map map;
     members(index, list, map);
-    if (const Entry* entry = entry_of(L_, index)) {
-      finish_entry(L_, index, *entry, std::move(list), map);
-      return map;
-    }
     if (list.empty()) return map.empty() ? Value(std::move(list)) : Value(std::move(map));
     if (!map.empty()) {
       throw recipe_error("a table with both positions and names ('" + map.begin()->first + "'); expected a list, or names only");
     }
     return list;
+  }
+
+  Value entry_content(int index, const Entry& entry) {
+    try {
+      Value::List list;
+      Value::Map map;
+      members(index, list, map);
+      finish_entry(L_, index, entry, std::move(list), map);
+      return map;
+    } catch (Error& error) {
+      // The line of the constructor's call: the change that broke the table has left no trace.
+      const std::string at = made_at(L_, index);
+      const auto colon = at.rfind(':');
+      if (colon != std::string::npos) error.at(at.substr(0, colon), std::atoi(at.c_str() + colon + 1));
+      throw;
+    }
   }
 
   void members(int index, Value::List& list, Value::Map& map) {
@@ -119,7 +136,7 @@ class TableReader {
     for (auto& [key, member] : positions) {
       const double expected = static_cast<double>(list.size()) + 1;
       if (key != expected) {
-        const bool position = key >= 1 && std::trunc(key) == key;
+        const bool position = key >= 1 && std::isfinite(key) && std::trunc(key) == key;
         throw recipe_error(position ? "a list with a hole: [" + number_text(expected) + "] is missing, [" + number_text(key) + "] is there"
                                     : "expected positions from 1, found [" + number_text(key) + "]");
       }

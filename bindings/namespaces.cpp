@@ -5,6 +5,7 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
+#include "entry_table.h"
 
 namespace trainlab {
 
@@ -14,7 +15,10 @@ namespace {
 int l_member(lua_State* L) {
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(1));
-  if (!lua_isnil(L, -1)) return 1;
+  if (!lua_isnil(L, -1)) {
+    note_lookup(L);
+    return 1;
+  }
   return guarded(L, [&]() -> int {
     const std::string space = lua_tostring(L, lua_upvalueindex(2));
     if (lua_type(L, 2) != LUA_TSTRING) throw recipe_error(space + " is read by name: " + space + ".name");

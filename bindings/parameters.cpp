@@ -63,10 +63,11 @@ std::string expected_text(const Rule& rule) {
 }
 
 bool fits(const Rule& rule, const Value& value) {
-  constexpr double kExact = 9007199254740992.0;
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;
   if (rule.type == "integer" || rule.type == "number") {
     const bool right = rule.type == "integer" ? value.is_integer() : value.is_number();
-    if (!right || !std::isfinite(value.number()) || (value.is_integer() && std::fabs(value.number()) > kExact)) return false;
+    if (!right || !std::isfinite(value.number())) return false;
+    if (value.is_integer() && (value.integer() > kExact || value.integer() < -kExact)) return false;
     return (rule.min.is_nil() || value.number() >= rule.min.number()) && (rule.max.is_nil() || value.number() <= rule.max.number());
   }
   if (rule.type == "boolean") return value.is_boolean();

@@ -63,6 +63,12 @@ struct LuaPosition {
   std::string text() const { return line > 0 ? file + ":" + std::to_string(line) : ""; }
 };
 
+// Where a constructor was looked up last, and how deep the stack was there.
+struct LuaLookup {
+  LuaPosition position;
+  int depth = 0;
+};
+
 // An error that ends the execution: `pcall` cannot hold it back. until_outermost: of the recipe as a whole, not only
 // of the callback in which it happened.
 struct Doom {
@@ -119,6 +125,9 @@ class LuaState {
   // Where the script stands: the innermost line of a recipe or module.
   static LuaPosition position(lua_State* L);
 
+  const LuaLookup* lookup(const Entry* entry) const;
+  void set_lookup(const Entry* entry, LuaLookup lookup) { lookups_[entry] = std::move(lookup); }
+
   // Objects that must not touch a closed state hold this; null once it is closed.
   std::shared_ptr<lua_State*> life() const { return life_; }
   void assert_home() const;
@@ -147,6 +156,7 @@ class LuaState {
   std::string raised_text_;
   std::string traceback_;         // of the error on its way out
   LuaPosition failed_at_;
+  std::map<const Entry*, LuaLookup> lookups_;
   std::map<std::string, std::string> names_;  // a chunk's name as Lua shortens it → the name
 };
 

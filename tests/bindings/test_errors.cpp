@@ -1,0 +1,159 @@
+// Errors on their way from C++ into Lua and out again.
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+
+#include <new>
+#include <thread>
+
+#include "support.h"
+
+using namespace trainlab;
+using trainlab::testing::returned_function;
+using trainlab::testing::Sandbox;
+
+TEST_CASE("errors of Lua have file, line and traceback") {
+  Sandbox sandbox;
+  const Error error = sandbox.fails("local function inner(t)\n  return t.x.y\nend\nlocal function outer()\n  local n = inner({})\n  return n\nend\nouter()\n");
+  CHECK(error.kind() == ErrorKind::recipe);
+  CHECK(error.file() == "x.lua");
+  CHECK(error.line() == 2);
+  CHECK(error.what() == std::string("x.lua:2: attempt to index field 'x' (a nil value)\n"
+                                    "traceback:\n"
+                                    "  x.lua:2: in function 'inner'\n"
+                                    "  x.lua:5: in function 'outer'\n"
+                                    "  x.lua:8: in the file itself"));
+}
+
+TEST_CASE("errors that the recipe raises keep their text and position") {
+  Sandbox sandbox;
+  CHECK_THAT(sandbox.fails("\nerror('my words')").what(), Catch::StartsWith("x.lua:2: my words\n"));
+  CHECK_THAT(sandbox.fails("local function check()\n error('blames the caller', 2)\nend\ncheck()").what(), Catch::StartsWith("x.lua:4: blames the caller\n"));
+  CHECK_THAT(sandbox.fails("\n\nerror('no position', 0)").what(), Catch::StartsWith("x.lua:3: no position\n"));
+  CHECK_THAT(sandbox.fails("assert(false, 'asserted')").what(), Catch::StartsWith("x.lua:1: asserted\n"));
+  CHECK_THAT(sandbox.fails("error(42)").what(), Catch::StartsWith("x.lua:1: 42\n"));
+  CHECK_THAT(sandbox.fails("coroutine.wrap(function()\n error('inside') end)()").what(), Catch::StartsWith("x.lua:2: inside\n"));
+}
+
+TEST_CASE("errors of syntax have their line") {
+  Sandbox sandbox;
+  CHECK_THAT(sandbox.fails("local a = 1\nlocal b = = 2\n").what(), Catch::StartsWith("x.lua:2: unexpected symbol near '='"));
+  CHECK_THAT(sandbox.fails("local a = {").what(), Catch::StartsWith("x.lua:1: ") && Catch::Contains("unexpected symbol near '<eof>'"));
+}
+
+TEST_CASE("an error of the engine crosses Lua with all its parts") {
+  Sandbox sandbox;
+  sandbox.run = [](const auto&) -> Value {
+    Error error = run_error("the disk is full");
+    error.in("checkpoints").hint("free some space");
+    throw error;
+  };
+  const Error error = sandbox.fails("local a\nlab.run(lab.stage {})");
+  CHECK(error.kind() == ErrorKind::run);
+  CHECK(error.path() == "checkpoints");
+  CHECK(error.hint() == "free some space");
+  CHECK(error.file() == "x.lua");
+  CHECK(error.line() == 2);
+  // Also when the recipe catches and raises it again; what it sees is text.
+  const Error again = sandbox.fails("local ok, e = pcall(lab.run, lab.stage {})\nassert(type(e) == 'string' and e:find('the disk is full'))\nerror(e, 0)");
+  CHECK(again.kind() == ErrorKind::run);
+  CHECK(again.hint() == "free some space");
+}
+
+TEST_CASE("every kind of C++ exception becomes an error with its own words") {
+  struct Row {
+    std::function<void()> raise;
+    std::string text;
+    ErrorKind kind;
+  };
+  const std::vector<Row> rows{
+      {[] { throw std::runtime_error("told so"); }, "internal error: told so", ErrorKind::run},
+      {[] { throw std::bad_alloc(); }, "out of memory", ErrorKind::run},
+      {[] { throw usage_error("no such device"); }, "no such device", ErrorKind::usage},
+      {[] { TORCH_CHECK(false, "shapes [2] and [3] differ"); }, "shapes [2] and [3] differ", ErrorKind::recipe},
+  };
+  for (const Row& row : rows) {
+    Sandbox sandbox;
+    sandbox.run = [&](const auto&) -> Value {
+      row.raise();
+      return {};
+    };
+    const Error error = sandbox.fails("lab.run(lab.stage {})");
+    CHECK(error.message() == row.text);
+    CHECK(error.kind() == row.kind);
+    CHECK(error.line() == 1);
+  }
+}
+
+TEST_CASE("an interruption cannot be caught by the recipe") {
+  Sandbox sandbox;
+  int runs = 0;
+  sandbox.run = [&](const auto&) -> Value {
+    ++runs;
+    throw Error(ErrorKind::interrupted, "interrupted at step 12");
+  };
+  const Error error = sandbox.fails("for i = 1, 10 do pcall(lab.run, lab.stage { name = 's' .. i }) end\nprint('went on')");
+  CHECK(error.kind() == ErrorKind::interrupted);
+  CHECK(error.message() == "interrupted at step 12");
+  CHECK(runs == 1);
+  CHECK(sandbox.printed.empty());
+}
+
+TEST_CASE("an error in a callback keeps its own line through engine and recipe") {
+  Sandbox sandbox;
+  sandbox.run = [](const std::shared_ptr<const Spec>& spec) -> Value {
+    spec->function(spec->value["call"])->call({});
+    return {};
+  };
+  const Error error = sandbox.fails("local s = lab.stage { call = function()\n local t = nil\n return t.x end }\n\nlab.run(s)");
+  CHECK(error.line() == 3);
+  CHECK(error.message() == "attempt to index local 't' (a nil value)");
+  CHECK(error.traceback() == "traceback:\n  x.lua:3: in the function at line 1\n  x.lua:5: in the file itself");
+}
+
+TEST_CASE("destructors run when Lua raises through native code") {
+  // What guarded() relies on for errors that Lua's own functions raise, such as for want of memory.
+  struct Probe {
+    explicit Probe(int& n) : count(n) {}
+    ~Probe() { ++count; }
+    int& count;
+  };
+  int destroyed = 0;
+  Sandbox sandbox;
+  sandbox.limits.memory = 16 << 20;
+  sandbox.run = [&](const auto&) {
+    const Probe probe(destroyed);
+    // Its conversion to Lua asks for a string of 64 MiB, which is refused there.
+    return Value(Value::Map{{"text", std::string(std::size_t{64} << 20, 'x')}});
+  };
+  const Error error = sandbox.fails("local r = lab.run(lab.stage {})");
+  CHECK_THAT(error.what(), Catch::StartsWith("x.lua:1: the memory limit of recipes is reached"));
+  CHECK(destroyed == 1);
+}
+
+TEST_CASE("a function called on another thread than its own is a programmer's error") {
+  Sandbox sandbox;
+  const auto function = returned_function(sandbox.execute("return lab.stage { call = function() return 1 end }"));
+  std::string call, rekey;
+  std::thread([&] {
+    try {
+      function->call({});
+    } catch (const std::logic_error& error) {
+      call = error.what();
+    }
+    try {
+      function->rekey(Key(1));
+    } catch (const std::logic_error& error) {
+      rekey = error.what();
+    }
+  }).join();
+  CHECK(call == "a Lua state was entered on another thread than its own");
+  CHECK(rekey == call);
+  CHECK(std::get<Value>(function->call({}).at(0)) == Value(1));
+}
+
+TEST_CASE("a function outlives its state harmlessly") {
+  Sandbox sandbox;
+  const auto function = returned_function(sandbox.execute("return lab.stage { call = function() return 1 end }"));
+  sandbox.recipe.reset();
+  CHECK_THROWS_AS(function->call({}), std::logic_error);
+}
