@@ -30,11 +30,15 @@ std::string varint(std::uint64_t x) {
   for (; x >= 0x80; x >>= 7) bytes += static_cast<char>(0x80 | (x & 0x7F));
   return bytes += static_cast<char>(x);
 }
-std::string key(int field, int wire_type) { return varint(static_cast<std::uint64_t>(field) << 3 | static_cast<std::uint64_t>(wire_type)); }
+std::string key(int field, int wire_type) {
+  return varint(static_cast<std::uint64_t>(field) << 3 | static_cast<std::uint64_t>(wire_type));
+}
 std::string varint_field(int field, std::int64_t x) { return key(field, 0) + varint(static_cast<std::uint64_t>(x)); }
 std::string double_field(int field, double x) { return key(field, 1) + little_endian(x); }
 std::string float_field(int field, float x) { return key(field, 5) + little_endian(x); }
-std::string bytes_field(int field, std::string_view bytes) { return key(field, 2) + varint(bytes.size()) + std::string(bytes); }
+std::string bytes_field(int field, std::string_view bytes) {
+  return key(field, 2) + varint(bytes.size()) + std::string(bytes);
+}
 
 // Field numbers.
 namespace event {
@@ -62,7 +66,9 @@ std::string framed(std::string_view data) {
   return length + little_endian(masked_crc32c(length)) + std::string(data) + little_endian(masked_crc32c(data));
 }
 
-std::string version_event(double wall) { return double_field(event::wall_time, wall) + bytes_field(event::file_version, "brain.Event:2"); }
+std::string version_event(double wall) {
+  return double_field(event::wall_time, wall) + bytes_field(event::file_version, "brain.Event:2");
+}
 
 std::string session_start_event(double wall, std::int64_t step) {
   return double_field(event::wall_time, wall) + varint_field(event::step, step) +
@@ -72,7 +78,8 @@ std::string session_start_event(double wall, std::int64_t step) {
 std::string scalars_event(double wall, std::int64_t step, const std::vector<std::pair<std::string, double>>& scalars) {
   std::string values;
   for (const auto& [tag, x] : scalars) {
-    values += bytes_field(summary::value, bytes_field(summary::value_tag, tag) + float_field(summary::value_simple_value, static_cast<float>(x)));
+    values += bytes_field(summary::value, bytes_field(summary::value_tag, tag) +
+                                              float_field(summary::value_simple_value, static_cast<float>(x)));
   }
   return double_field(event::wall_time, wall) + varint_field(event::step, step) + bytes_field(event::summary, values);
 }

@@ -30,21 +30,25 @@ Error head_error(const Options& options, const std::string& needs, const Head& h
 
 void require_class_scores(const Options& options, const Head& head) {
   if (!head.target.empty() || head.target_type != at::kLong) {
-    throw head_error(options, "class labels (targets of shape [], int64)", head,
-                     is_label(head.target_type) ? "" : "for numbers as targets use \"mse\", \"huber\", \"mae\", \"rmse\" or \"r2\"");
+    throw head_error(
+        options, "class labels (targets of shape [], int64)", head,
+        is_label(head.target_type) ? "" : "for numbers as targets use \"mse\", \"huber\", \"mae\", \"rmse\" or \"r2\"");
   }
   const std::string wanted = head.classes > 0 ? std::to_string(head.classes) : std::string("C");
   const std::string needs = "one score per class, an output of shape [" + wanted + "]";
   if (head.output.size() != 1) {
     throw head_error(options, needs, head,
-                     (head.classes > 0 ? classes_text(head) + "; end" : std::string("end")) + " the model with nn.Flatten(), nn.Linear(" + wanted + ")");
+                     (head.classes > 0 ? classes_text(head) + "; end" : std::string("end")) +
+                         " the model with nn.Flatten(), nn.Linear(" + wanted + ")");
   }
   if (head.classes > 0 && head.output[0] != head.classes) {
     std::string hint = classes_text(head) + "; end the model with nn.Linear(" + wanted + ")";
     if (head.classes == 2 && is_single_logit(head)) hint += ", or use loss = \"bce_with_logits\"";
     throw head_error(options, needs, head, std::move(hint));
   }
-  if (head.output[0] < 2) throw head_error(options, "at least two classes", head, "one logit per sample goes with loss = \"bce_with_logits\"");
+  if (head.output[0] < 2)
+    throw head_error(options, "at least two classes", head,
+                     "one logit per sample goes with loss = \"bce_with_logits\"");
 }
 
 bool is_single_logit(const Head& head) { return head.output.size() == 1 && head.output[0] == 1; }
@@ -52,10 +56,12 @@ bool is_single_logit(const Head& head) { return head.output.size() == 1 && head.
 void require_binary(const Options& options, const Head& head) {
   if (head.classes > 2) {
     throw head_error(options, "targets of 0 and 1", head,
-                     classes_text(head) + "; use loss = \"cross_entropy\" and end the model with nn.Linear(" + std::to_string(head.classes) + ")");
+                     classes_text(head) + "; use loss = \"cross_entropy\" and end the model with nn.Linear(" +
+                         std::to_string(head.classes) + ")");
   }
   if (!is_single_logit(head) || !is_scalar(head.target)) {
-    throw head_error(options, "one logit and one target of 0 or 1 per sample, an output of shape [1]", head, "end the model with nn.Linear(1)");
+    throw head_error(options, "one logit and one target of 0 or 1 per sample, an output of shape [1]", head,
+                     "end the model with nn.Linear(1)");
   }
 }
 
@@ -70,10 +76,13 @@ std::int64_t require_classification(const Options& options, const Head& head) {
 
 void require_regression(const Options& options, const Head& head) {
   if (head.classes > 0) {
-    throw head_error(options, "numbers as targets", head, classes_text(head) + "; for class labels use loss = \"cross_entropy\" and metric \"accuracy\"");
+    throw head_error(options, "numbers as targets", head,
+                     classes_text(head) + "; for class labels use loss = \"cross_entropy\" and metric \"accuracy\"");
   }
   if (head.output == head.target || (is_scalar(head.output) && is_scalar(head.target))) return;
-  const std::string hint = head.target.size() <= 1 ? "end the model with nn.Linear(" + std::to_string(element_count(head.target)) + ")" : std::string();
+  const std::string hint = head.target.size() <= 1
+                               ? "end the model with nn.Linear(" + std::to_string(element_count(head.target)) + ")"
+                               : std::string();
   throw head_error(options, "an output shaped like the target", head, hint);
 }
 

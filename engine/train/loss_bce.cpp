@@ -37,7 +37,8 @@ std::unique_ptr<Loss> make_bce(const Options& options, const Head& head) {
     const std::vector<double> values = options.numbers("pos_weight");
     const auto outputs = static_cast<std::size_t>(head.output[0]);
     if (values.size() != 1 && values.size() != outputs) {
-      throw options.error("pos_weight", "expected a number or " + std::to_string(outputs) + " of them, one per output, found " + std::to_string(values.size()));
+      throw options.error("pos_weight", "expected a number or " + std::to_string(outputs) +
+                                            " of them, one per output, found " + std::to_string(values.size()));
     }
     pos_weight = at::tensor(values, at::TensorOptions().dtype(at::kDouble)).to(head.device, head.float_type);
   }
@@ -47,12 +48,17 @@ std::unique_ptr<Loss> make_bce(const Options& options, const Head& head) {
 }  // namespace
 
 void register_bce(Registry& registry) {
-  registry.add(Entry("loss.bce_with_logits", "loss", "Binary cross-entropy of one logit per question and a target of 0 or 1.")
-                   .with(Option("pos_weight", "weight of the targets of 1, one for all outputs or one per output").number().more_than(0).many())
-                   .example("loss.bce_with_logits { pos_weight = 3 }")
-                   .note("Equals torch.nn.BCEWithLogitsLoss with reduction \"mean\". The model ends with nn.Linear(1) and no sigmoid; the target is a label of two "
-                         "classes or a number from 0 to 1, of shape [] or [1]. With k outputs the target has k numbers."),
-               LossFactory{make_bce});
+  registry.add(
+      Entry("loss.bce_with_logits", "loss", "Binary cross-entropy of one logit per question and a target of 0 or 1.")
+          .with(Option("pos_weight", "weight of the targets of 1, one for all outputs or one per output")
+                    .number()
+                    .more_than(0)
+                    .many())
+          .example("loss.bce_with_logits { pos_weight = 3 }")
+          .note("Equals torch.nn.BCEWithLogitsLoss with reduction \"mean\". The model ends with nn.Linear(1) and no "
+                "sigmoid; the target is a label of two "
+                "classes or a number from 0 to 1, of shape [] or [1]. With k outputs the target has k numbers."),
+      LossFactory{make_bce});
 }
 
 }  // namespace trainlab

@@ -46,7 +46,8 @@ std::unique_ptr<Loss> make_cross_entropy(const Options& options, const Head& hea
     const std::vector<double> values = options.numbers("weight");
     const auto classes = static_cast<std::size_t>(head.output[0]);
     if (values.size() != classes) {
-      throw options.error("weight", "expected " + std::to_string(classes) + " numbers, one per class, found " + std::to_string(values.size()));
+      throw options.error("weight", "expected " + std::to_string(classes) + " numbers, one per class, found " +
+                                        std::to_string(values.size()));
     }
     double sum = 0;
     for (const double value : values) sum += value;
@@ -60,10 +61,18 @@ std::unique_ptr<Loss> make_cross_entropy(const Options& options, const Head& hea
 
 void register_cross_entropy(Registry& registry) {
   registry.add(Entry("loss.cross_entropy", "loss", "Cross-entropy of one score (logit) per class and the label.")
-                   .with(Option("label_smoothing", "share of the target that is spread evenly over all classes").number().at_least(0).less_than(1).or_default(0.0))
-                   .with(Option("weight", "a weight per class; the mean is then divided by the weights of the labels").number().at_least(0).many())
+                   .with(Option("label_smoothing", "share of the target that is spread evenly over all classes")
+                             .number()
+                             .at_least(0)
+                             .less_than(1)
+                             .or_default(0.0))
+                   .with(Option("weight", "a weight per class; the mean is then divided by the weights of the labels")
+                             .number()
+                             .at_least(0)
+                             .many())
                    .example("loss.cross_entropy { label_smoothing = 0.1 }")
-                   .note("Equals torch.nn.CrossEntropyLoss with reduction \"mean\". The model ends with as many outputs as the data has classes, without a softmax."),
+                   .note("Equals torch.nn.CrossEntropyLoss with reduction \"mean\". The model ends with as many "
+                         "outputs as the data has classes, without a softmax."),
                LossFactory{make_cross_entropy});
 }
 

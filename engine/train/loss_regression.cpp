@@ -21,7 +21,8 @@ LossValue mean_of(const at::Tensor& out, const at::Tensor& target, std::int64_t 
 class MeanSquaredError final : public Loss {
  public:
   LossValue operator()(const at::Tensor& out, const at::Tensor& target, std::int64_t members) const override {
-    return mean_of(out, target, members, [](const auto& a, const auto& b, auto reduction) { return at::mse_loss(a, b, reduction); });
+    return mean_of(out, target, members,
+                   [](const auto& a, const auto& b, auto reduction) { return at::mse_loss(a, b, reduction); });
   }
 };
 
@@ -29,7 +30,9 @@ class Huber final : public Loss {
  public:
   explicit Huber(double delta) : delta_(delta) {}
   LossValue operator()(const at::Tensor& out, const at::Tensor& target, std::int64_t members) const override {
-    return mean_of(out, target, members, [this](const auto& a, const auto& b, auto reduction) { return at::huber_loss(a, b, reduction, delta_); });
+    return mean_of(out, target, members, [this](const auto& a, const auto& b, auto reduction) {
+      return at::huber_loss(a, b, reduction, delta_);
+    });
   }
 
  private:
@@ -46,14 +49,15 @@ void register_regression_losses(Registry& registry) {
                  require_regression(options, head);
                  return std::make_unique<MeanSquaredError>();
                }});
-  registry.add(Entry("loss.huber", "loss", "Huber's loss: squared for small errors, linear for large ones.")
-                   .with(Option("delta", "error at which the loss becomes linear").number().more_than(0).or_default(1.0))
-                   .example("loss.huber { delta = 0.5 }")
-                   .note("Equals torch.nn.HuberLoss with reduction \"mean\": e²/2 up to delta, delta · (|e| − delta/2) beyond."),
-               LossFactory{[](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
-                 require_regression(options, head);
-                 return std::make_unique<Huber>(options.number("delta"));
-               }});
+  registry.add(
+      Entry("loss.huber", "loss", "Huber's loss: squared for small errors, linear for large ones.")
+          .with(Option("delta", "error at which the loss becomes linear").number().more_than(0).or_default(1.0))
+          .example("loss.huber { delta = 0.5 }")
+          .note("Equals torch.nn.HuberLoss with reduction \"mean\": e²/2 up to delta, delta · (|e| − delta/2) beyond."),
+      LossFactory{[](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
+        require_regression(options, head);
+        return std::make_unique<Huber>(options.number("delta"));
+      }});
 }
 
 }  // namespace trainlab

@@ -76,11 +76,13 @@ class ConfusionMetric final : public Metric {
 
   std::vector<double> compute() const override {
     const std::vector<double> counts = read_doubles(counts_);
-    const auto per_row = static_cast<std::size_t>(slots(members_) * classes_), classes = static_cast<std::size_t>(classes_);
+    const auto per_row = static_cast<std::size_t>(slots(members_) * classes_),
+               classes = static_cast<std::size_t>(classes_);
     std::vector<double> values;
     for (std::size_t first = 0; first < per_row; first += classes) {
       std::vector<Counts> of_member;
-      for (std::size_t i = first; i < first + classes; ++i) of_member.push_back({counts[i], counts[per_row + i], counts[2 * per_row + i]});
+      for (std::size_t i = first; i < first + classes; ++i)
+        of_member.push_back({counts[i], counts[per_row + i], counts[2 * per_row + i]});
       values.push_back(samples_ > 0 ? averaged(of_member, score_, rule_) : std::numeric_limits<double>::quiet_NaN());
     }
     return values;
@@ -112,7 +114,8 @@ Rule rule_of(const Options& options, std::int64_t classes) {
   const Value& average = options.get("average");
   if (average.is_integer()) {
     if (average.integer() >= classes) {
-      throw options.error("average", "expected a class from 0 to " + std::to_string(classes - 1) + ", found " + std::to_string(average.integer()));
+      throw options.error("average", "expected a class from 0 to " + std::to_string(classes - 1) + ", found " +
+                                         std::to_string(average.integer()));
     }
     return {Average::one_class, average.integer()};
   }
@@ -122,25 +125,33 @@ Rule rule_of(const Options& options, std::int64_t classes) {
 }
 
 void add(Registry& registry, const std::string& name, const std::string& doc, const std::string& formula, Score score) {
-  registry.add(Entry("metric." + name, "metric", doc)
-                   .with(Option("average", "how classes are averaged: over those that occur (macro), over all samples (micro), by their number of samples (weighted), or one class alone; without it class 1 of two classes, else macro")
-                             .choice({"macro", "micro", "weighted"})
-                             .integer()
-                             .at_least(0)
-                             .positional())
-                   .example("metric." + name + " { average = \"weighted\" }")
-                   .note(formula + " A quotient 0/0 counts as 0; macro leaves out classes that neither occur nor were predicted. Equals scikit-learn's " + name +
-                         "_score. The name is " + name + ", of one class asked for by its number " + name + "_3. With one logit per sample class 1 is a logit above 0."),
-               MetricKind{.make = [score](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {
-                            const std::int64_t classes = require_classification(options, head);
-                            return std::make_unique<ConfusionMetric>(head, members, classes, score, rule_of(options, classes));
-                          },
-                          .name =
-                              [name](const Options& options) {
-                                const bool one_class = options.given("average") && options.get("average").is_integer();
-                                return one_class ? name + "_" + std::to_string(options.integer("average")) : name;
-                              },
-                          .minimize = false});
+  registry.add(
+      Entry("metric." + name, "metric", doc)
+          .with(
+              Option("average",
+                     "how classes are averaged: over those that occur (macro), over all samples (micro), by their "
+                     "number of samples (weighted), or one class alone; without it class 1 of two classes, else macro")
+                  .choice({"macro", "micro", "weighted"})
+                  .integer()
+                  .at_least(0)
+                  .positional())
+          .example("metric." + name + " { average = \"weighted\" }")
+          .note(formula +
+                " A quotient 0/0 counts as 0; macro leaves out classes that neither occur nor were predicted. Equals "
+                "scikit-learn's " +
+                name + "_score. The name is " + name + ", of one class asked for by its number " + name +
+                "_3. With one logit per sample class 1 is a logit above 0."),
+      MetricKind{
+          .make = [score](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {
+            const std::int64_t classes = require_classification(options, head);
+            return std::make_unique<ConfusionMetric>(head, members, classes, score, rule_of(options, classes));
+          },
+          .name =
+              [name](const Options& options) {
+                const bool one_class = options.given("average") && options.get("average").is_integer();
+                return one_class ? name + "_" + std::to_string(options.integer("average")) : name;
+              },
+          .minimize = false});
 }
 
 }  // namespace

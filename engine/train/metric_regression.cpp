@@ -26,7 +26,8 @@ at::Tensor as_rows(const at::Tensor& x, std::int64_t members) {
 // A mean over all values, of |e| or e².
 class MeanError final : public Metric {
  public:
-  MeanError(const Head& head, std::int64_t members, bool squared) : members_(members), squared_(squared), sum_(at::zeros({slots(members)}, doubles_on(head))) {}
+  MeanError(const Head& head, std::int64_t members, bool squared)
+      : members_(members), squared_(squared), sum_(at::zeros({slots(members)}, doubles_on(head))) {}
 
   void update(const at::Tensor& out, const at::Tensor& target) override {
     const at::NoGradGuard no_grad;
@@ -55,13 +56,15 @@ class MeanError final : public Metric {
   std::int64_t values_ = 0;
 };
 
-// R² = 1 − Σ (y − ŷ)² / Σ (y − ȳ)². The second sum runs by Chan, Golub and LeVeque's pairwise update ("Updating formulae
-// and a pairwise algorithm for computing sample variances", 1979) on y minus the very first target: subtracting two
-// large sums never happens, and constant targets give exactly 0.
+// R² = 1 − Σ (y − ŷ)² / Σ (y − ȳ)². The second sum runs by Chan, Golub and LeVeque's pairwise update ("Updating
+// formulae and a pairwise algorithm for computing sample variances", 1979) on y minus the very first target:
+// subtracting two large sums never happens, and constant targets give exactly 0.
 class R2 final : public Metric {
  public:
   R2(const Head& head, std::int64_t members)
-      : members_(members), outputs_(element_count(head.output)), state_(at::zeros({4, slots(members), outputs_}, doubles_on(head))) {
+      : members_(members),
+        outputs_(element_count(head.output)),
+        state_(at::zeros({4, slots(members), outputs_}, doubles_on(head))) {
     origin_ = state_.select(0, 0);
     mean_ = state_.select(0, 1);
     spread_ = state_.select(0, 2);
@@ -91,8 +94,10 @@ class R2 final : public Metric {
     for (std::size_t first = 0; first < spread.size(); first += outputs) {
       double sum = 0;
       for (std::size_t i = first; i < first + outputs; ++i) {
-        if (spread[i] == 0) sum += residual[i] == 0 ? 1.0 : (std::isnan(residual[i]) ? unknown : 0.0);
-        else sum += 1 - residual[i] / spread[i];
+        if (spread[i] == 0)
+          sum += residual[i] == 0 ? 1.0 : (std::isnan(residual[i]) ? unknown : 0.0);
+        else
+          sum += 1 - residual[i] / spread[i];
       }
       values.push_back(samples_ > 1 ? sum / static_cast<double>(outputs_) : unknown);
     }
@@ -126,17 +131,24 @@ void register_regression_metrics(Registry& registry) {
   registry.add(Entry("metric.mae", "metric", "Mean absolute error.")
                    .example("metric.mae()")
                    .note("The mean over samples and outputs of |y − ŷ|. Equals scikit-learn's mean_absolute_error."),
-               kind("mae", true, [](const Head& head, std::int64_t members) { return std::make_unique<MeanError>(head, members, false); }));
-  registry.add(Entry("metric.rmse", "metric", "Root of the mean squared error.")
-                   .example("metric.rmse()")
-                   .note("The root of the mean over samples and outputs of (y − ŷ)², so the root of loss \"mse\" over the whole part. Equals torchmetrics' "
-                         "MeanSquaredError(squared=False); scikit-learn takes the root per output and averages these roots."),
-               kind("rmse", true, [](const Head& head, std::int64_t members) { return std::make_unique<MeanError>(head, members, true); }));
-  registry.add(Entry("metric.r2", "metric", "Share of the targets' variance that the model explains.")
-                   .example("metric.r2()")
-                   .note("1 − Σ (y − ŷ)² / Σ (y − ȳ)² for each output, averaged evenly. Where all targets of an output are equal: 1 if all predictions are right, else 0. "
-                         "NaN with fewer than two samples. Equals scikit-learn's r2_score."),
-               kind("r2", false, [](const Head& head, std::int64_t members) { return std::make_unique<R2>(head, members); }));
+               kind("mae", true, [](const Head& head, std::int64_t members) {
+                 return std::make_unique<MeanError>(head, members, false);
+               }));
+  registry.add(
+      Entry("metric.rmse", "metric", "Root of the mean squared error.")
+          .example("metric.rmse()")
+          .note("The root of the mean over samples and outputs of (y − ŷ)², so the root of loss \"mse\" over the whole "
+                "part. Equals torchmetrics' "
+                "MeanSquaredError(squared=False); scikit-learn takes the root per output and averages these roots."),
+      kind("rmse", true,
+           [](const Head& head, std::int64_t members) { return std::make_unique<MeanError>(head, members, true); }));
+  registry.add(
+      Entry("metric.r2", "metric", "Share of the targets' variance that the model explains.")
+          .example("metric.r2()")
+          .note("1 − Σ (y − ŷ)² / Σ (y − ȳ)² for each output, averaged evenly. Where all targets of an output are "
+                "equal: 1 if all predictions are right, else 0. "
+                "NaN with fewer than two samples. Equals scikit-learn's r2_score."),
+      kind("r2", false, [](const Head& head, std::int64_t members) { return std::make_unique<R2>(head, members); }));
 }
 
 }  // namespace trainlab

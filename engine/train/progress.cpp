@@ -26,7 +26,8 @@ class LineReporter : public Observer {
   }
   void validated(const ValidationView& view) override {
     double rate = 0;
-    if (before_ && view.seconds > before_->seconds) rate = static_cast<double>(view.samples - before_->samples) / (view.seconds - before_->seconds);
+    if (before_ && view.seconds > before_->seconds)
+      rate = static_cast<double>(view.samples - before_->samples) / (view.seconds - before_->seconds);
     before_ = {view.samples, view.seconds};
     say_(validation_line(view, rate));
   }
@@ -93,7 +94,8 @@ class BarReporter final : public LineReporter {
     const double passed = now - drawn_.seconds;
     const bool first = state_.steps_per_second == 0;
     const double weight = first ? 1.0 : 1 - std::exp(-passed / smoothed_over);
-    state_.steps_per_second += weight * (static_cast<double>(view.step - drawn_.step) / passed - state_.steps_per_second);
+    state_.steps_per_second +=
+        weight * (static_cast<double>(view.step - drawn_.step) / passed - state_.steps_per_second);
     // Where the samples of a resumed fit began is only known from its first drawing on.
     if (drawn_.samples > 0 || fit_.first_step == 0) {
       const double rate = static_cast<double>(view.samples - drawn_.samples) / passed;
@@ -148,7 +150,8 @@ std::unique_ptr<Observer> progress_bar(Terminal terminal, std::function<double()
 
 std::unique_ptr<Observer> progress_reporter(bool terminal, std::function<double()> mean_loss, Say say) {
   if (!terminal) return std::make_unique<LineReporter>(std::move(say));
-  return progress_bar({write_standard_error, standard_error_columns, steady_seconds}, std::move(mean_loss), std::move(say));
+  return progress_bar({write_standard_error, standard_error_columns, steady_seconds}, std::move(mean_loss),
+                      std::move(say));
 }
 
 }  // namespace trainlab

@@ -56,7 +56,8 @@ std::string short_time(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::max(0.0, std::ceil(seconds)));
   const std::int64_t days = whole / 86400, hours = whole / 3600 % 24, minutes = whole / 60 % 60;
   if (days > 0) return fmt::format("{} d {} h", days, hours);
-  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60) : fmt::format("{}:{:02}", minutes, whole % 60);
+  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, whole % 60)
+                   : fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
 std::string validation_line(const ValidationView& view, double samples_per_second) {
@@ -78,8 +79,10 @@ std::string bar_line(const FitView& fit, const BarState& state, int columns) {
   constexpr int bar = 6, narrowest_bar = 8, widest_bar = 32;
   std::vector<Piece> pieces;
   const bool known = fit.total_steps > 0;
-  const std::int64_t epochs = known && fit.steps_per_epoch > 0 ? (fit.total_steps + fit.steps_per_epoch - 1) / fit.steps_per_epoch : 0;
-  const double done = known ? std::min(1.0, static_cast<double>(state.step.step) / static_cast<double>(fit.total_steps)) : 0;
+  const std::int64_t epochs =
+      known && fit.steps_per_epoch > 0 ? (fit.total_steps + fit.steps_per_epoch - 1) / fit.steps_per_epoch : 0;
+  const double done =
+      known ? std::min(1.0, static_cast<double>(state.step.step) / static_cast<double>(fit.total_steps)) : 0;
   if (!fit.name.empty()) pieces.push_back({fit.name, 8});
   pieces.push_back({"epoch " + of_total(state.step.epoch + 1, epochs), 3});
   pieces.push_back({"step " + of_total(state.step.step, fit.total_steps), 7});
@@ -89,7 +92,8 @@ std::string bar_line(const FitView& fit, const BarState& state, int columns) {
   pieces.push_back({fmt::format("lr {:.1e}", state.step.rate), 4});
   if (state.samples_per_second > 0) pieces.push_back({short_count(state.samples_per_second) + " samples/s", 5});
   if (known && state.steps_per_second > 0) {
-    pieces.push_back({"ETA " + short_time(static_cast<double>(fit.total_steps - state.step.step) / state.steps_per_second), 2});
+    pieces.push_back(
+        {"ETA " + short_time(static_cast<double>(fit.total_steps - state.step.step) / state.steps_per_second), 2});
   }
 
   const auto room = static_cast<std::size_t>(std::max(0, columns - 1));
@@ -98,7 +102,8 @@ std::string bar_line(const FitView& fit, const BarState& state, int columns) {
     for (const Piece& piece : pieces) line += (line.empty() ? "" : "  ") + piece.text;
     return line;
   };
-  while (joined().size() > room && !pieces.empty()) pieces.erase(std::ranges::max_element(pieces, {}, &Piece::importance));
+  while (joined().size() > room && !pieces.empty())
+    pieces.erase(std::ranges::max_element(pieces, {}, &Piece::importance));
   // The bar takes what is left.
   const auto drawn = std::ranges::find(pieces, bar, &Piece::importance);
   if (drawn != pieces.end()) {

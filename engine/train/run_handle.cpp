@@ -3,20 +3,33 @@
 namespace trainlab {
 
 void register_run_handle(Registry& registry) {
-  const auto field = [&](const char* name, const char* doc, const char* type) { registry.add(Entry(name, "field", doc).returns(type)); };
+  const auto field = [&](const char* name, const char* doc, const char* type) {
+    registry.add(Entry(name, "field", doc).returns(type));
+  };
   field("run.step", "Optimizer steps done.", "integer");
   field("run.epoch", "Epochs completed.", "integer");
   field("run.samples", "Samples seen in training.", "integer");
-  field("run.metrics", "Values of the last validation by full name: run.metrics[\"val.loss\"]. NaN before the first one; an unknown name is an error.", "table");
-  field("run.state", "A table of plain data that is saved with every checkpoint and is there again after a resume. Upvalues are not.", "table");
+  field("run.metrics",
+        "Values of the last validation by full name: run.metrics[\"val.loss\"]. NaN before the first one; an unknown "
+        "name is an error.",
+        "table");
+  field(
+      "run.state",
+      "A table of plain data that is saved with every checkpoint and is there again after a resume. Upvalues are not.",
+      "table");
 
   registry.add(Entry("run:stop", "method", "Ends the run at the next step boundary with status \"stopped\".")
                    .with(Option("reason", "why, for the summary").string().required().positional())
                    .example("run:stop(\"good enough\")"));
   registry.add(Entry("run:set_lr", "method", "Sets the learning rate from the next step on.")
-                   .with(Option("rate", "learning rate; takes the place of schedule × lr until called again").number().at_least(0).required().positional())
+                   .with(Option("rate", "learning rate; takes the place of schedule × lr until called again")
+                             .number()
+                             .at_least(0)
+                             .required()
+                             .positional())
                    .example("run:set_lr(1e-4)"));
-  registry.add(Entry("run:save", "method", "Writes the present weights as checkpoints/NAME.safetensors at the next step boundary.")
+  registry.add(Entry("run:save", "method",
+                     "Writes the present weights as checkpoints/NAME.safetensors at the next step boundary.")
                    .with(Option("name", "name of the file, without folder and ending").string().required().positional())
                    .example("run:save(\"before-decay\")"));
   registry.add(Entry("run:log", "method", "Adds a value to the next row of metrics.jsonl.")

@@ -18,7 +18,8 @@ class Divergence final : public StopRule {
       : metric_(options, "train.loss"), factor_(options.number("factor")), checks_(options.integer("checks")) {
     if (options.has("above")) above_ = options.number("above");
     if (!metric_.minimize(context)) {
-      throw options.error("metric", "expected a metric of which less is better, found " + metric_.name()).hint("for others use stop.threshold { metric = \"" + metric_.name() + "\", below = … }");
+      throw options.error("metric", "expected a metric of which less is better, found " + metric_.name())
+          .hint("for others use stop.threshold { metric = \"" + metric_.name() + "\", below = … }");
     }
   }
 
@@ -30,7 +31,8 @@ class Divergence final : public StopRule {
     const double limit = this->limit();
     bad_ = value > limit ? bad_ + 1 : 0;
     if (bad_ < checks_) return std::nullopt;
-    return metric_.name() + " is " + number_text(value) + ", above " + number_text(limit) + " at " + validations_text(bad_) + " in a row (best " + number_text(best_) + ")";
+    return metric_.name() + " is " + number_text(value) + ", above " + number_text(limit) + " at " +
+           validations_text(bad_) + " in a row (best " + number_text(best_) + ")";
   }
 
   Value state() const override {
@@ -64,15 +66,20 @@ class Divergence final : public StopRule {
 }  // namespace
 
 void register_divergence(Registry& registry) {
-  registry.add(Entry("stop.divergence", "stop", "Stops when the metric is not finite, or has been far above its best for `checks` validations in a row.")
-                   .with(Option("metric", "name of a metric of which less is better").string().or_default("train.loss"))
-                   .with(Option("factor", "far above: more than this many times the best").number().more_than(1).or_default(3.0))
-                   .with(Option("above", "far above is also everything larger than this").number())
-                   .with(Option("checks", "validations in a row").integer().at_least(1).or_default(3).in("validations"))
-                   .example("stop.divergence { factor = 4 }")
-                   .note("Far above means: larger than best + (factor − 1) · s, where s is |best|, or a tenth of |first value| where that is larger, so that a loss near zero may "
-                         "bounce. NaN or infinity stop at once."),
-               StopFactory{[](const Options& options, const StopContext& context) -> std::unique_ptr<StopRule> { return std::make_unique<Divergence>(options, context); }});
+  registry.add(
+      Entry("stop.divergence", "stop",
+            "Stops when the metric is not finite, or has been far above its best for `checks` validations in a row.")
+          .with(Option("metric", "name of a metric of which less is better").string().or_default("train.loss"))
+          .with(Option("factor", "far above: more than this many times the best").number().more_than(1).or_default(3.0))
+          .with(Option("above", "far above is also everything larger than this").number())
+          .with(Option("checks", "validations in a row").integer().at_least(1).or_default(3).in("validations"))
+          .example("stop.divergence { factor = 4 }")
+          .note("Far above means: larger than best + (factor − 1) · s, where s is |best|, or a tenth of |first value| "
+                "where that is larger, so that a loss near zero may "
+                "bounce. NaN or infinity stop at once."),
+      StopFactory{[](const Options& options, const StopContext& context) -> std::unique_ptr<StopRule> {
+        return std::make_unique<Divergence>(options, context);
+      }});
 }
 
 }  // namespace trainlab

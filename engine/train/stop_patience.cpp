@@ -54,14 +54,25 @@ class Patience final : public StopRule {
 }  // namespace
 
 void register_patience(Registry& registry) {
-  registry.add(Entry("stop.patience", "stop", "Stops when `patience` validations in a row did not improve on the best value by more than `min_delta`.")
-                   .with(Option("patience", "validations without improvement that end the run").integer().at_least(1).or_default(3).in("validations").positional())
-                   .with(Option("metric", "name of the metric, \"val.loss\"; the fit's monitor where none is given").string())
-                   .with(Option("min_delta", "improvements up to this much do not count").number().at_least(0).or_default(0.0))
-                   .example("stop.patience { metric = \"val.loss\", patience = 5, min_delta = 1e-3 }")
-                   .note("Lightning's rule (EarlyStopping). The best value is the last one that counted as an improvement; the metric's declaration says whether smaller or "
-                         "larger is better. A value that is not finite is no improvement. What is counted are validations, or epochs where there is no validation part."),
-               StopFactory{[](const Options& options, const StopContext& context) -> std::unique_ptr<StopRule> { return std::make_unique<Patience>(options, context); }});
+  registry.add(
+      Entry("stop.patience", "stop",
+            "Stops when `patience` validations in a row did not improve on the best value by more than `min_delta`.")
+          .with(Option("patience", "validations without improvement that end the run")
+                    .integer()
+                    .at_least(1)
+                    .or_default(3)
+                    .in("validations")
+                    .positional())
+          .with(Option("metric", "name of the metric, \"val.loss\"; the fit's monitor where none is given").string())
+          .with(Option("min_delta", "improvements up to this much do not count").number().at_least(0).or_default(0.0))
+          .example("stop.patience { metric = \"val.loss\", patience = 5, min_delta = 1e-3 }")
+          .note("Lightning's rule (EarlyStopping). The best value is the last one that counted as an improvement; the "
+                "metric's declaration says whether smaller or "
+                "larger is better. A value that is not finite is no improvement. What is counted are validations, or "
+                "epochs where there is no validation part."),
+      StopFactory{[](const Options& options, const StopContext& context) -> std::unique_ptr<StopRule> {
+        return std::make_unique<Patience>(options, context);
+      }});
 }
 
 }  // namespace trainlab

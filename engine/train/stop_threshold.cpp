@@ -9,7 +9,9 @@ class Threshold final : public StopRule {
  public:
   Threshold(const Options& options, const StopContext& context) : metric_(options, context.monitor) {
     if (options.has("above") == options.has("below")) {
-      throw options.error("", options.has("above") ? "expected only one of above and below, found both" : "expected above or below, found neither")
+      throw options
+          .error("", options.has("above") ? "expected only one of above and below, found both"
+                                          : "expected above or below, found neither")
           .hint("stop.threshold { metric = \"" + metric_.name() + "\", above = 0.99 }");
     }
     above_ = options.has("above");
@@ -33,13 +35,17 @@ class Threshold final : public StopRule {
 }  // namespace
 
 void register_threshold(Registry& registry) {
-  registry.add(Entry("stop.threshold", "stop", "Stops at the first validation where the metric is above, or below, a number.")
-                   .with(Option("metric", "name of the metric, \"val.accuracy\"; the fit's monitor where none is given").string())
-                   .with(Option("above", "stop when the metric is larger than this").number())
-                   .with(Option("below", "stop when the metric is smaller than this").number())
-                   .example("stop.threshold { metric = \"val.accuracy\", above = 0.99 }")
-                   .note("Exactly one of above and below is given. NaN is neither."),
-               StopFactory{[](const Options& options, const StopContext& context) -> std::unique_ptr<StopRule> { return std::make_unique<Threshold>(options, context); }});
+  registry.add(
+      Entry("stop.threshold", "stop", "Stops at the first validation where the metric is above, or below, a number.")
+          .with(
+              Option("metric", "name of the metric, \"val.accuracy\"; the fit's monitor where none is given").string())
+          .with(Option("above", "stop when the metric is larger than this").number())
+          .with(Option("below", "stop when the metric is smaller than this").number())
+          .example("stop.threshold { metric = \"val.accuracy\", above = 0.99 }")
+          .note("Exactly one of above and below is given. NaN is neither."),
+      StopFactory{[](const Options& options, const StopContext& context) -> std::unique_ptr<StopRule> {
+        return std::make_unique<Threshold>(options, context);
+      }});
 }
 
 }  // namespace trainlab

@@ -19,7 +19,8 @@ std::filesystem::path new_event_file(const std::filesystem::path& folder) {
   ::gethostname(host, sizeof host - 1);
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%010lld", static_cast<long long>(wall_seconds()));
-  const std::string start = std::string("events.out.tfevents.") + seconds + "." + host + "." + std::to_string(::getpid()) + ".";
+  const std::string start =
+      std::string("events.out.tfevents.") + seconds + "." + host + "." + std::to_string(::getpid()) + ".";
   for (int count = 0;; ++count) {
     std::filesystem::path path = folder / (start + std::to_string(count));
     if (!std::filesystem::exists(path)) return path;

@@ -47,16 +47,21 @@ TEST_CASE("losses and their gradients are PyTorch's") {
 TEST_CASE("an output that does not fit the classes is refused with both shapes and the way out") {
   const std::string text = refused(R"({"@": "loss.cross_entropy"})", head({12}, {}, 10));
   CHECK(text ==
-        "recipe.lua:7: fit.loss: loss.cross_entropy needs one score per class, an output of shape [10]; found an output of shape [12] and targets of shape [] (int64)\n"
+        "recipe.lua:7: fit.loss: loss.cross_entropy needs one score per class, an output of shape [10]; found an "
+        "output of shape [12] and targets of shape [] (int64)\n"
         "  hint: the data has 10 classes; end the model with nn.Linear(10)");
-  CHECK_THAT(refused(R"({"@": "loss.cross_entropy"})", head({8, 4, 4}, {}, 10)), Catch::Contains("nn.Flatten(), nn.Linear(10)"));
+  CHECK_THAT(refused(R"({"@": "loss.cross_entropy"})", head({8, 4, 4}, {}, 10)),
+             Catch::Contains("nn.Flatten(), nn.Linear(10)"));
   CHECK_THAT(refused(R"({"@": "loss.cross_entropy"})", head({1}, {}, 2)), Catch::Contains("bce_with_logits"));
-  CHECK_THAT(refused(R"({"@": "loss.cross_entropy"})", head({3}, {3}, 0)), Catch::Contains("class labels") && Catch::Contains("float32"));
+  CHECK_THAT(refused(R"({"@": "loss.cross_entropy"})", head({3}, {3}, 0)),
+             Catch::Contains("class labels") && Catch::Contains("float32"));
 }
 
 TEST_CASE("regression losses refuse labels and other shapes") {
-  CHECK_THAT(refused(R"({"@": "loss.mse"})", head({10}, {}, 10)), Catch::Contains("numbers as targets") && Catch::Contains("cross_entropy"));
-  CHECK_THAT(refused(R"({"@": "loss.huber"})", head({3}, {2}, 0)), Catch::Contains("[3]") && Catch::Contains("[2]") && Catch::Contains("nn.Linear(2)"));
+  CHECK_THAT(refused(R"({"@": "loss.mse"})", head({10}, {}, 10)),
+             Catch::Contains("numbers as targets") && Catch::Contains("cross_entropy"));
+  CHECK_THAT(refused(R"({"@": "loss.huber"})", head({3}, {2}, 0)),
+             Catch::Contains("[3]") && Catch::Contains("[2]") && Catch::Contains("nn.Linear(2)"));
   CHECK_THAT(refused(R"({"@": "loss.mse"})", head({3}, {}, 0)), Catch::Contains("nn.Linear(1)"));
   CHECK(refused(R"({"@": "loss.mse"})", head({1}, {}, 0)).empty());
 }
@@ -70,6 +75,8 @@ TEST_CASE("binary cross-entropy wants one logit for two classes") {
 TEST_CASE("weights of classes and outputs are counted") {
   CHECK_THAT(refused(R"({"@": "loss.cross_entropy", "weight": [1, 2]})", head({3}, {}, 3)),
              Catch::Contains("fit.loss.weight") && Catch::Contains("expected 3 numbers") && Catch::Contains("found 2"));
-  CHECK_THAT(refused(R"({"@": "loss.cross_entropy", "weight": [0, 0, 0]})", head({3}, {}, 3)), Catch::Contains("above 0"));
-  CHECK_THAT(refused(R"({"@": "loss.bce_with_logits", "pos_weight": [1, 2]})", head({3}, {3}, 0)), Catch::Contains("fit.loss.pos_weight") && Catch::Contains("found 2"));
+  CHECK_THAT(refused(R"({"@": "loss.cross_entropy", "weight": [0, 0, 0]})", head({3}, {}, 3)),
+             Catch::Contains("above 0"));
+  CHECK_THAT(refused(R"({"@": "loss.bce_with_logits", "pos_weight": [1, 2]})", head({3}, {3}, 0)),
+             Catch::Contains("fit.loss.pos_weight") && Catch::Contains("found 2"));
 }

@@ -34,7 +34,11 @@ struct Trial {
 
 // An entry that is missing here fails the test.
 const std::map<std::string, Trial> trials = {
-    {"loss.cross_entropy", {{"", R"("label_smoothing": 0.2)", R"("weight": [1, 0.5, 3, 2])", R"("label_smoothing": 0.2, "weight": [1, 0.5, 3, 2])"}, {4}, Targets::classes}},
+    {"loss.cross_entropy",
+     {{"", R"("label_smoothing": 0.2)", R"("weight": [1, 0.5, 3, 2])",
+       R"("label_smoothing": 0.2, "weight": [1, 0.5, 3, 2])"},
+      {4},
+      Targets::classes}},
     {"loss.mse", {{""}, {3}, Targets::like_output}},
     {"loss.huber", {{"", R"("delta": 0.3)"}, {3}, Targets::like_output}},
     {"loss.bce_with_logits", {{"", R"("pos_weight": 3)"}, {1}, Targets::bits}},
@@ -117,7 +121,8 @@ TEST_CASE("a loss of a group gives each member its solo value, weight and gradie
       solo.value.backward();
       CHECK(together.value[m].item<double>() == Approx(solo.value.item<double>()).epsilon(1e-12));
       REQUIRE(together.weight.defined() == solo.weight.defined());
-      if (solo.weight.defined()) CHECK(together.weight[m].item<double>() == Approx(solo.weight.item<double>()).epsilon(1e-12));
+      if (solo.weight.defined())
+        CHECK(together.weight[m].item<double>() == Approx(solo.weight.item<double>()).epsilon(1e-12));
       CHECK(at::allclose(group.grad()[m], alone.grad(), 1e-12, 1e-15));
     }
   });

@@ -108,15 +108,25 @@ TEST_CASE("r2 of a single sample is unknown") {
 
 TEST_CASE("metrics refuse heads that they cannot judge") {
   const at::Tensor three = scores("[[1, 2, 3]]"), label = labels("[1]");
-  CHECK_THAT(refused(R"({"@": "metric.accuracy"})", three, label, 10), Catch::Contains("fit.metrics: metric.accuracy needs") && Catch::Contains("[3]") && Catch::Contains("nn.Linear(10)"));
-  CHECK_THAT(refused(R"({"@": "metric.f1"})", three, three, 0), Catch::Contains("class labels") && Catch::Contains("\"r2\""));
-  CHECK_THAT(refused(R"({"@": "metric.r2"})", three, label, 3), Catch::Contains("numbers as targets") && Catch::Contains("\"accuracy\""));
-  CHECK_THAT(refused(R"({"@": "metric.top_k", "k": 4})", three, label, 3), Catch::Contains("fit.metrics.k") && Catch::Contains("3, found 4"));
-  CHECK_THAT(refused(R"({"@": "metric.recall", "average": 3})", three, label, 3), Catch::Contains("fit.metrics.average") && Catch::Contains("from 0 to 2"));
+  CHECK_THAT(refused(R"({"@": "metric.accuracy"})", three, label, 10),
+             Catch::Contains("fit.metrics: metric.accuracy needs") && Catch::Contains("[3]") &&
+                 Catch::Contains("nn.Linear(10)"));
+  CHECK_THAT(refused(R"({"@": "metric.f1"})", three, three, 0),
+             Catch::Contains("class labels") && Catch::Contains("\"r2\""));
+  CHECK_THAT(refused(R"({"@": "metric.r2"})", three, label, 3),
+             Catch::Contains("numbers as targets") && Catch::Contains("\"accuracy\""));
+  CHECK_THAT(refused(R"({"@": "metric.top_k", "k": 4})", three, label, 3),
+             Catch::Contains("fit.metrics.k") && Catch::Contains("3, found 4"));
+  CHECK_THAT(refused(R"({"@": "metric.recall", "average": 3})", three, label, 3),
+             Catch::Contains("fit.metrics.average") && Catch::Contains("from 0 to 2"));
 }
 
 TEST_CASE("directions are declared") {
-  const auto minimize = [](const char* name) { return parts_registry().implementation<MetricKind>(*parts_registry().find(name)).minimize; };
+  const auto minimize = [](const char* name) {
+    return parts_registry().implementation<MetricKind>(*parts_registry().find(name)).minimize;
+  };
   for (const char* name : {"metric.mae", "metric.rmse"}) CHECK(minimize(name));
-  for (const char* name : {"metric.accuracy", "metric.top_k", "metric.precision", "metric.recall", "metric.f1", "metric.r2"}) CHECK_FALSE(minimize(name));
+  for (const char* name :
+       {"metric.accuracy", "metric.top_k", "metric.precision", "metric.recall", "metric.f1", "metric.r2"})
+    CHECK_FALSE(minimize(name));
 }

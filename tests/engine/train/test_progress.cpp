@@ -15,9 +15,9 @@ struct Screen {
   int columns = 120;
   int clock_reads = 0;
   int losses_read = 0;
-  std::string raw;                  // everything written
-  std::vector<std::string> drawn;   // texts of bars
-  std::string line;                 // what stands on the current line
+  std::string raw;                 // everything written
+  std::vector<std::string> drawn;  // texts of bars
+  std::string line;                // what stands on the current line
   std::vector<std::string> said;
   bool dirty_when_said = false;
 
@@ -39,11 +39,12 @@ struct Screen {
       line = text.substr(1, text.size() - 5);
       drawn.push_back(line);
     };
-    return progress_bar(std::move(terminal), [this] { return ++losses_read, 0.41234; },
-                        [this](const std::string& text) {
-                          dirty_when_said |= !line.empty();
-                          said.push_back(text);
-                        });
+    return progress_bar(
+        std::move(terminal), [this] { return ++losses_read, 0.41234; },
+        [this](const std::string& text) {
+          dirty_when_said |= !line.empty();
+          said.push_back(text);
+        });
   }
 };
 
@@ -105,11 +106,18 @@ TEST_CASE("elsewhere than on a terminal there is a line per validation and nothi
   later.samples += 1500;
   later.seconds += 2;
   later.best = false;
-  later.metrics = {{"val.loss", std::nan("")}, {"train.loss", 12345.6}, {"temperature", 1e-7}, {"test.loss", 0.0}, {"val.accuracy", 1.0}};
+  later.metrics = {{"val.loss", std::nan("")},
+                   {"train.loss", 12345.6},
+                   {"temperature", 1e-7},
+                   {"test.loss", 0.0},
+                   {"val.accuracy", 1.0}};
   reporter->validated(later);
   REQUIRE(lines.size() == 2);
-  CHECK(lines[0] == "epoch 3  step 69  train.loss 0.412  val.loss 0.398  val.accuracy 0.891  lr 2.9e-03  12.3k samples/s  best");
-  CHECK(lines[1] == "epoch 4  step 92  train.loss 12346  val.loss nan  val.accuracy 1.00  test.loss 0  temperature 1.00e-07  lr 2.9e-03  750 samples/s");
+  CHECK(lines[0] ==
+        "epoch 3  step 69  train.loss 0.412  val.loss 0.398  val.accuracy 0.891  lr 2.9e-03  12.3k samples/s  best");
+  CHECK(lines[1] ==
+        "epoch 4  step 92  train.loss 12346  val.loss nan  val.accuracy 1.00  test.loss 0  temperature 1.00e-07  lr "
+        "2.9e-03  750 samples/s");
 }
 
 TEST_CASE("the first line after a resume claims no speed that was not measured") {
@@ -126,7 +134,8 @@ TEST_CASE("the bar shows where the fit stands") {
   bar->started(fit());
   walk(screen, *bar, 1, 460, 0.01);
   REQUIRE_FALSE(screen.drawn.empty());
-  CHECK_THAT(screen.drawn.back(), Catch::StartsWith("digits  epoch 20/40  step 4") && Catch::Contains("/920  [=") && Catch::Contains("]  50%  loss 0.412  lr 2.9e-03  6.40k samples/s  ETA 0:05"));
+  CHECK_THAT(screen.drawn.back(), Catch::StartsWith("digits  epoch 20/40  step 4") && Catch::Contains("/920  [=") &&
+                                      Catch::Contains("]  50%  loss 0.412  lr 2.9e-03  6.40k samples/s  ETA 0:05"));
   CHECK(screen.drawn.back().size() < 120);
 }
 
@@ -194,7 +203,9 @@ TEST_CASE("what does not fit into the width is left out, least important first")
     INFO(columns << " " << screen.line);
     CHECK(static_cast<int>(screen.line.size()) <= std::max(0, columns - 1));
     if (columns >= 20) CHECK_THAT(screen.line, Catch::Contains("%") && Catch::Contains("loss 0.412"));
-    if (columns >= 80) CHECK_THAT(screen.line, Catch::Contains("ETA") && Catch::Contains("epoch") && Catch::Contains("  [") && Catch::Contains("samples/s"));
+    if (columns >= 80)
+      CHECK_THAT(screen.line, Catch::Contains("ETA") && Catch::Contains("epoch") && Catch::Contains("  [") &&
+                                  Catch::Contains("samples/s"));
   }
 }
 
@@ -203,7 +214,8 @@ TEST_CASE("a fit of unknown length shows no percentage and no ETA") {
   const auto bar = screen.bar();
   bar->started(fit(0));
   walk(screen, *bar, 1, 100, 0.01);
-  CHECK_THAT(screen.line, Catch::Contains("epoch 5  ") && Catch::Contains("samples/s") && !Catch::Contains("%") && !Catch::Contains("ETA"));
+  CHECK_THAT(screen.line, Catch::Contains("epoch 5  ") && Catch::Contains("samples/s") && !Catch::Contains("%") &&
+                              !Catch::Contains("ETA"));
 }
 
 TEST_CASE("a resumed fit is timed from where it went on") {

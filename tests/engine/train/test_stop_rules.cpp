@@ -53,7 +53,8 @@ TEST_CASE("patience counts validations in a row without improvement") {
   CHECK(stops_at(*rule(two), {3, 2, 1, 1, 1}) == 5);
   CHECK(stops_at(*rule(two), {3, 2, 2.5, 1.9, 2, 1.8, 1.7}) == 0);
   CHECK(stops_at(*rule(R"({"@": "stop.patience", "patience": 1})"), {1, 1}) == 2);
-  CHECK(ask(*rule(R"({"@": "stop.patience", "patience": 1})"), nan_value) == "val.loss did not improve in 1 validation (it was never finite)");
+  CHECK(ask(*rule(R"({"@": "stop.patience", "patience": 1})"), nan_value) ==
+        "val.loss did not improve in 1 validation (it was never finite)");
 }
 
 TEST_CASE("small improvements are measured from the last value that counted") {
@@ -108,13 +109,15 @@ TEST_CASE("a rule restored from its state goes on as if it had not been away") {
 }
 
 TEST_CASE("a threshold stops beyond, not at, the number") {
-  CHECK(stops_at(*rule(R"({"@": "stop.threshold", "metric": "val.accuracy", "above": 0.9})"), {0.5, 0.9, nan_value, 0.91}, "val.accuracy") == 4);
+  CHECK(stops_at(*rule(R"({"@": "stop.threshold", "metric": "val.accuracy", "above": 0.9})"),
+                 {0.5, 0.9, nan_value, 0.91}, "val.accuracy") == 4);
   CHECK(stops_at(*rule(R"({"@": "stop.threshold", "below": 0.2})"), {1, 0.2, nan_value, 0.1}) == 4);
   CHECK(ask(*rule(R"({"@": "stop.threshold", "below": 0.2})"), 0.1) == "val.loss is 0.1, below 0.2");
 }
 
 TEST_CASE("a threshold is above or below") {
-  CHECK_THAT(error_of([] { rule(R"({"@": "stop.threshold", "above": 1, "below": 0})"); }), Catch::Contains("recipe.lua:7: fit.stop: expected only one of above and below"));
+  CHECK_THAT(error_of([] { rule(R"({"@": "stop.threshold", "above": 1, "below": 0})"); }),
+             Catch::Contains("recipe.lua:7: fit.stop: expected only one of above and below"));
   CHECK_THAT(error_of([] { rule(R"({"@": "stop.threshold"})"); }), Catch::Contains("found neither"));
 }
 
@@ -123,7 +126,8 @@ TEST_CASE("divergence is a loss far above its best, repeatedly") {
   CHECK(stops_at(*rule(plain), {2, 1, 4, 4, 2.9, 4, 4, 4}, "train.loss") == 8);
   CHECK(stops_at(*rule(plain), {2, 1, 3, 3, 3, 3}, "train.loss") == 0);  // 3 times the best is not more than that
   CHECK(stops_at(*rule(R"({"@": "stop.divergence", "factor": 1.5, "checks": 1})"), {2, 1, 1.6}, "train.loss") == 3);
-  CHECK(stops_at(*rule(R"({"@": "stop.divergence", "above": 1.5, "checks": 2})"), {1.6, 1, 1.6, 1.6}, "train.loss") == 4);
+  CHECK(stops_at(*rule(R"({"@": "stop.divergence", "above": 1.5, "checks": 2})"), {1.6, 1, 1.6, 1.6}, "train.loss") ==
+        4);
 }
 
 TEST_CASE("divergence stops at once where the loss is no number") {
@@ -140,7 +144,8 @@ TEST_CASE("a loss near zero may bounce, and a negative one may move") {
 }
 
 TEST_CASE("divergence refuses metrics of which more is better") {
-  CHECK_THAT(error_of([] { rule(R"({"@": "stop.divergence", "metric": "val.accuracy"})"); }), Catch::Contains("fit.stop.metric") && Catch::Contains("stop.threshold"));
+  CHECK_THAT(error_of([] { rule(R"({"@": "stop.divergence", "metric": "val.accuracy"})"); }),
+             Catch::Contains("fit.stop.metric") && Catch::Contains("stop.threshold"));
 }
 
 TEST_CASE("an unknown metric is refused at the rule's own line, before the run and in it") {

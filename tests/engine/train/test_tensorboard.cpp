@@ -104,9 +104,12 @@ struct Event {
 Event event_of(const std::string& record) {
   Event event;
   for (const auto& [number, bytes] : fields_of(record)) {
-    if (number == 1) event.wall = number_at<double>(bytes, 0);
-    else if (number == 2) event.step = number_at<std::int64_t>(bytes, 0);
-    else if (number == 3) event.version = bytes;
+    if (number == 1)
+      event.wall = number_at<double>(bytes, 0);
+    else if (number == 2)
+      event.step = number_at<std::int64_t>(bytes, 0);
+    else if (number == 3)
+      event.version = bytes;
     else if (number == 5) {
       for (const auto& [value, content] : fields_of(bytes)) {
         REQUIRE(value == 1);
