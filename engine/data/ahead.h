@@ -23,7 +23,8 @@ class Ahead {
 
   // threads ≥ 1, capacity ≥ 1. `make` is called from several threads at once. They start at the first take().
   Ahead(int threads, std::int64_t capacity, Make make)
-      : threads_(static_cast<std::size_t>(threads)), make_(std::move(make)),
+      : threads_(static_cast<std::size_t>(threads)),
+        make_(std::move(make)),
         slots_(static_cast<std::size_t>(capacity)) {}
 
   // Waits for the items that are being made at the moment.
@@ -90,9 +91,7 @@ class Ahead {
     std::unique_lock lock(mutex_);
     for (;;) {
       ++idle_;
-      room_.wait(lock, [this] {
-        return stopping_ || claimed_ - next_ < static_cast<std::int64_t>(slots_.size());
-      });
+      room_.wait(lock, [this] { return stopping_ || claimed_ - next_ < static_cast<std::int64_t>(slots_.size()); });
       --idle_;
       if (stopping_) return;
       const std::int64_t number = claimed_++;

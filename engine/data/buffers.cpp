@@ -26,8 +26,8 @@ at::Tensor tensor_on(const c10::Storage& storage, at::ScalarType type, std::size
                      at::IntArrayRef strides) {
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(type));
-  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(
-      sizes, strides, static_cast<std::int64_t>(offset / c10::elementSize(type)));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides,
+                                                      static_cast<std::int64_t>(offset / c10::elementSize(type)));
   return tensor;
 }
 

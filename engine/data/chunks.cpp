@@ -25,7 +25,8 @@ std::span<const std::int64_t> part_of(const std::vector<std::int64_t>& rows, std
 
 Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& keys, bool group)
     : part_(std::move(part)), options_(options), group_(group), members_(static_cast<std::int64_t>(keys.size())) {
-  if (keys.empty() || (keys.size() > 1 && !group)) throw std::logic_error("a loader has one key, a group's at least one");
+  if (keys.empty() || (keys.size() > 1 && !group))
+    throw std::logic_error("a loader has one key, a group's at least one");
   if (options_.batch < 1 || options_.threads < 0 || options_.prefetch < 1)
     throw std::logic_error("a loader's batch and prefetch are at least 1, its threads at least 0");
 
@@ -148,8 +149,8 @@ std::vector<Batch> Chunks::make_here(std::int64_t number) {
       const std::size_t slice_bytes = static_cast<std::size_t>(batch.size) * layout.row_bytes;
       for (std::size_t s = 0; s < key_of_.size(); ++s) {
         std::byte* const out = block + s * slice_bytes;
-        const auto same = static_cast<std::size_t>(
-            std::find(key_of_.begin(), key_of_.end(), key_of_[s]) - key_of_.begin());
+        const auto same =
+            static_cast<std::size_t>(std::find(key_of_.begin(), key_of_.end(), key_of_[s]) - key_of_.begin());
         const std::span<const std::int64_t> samples = part_of(*rows[key_of_[s]], batch.position, batch.size);
         if (same < s) {
           std::memcpy(out, block + same * slice_bytes, slice_bytes);

@@ -54,7 +54,7 @@ class Chunks {
   const LoaderOptions options_;
   const bool group_;
   const std::int64_t members_;
-  std::vector<Key> keys_;           // distinct
+  std::vector<Key> keys_;            // distinct
   std::vector<std::size_t> key_of_;  // for each slice in memory its key; a single slice serves all members alike
   std::int64_t batches_ = 0, per_chunk_ = 1, ahead_ = 1;
   std::vector<RowGather> columns_;

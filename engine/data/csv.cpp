@@ -106,7 +106,8 @@ CsvText read_csv(std::string_view text, char delimiter, const std::string& name)
   Splitter splitter(text, delimiter, name, csv);
 
   std::vector<std::string_view> header;
-  if (!splitter.next(header)) throw recipe_error(name + ": the file is empty; a line with the columns' names was expected");
+  if (!splitter.next(header))
+    throw recipe_error(name + ": the file is empty; a line with the columns' names was expected");
   std::map<std::string_view, std::size_t> seen;
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (header[i].empty()) {
@@ -127,8 +128,8 @@ CsvText read_csv(std::string_view text, char delimiter, const std::string& name)
     csv.lines.push_back(splitter.row_line());
     const std::size_t found = csv.fields.size() - (csv.lines.size() - 1) * width;
     if (found != width) {
-      throw splitter.wrong(splitter.row_line(), "expected " + counted(width, "field") + " as in the header, found " +
-                                                    std::to_string(found));
+      throw splitter.wrong(splitter.row_line(),
+                           "expected " + counted(width, "field") + " as in the header, found " + std::to_string(found));
     }
   }
   if (csv.lines.empty()) throw recipe_error(name + ": the file has a header but no rows");

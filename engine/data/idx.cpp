@@ -69,7 +69,8 @@ IdxArray read_idx(InputFile& file) {
   const std::size_t got = read_bytes(file, magic.data(), magic.size());
   if (got == 0) throw wrong(file, "the file is empty; an IDX file was expected");
   if (got < magic.size())
-    throw wrong(file, "an IDX file begins with 4 bytes of type and dimensions, but there are only " + std::to_string(got));
+    throw wrong(file,
+                "an IDX file begins with 4 bytes of type and dimensions, but there are only " + std::to_string(got));
 
   IdxArray array;
   array.type = static_cast<IdxType>(magic[2]);
@@ -88,7 +89,8 @@ IdxArray read_idx(InputFile& file) {
 
   if (std::find(array.sizes.begin(), array.sizes.end(), 0) != array.sizes.end())
     throw wrong(file, "the file holds no values (its header says " + sizes_text(array.sizes) + ")");
-  const std::string promise = "the header promises " + sizes_text(array.sizes) + " values of " + idx_type_name(array.type);
+  const std::string promise =
+      "the header promises " + sizes_text(array.sizes) + " values of " + idx_type_name(array.type);
   const std::int64_t most = file.at_most();
   auto length = static_cast<std::int64_t>(idx_item_size(array.type));
   for (const std::int64_t size : array.sizes) {

@@ -12,7 +12,14 @@
 
 namespace trainlab {
 
-enum class IdxType : std::uint8_t { uint8 = 0x08, int8 = 0x09, int16 = 0x0B, int32 = 0x0C, float32 = 0x0D, float64 = 0x0E };
+enum class IdxType : std::uint8_t {
+  uint8 = 0x08,
+  int8 = 0x09,
+  int16 = 0x0B,
+  int32 = 0x0C,
+  float32 = 0x0D,
+  float64 = 0x0E
+};
 
 struct IdxArray {
   IdxType type = IdxType::uint8;

@@ -32,9 +32,7 @@ namespace {
 // Deflate's best: 258 bytes from two bits, a few more for headers. Holds for each member.
 constexpr std::int64_t max_ratio = 1032;
 
-bool is_gzip(std::string_view bytes) {
-  return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
-}
+bool is_gzip(std::string_view bytes) { return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b'; }
 
 // Names in a folder, sorted; an unreadable folder has none.
 std::vector<std::string> names_in(const fs::path& folder) {
@@ -160,7 +158,8 @@ std::string InputFile::read_all(std::int64_t limit) {
   std::size_t done = 0;
   for (;;) {
     if (static_cast<std::int64_t>(done) > limit)
-      throw recipe_error(name_ + ": more than " + std::to_string(limit) + " bytes of content, which is too much for it");
+      throw recipe_error(name_ + ": more than " + std::to_string(limit) +
+                         " bytes of content, which is too much for it");
     const std::int64_t could = std::min(at_most(), limit + 1 - static_cast<std::int64_t>(done));
     // Plain bytes come in one piece; inflated ones in pieces that grow with what was really there.
     const std::int64_t piece =

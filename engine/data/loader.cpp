@@ -44,7 +44,8 @@ void Loader::seek(std::int64_t epoch, std::int64_t position) {
     position = 0;
   }
   constexpr std::int64_t most_epochs = std::int64_t{1} << 31;  // keeps the count of chunks in range
-  if (epoch < 0 || epoch > most_epochs || position < 0 || position > impl.chunks.samples_per_epoch() || position % impl.batch != 0) {
+  if (epoch < 0 || epoch > most_epochs || position < 0 || position > impl.chunks.samples_per_epoch() ||
+      position % impl.batch != 0) {
     throw run_error("epoch " + std::to_string(epoch) + ", sample " + std::to_string(position) +
                     " is no place between two batches of " + std::to_string(impl.batch) + " in data of " +
                     std::to_string(impl.chunks.samples_per_epoch()) + " samples an epoch");

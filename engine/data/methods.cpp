@@ -33,7 +33,8 @@ Cuts read_cuts(const Options& spec, const DataParts& parts) {
   const double val = spec.has("val") ? spec.number("val") : 0, test = spec.has("test") ? spec.number("test") : 0;
   if (parts.val) throw spec.error("source", "the data has a validation part already");
   if (parts.test && spec.given("test")) {
-    throw spec.error("test", "the data brings a test part of its own (" + std::to_string(parts.test->size()) + " samples)")
+    throw spec
+        .error("test", "the data brings a test part of its own (" + std::to_string(parts.test->size()) + " samples)")
         .hint("leave `test` out: that part is kept");
   }
   constexpr double rounding = 1e-9;  // of sums such as 0.8 + 0.1 + 0.1
@@ -41,7 +42,8 @@ Cuts read_cuts(const Options& spec, const DataParts& parts) {
   if (given + val + test > 1 + rounding)
     throw spec.error("", "the fractions add up to " + number_text(given + val + test) + ", which is more than 1");
   const double train = spec.has("train") ? given : 1 - val - test;
-  if (train < rounding) throw spec.error("", "nothing is left for training").hint("val and test together must be below 1");
+  if (train < rounding)
+    throw spec.error("", "nothing is left for training").hint("val and test together must be below 1");
   return {train, std::min(1.0, train + val), std::min(1.0, train + val + test)};
 }
 
@@ -58,8 +60,10 @@ std::vector<std::int64_t> classes_of(const Options& spec, const Part& part) {
 DataParts split(const Options& spec, const DataContext& context) {
   DataParts parts = open_source(spec.child("source"), context);
   if (parts.state.contains("x.mean")) {
-    throw spec.error("source", "the data is normalised before it is split, so that the other parts would shape the "
-                               "training part's mean and deviation")
+    throw spec
+        .error("source",
+               "the data is normalised before it is split, so that the other parts would shape the "
+               "training part's mean and deviation")
         .hint("write :split { … }:normalize()");
   }
   const Cuts cuts = read_cuts(spec, parts);
@@ -77,7 +81,8 @@ DataParts split(const Options& spec, const DataContext& context) {
       samples[cuts.part_of(seen[label]++, counts[label])].push_back(sample);
     }
   } else {
-    for (std::int64_t k = 0; k < size; ++k) samples[cuts.part_of(k, size)].push_back(order[static_cast<std::size_t>(k)]);
+    for (std::int64_t k = 0; k < size; ++k)
+      samples[cuts.part_of(k, size)].push_back(order[static_cast<std::size_t>(k)]);
   }
 
   const auto require = [&](const char* option, int part) {
@@ -199,30 +204,41 @@ DataParts normalize(const Options& spec, const DataContext& context) {
 void register_methods(Registry& registry) {
   registry.add(
       Entry("data:split", "data", "Cuts the training part into training, validation and test parts.")
-          .with(Option("train", "fraction for training; what the others leave unless given").number().more_than(0).at_most(1))
+          .with(Option("train", "fraction for training; what the others leave unless given")
+                    .number()
+                    .more_than(0)
+                    .at_most(1))
           .with(Option("val", "fraction for validation").number().at_least(0).less_than(1).or_default(0))
-          .with(Option("test", "fraction for the test part; not where the source brings one, which is kept").number().at_least(0).less_than(1).or_default(0))
+          .with(Option("test", "fraction for the test part; not where the source brings one, which is kept")
+                    .number()
+                    .at_least(0)
+                    .less_than(1)
+                    .or_default(0))
           .with(seed_option())
-          .with(Option("stratify", "keep the classes' shares in every part, to a sample for each class").boolean().or_default(false))
+          .with(Option("stratify", "keep the classes' shares in every part, to a sample for each class")
+                    .boolean()
+                    .or_default(false))
           .returns("data")
           .example("lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1, seed = 7 }")
           .note("Samples are drawn by a keyed permutation: the same seed and number of samples give the same parts. "
                 "Fractions add up to at most 1; what they leave is not used."),
       DataFactory{split});
-  registry.add(Entry("data:take", "data", "Keeps n samples of each part, drawn at random; all of a part that has fewer.")
-                   .with(Option("n", "samples to keep of each part").integer().at_least(1).required().positional())
-                   .with(seed_option())
-                   .returns("data")
-                   .example("lab.data.mnist(\"mnist\"):take(1000)")
-                   .note("They are the first n of a keyed permutation: a smaller n keeps a subset of what a larger one keeps."),
-               DataFactory{take});
+  registry.add(
+      Entry("data:take", "data", "Keeps n samples of each part, drawn at random; all of a part that has fewer.")
+          .with(Option("n", "samples to keep of each part").integer().at_least(1).required().positional())
+          .with(seed_option())
+          .returns("data")
+          .example("lab.data.mnist(\"mnist\"):take(1000)")
+          .note("They are the first n of a keyed permutation: a smaller n keeps a subset of what a larger one keeps."),
+      DataFactory{take});
   registry.add(
       Entry("data:normalize", "data", "Shifts and scales x to mean 0 and standard deviation 1 over the training part.")
           .returns("data")
           .example("lab.data.mnist(\"mnist\"):split { val = 0.1 }:normalize()")
-          .note("For each channel of images [C, H, W], for each feature of flat samples. After split(): the other parts "
-                "are shifted and scaled alike and have no say in it. A constant feature is only shifted. Costs nothing "
-                "in training; mean and deviation are stored in the checkpoint."),
+          .note(
+              "For each channel of images [C, H, W], for each feature of flat samples. After split(): the other parts "
+              "are shifted and scaled alike and have no say in it. A constant feature is only shifted. Costs nothing "
+              "in training; mean and deviation are stored in the checkpoint."),
       DataFactory{normalize});
 }
 

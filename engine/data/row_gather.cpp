@@ -59,7 +59,8 @@ struct GatherKernels {
     const std::size_t elements = g.elements_;
     for (std::size_t i = 0; i < rows.size(); ++i, out += g.row_bytes_) {
       if (i + rows_ahead < rows.size())
-        prefetch_row(g.source_ + static_cast<std::size_t>(rows[i + rows_ahead]) * g.source_row_bytes_, g.source_row_bytes_);
+        prefetch_row(g.source_ + static_cast<std::size_t>(rows[i + rows_ahead]) * g.source_row_bytes_,
+                     g.source_row_bytes_);
       const auto* __restrict from =
           reinterpret_cast<const From*>(g.source_ + static_cast<std::size_t>(rows[i]) * g.source_row_bytes_);
       auto* __restrict to = reinterpret_cast<To*>(out);

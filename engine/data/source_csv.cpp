@@ -30,7 +30,8 @@ TableOptions read_options(const Options& spec) {
     throw spec.error("exclude", "`columns` says already which columns are inputs").hint("give one of the two");
   const std::string& delimiter = spec.string("delimiter");
   if (delimiter.size() != 1 || delimiter == "\"" || delimiter == "\n" || delimiter == "\r")
-    throw spec.error("delimiter", "expected one character, such as \",\", \";\" or \"\\t\", found " + Value(delimiter).brief());
+    throw spec.error("delimiter",
+                     "expected one character, such as \",\", \";\" or \"\\t\", found " + Value(delimiter).brief());
   options.delimiter = delimiter[0];
   return options;
 }
@@ -45,9 +46,8 @@ std::string read_text(const std::string& path) {
 DataParts make_csv(const Options& spec, const DataContext&) {
   const TableOptions options = read_options(spec);
   const std::string& path = spec.string("path");
-  const auto table = placed_at(spec, "path", [&] {
-    return std::make_shared<const Table>(read_table(read_text(path), path, options));
-  });
+  const auto table = placed_at(
+      spec, "path", [&] { return std::make_shared<const Table>(read_table(read_text(path), path, options)); });
 
   DataParts parts;
   // Until the training rows are known there is the target only, which is what a split looks at.
@@ -71,18 +71,22 @@ void register_csv(Registry& registry) {
       Entry("data.csv", "data", "A table from a CSV file (plain or gzip) whose first line names the columns.")
           .with(Option("path", "the file").path().required().positional())
           .with(Option("target", "the column to predict").string().required())
-          .with(Option("task", "\"auto\": a regression where the target is a number, else a classification").choice({"auto", "regression", "classification"}).or_default("auto"))
+          .with(Option("task", "\"auto\": a regression where the target is a number, else a classification")
+                    .choice({"auto", "regression", "classification"})
+                    .or_default("auto"))
           .with(Option("columns", "columns to use as inputs; all but the target unless given").string().many())
           .with(Option("exclude", "columns not to use as inputs").string().many())
-          .with(Option("categorical", "columns of categories though they look like numbers (codes, years)").string().many())
+          .with(Option("categorical", "columns of categories though they look like numbers (codes, years)")
+                    .string()
+                    .many())
           .with(Option("delimiter", "the character between fields").string().or_default(","))
           .returns("x float32 [features]; y float32 [1] in a regression, int64 in a classification; one training part")
-          .example("lab.data.csv { \"houses.csv\", target = \"price\", exclude = { \"id\" } }:split { val = 0.2 }:normalize()")
-          .note("A column is one of numbers when its first value that is not missing is a number, else one of categories, "
-                "which gives a 0/1 feature for each category, in sorted order. Missing values are empty fields, NA and "
-                "nan: numbers become the mean of the column, for categories \"missing\" is one of its own. Means and "
-                "categories are taken from the training part; a category that is not found there is 0 in all its "
-                "features. Classes are the target's distinct values, sorted."),
+          .example("lab.data.csv { \"houses.csv\", target = \"price\" }:split { val = 0.2 }:normalize()")
+          .note("A column is one of numbers when its first value that is not missing is a number, else one of "
+                "categories, which gives a 0/1 feature for each category, in sorted order. Missing values are empty "
+                "fields, NA and nan: numbers become the mean of the column, for categories \"missing\" is one of its "
+                "own. Means and categories are taken from the training part; a category that is not found there is 0 "
+                "in all its features. Classes are the target's distinct values, sorted."),
       DataFactory{make_csv});
 }
 

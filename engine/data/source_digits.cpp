@@ -28,7 +28,8 @@ Dataset read_digits() {
     const std::size_t begin = at;
     for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at) number = number * 10 + (text[at] - '0');
     const bool is_label = i % (pixels + 1) == pixels;
-    if (at == begin || number > (is_label ? classes - 1 : 16)) throw std::logic_error("the embedded digits are damaged");
+    if (at == begin || number > (is_label ? classes - 1 : 16))
+      throw std::logic_error("the embedded digits are damaged");
     if (is_label) {
       *label++ = number;
     } else {
@@ -46,16 +47,17 @@ Dataset read_digits() {
 }  // namespace
 
 void register_digits(Registry& registry) {
-  registry.add(Entry("data.digits", "data", "1,797 handwritten digits of 8 x 8 pixels; part of trainlab, no file is needed.")
-                   .returns("x float32 [1, 8, 8] in 0…1, y int64 in 0…9; one training part")
-                   .example("lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1, seed = 7 }")
-                   .note("The test part of \"Optical Recognition of Handwritten Digits\" by E. Alpaydin and C. Kaynak "
-                         "(1998), UCI Machine Learning Repository, https://doi.org/10.24432/C50P49, licence CC BY 4.0."),
-               DataFactory{[](const Options&, const DataContext&) {
-                 DataParts parts;
-                 parts.train = whole(read_digits());
-                 return parts;
-               }});
+  registry.add(
+      Entry("data.digits", "data", "1,797 handwritten digits of 8 x 8 pixels; part of trainlab, no file is needed.")
+          .returns("x float32 [1, 8, 8] in 0…1, y int64 in 0…9; one training part")
+          .example("lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1, seed = 7 }")
+          .note("The test part of \"Optical Recognition of Handwritten Digits\" by E. Alpaydin and C. Kaynak "
+                "(1998), UCI Machine Learning Repository, https://doi.org/10.24432/C50P49, licence CC BY 4.0."),
+      DataFactory{[](const Options&, const DataContext&) {
+        DataParts parts;
+        parts.train = whole(read_digits());
+        return parts;
+      }});
 }
 
 }  // namespace trainlab

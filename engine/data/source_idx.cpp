@@ -34,8 +34,9 @@ at::ScalarType scalar_type(IdxType type) {
 // Without a copy: the tensor owns the array's memory.
 at::Tensor tensor_of(IdxArray array) {
   std::byte* const bytes = array.bytes.release();
-  return at::from_blob(bytes, array.sizes, [](void* data) { delete[] static_cast<std::byte*>(data); },
-                       at::TensorOptions(scalar_type(array.type)));
+  return at::from_blob(
+      bytes, array.sizes, [](void* data) { delete[] static_cast<std::byte*>(data); },
+      at::TensorOptions(scalar_type(array.type)));
 }
 
 struct IdxTensor {
@@ -69,13 +70,14 @@ Column input_column(const IdxTensor& images) {
 void add_target(Dataset& dataset, const IdxTensor& labels, std::int64_t classes) {
   at::Tensor y = labels.values;
   if (y.is_floating_point() && classes == 0) {
-    if (y.dim() > 2) throw recipe_error(labels.file + ": targets have one or two dimensions, found " + shape_text(y.sizes()));
+    if (y.dim() > 2)
+      throw recipe_error(labels.file + ": targets have one or two dimensions, found " + shape_text(y.sizes()));
     dataset.columns.push_back({"y", (y.dim() == 1 ? y.unsqueeze(1) : y).to(at::kFloat), {}, {}});
     return;
   }
   if (y.dim() != 1 || y.is_floating_point()) {
-    throw recipe_error(labels.file + ": labels are whole numbers in one dimension, found " + dtype_name(y.scalar_type()) +
-                       " " + shape_text(y.sizes()));
+    throw recipe_error(labels.file + ": labels are whole numbers in one dimension, found " +
+                       dtype_name(y.scalar_type()) + " " + shape_text(y.sizes()));
   }
   y = y.to(at::kLong);
   const auto low = y.min().item<std::int64_t>(), high = y.max().item<std::int64_t>();
@@ -155,15 +157,21 @@ DataParts make_idx(const Options& spec, const DataContext&) {
 void register_idx(Registry& registry) {
   registry.add(
       Entry("data.mnist", "data", "MNIST or a set of the same form (Fashion-MNIST, KMNIST) from its four IDX files.")
-          .with(Option("path", "folder with {train,t10k}-{images-idx3,labels-idx1}-ubyte, plain or .gz").path().required().positional())
+          .with(Option("path", "folder with {train,t10k}-{images-idx3,labels-idx1}-ubyte, plain or .gz")
+                    .path()
+                    .required()
+                    .positional())
           .returns("x float32 [1, 28, 28] in 0…1 (kept as bytes), y int64 in 0…9; a training and a test part")
           .example("lab.data.mnist(\"mnist\"):split { val = 0.1 }:normalize()"),
       DataFactory{make_mnist});
   registry.add(
       Entry("data.idx", "data", "Any pair of IDX files, plain or gzip.")
           .with(Option("images", "IDX file of the inputs, the first dimension counts the samples").path().required())
-          .with(Option("labels", "IDX file of as many labels (whole numbers from 0) or targets (floats)").path().required())
-          .returns("x float32 (bytes as 0…1; [N, H, W] is given a channel axis), y int64, or float32 for targets; one training part")
+          .with(Option("labels", "IDX file of as many labels (whole numbers from 0) or targets (floats)")
+                    .path()
+                    .required())
+          .returns("x float32 (bytes as 0…1; [N, H, W] is given a channel axis), y int64, or float32 for targets; one "
+                   "training part")
           .example("lab.data.idx { images = \"letters-images.gz\", labels = \"letters-labels.gz\" }")
           .note("There are as many classes as the largest label + 1."),
       DataFactory{make_idx});

@@ -57,16 +57,16 @@ DataParts blobs(const Options& spec, const DataContext& context) {
 DataParts spirals(const Options& spec, const DataContext& context) {
   const std::int64_t classes = spec.integer("classes");
   const double noise = spec.number("noise"), turns = spec.number("turns");
-  return make_set<std::int64_t>(
-      key_of(spec, context), spec.integer("samples"), 2, classes, [&](std::int64_t i, Stream& stream, float* x) {
-        const std::int64_t label = i % classes;
-        const double radius = stream.uniform();
-        const double arm = static_cast<double>(label) / static_cast<double>(classes);
-        const double angle = 2 * std::numbers::pi * (arm + turns * radius);
-        x[0] = static_cast<float>(radius * std::cos(angle) + noise * stream.normal());
-        x[1] = static_cast<float>(radius * std::sin(angle) + noise * stream.normal());
-        return label;
-      });
+  return make_set<std::int64_t>(key_of(spec, context), spec.integer("samples"), 2, classes,
+                                [&](std::int64_t i, Stream& stream, float* x) {
+                                  const std::int64_t label = i % classes;
+                                  const double radius = stream.uniform();
+                                  const double arm = static_cast<double>(label) / static_cast<double>(classes);
+                                  const double angle = 2 * std::numbers::pi * (arm + turns * radius);
+                                  x[0] = static_cast<float>(radius * std::cos(angle) + noise * stream.normal());
+                                  x[1] = static_cast<float>(radius * std::sin(angle) + noise * stream.normal());
+                                  return label;
+                                });
 }
 
 DataParts sine(const Options& spec, const DataContext& context) {
@@ -83,7 +83,11 @@ Option samples_option() {
   return Option("samples", "number of samples").integer().at_least(1).at_most(1e8).or_default(1000);
 }
 Option classes_option(int by_default) {
-  return Option("classes", "number of classes, all of one size").integer().at_least(2).at_most(1e6).or_default(by_default);
+  return Option("classes", "number of classes, all of one size")
+      .integer()
+      .at_least(2)
+      .at_most(1e6)
+      .or_default(by_default);
 }
 Option noise_option(double by_default) {
   return Option("noise", "standard deviation of the noise").number().at_least(0).or_default(by_default);
@@ -101,16 +105,17 @@ void register_synthetic(Registry& registry) {
                    .returns("x float32 [features], y int64; one training part")
                    .example("lab.data.blobs { classes = 4 }:split { val = 0.2 }"),
                DataFactory{blobs});
-  registry.add(Entry("data.spirals", "data", "Spiral arms round the origin in the plane, one for each class.")
-                   .with(samples_option())
-                   .with(classes_option(2))
-                   .with(noise_option(0.02))
-                   .with(Option("turns", "how often an arm winds round the origin").number().at_least(0).or_default(1.5))
-                   .with(seed_option())
-                   .returns("x float32 [2], y int64; one training part")
-                   .example("lab.data.spirals { samples = 2000, noise = 0.05 }:split { val = 0.2 }")
-                   .note("A point at radius r, uniform in [0, 1), lies at the angle 2π (class / classes + turns · r)."),
-               DataFactory{spirals});
+  registry.add(
+      Entry("data.spirals", "data", "Spiral arms round the origin in the plane, one for each class.")
+          .with(samples_option())
+          .with(classes_option(2))
+          .with(noise_option(0.02))
+          .with(Option("turns", "how often an arm winds round the origin").number().at_least(0).or_default(1.5))
+          .with(seed_option())
+          .returns("x float32 [2], y int64; one training part")
+          .example("lab.data.spirals { samples = 2000, noise = 0.05 }:split { val = 0.2 }")
+          .note("A point at radius r, uniform in [0, 1), lies at the angle 2π (class / classes + turns · r)."),
+      DataFactory{spirals});
   registry.add(Entry("data.sine", "data", "A regression: y = sin(2π · frequency · x) + noise, x uniform in [-1, 1).")
                    .with(samples_option())
                    .with(noise_option(0.1))

@@ -94,7 +94,8 @@ class TableReader {
   // A column is one of numbers when the first value that is not missing is a number.
   bool looks_numeric(std::size_t column) const {
     for (std::int64_t row = 0; row < csv_.rows(); ++row)
-      if (const std::string_view field = csv_.field(row, column); !is_missing(field)) return number_in(field).has_value();
+      if (const std::string_view field = csv_.field(row, column); !is_missing(field))
+        return number_in(field).has_value();
     throw recipe_error(file_ + ": column " + in_quotes(csv_.header[column]) + " has no values at all")
         .hint("name it in `exclude`");
   }
@@ -204,7 +205,8 @@ double mean_over(const TableColumn& column, const Part& train, const std::string
     ++count;
   }
   if (count == 0)
-    throw recipe_error(file + ": column " + in_quotes(column.name) + " has no values in the rows that train").hint("name it in `exclude`");
+    throw recipe_error(file + ": column " + in_quotes(column.name) + " has no values in the rows that train")
+        .hint("name it in `exclude`");
   return sum / static_cast<double>(count);
 }
 

@@ -17,7 +17,7 @@ enum class Task { automatic, regression, classification };
 struct TableOptions {
   std::string target;
   Task task = Task::automatic;
-  std::vector<std::string> columns;      // inputs; empty: all but the target
+  std::vector<std::string> columns;  // inputs; empty: all but the target
   std::vector<std::string> exclude;
   std::vector<std::string> categorical;  // columns of categories though they look like numbers
   char delimiter = ',';
@@ -26,8 +26,9 @@ struct TableOptions {
 // One column of the file.
 struct TableColumn {
   std::string name;
-  std::vector<double> numbers;      // NaN: missing
-  std::vector<std::string> values;  // of a column of categories: the distinct ones, sorted; missing ones are not among them
+  std::vector<double> numbers;  // NaN: missing
+  std::vector<std::string>
+      values;  // of a column of categories: the distinct ones, sorted; missing ones are not among them
   std::vector<std::int32_t> codes;  // of a column of categories: for each row its value; −1: missing
 
   bool is_number() const { return values.empty() && codes.empty(); }
@@ -36,7 +37,7 @@ struct TableColumn {
 struct Table {
   std::string file;
   std::vector<TableColumn> inputs;
-  at::Tensor y;                      // int64 [N], or float32 [N, 1]
+  at::Tensor y;  // int64 [N], or float32 [N, 1]
   std::string target;
   std::vector<std::string> classes;  // empty: regression
   std::int64_t rows = 0;

@@ -2,7 +2,6 @@
 
 #include <numeric>
 
-
 namespace trainlab::test {
 
 Batch all_of(const Part& part, at::ScalarType float_type) {

@@ -61,7 +61,8 @@ TEST_CASE("after seek() items come from there, and none made before shows up") {
     for (int jump = 0; jump < 300; ++jump) {
       const std::int64_t place = random() % 1000;
       ahead.seek(place);
-      for (std::int64_t i = 0; i < static_cast<std::int64_t>(random() % 4); ++i) REQUIRE(ahead.take().number == place + i);
+      for (std::int64_t i = 0; i < static_cast<std::int64_t>(random() % 4); ++i)
+        REQUIRE(ahead.take().number == place + i);
     }
   }
   CHECK(alive == 0);

@@ -29,7 +29,8 @@ std::string message_of(const std::string& text) {
 TEST_CASE("fields, quotes and line ends") {
   CHECK(rows_of("a,b\n1,2\n3,4\n") == Rows{{"a", "b"}, {"1", "2"}, {"3", "4"}});
   CHECK(rows_of("a,b\r\n1,2\r\n3,4") == Rows{{"a", "b"}, {"1", "2"}, {"3", "4"}});
-  CHECK(rows_of("\xef\xbb\xbf" "a,b\n,\n") == Rows{{"a", "b"}, {"", ""}});
+  CHECK(rows_of("\xef\xbb\xbf"
+                "a,b\n,\n") == Rows{{"a", "b"}, {"", ""}});
   CHECK(rows_of("a;b\n1,5;2\n", ';') == Rows{{"a", "b"}, {"1,5", "2"}});
   CHECK(rows_of("a\tb\n\t2\n", '\t') == Rows{{"a", "b"}, {"", "2"}});
   CHECK(rows_of(" a , b\n 1 ,\t2 \n") == Rows{{"a", "b"}, {"1", "2"}});

@@ -29,10 +29,13 @@ TEST_CASE("every type is read, in this machine's byte order") {
   CHECK(bytes.sizes == std::vector<std::int64_t>{2, 3});
   CHECK(values_of<std::uint8_t>(bytes, 6) == std::vector<std::uint8_t>{1, 2, 3, 255, 5, 6});
   CHECK(values_of<std::int8_t>(read(idx_bytes(0x09, {2}, "\xff\x7f")), 2) == std::vector<std::int8_t>{-1, 127});
-  CHECK(values_of<std::int16_t>(read(idx_bytes(0x0b, {2}, "\x01\x02\xff\xfe"s)), 2) == std::vector<std::int16_t>{258, -2});
-  CHECK(values_of<std::int32_t>(read(idx_bytes(0x0c, {1}, "\x01\x02\x03\x04")), 1) == std::vector<std::int32_t>{16909060});
+  CHECK(values_of<std::int16_t>(read(idx_bytes(0x0b, {2}, "\x01\x02\xff\xfe"s)), 2) ==
+        std::vector<std::int16_t>{258, -2});
+  CHECK(values_of<std::int32_t>(read(idx_bytes(0x0c, {1}, "\x01\x02\x03\x04")), 1) ==
+        std::vector<std::int32_t>{16909060});
   CHECK(values_of<float>(read(idx_bytes(0x0d, {1}, "\xc0\x20\x00\x00"s)), 1) == std::vector<float>{-2.5f});
-  CHECK(values_of<double>(read(idx_bytes(0x0e, {1}, "\x3f\xf8\x00\x00\x00\x00\x00\x00"s)), 1) == std::vector<double>{1.5});
+  CHECK(values_of<double>(read(idx_bytes(0x0e, {1}, "\x3f\xf8\x00\x00\x00\x00\x00\x00"s)), 1) ==
+        std::vector<double>{1.5});
 }
 
 TEST_CASE("a file cut at any byte is an error, plain and gzip") {
@@ -53,13 +56,18 @@ TEST_CASE("messages say what the header promises and what is there") {
   CHECK(contains(error_of([] { read("P6 255 255"); }).message(), "not an IDX file: it begins with 50 36 20 32"));
   CHECK(contains(error_of([] { read(idx_bytes(0x07, {1}, "a")); }).message(), "begins with 00 00 07 01"));
   CHECK(contains(error_of([] { read(idx_bytes(0x08, {}, "a")); }).message(), "begins with 00 00 08 00"));
-  CHECK(error_of([] { read(idx_bytes(0x08, {3, 0, 2}, "")); }).message() ==
-        "a.idx: the file holds no values (its header says 3 x 0 x 2)");
-  CHECK(error_of([] { read(idx_bytes(0x08, {2, 2}, "abcde")); }).message() ==
-        "a.idx: the header promises 2 x 2 values of uint8 (4 bytes), but more bytes follow than that");
-  CHECK(error_of([] { read(gzipped(idx_bytes(0x08, {2, 4}, "abcde"))); }).message() ==
-        "a.idx: the header promises 2 x 4 values of uint8 (8 bytes), but only 5 bytes follow it");
-  CHECK(error_of([] { read(idx_bytes(0x08, {2, 4}, "abcde")); }).message() ==
+  CHECK(error_of([] {
+          read(idx_bytes(0x08, {3, 0, 2}, ""));
+        }).message() == "a.idx: the file holds no values (its header says 3 x 0 x 2)");
+  CHECK(error_of([] {
+          read(idx_bytes(0x08, {2, 2}, "abcde"));
+        }).message() == "a.idx: the header promises 2 x 2 values of uint8 (4 bytes), but more bytes follow than that");
+  CHECK(error_of([] {
+          read(gzipped(idx_bytes(0x08, {2, 4}, "abcde")));
+        }).message() == "a.idx: the header promises 2 x 4 values of uint8 (8 bytes), but only 5 bytes follow it");
+  CHECK(error_of([] {
+          read(idx_bytes(0x08, {2, 4}, "abcde"));
+        }).message() ==
         "a.idx: the header promises 2 x 4 values of uint8, but 5 bytes are the most that can follow it");
 }
 
@@ -70,7 +78,8 @@ TEST_CASE("a header that lies asks for no memory") {
       CHECK(contains(error_of([&] { read(bytes); }).message(), "are the most that can follow"));
   }
   const std::string many(255 * 4, '\xff');
-  CHECK(contains(error_of([&] { read(std::string("\0\0\x08\xff", 4) + many); }).message(), "are the most that can follow"));
+  CHECK(contains(error_of([&] { read(std::string("\0\0\x08\xff", 4) + many); }).message(),
+                 "are the most that can follow"));
 }
 
 TEST_CASE("a header with any byte changed never crashes") {

@@ -54,7 +54,8 @@ const Key key = Key(3).fold("test");
 std::vector<Batch> expected(const Part& part, const LoaderOptions& options, const Key& of, int epochs) {
   std::vector<Batch> batches;
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
-    std::vector<std::int64_t> order = permutation(of.fold("order").fold(static_cast<std::uint64_t>(epoch)), part.size());
+    std::vector<std::int64_t> order =
+        permutation(of.fold("order").fold(static_cast<std::uint64_t>(epoch)), part.size());
     for (std::int64_t at = 0; at < part.size(); at += options.batch) {
       const std::int64_t size = std::min(options.batch, part.size() - at);
       if (options.drop_last && size < options.batch) break;
@@ -120,7 +121,8 @@ TEST_CASE("seek goes to any place, also back, and the sequence goes on from ther
     Loader loader(part, options, {key}, false);
     for (const std::int64_t place : {0, 5, 12, 13, 38, 1, 1, 25, 3}) {
       loader.seek(place / per_epoch, place % per_epoch * 8);
-      for (std::int64_t i = place; i < place + 14; ++i) require_equal(loader.next(), right[static_cast<std::size_t>(i)]);
+      for (std::int64_t i = place; i < place + 14; ++i)
+        require_equal(loader.next(), right[static_cast<std::size_t>(i)]);
     }
     loader.seek(1, 103);  // the end of an epoch is the begin of the next
     require_equal(loader.next(), right[26]);
@@ -242,7 +244,8 @@ TEST_CASE("a loader without a single batch is refused") {
   CHECK(larger.message() == "a batch of 21 is larger than the data (20 samples), and with drop_last nothing is left");
   Part empty = numbered(20);
   empty.rows = std::make_shared<const std::vector<std::int64_t>>();
-  CHECK(error_of([&] { Loader(empty, {}, {key}, false); }).message() == "there are no samples in this part of the data");
+  CHECK(error_of([&] { Loader(empty, {}, {key}, false); }).message() ==
+        "there are no samples in this part of the data");
   CHECK_THROWS_AS(Loader(numbered(20), {}, {}, false), std::logic_error);
   CHECK_THROWS_AS(Loader(numbered(20), {}, {key, key}, false), std::logic_error);
 }

@@ -29,7 +29,9 @@ std::vector<std::int64_t> first(std::int64_t n) {
   return all;
 }
 
-Value blobs(int samples, int classes = 3) { return data("blobs", {{"samples", samples}, {"classes", classes}, {"seed", 1}}); }
+Value blobs(int samples, int classes = 3) {
+  return data("blobs", {{"samples", samples}, {"classes", classes}, {"seed", 1}});
+}
 
 Error refused(const Value& value) {
   return error_of([&] { open(value); });
@@ -54,7 +56,8 @@ TEST_CASE("split: parts are disjoint, complete, of the asked sizes, and a functi
   CHECK(parts.test->size() == 180);
   CHECK(sorted(joined(parts)) == first(1797));
   CHECK(joined(open(spec)) == joined(parts));
-  CHECK(joined(open(method("split", data("digits"), {{"train", 0.8}, {"val", 0.1}, {"test", 0.1}, {"seed", 8}}))) != joined(parts));
+  CHECK(joined(open(method("split", data("digits"), {{"train", 0.8}, {"val", 0.1}, {"test", 0.1}, {"seed", 8}}))) !=
+        joined(parts));
   CHECK(rows_of(parts.train) != sorted(rows_of(parts.train)));
 
   // Without a seed of its own it follows the run's.
@@ -76,7 +79,8 @@ TEST_CASE("split: what the fractions leave") {
 }
 
 TEST_CASE("split: stratified parts keep the classes' shares") {
-  const DataParts parts = open(method("split", data("digits"), {{"val", 0.1}, {"test", 0.2}, {"stratify", true}, {"seed", 3}}));
+  const DataParts parts =
+      open(method("split", data("digits"), {{"val", 0.1}, {"test", 0.2}, {"stratify", true}, {"seed", 3}}));
   CHECK(sorted(joined(parts)) == first(1797));
   const std::int64_t counts[10] = {178, 182, 177, 183, 181, 182, 181, 179, 174, 180};
   for (const auto& [part, share] : {std::pair{parts.train, 0.7}, {*parts.val, 0.1}, {*parts.test, 0.2}}) {
@@ -97,14 +101,16 @@ TEST_CASE("split: what is refused") {
                  "has a validation part already"));
   CHECK(contains(refused(method("split", method("split", blobs(10), {{"test", 0.5}}), {{"test", 0.5}})).message(),
                  "brings a test part of its own (5 samples)"));
-  CHECK(contains(refused(method("split", data("sine"), {{"val", 0.5}, {"stratify", true}})).message(), "has no classes"));
+  CHECK(
+      contains(refused(method("split", data("sine"), {{"val", 0.5}, {"stratify", true}})).message(), "has no classes"));
   CHECK(contains(refused(method("split", method("normalize", blobs(10)), {{"val", 0.5}})).message(),
                  "normalised before it is split"));
 }
 
 TEST_CASE("split: a test part of before is kept") {
   const DataParts before = open(method("split", blobs(100), {{"test", 0.2}, {"seed", 1}}));
-  const DataParts after = open(method("split", method("split", blobs(100), {{"test", 0.2}, {"seed", 1}}), {{"val", 0.25}}));
+  const DataParts after =
+      open(method("split", method("split", blobs(100), {{"test", 0.2}, {"seed", 1}}), {{"val", 0.25}}));
   CHECK(rows_of(*after.test) == rows_of(*before.test));
   CHECK(after.train.size() == 60);
   CHECK(after.val->size() == 20);

@@ -11,7 +11,8 @@ using namespace trainlab;
 
 namespace {
 
-constexpr at::ScalarType stored_types[] = {at::kByte, at::kChar, at::kShort, at::kInt, at::kLong, at::kFloat, at::kDouble};
+constexpr at::ScalarType stored_types[] = {at::kByte, at::kChar,  at::kShort, at::kInt,
+                                           at::kLong, at::kFloat, at::kDouble};
 
 template <class To>
 std::vector<To> gathered(const Column& column, const std::vector<std::int64_t>& rows) {
@@ -51,7 +52,8 @@ void check_all() {
     INFO(dtype_name(stored));
     check_affine<To>(stored, {3, 5, 7}, at::full({}, 0.37f), {});
     check_affine<To>(stored, {3, 5, 7}, {}, at::full({}, -1.25f));
-    check_affine<To>(stored, {3, 5, 7}, at::tensor({0.1f, 0.2f, 0.3f}).reshape({3, 1, 1}), at::tensor({1.f, -2.f, 3.f}).reshape({3, 1, 1}));
+    check_affine<To>(stored, {3, 5, 7}, at::tensor({0.1f, 0.2f, 0.3f}).reshape({3, 1, 1}),
+                     at::tensor({1.f, -2.f, 3.f}).reshape({3, 1, 1}));
     check_affine<To>(stored, {3, 5, 7}, at::arange(7, at::kFloat), at::full({1, 5, 1}, 0.5f));
     check_affine<To>(stored, {11}, at::arange(11, at::kFloat).mul(0.1), at::arange(11, at::kFloat).mul(-0.3));
     check_affine<To>(stored, {1}, at::tensor({0.7f}), at::tensor({0.1f}));
@@ -68,7 +70,8 @@ TEST_CASE("rows are scaled and shifted: one factor, one a channel, one an elemen
 
 TEST_CASE("columns without scale: floats are cast, others copied") {
   const at::Tensor floats = at::arange(12, at::kFloat).mul(0.1).reshape({4, 3});
-  CHECK(gathered<float>({"x", floats, {}, {}}, {3, 1}) == std::vector<float>{9 * 0.1f, 10 * 0.1f, 11 * 0.1f, 3 * 0.1f, 4 * 0.1f, 5 * 0.1f});
+  CHECK(gathered<float>({"x", floats, {}, {}}, {3, 1}) ==
+        std::vector<float>{9 * 0.1f, 10 * 0.1f, 11 * 0.1f, 3 * 0.1f, 4 * 0.1f, 5 * 0.1f});
   CHECK(gathered<double>({"x", floats, {}, {}}, {1})[0] == static_cast<double>(3 * 0.1f));
 
   const RowGather labels({"y", at::arange(5, at::kLong), {}, {}}, at::kDouble);

@@ -57,7 +57,8 @@ TEST_CASE("digits") {
   CHECK(x[1796].sum(at::kDouble).item<double>() == 392.0 / 16);
   CHECK(x.max().item<float>() == 1);
   CHECK(x.min().item<float>() == 0);
-  CHECK(at::equal(x.flatten().slice(0, 0, 16).mul(16), at::tensor({0.f, 0.f, 5.f, 13.f, 9.f, 1.f, 0.f, 0.f, 0.f, 0.f, 13.f, 15.f, 10.f, 15.f, 5.f, 0.f})));
+  CHECK(at::equal(x.flatten().slice(0, 0, 16).mul(16),
+                  at::tensor({0.f, 0.f, 5.f, 13.f, 9.f, 1.f, 0.f, 0.f, 0.f, 0.f, 13.f, 15.f, 10.f, 15.f, 5.f, 0.f})));
   CHECK(label_counts(parts.train) == std::vector<std::int64_t>{178, 182, 177, 183, 181, 182, 181, 179, 174, 180});
   CHECK(y[1796].item<std::int64_t>() == 8);
 }
@@ -74,7 +75,8 @@ TEST_CASE("MNIST") {
   CHECK(pixels(parts.train).scalar_type() == at::kByte);
   CHECK(pixels(parts.train).sum().item<std::int64_t>() == 1567298545);
   CHECK(pixels(*parts.test).sum().item<std::int64_t>() == 264923200);
-  CHECK(label_counts(parts.train) == std::vector<std::int64_t>{5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949});
+  CHECK(label_counts(parts.train) ==
+        std::vector<std::int64_t>{5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949});
   CHECK(label_counts(*parts.test) == std::vector<std::int64_t>{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009});
   const Batch one = gather(parts.train, std::vector<std::int64_t>{0});
   CHECK(one.columns[1].item<std::int64_t>() == 5);
@@ -97,7 +99,8 @@ TEST_CASE("a folder of MNIST's form: names with dash or dot, plain or gzip") {
 
   // The normalisation of the training part is the test part's too.
   const DataParts normal = open(method("normalize", data("mnist", {{"path", small_mnist("small")}})));
-  const at::Tensor wanted = test.columns[0].to(at::kDouble).sub(normal.state.at("x.mean")).div(normal.state.at("x.std"));
+  const at::Tensor wanted =
+      test.columns[0].to(at::kDouble).sub(normal.state.at("x.mean")).div(normal.state.at("x.std"));
   CHECK(all_of(*normal.test).columns[0].sub(wanted).abs().max().item<double>() < 1e-6);
 }
 
@@ -136,7 +139,8 @@ TEST_CASE("MNIST: what is wrong with the files") {
   }
   SECTION("a truncated file") {
     write_file(folder + "/train-images-idx3-ubyte", idx_bytes(8, {4, 2, 3}, "abc"));
-    CHECK(contains(refused(spec).what(), position + folder + "/train-images-idx3-ubyte: the header promises 4 x 2 x 3 values"));
+    CHECK(contains(refused(spec).what(),
+                   position + folder + "/train-images-idx3-ubyte: the header promises 4 x 2 x 3 values"));
   }
 }
 
@@ -166,9 +170,12 @@ TEST_CASE("data.idx takes any pair of files") {
   CHECK(contains(refused(pair(doubles, nan)).what(), "recipe.lua:7: fit.data.labels: "));
   CHECK(contains(refused(pair(doubles, nan)).message(), "labels.idx: some values are not finite"));
   CHECK(contains(refused(pair(nan, floats)).what(), "fit.data.images: "));
-  CHECK(contains(refused(pair(doubles, idx_bytes(9, {2}, "\x01\xff"))).message(), "labels from -1 to 1, expected 0 to 999999"));
-  CHECK(contains(refused(pair(doubles, idx_bytes(8, {2, 1}, "ab"))).message(), "whole numbers in one dimension, found uint8 [2, 1]"));
-  CHECK(contains(refused(data("idx", {{"images", fs::absolute("image.idx").string()}, {"labels", "/x"}})).hint(), "images.idx"));
+  CHECK(contains(refused(pair(doubles, idx_bytes(9, {2}, "\x01\xff"))).message(),
+                 "labels from -1 to 1, expected 0 to 999999"));
+  CHECK(contains(refused(pair(doubles, idx_bytes(8, {2, 1}, "ab"))).message(),
+                 "whole numbers in one dimension, found uint8 [2, 1]"));
+  CHECK(contains(refused(data("idx", {{"images", fs::absolute("image.idx").string()}, {"labels", "/x"}})).hint(),
+                 "images.idx"));
 }
 
 TEST_CASE("blobs: clouds of the asked width, classes of one size") {
@@ -182,9 +189,12 @@ TEST_CASE("blobs: clouds of the asked width, classes of one size") {
     CHECK(cloud.std(0, true).sub(0.5).abs().max().item<double>() < 0.04);
     CHECK(cloud.mean(0).abs().max().item<double>() < 10.1);
   }
-  const Batch few = all_of(open(data("blobs", {{"samples", 30}, {"classes", 3}, {"features", 4}, {"deviation", 0.5}})).train);
+  const Batch few =
+      all_of(open(data("blobs", {{"samples", 30}, {"classes", 3}, {"features", 4}, {"deviation", 0.5}})).train);
   CHECK(at::equal(few.columns[0], all.columns[0].slice(0, 0, 30)));
-  CHECK_FALSE(at::equal(few.columns[0], all_of(open(data("blobs", {{"samples", 30}, {"features", 4}, {"deviation", 0.5}}), 2).train).columns[0]));
+  CHECK_FALSE(at::equal(
+      few.columns[0],
+      all_of(open(data("blobs", {{"samples", 30}, {"features", 4}, {"deviation", 0.5}}), 2).train).columns[0]));
 }
 
 TEST_CASE("spirals: without noise every point lies on its arm") {

@@ -29,12 +29,15 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("numbers, categories and a numeric target") {
-  const DataParts parts = open(table("size,city,year,y\n1.5,Rome,1,10\n-2e1,\"Ac, ra\",2,+20.5\n0,Rome,1,-3\n", {{"categorical", Value::List{"year"}}}));
+  const DataParts parts = open(table("size,city,year,y\n1.5,Rome,1,10\n-2e1,\"Ac, ra\",2,+20.5\n0,Rome,1,-3\n",
+                                     {{"categorical", Value::List{"year"}}}));
   const Dataset& set = *parts.train.data;
   CHECK(set.feature_names == Names{"size", "city=Ac, ra", "city=Rome", "year=1", "year=2"});
   CHECK(set.classes == 0);
   const Batch all = all_of(parts.train);
-  CHECK(at::equal(all.columns[0], at::tensor({1.5f, 0.f, 1.f, 1.f, 0.f, -20.f, 1.f, 0.f, 0.f, 1.f, 0.f, 0.f, 1.f, 1.f, 0.f}).reshape({3, 5})));
+  CHECK(at::equal(
+      all.columns[0],
+      at::tensor({1.5f, 0.f, 1.f, 1.f, 0.f, -20.f, 1.f, 0.f, 0.f, 1.f, 0.f, 0.f, 1.f, 1.f, 0.f}).reshape({3, 5})));
   CHECK(at::equal(all.columns[1], at::tensor({10.f, 20.5f, -3.f}).reshape({3, 1})));
 }
 
@@ -70,7 +73,9 @@ TEST_CASE("missing values: the mean of the training rows, a category of its own"
     CHECK(settled[1][0].item<float>() == 2);
     CHECK(at::equal(settled[4], at::tensor({100.f, 0.f, 0.f, 0.f})));
     const at::Tensor stored = parts.state.at("table");
-    const Value state = parse_json({reinterpret_cast<const char*>(stored.const_data_ptr<std::uint8_t>()), static_cast<std::size_t>(stored.numel())}, "state");
+    const Value state = parse_json({reinterpret_cast<const char*>(stored.const_data_ptr<std::uint8_t>()),
+                                    static_cast<std::size_t>(stored.numel())},
+                                   "state");
     CHECK(state["inputs"].list()[0]["fill"].number() == 2);
     CHECK(state["inputs"].list()[1]["categories"] == Value(Value::List{"u", "v"}));
     CHECK(state["target"]["name"] == Value("y"));
@@ -101,7 +106,8 @@ TEST_CASE("a compressed table, and one with other delimiters") {
   const std::string path = write_file("t.csv.gz", gzipped("a;y\n1;2\n"));
   const DataParts parts = open(data("csv", {{"path", path}, {"target", "y"}, {"delimiter", ";"}}));
   CHECK(all_of(parts.train).columns[1].item<float>() == 2);
-  CHECK(contains(refused("a,y\n1,2\n", {{"delimiter", "ab"}}).what(), "recipe.lua:7: fit.data.delimiter: expected one character"));
+  CHECK(contains(refused("a,y\n1,2\n", {{"delimiter", "ab"}}).what(),
+                 "recipe.lua:7: fit.data.delimiter: expected one character"));
 }
 
 TEST_CASE("what is wrong with a table is named with line and column") {
@@ -113,7 +119,8 @@ TEST_CASE("what is wrong with a table is named with line and column") {
   CHECK(message_of("a,y\n1,1\n2,nan\n") == "t.csv:3: column \"y\": the target is missing");
   CHECK(message_of("a,y\n1,1\n2,-inf\n") == "t.csv:3: column \"y\": \"-inf\" is not finite or too large for float32");
   CHECK(message_of("a,y\n1,1\n2,b\n") == "t.csv:3: column \"y\": expected a number, found \"b\"");
-  CHECK(message_of("a,y\n1,u\n2,b\n", {{"task", "regression"}}) == "t.csv:2: column \"y\": a regression's target is a number, found \"u\"");
+  CHECK(message_of("a,y\n1,u\n2,b\n", {{"task", "regression"}}) ==
+        "t.csv:2: column \"y\": a regression's target is a number, found \"u\"");
   CHECK(message_of("a,b,y\n1,,1\n2,NA,2\n") == "t.csv: column \"b\" has no values at all");
   CHECK(message_of("a,y\n1,1\n2\n") == "t.csv:3: expected 2 fields as in the header, found 1");
 
@@ -121,7 +128,8 @@ TEST_CASE("what is wrong with a table is named with line and column") {
   CHECK(contains(unknown.what(), "recipe.lua:7: fit.data.path: "));
   CHECK(contains(unknown.message(), "there is no column \"prize\", which `target` names"));
   CHECK(unknown.hint() == "did you mean \"price\"?");
-  CHECK(refused("price;size\n1;2\n", {{"target", "price"}}).hint() == "the only column is \"price;size\": is the delimiter another one?");
+  CHECK(refused("price;size\n1;2\n", {{"target", "price"}}).hint() ==
+        "the only column is \"price;size\": is the delimiter another one?");
   CHECK(refused("a,b\n1,2\n").hint() == "the columns are a, b");
   CHECK(contains(message_of("a,y\n1,2\n", {{"exclude", "zz"}}), "which `exclude` names"));
   CHECK(contains(message_of("a,y\n1,2\n", {{"categorical", "zz"}}), "which `categorical` names"));

@@ -35,9 +35,9 @@ struct Column {
 struct Dataset {
   std::vector<Column> columns;
   std::int64_t size = 0;
-  std::int64_t classes = 0;               // of y, 0 for regression
-  std::vector<std::string> class_names;   // empty, or `classes` names
-  std::vector<std::string> feature_names; // of a table's x
+  std::int64_t classes = 0;                // of y, 0 for regression
+  std::vector<std::string> class_names;    // empty, or `classes` names
+  std::vector<std::string> feature_names;  // of a table's x
 
   const Column* find(std::string_view column) const;
 };

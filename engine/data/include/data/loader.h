@@ -27,8 +27,8 @@ struct LoaderOptions {
   std::int64_t batch = 64;
   bool shuffle = true;
   bool drop_last = false;
-  int threads = 1;    // workers; 0: the caller's thread gathers
-  int prefetch = 4;   // batches ahead, at least
+  int threads = 1;                         // workers; 0: the caller's thread gathers
+  int prefetch = 4;                        // batches ahead, at least
   at::ScalarType float_type = at::kFloat;  // float columns are given in this type
 };
 
