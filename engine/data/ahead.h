@@ -63,9 +63,9 @@ class Ahead {
     Item item = std::move(*slot(next_).item);
     slot(next_).item.reset();
     ++next_;
-    const bool wake = idle_ > 0;
+    const bool wake = idle_ > 0 && half_free();
     lock.unlock();
-    if (wake) room_.notify_one();
+    if (wake) room_.notify_all();
     return item;
   }
 
@@ -74,6 +74,9 @@ class Ahead {
     std::optional<Item> item;
     std::exception_ptr error;
   };
+
+  // Waking a thread costs more than making a small item: a worker that ran out of room sleeps until half of it is free.
+  bool half_free() const { return claimed_ - next_ <= static_cast<std::int64_t>(slots_.size() / 2); }
 
   Slot& slot(std::int64_t number) { return slots_[static_cast<std::size_t>(number) % slots_.size()]; }
 
@@ -90,9 +93,11 @@ class Ahead {
   void work() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      ++idle_;
-      room_.wait(lock, [this] { return stopping_ || claimed_ - next_ < static_cast<std::int64_t>(slots_.size()); });
-      --idle_;
+      if (!stopping_ && claimed_ - next_ >= static_cast<std::int64_t>(slots_.size())) {
+        ++idle_;
+        room_.wait(lock, [this] { return stopping_ || half_free(); });
+        --idle_;
+      }
       if (stopping_) return;
       const std::int64_t number = claimed_++;
       const std::uint64_t generation = generation_;

@@ -14,6 +14,10 @@ namespace {
 // Large enough that handing a chunk over costs little beside filling it, small enough to stay in a core's cache.
 constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 
+// Workers that have filled what is ahead sleep until half of it is used (see Ahead); a wake-up can cost as much as
+// gathering a batch, on virtual machines several times that.
+constexpr std::int64_t chunks_between_wakes = 8;
+
 // Batches begin at addresses of equal alignment, so that operators take the same path for each of them.
 std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -62,8 +66,10 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
   layouts_.push_back(layout_for(at::kLong, {}));
   for (const Layout& layout : layouts_) batch_bytes += layout.block_bytes;
   per_chunk_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(chunk_bytes / batch_bytes), 1, batches_);
-  if (options_.threads > 0)
-    ahead_ = std::max<std::int64_t>((options_.prefetch + per_chunk_ - 1) / per_chunk_, options_.threads);
+  if (options_.threads > 0) {
+    const std::int64_t asked = (options_.prefetch + per_chunk_ - 1) / per_chunk_;
+    ahead_ = std::max({asked, std::int64_t{2} * options_.threads, chunks_between_wakes * 2});
+  }
   // Beside those ahead one is in use, and the last batch of the one before may still be held.
   for (Layout& layout : layouts_) {
     layout.buffers = std::make_unique<Buffers>(layout.block_bytes * static_cast<std::size_t>(per_chunk_),
