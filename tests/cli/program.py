@@ -1,0 +1,267 @@
+"""What the command-line tests share: small recipes, the program run to its end or watched while it runs, run folders.
+
+Each test has an empty folder of its own, self.folder, in which the program runs. A check that fails shows what the
+program said. Nothing here waits for a time to pass: tests wait for what the program writes.
+"""
+
+import json
+import os
+import pathlib
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.environ["TRAINLAB"]
+SOURCE = pathlib.Path(os.environ["SOURCE_DIR"])
+
+# Far beyond what any command here needs, also on a loaded machine and under sanitizers; a hang ends as a failure.
+LIMIT = 100
+
+FIT = """local nn = lab.nn
+return lab.fit {
+  name = "f",
+  data = %(data)s,
+  model = %(model)s,
+  loss = "%(loss)s",
+  optim = %(optim)s,
+  batch = %(batch)s,
+  epochs = %(epochs)s,
+%(more)s}
+"""
+DEFAULTS = {
+    "data": "lab.data.blobs { samples = 120 }:split { train = 0.5, val = 0.25, test = 0.25 }",
+    "model": "nn.Sequential { nn.Linear(8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(3) }",
+    "loss": "cross_entropy",
+    "optim": "lab.optim.AdamW { lr = 0.01 }",
+    "batch": "16",
+    "epochs": "3",
+    "more": "",
+}
+# Where the options stand in the text of fit(): "more" begins on line 10.
+LINES = {"fit": 2, "data": 4, "model": 5, "optim": 7, "more": 10}
+
+# Each validation counts for some ten milliseconds and each leaves a checkpoint, so that a run of `slow` can be caught
+# between its first rows and its end, and the rest of it takes seconds.
+SLOW = {
+    "epochs": "150",
+    "more": '  checkpoint = "1 epochs",\n'
+            "  on = { validate = function() for i = 1, 1000000 do end end },\n",
+}
+
+
+def fit(**options):
+    """The text of a recipe with one small fit, at the lines that LINES tells."""
+    return FIT % {**DEFAULTS, **options}
+
+
+class Result:
+    """How a process ended: code, out and err as text."""
+
+    def __init__(self, command, code, out, err):
+        self.command, self.code, self.out, self.err = command, code, out, err
+
+    def __str__(self):
+        return (f"\n$ {' '.join(map(str, self.command))}\nexit code {self.code}\n"
+                f"--- standard output\n{self.out}\n--- standard error\n{self.err}\n---")
+
+    def json(self):
+        """The one JSON object that standard output must be."""
+        try:
+            value = json.loads(self.out)
+        except ValueError as error:
+            raise AssertionError(f"standard output is not one JSON value: {error}{self}") from None
+        if not isinstance(value, dict):
+            raise AssertionError(f"standard output is no JSON object{self}")
+        return value
+
+
+class Running:
+    """A process of the program under way, ended with everything it started when the test ends."""
+
+    def __init__(self, command, folder):
+        self.command = command
+        self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+        self.out, self.err = b"", b""
+        self.selector = selectors.DefaultSelector()
+        for name, stream in (("out", self.process.stdout), ("err", self.process.stderr)):
+            os.set_blocking(stream.fileno(), False)
+            self.selector.register(stream, selectors.EVENT_READ, name)
+        self.deadline = time.monotonic() + LIMIT
+
+    def result(self):
+        return Result(self.command, self.process.returncode, self.out.decode(), self.err.decode())
+
+    def read(self, seconds):
+        """Takes what the process has written, waiting for it at most so long. False at the end of both streams."""
+        if time.monotonic() > self.deadline:
+            raise AssertionError(f"the test waited {LIMIT} s{self.result()}")
+        for key, _ in self.selector.select(seconds):
+            data = key.fileobj.read()
+            if data:
+                setattr(self, key.data, getattr(self, key.data) + data)
+            else:
+                self.selector.unregister(key.fileobj)
+        return bool(self.selector.get_map())
+
+    def until(self, condition, what):
+        while not condition():
+            if not self.read(0.01) and not condition():
+                self.end()
+                raise AssertionError(f"the process ended before {what}{self.result()}")
+
+    def until_said(self, text):
+        self.until(lambda: text in self.err.decode(errors="replace"), f"it said {text!r}")
+
+    def until_rows(self, run, count):
+        """Waits for so many rows of metrics.jsonl."""
+        path = run / "metrics.jsonl"
+        self.until(lambda: path.exists() and path.read_bytes().count(b"\n") >= count, f"row {count} of {path}")
+
+    def engine(self):
+        """The process id of the engine, once there is one."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        self.until(lambda: children.read_text().split(), "it had an engine")
+        return int(children.read_text().split()[0])
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def end(self):
+        """Waits for the end; gives the Result."""
+        while self.read(1):
+            pass
+        self.process.wait(LIMIT)
+        return self.result()
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()  # its engine dies with it
+            self.process.wait()
+        self.selector.close()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=self._testMethodName + "-", dir=os.getcwd()))
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def recipe(self, name="r.lua", **options):
+        return self.write(name, fit(**options))
+
+    def run_program(self, *arguments, code=0, cwd=None, program=PROGRAM, before=()):
+        """Runs the program to its end, which must be `code`; `before` are words of a command in front of it. Every
+        ending must keep the rules that hold for all of them: see check_rules."""
+        command = [*before, program, *map(str, arguments)]
+        done = subprocess.run(command, cwd=cwd or self.folder, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=LIMIT, check=False)
+        result = Result(command, done.returncode, done.stdout.decode(), done.stderr.decode())
+        self.assertEqual(result.code, code, result)
+        self.check_rules(result)
+        return result
+
+    def train(self, *arguments, recipe="r.lua", code=0, **options):
+        """`trainlab RECIPE --threads 1 …`: one thread, because that is the fastest for models of this size."""
+        return self.run_program(recipe, "--threads", "1", *arguments, code=code, **options)
+
+    def start(self, *arguments):
+        running = Running([PROGRAM, *map(str, arguments)], self.folder)
+        self.addCleanup(running.kill)
+        return running
+
+    def end(self, running, code):
+        result = running.end()
+        self.assertEqual(result.code, code, result)
+        self.check_rules(result)
+        return result
+
+    def check_rules(self, result):
+        """One clear message: no crash, no inner words of C++ or LibTorch, nothing but the result on standard output."""
+        for text in ("internal error", "terminate called", "Exception raised from", "c10::", "at::", "std::", "stack:",
+                     "Traceback"):
+            self.assertNotIn(text, result.out + result.err, result)
+        if "--json" in result.command:
+            result.json()
+        elif result.code in (1, 2):
+            self.assertEqual(result.out, "", result)
+        if result.code in (1, 2):
+            self.assertNotEqual(result.err.strip(), "", result)
+
+    def assert_said(self, result, *texts):
+        """Standard error has the texts, in this order."""
+        at = 0
+        for text in texts:
+            found = result.err.find(text, at)
+            self.assertGreaterEqual(found, 0, f"expected {text!r} on standard error{result}")
+            at = found + len(text)
+
+    def assert_message(self, result, line):
+        """Standard error has this line, and no other message than it (but for hints, tracebacks and progress)."""
+        lines = result.err.splitlines()
+        self.assertEqual(lines.count(line), 1, f"expected the line {line!r} once on standard error{result}")
+        others = [text for text in lines if text != line and not text.startswith(
+            ("  ", "epoch ", "traceback:", "to go on: ", "what was saved "))]
+        self.assertEqual(others, [], f"more than one message{result}")
+
+    def run_folder(self, number=1, name="r"):
+        return self.folder / "runs" / name / f"{number:03d}"
+
+    def summary(self, run):
+        return json.loads((run / "summary.json").read_text())
+
+    def rows(self, run):
+        return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+    def assert_status(self, run, status):
+        """The run's folder says how it ended, and `report` and `list` can read it."""
+        self.assertEqual(self.summary(run)["status"], status)
+        report = self.run_program("report", run)
+        self.assertIn(f": {status}", report.out, report)
+
+    def weights(self, run):
+        """Name without step → bytes, of the newest `best` and `last`."""
+        newest = {}
+        for path in sorted((run / "checkpoints").glob("*.safetensors")):
+            newest[path.name.rsplit("-", 1)[0]] = path.read_bytes()
+        self.assertTrue(newest, f"no checkpoint in {run}")
+        return newest
+
+    def assert_same_end(self, run, other):
+        """Both runs ended in the same bytes of weights and in the same rows."""
+        timeless = [[{key: row[key] for key in row if key != "seconds"} for row in self.rows(r)] for r in (run, other)]
+        self.assertEqual(*timeless)
+        weights, others = self.weights(run), self.weights(other)
+        self.assertEqual(weights.keys(), others.keys())
+        for name, data in weights.items():
+            self.assertEqual(data, others[name], f"{name} of {run} and {other} differ")
+
+
+def have(command):
+    return shutil.which(command) is not None
+
+
+def small_disk(test, megabytes):
+    """A folder on a disk of its own of so many megabytes, or a skipped test where this user cannot mount one."""
+    folder = test.folder / "disk"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)],
+                          capture_output=True, text=True, check=False) if os.geteuid() == 0 and have("mount") else None
+    if done is None or done.returncode != 0:
+        test.skipTest("only root can mount a small disk" if done is None else done.stderr.strip())
+    test.addCleanup(subprocess.run, ["umount", "-l", str(folder)], check=True)
+    return folder
+
+
+def interrupt(number):
+    return {signal.SIGINT: 130, signal.SIGTERM: 143}[number]

@@ -1,0 +1,151 @@
+"""Data that is missing, cut short or lies: exit code 1, one message with the recipe's line and the file's path."""
+
+import gzip
+import struct
+import unittest
+
+from program import LINES, CliTest
+
+REGRESSION = {"model": "nn.Sequential { nn.Linear(8), nn.Linear(1) }", "loss": "mse"}
+PICTURES = {"model": "nn.Sequential { nn.Flatten(), nn.Linear(8), nn.Linear(3) }"}
+
+
+def idx(dimensions, data, kind=8):
+    return struct.pack(">HBB", 0, kind, len(dimensions)) + struct.pack(f">{len(dimensions)}I", *dimensions) + data
+
+
+IMAGES = idx((30, 4, 4), bytes(i * 7 % 256 for i in range(480)))
+LABELS = idx((30,), bytes(i % 3 for i in range(30)))
+TABLE = "a,y\n" + "".join(f"{i * 7919 % 1000},{i}\n" for i in range(900))
+
+
+class BadData(CliTest):
+    def refused(self, message):
+        """The recipe is refused with FILE:LINE: and this message, which may name self.folder as {folder}."""
+        result = self.train(code=1)
+        self.assert_message(result, f"r.lua:{LINES['data']}: {message.format(folder=self.folder)}")
+        return result
+
+    def csv(self, content, message, target="y"):
+        name = "t.csv.gz" if isinstance(content, bytes) else "t.csv"
+        self.write(name, content)
+        self.recipe(data=f'lab.data.csv {{ "{name}", target = "{target}" }}:split {{ val = 0.2 }}', **REGRESSION)
+        return self.refused(message)
+
+    def idx(self, images, labels, message):
+        suffix = ".gz" if images[:2] == b"\x1f\x8b" else ""
+        self.write("x.idx" + suffix, images)
+        self.write("y.idx", labels)
+        self.recipe(data=f'lab.data.idx {{ images = "x.idx{suffix}", labels = "y.idx" }}:split {{ val = 0.2 }}',
+                    **PICTURES)
+        return self.refused(message)
+
+    def test_whole_files_train(self):
+        self.write("x.idx.gz", gzip.compress(IMAGES))
+        self.write("y.idx", LABELS)
+        self.recipe(data='lab.data.idx { images = "x.idx.gz", labels = "y.idx" }:split { val = 0.2 }', **PICTURES)
+        self.train()
+        self.write("t.csv.gz", gzip.compress(TABLE.encode()))
+        self.recipe(data='lab.data.csv { "t.csv.gz", target = "y" }:split { val = 0.2 }:normalize()', **REGRESSION)
+        self.train()
+
+    def test_missing_file(self):
+        self.recipe(data='lab.data.csv { "nope.csv", target = "y" }', **REGRESSION)
+        self.refused("data.path: no such file or folder: {folder}/nope.csv")
+        self.recipe(data='lab.data.mnist { path = "nope" }', **PICTURES)
+        self.refused("data.path: no such file or folder: {folder}/nope")
+
+    def test_csv_nan_target(self):
+        text = "a,y\n" + "".join(f"{i},{'nan' if i == 17 else i}\n" for i in range(60))
+        self.csv(text, 'data.path: {folder}/t.csv:19: column "y": the target is missing')
+
+    def test_csv_missing_field(self):
+        self.csv("a,b,y\n1,2,3\n1,2\n", "data.path: {folder}/t.csv:3: expected 3 fields as in the header, found 2")
+
+    def test_csv_open_quote(self):
+        self.csv('a,y\n1,2\n"3,4\n5,6\n', "data.path: {folder}/t.csv:3: a quoted field begins here and is never closed")
+
+    def test_csv_word_among_numbers(self):
+        result = self.csv("a,y\n1,2\nx,3\n", 'data.path: {folder}/t.csv:3: column "a": expected a number, found "x"')
+        self.assert_said(result, "hint: ", "categorical")
+
+    def test_csv_without_rows(self):
+        self.csv("a,y\n", "data.path: {folder}/t.csv: the file has a header but no rows")
+        self.csv("", "data.path: {folder}/t.csv: the file is empty; a line with the columns' names was expected")
+
+    def test_gzip_cut_short_at_any_place(self):
+        whole = gzip.compress(TABLE.encode())
+        for size in (5, 12, len(whole) // 2, len(whole) - 4):
+            with self.subTest(size=size):
+                result = self.csv(whole[:size], "data.path: {folder}/t.csv.gz: the gzip data ends too early")
+                self.assert_said(result, "hint: ")
+
+    def test_gzip_with_a_flipped_byte(self):
+        whole = bytearray(gzip.compress(TABLE.encode()))
+        for place in (len(whole) - 6, len(whole) // 2):  # in the checksum, in the data
+            with self.subTest(place=place):
+                broken = bytearray(whole)
+                broken[place] ^= 255
+                self.write("t.csv.gz", bytes(broken))
+                self.recipe(data='lab.data.csv { "t.csv.gz", target = "y" }', **REGRESSION)
+                result = self.train(code=1)
+                self.assert_said(result, f"r.lua:{LINES['data']}: data.path: {self.folder}/t.csv.gz: damaged gzip data")
+
+    def test_idx_shorter_and_longer_than_its_header(self):
+        self.idx(IMAGES[:-1], LABELS, "data.images: {folder}/x.idx: the header promises 30 x 4 x 4 values of uint8, "
+                                      "but 479 bytes are the most that can follow it")
+        self.idx(IMAGES + b"x", LABELS, "data.images: {folder}/x.idx: the header promises 30 x 4 x 4 values of uint8 "
+                                        "(480 bytes), but more bytes follow than that")
+
+    def test_idx_header_that_promises_the_moon(self):
+        huge = idx((4000000000, 4000000000, 4000000000), bytes(10))
+        self.idx(huge, LABELS, "data.images: {folder}/x.idx: the header promises 4000000000 x 4000000000 x 4000000000 "
+                               "values of uint8, but 10 bytes are the most that can follow it")
+
+    def test_idx_cut_within_gzip(self):
+        self.idx(gzip.compress(IMAGES)[:-30], LABELS, "data.images: {folder}/x.idx.gz: the gzip data ends too early")
+
+    def test_idx_cut_within_the_header(self):
+        self.idx(IMAGES[:9], LABELS,
+                 "data.images: {folder}/x.idx: the file ends within its header, which promises 3 dimensions")
+
+    def test_no_idx_file(self):
+        self.write("x.idx", b"\x89PNG" + bytes(100))
+        self.write("y.idx", LABELS)
+        self.recipe(data='lab.data.idx { images = "x.idx", labels = "y.idx" }', **PICTURES)
+        result = self.train(code=1)
+        self.assert_said(result, f"r.lua:{LINES['data']}: data.images: {self.folder}/x.idx: not an IDX file")
+
+    def test_idx_counts_that_differ(self):
+        self.idx(IMAGES, idx((29,), bytes(29)),
+                 "data.labels: {folder}/x.idx holds 30 images, but {folder}/y.idx 29 labels")
+
+    def test_idx_empty(self):
+        self.idx(idx((0, 4, 4), b""), idx((0,), b""),
+                 "data.images: {folder}/x.idx: the file holds no values (its header says 0 x 4 x 4)")
+
+    def test_label_beyond_the_models_outputs(self):
+        self.write("x.idx", IMAGES)
+        self.write("y.idx", idx((30,), bytes([0] * 29 + [9])))
+        self.recipe(data='lab.data.idx { images = "x.idx", labels = "y.idx" }', **PICTURES)
+        result = self.train(code=1)
+        self.assert_said(result, f"r.lua:{LINES['fit']}: loss: ", "an output of shape [10]", "an output of shape [3]",
+                         "hint: the data has 10 classes; end the model with nn.Linear(10)")
+
+    def test_negative_label(self):
+        self.idx(IMAGES, idx((30,), bytes([0] * 29 + [255]), kind=9), 
+                 "data.labels: {folder}/y.idx: labels from -1 to 0, expected 0 to 999999")
+
+    def test_batch_larger_than_the_data(self):
+        self.recipe(batch="1000")
+        result = self.train(code=1)
+        self.assert_message(result, f"r.lua:{LINES['fit']}: batch: expected at most the 60 training samples, found 1000")
+        self.assert_said(result, "hint: ")
+
+    def test_split_that_leaves_nothing(self):
+        self.recipe(data="lab.data.blobs { samples = 3 }:split { val = 0.9 }")
+        self.refused("data.train: no sample is left for this part: the data has 3 samples")
+
+
+if __name__ == "__main__":
+    unittest.main()
