@@ -159,7 +159,7 @@ TEST_CASE("batches stay as they are while they are held, and their memory comes 
     Loader loader(part, options, {key}, false);
     std::set<const void*> places;
     for (std::size_t i = 0; i < 20 * right.size(); ++i) places.insert(loader.next().columns[0].const_data_ptr());
-    CHECK(places.size() <= 8);
+    CHECK(places.size() <= 18);  // at most 16 chunks ahead, one in use, and the one before
   }
 }
 
