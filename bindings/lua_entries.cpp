@@ -265,6 +265,7 @@ void register_language(Registry& registry) {
       Entry("param", "function", "Declares a parameter of the recipe and gives its value: from the command line, from --params, or the default.")
           .with(Option("name", "how it is called on the command line: --name VALUE").string().required().positional())
           .with(Option("default", "its value where none is given; without one a value must be given").any().positional())
+          .with(Option("optional", "without a default: nil where no value is given, instead of an error").boolean().or_default(false))
           .with(Option("doc", "what it means, for --help").string())
           .with(Option("type", "taken from the default where there is one: 3 is an integer, 0.3 a number")
                     .choice({"integer", "number", "boolean", "string", "path", "choice"}))

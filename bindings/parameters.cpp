@@ -99,11 +99,11 @@ Value example(const Rule& rule) {
   return rule.type == "path" ? "." : "";
 }
 
-std::string shown_default(const Value& value) {
-  if (value.is_nil()) return "";
-  if (value.is_string()) return value.string().empty() ? "\"\"" : value.string();
-  if (value.is_boolean()) return value.boolean() ? "true" : "false";
-  return number_text(value.number());
+std::string presence_text(const Value& fallback, bool optional) {
+  if (fallback.is_nil()) return optional ? "optional" : "required";
+  if (fallback.is_string()) return "default " + (fallback.string().empty() ? "\"\"" : fallback.string());
+  if (fallback.is_boolean()) return fallback.boolean() ? "default true" : "default false";
+  return "default " + number_text(fallback.number());
 }
 
 // The comment that opens a recipe, without the dashes.
@@ -177,19 +177,20 @@ Value Parameters::declare(const Value& options, const LuaPosition& at) {
     value = from_text(rule.type, given.text);
     if (!fits(rule, value)) throw usage_error(given.from + ": expected " + expected_text(rule) + ", found \"" + given.text + "\"");
   }
-  if (value.is_nil()) {
+  const bool optional = options["optional"] == Value(true);
+  if (value.is_nil() && !optional) {
     if (!describe_) {
       throw usage_error("the recipe needs a value for --" + name + ": " + expected_text(rule))
           .hint(options["doc"].is_string() ? options["doc"].string() : "--" + name + " VALUE");
     }
     value = example(rule);
   }
-  if (rule.type == "number") value = value.number();
-  if (rule.type == "path") value = (working_folder_ / value.string()).lexically_normal().string();
+  if (rule.type == "number" && !value.is_nil()) value = value.number();
+  if (rule.type == "path" && !value.is_nil()) value = (working_folder_ / value.string()).lexically_normal().string();
 
   declared_.push_back({name, rule.type, options["doc"].is_string() ? options["doc"].string() : "", range_text(rule),
-                       shown_default(fallback), rule.choices, at});
-  if (on_declared_) on_declared_(name, value);
+                       presence_text(fallback, optional), rule.choices, at});
+  if (on_declared_ && !value.is_nil()) on_declared_(name, value);
   return value;
 }
 
@@ -228,7 +229,7 @@ std::string Parameters::help(const std::string& shown, std::string_view recipe) 
     const auto note = [&](const std::string& part) { notes += (notes.empty() ? "" : "; ") + part; };
     if (!one.choices.empty()) note(choices_text(one.choices));
     if (!one.range.empty()) note(one.range.substr(1));
-    note(one.default_text.empty() ? "required" : "default " + one.default_text);
+    note(one.presence);
     text += heads[i] + std::string(width + 2 - heads[i].size(), ' ') + one.doc + (one.doc.empty() ? "" : " ") + "(" + notes + ")\n";
   }
   return text;

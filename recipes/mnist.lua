@@ -3,7 +3,7 @@
 --   trainlab recipes/mnist.lua --data DIR --model cnn --epochs 2
 local nn, optim, sched = lab.nn, lab.optim, lab.sched
 
-local data = lab.param { "data", "data/mnist", type = "path", doc = "folder with the IDX files" }
+local data = lab.param { "data", type = "path", doc = "folder with the IDX files" }
 local kind = lab.param { "model", "mlp", type = "choice", choices = { "mlp", "cnn" }, doc = "kind of model" }
 local lr = lab.param { "lr", 2e-3, doc = "peak learning rate", min = 0 }
 local epochs = lab.param { "epochs", 5, doc = "passes over the training part", min = 1 }

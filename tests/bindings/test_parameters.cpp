@@ -86,6 +86,11 @@ TEST_CASE("what was given and is not declared is wrong usage") {
   CHECK_FALSE(ran);  // told before work begins
 }
 
+TEST_CASE("an optional parameter is nil where it is not given") {
+  Sandbox sandbox;
+  CHECK(sandbox.execute("assert(lab.param { 'data', type = 'path', optional = true } == nil)").ended == false);
+}
+
 TEST_CASE("a parameter without default must be given, but not for --help") {
   const std::string recipe =
       "#!/usr/bin/env trainlab\n-- digits.lua: a small classifier\n--   in two lines\n\nlocal x = 1 -- not this\n"

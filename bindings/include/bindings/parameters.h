@@ -33,7 +33,7 @@ class Parameters {
 
  private:
   struct Declared {
-    std::string name, type, doc, range, default_text;
+    std::string name, type, doc, range, presence;
     std::vector<std::string> choices;
     LuaPosition at;
   };

@@ -1,6 +1,6 @@
 -- MNIST with MLP 784-128-10 or a small CNN, batch 64.
 local nn = lab.nn
-local data = lab.param { "data", "data/mnist", type = "path", doc = "folder with the IDX files" }
+local data = lab.param { "data", type = "path", doc = "folder with the IDX files" }
 local kind = lab.param { "model", "mlp", type = "choice", choices = { "mlp", "cnn" }, doc = "kind of model" }
 local epochs = lab.param { "epochs", 3, min = 1, doc = "passes over the training part" }
 local models = {
