@@ -71,7 +71,7 @@ class Checker {
     for (const auto& [name, value] : given) {
       const bool known = std::any_of(options.begin(), options.end(), [&](const Option& o) { return o.name == name; });
       const bool is_mark = &options == &entry.options && (name == "@" || name == "@at");
-      if (!known && !is_mark) throw unknown_option(entry, options, name).in(path);
+      if (!known && !is_mark) throw unknown_option(entry, options, name, path).in(path);
     }
     Value::Map checked;
     for (const Option& declared : options) {
@@ -224,12 +224,15 @@ class Checker {
     return error;
   }
 
-  static Error unknown_option(const Entry& entry, const std::vector<Option>& options, const std::string& name) {
+  // Names the entry where the path, which stands before the message, does not.
+  static Error unknown_option(const Entry& entry, const std::vector<Option>& options, const std::string& name,
+                              const std::string& path) {
     std::vector<std::string> names;
     for (const Option& option : options) {
       if (!is_source(entry, option)) names.push_back(option.name);
     }
-    Error error = recipe_error((entry.name.empty() ? "there is" : entry.name + " has") + " no option " + quote_name(name));
+    const bool named = entry.name.empty() || entry.name == path;
+    Error error = recipe_error((named ? "there is" : entry.name + " has") + " no option " + quote_name(name));
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) return error.hint("did you mean " + quote_name(close) + "?");
     return error.hint(names.empty() ? "it takes no options" : "accepted: " + joined(names, "and"));

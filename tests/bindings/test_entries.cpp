@@ -75,7 +75,7 @@ TEST_CASE("a wrong call is reported at its line") {
       Row{"lab.nn.Linear()", "nn.Linear.out: missing; expected an integer ≥ 1"},
       Row{"lab.nn.Linear(1, 2)", "nn.Linear: takes 1 by position (out), found 2"},
       Row{"lab.nn.Linear { 1, out = 2 }", "nn.Linear: 'out' is given twice, by position and by name"},
-      Row{"lab.nn.Linear { 1, bais = false }", "nn.Linear: nn.Linear has no option 'bais'\n  hint: did you mean 'bias'?"},
+      Row{"lab.nn.Linear { 1, bais = false }", "nn.Linear: there is no option 'bais'\n  hint: did you mean 'bias'?"},
       Row{"lab.optim.SGD { lr = -1 }", "optim.SGD.lr: expected a number > 0, found -1"},
       Row{"lab.optim.SGD { lr = 0/0 }", "optim.SGD.lr: expected a number > 0, found nan"},
       Row{"lab.optim.SGD { 1 }", "optim.SGD: takes only named options, found 1 without a name (1)"},

@@ -135,7 +135,7 @@ TEST_CASE("--set changes options of stages") {
     const char* text;
     const char* message;
   };
-  const Row row = GENERATE(Row{"epoch=3", "--set epoch=3: stage: stage has no option 'epoch'\n  hint: did you mean 'epochs'?"},
+  const Row row = GENERATE(Row{"epoch=3", "--set epoch=3: stage: there is no option 'epoch'\n  hint: did you mean 'epochs'?"},
                            Row{"epochs=x", "--set epochs=x: stage.epochs: expected an integer ≥ 1, found \"x\""},
                            Row{"model[3].out=1", "--set model[3].out=1: there is no model[3]"}, Row{"epochs.x=1", "epochs is 3, which has no option 'x'"},
                            Row{"optim.lr", "expected PATH=VALUE"}, Row{"model[x]=1", "expected a position from 1"}, Row{"=1", "expected the path of an option"});

@@ -133,13 +133,14 @@ class BadData(CliTest):
                          "hint: the data has 10 classes; end the model with nn.Linear(10)")
 
     def test_negative_label(self):
-        self.idx(IMAGES, idx((30,), bytes([0] * 29 + [255]), kind=9), 
+        self.idx(IMAGES, idx((30,), bytes([0] * 29 + [255]), kind=9),
                  "data.labels: {folder}/y.idx: labels from -1 to 0, expected 0 to 999999")
 
     def test_batch_larger_than_the_data(self):
         self.recipe(batch="1000")
         result = self.train(code=1)
-        self.assert_message(result, f"r.lua:{LINES['fit']}: batch: expected at most the 60 training samples, found 1000")
+        self.assert_message(result,
+                            f"r.lua:{LINES['fit']}: batch: expected at most the 60 training samples, found 1000")
         self.assert_said(result, "hint: ")
 
     def test_split_that_leaves_nothing(self):

@@ -111,7 +111,7 @@ TEST_CASE("unknown options come with a suggestion or the accepted names") {
   CHECK(refused({{"loader", Value::Map{{"thread", 1}}}}) ==
         "fit.loader: there is no option 'thread'\n  hint: did you mean 'threads'?");
   CHECK(refused({{"loader", Value::Map{{"@at", "x.lua:1"}}}}).find("no option '@at'") != std::string::npos);
-  CHECK(refused({{"@as", 1}}).find("fit has no option '@as'") != std::string::npos);
+  CHECK(refused({{"@as", 1}}).find("fit: there is no option '@as'") != std::string::npos);
   const Value no_source = entry("data:take", {{"sorce", 1}});
   CHECK(refused({{"data", no_source}}).find("accepted: n") != std::string::npos);
 }

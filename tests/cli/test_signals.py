@@ -1,0 +1,126 @@
+"""Signals: the first asks for a checkpoint, the second kills; an engine that is killed from outside; what is locked."""
+
+import os
+import pathlib
+import signal
+import socket
+import unittest
+
+from program import SLOW, CliTest, fit
+
+
+class Signals(CliTest):
+    whole_run = None
+
+    def whole(self):
+        """The run that nobody interrupts, made once for all these tests."""
+        if Signals.whole_run is None:
+            self.train("--out", "whole", "--quiet")
+            Signals.whole_run = self.folder / "whole"
+        return Signals.whole_run
+
+    def begun(self, *arguments):
+        """A run under way, some rows old."""
+        self.write("r.lua", fit(**SLOW))
+        running = self.start("r.lua", "--threads", "1", "--out", "cut", *arguments)
+        running.until_rows(self.folder / "cut", 3)
+        return running, self.folder / "cut"
+
+    def resumed(self, run):
+        """Goes on with the run to its end, which must be that of a run that nobody interrupted."""
+        result = self.run_program("resume", run, "--json", "--quiet")
+        self.assertEqual(result.json()["status"], "done", result)
+        self.assertEqual(len(result.json()["resumed"]), 1, result)
+        self.assert_same_end(run, self.whole())
+
+    def check_interrupted(self, number, code):
+        running, run = self.begun()
+        running.send(number)
+        result = self.end(running, code)
+        self.assert_said(result, "trainlab: stopping at the next step, after a checkpoint", "trainlab resume cut")
+        self.assertIn("f (fit): interrupted", result.out, result)
+        self.assert_status(run, "interrupted")
+        steps = self.summary(run)["steps"]
+        self.resumed(run)
+        self.assertEqual(self.summary(run)["resumed"], [steps])
+
+    def test_sigint(self):
+        self.check_interrupted(signal.SIGINT, 130)
+
+    def test_sigterm(self):
+        self.check_interrupted(signal.SIGTERM, 143)
+
+    def test_json(self):
+        running, run = self.begun("--json")
+        running.send(signal.SIGINT)
+        result = self.end(running, 130)
+        self.assertEqual(result.json(), self.summary(run))
+        self.assertEqual(result.json()["status"], "interrupted", result)
+
+    def test_second_signal_kills(self):
+        # The engine sleeps, so that it cannot come to its checkpoint.
+        running, run = self.begun()
+        os.kill(running.engine(), signal.SIGSTOP)
+        running.send(signal.SIGINT)
+        running.until_said("once more: stop at once")
+        running.send(signal.SIGINT)
+        result = self.end(running, 130)
+        self.assert_said(result, "stopped at once by a second signal, without a checkpoint", "trainlab resume")
+        self.assert_status(run, "interrupted")
+        self.resumed(run)
+
+    def test_engine_killed_from_outside(self):
+        running, run = self.begun()
+        os.kill(running.engine(), signal.SIGKILL)
+        result = self.end(running, 3)
+        self.assert_message(result, "trainlab: the engine was killed from outside (SIGKILL), often by the system when "
+                                    "memory runs out")
+        self.assert_said(result, "hint: what was saved is intact; to go on: trainlab resume ")
+        self.assert_status(run, "failed")
+        self.resumed(run)
+
+    def test_engine_that_crashes(self):
+        running, run = self.begun("--json")
+        os.kill(running.engine(), signal.SIGSEGV)
+        result = self.end(running, 3)
+        self.assertEqual(result.json()["error"]["message"], "the engine crashed: SIGSEGV (Segmentation fault)")
+        self.assert_status(run, "failed")
+        self.resumed(run)
+
+    def test_engine_dies_with_its_supervisor(self):
+        running, run = self.begun()
+        engine = running.engine()
+        running.send(signal.SIGKILL)
+        running.end()  # the engine holds the other end of standard error: this waits for it too
+        self.assertFalse(alive(engine))
+        self.assertIn("unfinished", self.run_program("report", run).out)
+        self.resumed(run)
+
+
+class Locked(CliTest):
+    def test_second_supervisor(self):
+        self.write("r.lua", fit(**SLOW))
+        running = self.start("r.lua", "--threads", "1", "--out", "run")
+        running.until_rows(self.folder / "run", 1)
+        message = (f"trainlab: the run folder {self.folder}/run is in use by process {running.process.pid} on "
+                   f"{socket.gethostname()}")
+        for command in (["r.lua", "--out", "run"], ["resume", "run"], ["extend", "run", "--epochs", "200"]):
+            with self.subTest(command=command):
+                result = self.run_program(*command, code=2)
+                self.assert_message(result, message)
+                self.assert_said(result, "hint: ")
+        self.assertIn("running", self.run_program("report", "run").out)
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+
+
+def alive(process):
+    status = pathlib.Path(f"/proc/{process}/stat")
+    try:
+        return status.read_text().rsplit(")", 1)[1].split()[0] not in ("Z", "X")
+    except FileNotFoundError:
+        return False
+
+
+if __name__ == "__main__":
+    unittest.main()
