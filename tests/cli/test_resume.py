@@ -1,0 +1,101 @@
+"""Killed at any step, a run goes on to the bytes of the uninterrupted one; finished stages are never run again."""
+
+import os
+import random
+import signal
+import unittest
+
+from program import CliTest
+
+# Says when a step begins, which is when the test kills; `%d` is the step. Nothing else differs from the recipe that is
+# run without an interruption: callbacks are no part of the arithmetic.
+KILLED = """local nn = lab.nn
+local at = lab.param { "at", 0, doc = "step to announce" }
+return lab.fit {
+  name = "f",
+  data = lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1, seed = 7 },
+  model = nn.Sequential { nn.Flatten(), nn.Linear(32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(10) },
+  loss = "cross_entropy", metrics = { "accuracy" },
+  optim = lab.optim.AdamW { lr = 0.01 }, schedule = lab.sched.cosine { warmup = "10%%" }, clip = 1.0,
+  stop = lab.stop.patience { patience = 20 },
+  batch = 64, epochs = 12, checkpoint = "%d steps", loader = { threads = %d },
+  on = { step = function(run) if run.step == at then print("announced step " .. at) end end },
+}
+"""
+STEPS = 12 * 23  # 1,438 training samples in batches of 64
+
+TWO_STAGES = """local nn = lab.nn
+local data = lab.data.digits():split { train = 0.8, val = 0.2, seed = 3 }
+local function fit(name, width, epochs)
+  return lab.fit {
+    name = name, data = data, model = nn.Sequential { nn.Flatten(), nn.Linear(width), nn.ReLU(), nn.Linear(10) },
+    loss = "cross_entropy", metrics = { "accuracy" }, optim = lab.optim.AdamW { lr = 0.01 }, epochs = epochs,
+    checkpoint = "10 steps", on = { step = function(run) print(name .. " step " .. run.step) end },
+  }
+end
+local first = lab.run(fit("first", 16, 3))
+return fit("second", first.best.epoch * 8, 4)
+"""
+
+
+class Resume(CliTest):
+    def whole(self, recipe):
+        self.run_program(recipe, "--threads", "1", "--seed", "5", "--out", "whole", "--quiet")
+        return self.folder / "whole"
+
+    def kill_engine_at(self, words, *arguments):
+        running = self.start(*arguments)
+        running.until_said(words)
+        os.kill(running.engine(), signal.SIGKILL)
+        result = self.end(running, 3)
+        self.assert_said(result, "trainlab resume")
+
+    def killed_anywhere(self, threads):
+        draw = random.Random(threads)
+        self.write("r.lua", KILLED % (50, threads))
+        whole = self.whole("r.lua")
+        for step in sorted(draw.sample(range(1, STEPS), 10)):
+            with self.subTest(step=step, threads=threads):
+                out = f"killed-{step}"
+                self.kill_engine_at(f"announced step {step}", "r.lua", "--at", step, "--threads", "1", "--seed", "5", "--out", out)
+                self.run_program("resume", out, "--quiet")
+                self.assert_same_end(self.folder / out, whole)
+                metrics = [self.summary(run)["metrics"] for run in (self.folder / out, whole)]
+                self.assertEqual(*metrics)
+
+    def test_killed_at_random_steps_with_one_loader_thread(self):
+        self.killed_anywhere(1)
+
+    def test_killed_at_random_steps_with_four_loader_threads(self):
+        self.killed_anywhere(4)
+
+    def test_killed_again_and_again(self):
+        self.write("r.lua", KILLED % (20, 1))
+        whole = self.whole("r.lua")
+        self.kill_engine_at("announced step 60", "r.lua", "--at", "60", "--threads", "1", "--seed", "5", "--out", "again")
+        for _ in range(3):  # announces the same step again, since that is what the recorded parameters say
+            running = self.start("resume", "again")
+            running.until(lambda running=running: b"announced" in running.err or running.process.poll() is not None or
+                          len(self.rows(self.folder / "again")) > 4, "it went on")
+            if running.process.poll() is None:
+                os.kill(running.engine(), signal.SIGKILL)
+            running.end()
+        self.run_program("resume", "again", "--quiet")
+        self.assert_same_end(self.folder / "again", whole)
+
+    def test_stages_that_are_finished_are_not_run_again(self):
+        self.write("r.lua", TWO_STAGES)
+        whole = self.whole("r.lua")
+        for words in ("first step 1\n", "first step 40\n", "second step 1\n", "second step 70\n"):
+            with self.subTest(killed=words):
+                out = "killed-" + words.strip().replace(" ", "-")
+                self.kill_engine_at(words, "r.lua", "--threads", "1", "--seed", "5", "--out", out)
+                result = self.run_program("resume", out)
+                if words.startswith("second"):
+                    self.assertNotIn("first step", result.err, result)
+                for stage in (".", "stages/first"):
+                    self.assert_same_end(self.folder / out / stage, whole / stage)
+
+
+if __name__ == "__main__":
+    unittest.main()
