@@ -54,6 +54,12 @@ void FitLoop::resume() {
   if (std::any_of(steps.begin(), steps.end(), [&](std::int64_t step) { return step != steps.front(); })) {
     throw run_error("the members of this group were interrupted at different steps");
   }
+  const std::int64_t total = plan_.length.total_steps;
+  if (total > 0 && position_.step > total) {
+    throw usage_error("expected a total of more than the " + std::to_string(position_.epoch()) +
+                      " epochs that are trained already, found " + std::to_string(total / position_.steps_per_epoch))
+        .hint("extend takes the new total, not what is to be added");
+  }
 }
 
 bool FitLoop::any_active() const {
