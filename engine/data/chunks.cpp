@@ -17,6 +17,8 @@ constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 // Workers that have filled what is ahead sleep until half of it is used (see Ahead); a wake-up can cost as much as
 // gathering a batch, on virtual machines several times that.
 constexpr std::int64_t chunks_between_wakes = 8;
+// Up to this much memory ahead for that purpose; chunks so large that it is more take longer than a wake-up anyway.
+constexpr std::size_t bytes_between_wakes = std::size_t{2} << 20;
 
 // Batches begin at addresses of equal alignment, so that operators take the same path for each of them.
 std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -68,7 +70,9 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
   per_chunk_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(chunk_bytes / batch_bytes), 1, batches_);
   if (options_.threads > 0) {
     const std::int64_t asked = (options_.prefetch + per_chunk_ - 1) / per_chunk_;
-    ahead_ = std::max({asked, std::int64_t{2} * options_.threads, chunks_between_wakes * 2});
+    const auto fitting =
+        static_cast<std::int64_t>(bytes_between_wakes / (batch_bytes * static_cast<std::size_t>(per_chunk_)));
+    ahead_ = std::max({asked, std::int64_t{2} * options_.threads, 2 * std::min(chunks_between_wakes, fitting)});
   }
   // Beside those ahead one is in use, and the last batch of the one before may still be held.
   for (Layout& layout : layouts_) {

@@ -163,6 +163,14 @@ TEST_CASE("batches stay as they are while they are held, and their memory comes 
   }
 }
 
+TEST_CASE("no more large batches are ahead than asked for") {
+  const Part part = numbered(32, 1 << 16);  // batches of 2 MiB
+  Loader loader(part, {.batch = 8, .threads = 1, .prefetch = 3}, {key}, false);
+  std::set<const void*> places;
+  for (int i = 0; i < 60; ++i) places.insert(loader.next().columns[0].const_data_ptr());
+  CHECK(places.size() <= 5);  // three ahead, one in use, and the one before
+}
+
 TEST_CASE("a held view of one batch keeps its memory from being filled anew") {
   const Part part = numbered(64, 40);
   const LoaderOptions options{.batch = 4, .threads = 0};
