@@ -58,7 +58,7 @@ Error failure(const std::string& operation, const fs::path& path) {
     case EFBIG:
     case EIO:
       return run_error("disk full or failing: " + message)
-          .hint("what was saved before is intact: free space, then `trainlab resume RUN` goes on");
+          .hint("what was saved before is intact: free space, then go on");
     case EACCES:
     case EPERM:
     case EROFS:

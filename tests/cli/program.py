@@ -9,7 +9,6 @@ import os
 import pathlib
 import selectors
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -247,21 +246,13 @@ class CliTest(unittest.TestCase):
             self.assertEqual(data, others[name], f"{name} of {run} and {other} differ")
 
 
-def have(command):
-    return shutil.which(command) is not None
-
-
 def small_disk(test, megabytes):
     """A folder on a disk of its own of so many megabytes, or a skipped test where this user cannot mount one."""
     folder = test.folder / "disk"
     folder.mkdir()
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)],
-                          capture_output=True, text=True, check=False) if os.geteuid() == 0 and have("mount") else None
+                          capture_output=True, text=True, check=False) if os.geteuid() == 0 and shutil.which("mount") else None
     if done is None or done.returncode != 0:
         test.skipTest("only root can mount a small disk" if done is None else done.stderr.strip())
     test.addCleanup(subprocess.run, ["umount", "-l", str(folder)], check=True)
     return folder
-
-
-def interrupt(number):
-    return {signal.SIGINT: 130, signal.SIGTERM: 143}[number]

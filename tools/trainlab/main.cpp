@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -111,6 +112,7 @@ int perform(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   take_standard_descriptors();
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files (ulimit -f) is told like a full disk
   const std::vector<std::string> words(argv + 1, argv + argc);
   const bool json = asks_for_json(words);
   try {

@@ -1,0 +1,124 @@
+"""Runs that are gone on with: by --out, resume and extend; what was changed is refused and named."""
+
+import unittest
+
+from program import CliTest, fit
+
+PARAMETER = 'local rate = lab.param { "rate", 0.01 }\n'
+
+
+class Changed(CliTest):
+    """An unfinished run, continued by --out with something else: exit code 2, and the difference is told."""
+
+    def setUp(self):
+        super().setUp()
+        # A callback that fails leaves an unfinished run, at once.
+        self.text = PARAMETER + fit(optim="lab.optim.AdamW { lr = rate }",
+                                    more="  on = { validate = function() error('stop here') end },\n")
+        self.write("r.lua", self.text)
+        self.train("--out", "run", code=1)
+
+    def refused(self, line, *arguments, **options):
+        result = self.train("--out", "run", *arguments, code=2, **options)
+        self.assert_message(result, f"trainlab: the run in {self.folder}/run was begun with something else:")
+        self.assertIn(f"\n  {line}\n", result.err, result)
+        self.assert_said(result, "hint: choose another --out, or go on as it was begun: trainlab resume ")
+        return result
+
+    def test_source(self):
+        self.write("r.lua", self.text.replace("stop here", "stop there"))
+        self.refused("source r.lua has changed")
+
+    def test_another_recipe(self):
+        self.write("other.lua", self.text)
+        self.refused("recipe: recorded r.lua, now other.lua", recipe="other.lua")
+
+    def test_parameter(self):
+        self.refused("--rate: recorded 0.01, now 0.02", "--rate", "0.02")
+
+    def test_set(self):
+        self.refused("--set: recorded none, now batch=8", "--set", "batch=8")
+
+    def test_seed(self):
+        self.refused("--seed: recorded 1, now 2", "--seed", "2")
+
+    def test_all_at_once(self):
+        result = self.refused("--seed: recorded 1, now 2", "--seed", "2", "--rate", "0.02")
+        self.assertIn("\n  --rate: recorded 0.01, now 0.02\n", result.err, result)
+
+    def test_the_same_goes_on(self):
+        for arguments in ([], ["--rate", "0.01"], ["--seed", "1", "--quiet"], ["--json", "--workers", "2"]):
+            with self.subTest(arguments=arguments):
+                self.assert_said(self.train("--out", "run", *arguments, code=1), "stop here")
+
+    def test_other_threads_are_told(self):
+        result = self.run_program("r.lua", "--out", "run", "--threads", "2", code=1)
+        self.assert_said(result, "not byte-exact: threads: recorded 1, now 2")
+
+    def test_resume_ignores_edits(self):
+        self.write("r.lua", self.text.replace("stop here", "stop there"))
+        self.assert_said(self.run_program("resume", "run", code=1), "stop here")
+
+
+class Finished(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.recipe()
+        self.first = self.train("--out", "run")
+        self.run = self.folder / "run"
+
+    def content(self):
+        return {path: path.read_bytes() for path in self.run.rglob("*") if path.is_file()}
+
+    def test_out_is_refused(self):
+        before = self.content()
+        result = self.train("--out", "run", code=2)
+        self.assert_message(result, f"trainlab: the run in {self.run} is finished")
+        self.assert_said(result, "hint: ", f"trainlab extend {self.run} --epochs N")
+        self.assertEqual(self.content(), before)
+
+    def test_resume_prints_the_summary(self):
+        before = self.content()
+        result = self.run_program("resume", "run")
+        self.assertEqual(result.out, self.first.out)
+        self.assertEqual(self.run_program("resume", "run", "--json").json(), self.summary(self.run))
+        self.assertEqual(self.content(), before)
+
+    def test_extend(self):
+        """Extended to five epochs it ends where a run of five epochs ends: nothing here depends on the total."""
+        result = self.run_program("extend", "run", "--epochs", "5", "--json").json()
+        self.assertEqual((result["status"], result["steps"], result["resumed"]), ("done", 20, [12]))
+        self.recipe("five.lua", epochs="5")
+        self.train("--out", "five", recipe="five.lua")
+        self.assert_same_end(self.run, self.folder / "five")
+
+    def test_extend_to_less(self):
+        before = self.summary(self.run)
+        result = self.run_program("extend", "run", "--epochs", "2", code=2)
+        self.assert_said(result, "3", "2")
+        self.assertEqual(self.summary(self.run), before)
+        self.assertEqual(self.run_program("resume", "run").out, self.first.out)
+
+    def test_extend_wants_a_number(self):
+        self.assert_said(self.run_program("extend", "run", code=2), "--epochs N")
+        self.assert_said(self.run_program("extend", "run", "--epochs", "x", code=2), "--epochs: expected a whole number")
+        self.assert_said(self.run_program("extend", "run", "--trials", "9", code=2), "--trials", "a fit")
+        self.assert_said(self.run_program("resume", "run", "--seed", "2", code=2), "--seed means nothing to")
+
+
+class NotARun(CliTest):
+    def test_folder_that_is_no_run(self):
+        self.recipe()
+        self.write("run/mine.txt", "precious")
+        result = self.train("--out", "run", code=2)
+        self.assert_message(result, f"trainlab: the folder {self.folder}/run is no run folder and not empty: it holds "
+                                    "mine.txt")
+        for command in ("resume", "report"):
+            with self.subTest(command=command):
+                self.assert_said(self.run_program(command, "run", code=2), str(self.folder / "run"))
+                self.assert_said(self.run_program(command, "nope", code=2), f"there is no folder {self.folder}/nope")
+        self.assertEqual([path.name for path in (self.folder / "run").iterdir()], ["mine.txt"])
+
+
+if __name__ == "__main__":
+    unittest.main()

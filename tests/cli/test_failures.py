@@ -1,0 +1,160 @@
+"""Runs that fail through no fault of the recipe's text: a loss that is not finite, disks, damaged checkpoints."""
+
+import os
+import signal
+import subprocess
+import unittest
+
+from program import SLOW, CliTest, fit, small_disk
+
+# 120,000 weights make checkpoints of 1.4 MB (weights and AdamW's two means).
+LARGE = {"model": "nn.Sequential { nn.Linear(40000), nn.ReLU(), nn.Linear(3) }"}
+EACH = '  checkpoint = "1 epochs",\n'
+
+
+class Loss(CliTest):
+    def test_loss_that_is_not_finite(self):
+        self.recipe(optim="lab.optim.SGD { lr = 1e30 }")
+        result = self.train(code=3)
+        self.assertIn("f (fit): failed: the training loss is not finite at step 2", result.out, result)
+        self.assert_status(self.run_folder(), "failed")
+        self.run_program("resume", self.run_folder(), code=3)  # the same again, not a crash
+
+    def test_json(self):
+        self.recipe(optim="lab.optim.SGD { lr = 1e30 }")
+        result = self.train("--json", code=3).json()
+        self.assertEqual(result["status"], "failed")
+        self.assertEqual(result, self.summary(self.run_folder()))
+
+
+class FullDisk(CliTest):
+    """A disk that fills up ends the run with 3 and loses nothing: with space again it goes on to the very same end."""
+
+    def whole(self):
+        self.train("--out", "whole", "--quiet")
+        return self.folder / "whole"
+
+    def check_failed(self, result, run):
+        self.assert_said(result, f"trainlab: disk full or failing: cannot write {run}/checkpoints/",
+                         "hint: what was saved before is intact", "to go on: trainlab resume ")
+
+    def test_full_disk(self):
+        disk = small_disk(self, 8)
+        self.recipe(more=EACH, **LARGE)
+        # Room for the first checkpoints, not for those of the second epoch.
+        filler = disk / "filler"
+        filler.write_bytes(bytes(5 << 20))
+        result = self.train("--out", disk / "run", code=3)
+        self.check_failed(result, disk / "run")
+        filler.unlink()
+        done = self.run_program("resume", disk / "run", "--json", "--quiet").json()
+        self.assertEqual(done["status"], "done")
+        self.assert_same_end(disk / "run", self.whole())
+
+    def test_largest_file(self):
+        """The same where mounting is not allowed: a limit on the size of files."""
+        self.recipe(more=EACH, **LARGE)
+        result = self.train("--out", "run", code=3, before=["bash", "-c", 'ulimit -f 500; exec "$@"', "bash"])
+        self.check_failed(result, self.folder / "run")
+        self.assert_status(self.folder / "run", "failed")
+        self.run_program("resume", "run", "--quiet")
+        self.assert_same_end(self.folder / "run", self.whole())
+
+    def test_disk_full_from_the_start(self):
+        disk = small_disk(self, 1)
+        (disk / "filler").write_bytes(bytes((1 << 20) - 4096))
+        self.recipe()
+        result = self.train("--out", disk / "run", code=3)
+        self.assert_said(result, f"trainlab: disk full or failing: cannot write {disk}/run", "No space left on device")
+
+
+class Unwritable(CliTest):
+    def test_folder_below_a_file(self):
+        self.recipe()
+        self.write("file", "no folder")
+        result = self.train("--out", "file/run", code=2)
+        self.assert_message(result, f"trainlab: cannot make the folder {self.folder}/file: Not a directory")
+
+    def test_read_only_disk(self):
+        disk = small_disk(self, 1)
+        (disk / "run").mkdir()
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        self.recipe()
+        result = self.train("--out", disk / "run", code=2)
+        self.assert_message(result, f"trainlab: cannot write into the run folder {disk}/run: Read-only file system")
+        # The default place too.
+        result = self.train(cwd=disk, recipe=self.folder / "r.lua", code=2)
+        self.assert_message(result, f"trainlab: cannot make the folder {disk}/runs: Read-only file system")
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_folder_of_someone_else(self):
+        self.recipe()
+        (self.folder / "run").mkdir(mode=0o555)
+        result = self.train("--out", "run", code=2)
+        self.assert_said(result, "trainlab: cannot write into the run folder", "Permission denied")
+
+
+class DamagedCheckpoint(CliTest):
+    """A run that was interrupted, its checkpoints damaged then: the one before serves, and the end is the same."""
+
+    whole_run = None
+
+    def whole(self):
+        if DamagedCheckpoint.whole_run is None:
+            self.train("--out", "whole", "--quiet", recipe="s.lua")
+            DamagedCheckpoint.whole_run = self.folder / "whole"
+        return DamagedCheckpoint.whole_run
+
+    def interrupted(self):
+        self.write("s.lua", fit(**SLOW))
+        running = self.start("s.lua", "--threads", "1", "--out", "cut", "--quiet")
+        running.until_rows(self.folder / "cut", 4)
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        return self.folder / "cut"
+
+    def newest(self, run):
+        return sorted((run / "checkpoints").glob("last-*.safetensors"))[-1]
+
+    def check(self, damage):
+        run = self.interrupted()
+        path = self.newest(run)
+        damage(path)
+        result = self.run_program("resume", run)
+        self.assert_said(result, f"checkpoint {path.stem} is damaged and was passed over: ", str(path.with_suffix("")))
+        step = int(path.stem.split("-")[1])
+        self.assertEqual(self.summary(run)["resumed"], [step - 4])  # an epoch before
+        self.assert_same_end(run, self.whole())
+
+    def test_flipped_byte(self):
+        def flip(path):
+            data = bytearray(path.read_bytes())
+            data[-1] ^= 1
+            path.write_bytes(data)
+        self.check(flip)
+
+    def test_cut_short(self):
+        self.check(lambda path: os.truncate(path, path.stat().st_size // 2))
+
+    def test_header_too_large(self):
+        def lie(path):
+            path.write_bytes(b"\xff" * 8 + path.read_bytes()[8:])
+        self.check(lie)
+
+    def test_lost_commit(self):
+        self.check(lambda path: path.unlink())
+
+    def test_broken_json(self):
+        self.check(lambda path: path.with_suffix(".json").write_text("{ no"))
+
+    def test_all_damaged(self):
+        run = self.interrupted()
+        for path in (run / "checkpoints").glob("last-*.safetensors"):
+            path.write_bytes(b"")
+        result = self.run_program("resume", run)
+        self.assert_said(result, "no complete checkpoint is left; this starts again from the first step")
+        self.assert_same_end(run, self.whole())
+
+
+if __name__ == "__main__":
+    unittest.main()
