@@ -30,8 +30,8 @@ EngineStart engine_starts(int argc, const char* const* argv) {
 
   install_stop_handler();
   // SIGPIPE: a reader of standard error that has gone is no reason to end a training. SIGTTOU: an engine is never the
-  // terminal's foreground group, and may write to it all the same. SIGXFSZ: to write beyond `ulimit -f` is an error like
-  // that of a full disk.
+  // terminal's foreground group, and may write to it all the same. SIGXFSZ: to write beyond `ulimit -f` is an error
+  // like that of a full disk.
   for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGTTOU, SIGXFSZ}) std::signal(signal, SIG_IGN);
   return start;
 }
