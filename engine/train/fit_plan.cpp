@@ -78,15 +78,27 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
   }
 }
 
-std::int64_t validation_interval(const FitPlan& plan) {
-  const Duration every = plan.options.duration("validate");
+// Steps between two validations or checkpoints.
+std::int64_t interval(const FitPlan& plan, const char* option) {
+  const Duration every = plan.options.duration(option);
   const auto steps = in_steps(every, plan.length.steps_per_epoch, plan.length.batch, plan.length.total_steps);
   if (!steps) {
-    throw plan.options.error("validate", "expected steps, epochs, samples or a percentage of a known length, found \"" +
-                                             to_text(every) + "\"");
+    throw plan.options.error(option, "expected steps, epochs, samples or a percentage of a known length, found \"" +
+                                         to_text(every) + "\"");
   }
-  if (*steps < 1) throw plan.options.error("validate", "expected at least one step, found \"" + to_text(every) + "\"");
+  if (*steps < 1) throw plan.options.error(option, "expected at least one step, found \"" + to_text(every) + "\"");
   return *steps;
+}
+
+void plan_intervals(FitPlan& plan) {
+  plan.validate_every = interval(plan, "validate");
+  if (!plan.options.given("checkpoint")) return;
+  const Duration checkpoint = plan.options.duration("checkpoint");
+  if (checkpoint.unit == Unit::seconds) {
+    plan.checkpoint_seconds = checkpoint.amount;
+  } else {
+    plan.checkpoint_every = interval(plan, "checkpoint");
+  }
 }
 
 void plan_metrics(FitPlan& plan) {
@@ -171,8 +183,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings) {
 
   plan.loader = loader_options(options, plan.type);
   plan_length(plan, settings);
-  plan.validate_every = validation_interval(plan);
-  if (options.given("checkpoint")) plan.checkpoint_every = options.duration("checkpoint");
+  plan_intervals(plan);
   if (options.given("clip")) plan.clip = options.number("clip");
   plan_monitor(plan);
   return plan;

@@ -9,7 +9,7 @@ namespace trainlab {
 namespace {
 
 // Between automatic checkpoints; they are made at validations.
-constexpr double checkpoint_seconds = 10;
+constexpr double default_checkpoint_seconds = 10;
 // Steps after which the speed of a run under a time budget is known well enough to fix its percentages.
 constexpr std::int64_t steps_to_measure = 20;
 
@@ -152,11 +152,9 @@ void FitLoop::commit() {
 
 bool FitLoop::checkpoint_due(bool after_validation) const {
   const double since = steady_seconds() - last_commit_;
-  if (!plan_.checkpoint_every) return after_validation && since >= checkpoint_seconds;
-  if (plan_.checkpoint_every->unit == Unit::seconds) return since >= plan_.checkpoint_every->amount;
-  const auto every = in_steps(*plan_.checkpoint_every, plan_.length.steps_per_epoch, plan_.length.batch,
-                              plan_.length.total_steps);
-  return position_.step % std::max<std::int64_t>(every.value_or(1), 1) == 0;
+  if (plan_.checkpoint_every) return position_.step % *plan_.checkpoint_every == 0;
+  if (plan_.checkpoint_seconds) return since >= *plan_.checkpoint_seconds;
+  return after_validation && since >= default_checkpoint_seconds;
 }
 
 std::vector<Value> FitLoop::run() {

@@ -78,7 +78,7 @@ class Bench:
     def overhead(self):
         result = json.loads(run([os.path.join(BUILD, "bench", "bench_overhead"), self.data]))
         self.row("trainer over a bare ATen loop, MLP 784-128-10, batch 64", f"{result['trainer_us']:.0f} µs a step",
-                 f"bare {result['bare_us']:.0f} µs", f"+{100 * (result['ratio'] - 1):.1f} %", "≤ 3 %")
+                 f"bare {result['bare_us']:.0f} µs", f"{100 * (result['ratio'] - 1):+.1f} %", "≤ 3 %")
 
     def loader(self):
         ours = json.loads(run([os.path.join(BUILD, "bench", "bench_loader"), self.data]))["us_per_batch"]
@@ -114,7 +114,7 @@ class Bench:
     def memory(self):
         """Growth of the engine's resident memory between the 5th and the 50th epoch."""
         result = json.loads(run([os.path.join(BUILD, "bench", "bench_memory")]))
-        self.row("resident memory, epoch 50 over epoch 5", f"{result['late_mb']:.1f} MB", f"{result['early_mb']:.1f} MB", f"+{100 * (result['late_mb'] / result['early_mb'] - 1):.2f} %", "flat")
+        self.row("resident memory, epoch 50 over epoch 5", f"{result['late_mb']:.1f} MB", f"{result['early_mb']:.1f} MB", f"{100 * (result['late_mb'] / result['early_mb'] - 1):+.2f} %", "flat")
 
 
 def engine_memory(command):

@@ -117,6 +117,40 @@ TEST_CASE("a group of members equals its members alone") {
   }
 }
 
+TEST_CASE("members in float32 stay beside their solo runs for 100 steps") {
+  const TemporaryFolder temporary;
+  RunSettings settings;
+  settings.quiet = true;
+  std::vector<FitMember> members;
+  std::vector<Options> fits;
+  for (int m = 0; m < 3; ++m) {
+    fits.push_back(parse_options(digits_fit(R"(, "steps": 100, "seed": )" + std::to_string(m + 1))));
+    const fs::path folder = temporary.path() / ("member" + std::to_string(m));
+    make_directories(folder);
+    members.push_back({.options = fits.back(), .context = quiet_context(folder, settings)});
+  }
+  const std::vector<Value> together = run_fits(members, settings, true);
+  for (std::size_t m = 0; m < fits.size(); ++m) {
+    const Value alone = run_one(fits[m], temporary.path() / ("alone" + std::to_string(m)));
+    for (const char* name : {"train.loss", "val.loss", "test.loss"}) {
+      INFO("member " << m << " " << name);
+      CHECK(together[m]["metrics"][name].number() == Approx(alone["metrics"][name].number()).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("a time budget ends the fit with all that a result needs") {
+  const TemporaryFolder temporary;
+  const Value summary = run_one(
+      parse_options(digits_fit(R"(, "time": "1 s", "schedule": {"@": "sched.cosine", "warmup": "10%"}, "validate": "50 steps")")), temporary.path());
+  CHECK(summary["status"] == Value("stopped"));
+  CHECK(summary["reason"] == Value("the time budget is used"));
+  CHECK(summary["steps"].integer() > 0);
+  for (const char* name : {"train.loss", "val.accuracy", "test.accuracy"}) CHECK(summary["metrics"][name].is_number());
+  CHECK_THROWS_WITH(run_one(parse_options(digits_fit(R"(, "time": "1 s", "checkpoint": "10%")")), temporary.path() / "percent"),
+                    Catch::Contains("checkpoint") && Catch::Contains("a percentage of a known length"));
+}
+
 TEST_CASE("a member that stops early leaves the others as they were") {
   const TemporaryFolder temporary;
   RunSettings settings;

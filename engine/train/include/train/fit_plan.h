@@ -43,7 +43,9 @@ struct FitPlan {
   RunLength length;         // total_steps 0: bounded by time only
   double time_budget = 0;   // seconds; 0: none
   std::int64_t validate_every = 0;  // steps
-  std::optional<Duration> checkpoint_every;
+  // When `last` is committed: every so many steps or seconds; neither given: at a validation, some seconds after the one before.
+  std::optional<std::int64_t> checkpoint_every;
+  std::optional<double> checkpoint_seconds;
   double clip = 0;          // 0: none
 
   std::string monitor;      // "val.loss"
