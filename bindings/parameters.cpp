@@ -10,8 +10,8 @@ namespace trainlab {
 namespace {
 
 // Flags that every command line may have.
-constexpr std::string_view kReserved[] = {"device", "help", "json", "out", "params", "quiet", "seed",
-                                          "set", "stdlib", "threads", "trial", "version", "workers"};
+constexpr std::string_view kReserved[] = {"device", "help",   "json",    "out",   "params",  "quiet",  "seed",
+                                          "set",    "stdlib", "threads", "trial", "version", "workers"};
 
 bool is_name(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -68,11 +68,13 @@ bool fits(const Rule& rule, const Value& value) {
     const bool right = rule.type == "integer" ? value.is_integer() : value.is_number();
     if (!right || !std::isfinite(value.number())) return false;
     if (value.is_integer() && (value.integer() > kExact || value.integer() < -kExact)) return false;
-    return (rule.min.is_nil() || value.number() >= rule.min.number()) && (rule.max.is_nil() || value.number() <= rule.max.number());
+    return (rule.min.is_nil() || value.number() >= rule.min.number()) &&
+           (rule.max.is_nil() || value.number() <= rule.max.number());
   }
   if (rule.type == "boolean") return value.is_boolean();
   if (!value.is_string()) return false;
-  if (rule.type == "choice") return std::find(rule.choices.begin(), rule.choices.end(), value.string()) != rule.choices.end();
+  if (rule.type == "choice")
+    return std::find(rule.choices.begin(), rule.choices.end(), value.string()) != rule.choices.end();
   return rule.type != "path" || !value.string().empty();
 }
 
@@ -92,7 +94,8 @@ Value from_text(const std::string& type, const std::string& text) {
 
 // A value that --help can go on with.
 Value example(const Rule& rule) {
-  if (rule.type == "integer") return rule.min.is_nil() ? Value(1) : Value(static_cast<std::int64_t>(std::ceil(rule.min.number())));
+  if (rule.type == "integer")
+    return rule.min.is_nil() ? Value(1) : Value(static_cast<std::int64_t>(std::ceil(rule.min.number())));
   if (rule.type == "number") return rule.min.is_nil() ? Value(1.0) : rule.min;
   if (rule.type == "boolean") return false;
   if (rule.type == "choice") return rule.choices.front();
@@ -129,7 +132,10 @@ std::string opening_comment(std::string_view recipe) {
 
 Parameters::Parameters(std::vector<GivenParameter> given, std::filesystem::path working_folder, bool describe,
                        std::function<void(const std::string&, const Value&)> declared)
-    : given_(std::move(given)), working_folder_(std::move(working_folder)), describe_(describe), on_declared_(std::move(declared)) {}
+    : given_(std::move(given)),
+      working_folder_(std::move(working_folder)),
+      describe_(describe),
+      on_declared_(std::move(declared)) {}
 
 Value Parameters::declare(const Value& options, const LuaPosition& at) {
   const std::string name = options["name"].string();
@@ -163,9 +169,11 @@ Value Parameters::declare(const Value& options, const LuaPosition& at) {
   const bool numeric = rule.type == "integer" || rule.type == "number";
   rule.min = options["min"];
   rule.max = options["max"];
-  if (!numeric && !(rule.min.is_nil() && rule.max.is_nil())) throw wrong("min and max belong to numbers, this is a " + rule.type);
+  if (!numeric && !(rule.min.is_nil() && rule.max.is_nil()))
+    throw wrong("min and max belong to numbers, this is a " + rule.type);
   if ((rule.type == "choice") != !rule.choices.empty()) {
-    throw wrong(rule.choices.empty() ? "a choice without choices" : "choices belong to type = \"choice\", this is a " + rule.type);
+    throw wrong(rule.choices.empty() ? "a choice without choices"
+                                     : "choices belong to type = \"choice\", this is a " + rule.type);
   }
   if (!fallback.is_nil() && !fits(rule, fallback)) {
     throw wrong("expected " + expected_text(rule) + " as default, found " + fallback.brief());
@@ -175,7 +183,15 @@ Value Parameters::declare(const Value& options, const LuaPosition& at) {
   for (const GivenParameter& given : given_) {
     if (given.name != name) continue;
     value = from_text(rule.type, given.text);
-    if (!fits(rule, value)) throw usage_error(given.from + ": expected " + expected_text(rule) + ", found \"" + given.text + "\"");
+    if (!fits(rule, value)) {
+      Error error = usage_error(given.from + ": expected " + expected_text(rule) + ", found \"" + given.text + "\"");
+      // Lua's 1.0 is 1: a default cannot tell the two types apart.
+      if (rule.type == "integer" && options["type"].is_nil() && !from_text("number", given.text).is_nil()) {
+        error.hint("its default, " + fallback.brief() +
+                   ", is a whole number; type = \"number\" in the recipe allows fractions");
+      }
+      throw error;
+    }
   }
   const bool optional = options["optional"] == Value(true);
   if (value.is_nil() && !optional) {
@@ -205,7 +221,9 @@ void Parameters::close() {
     const std::string close = Registry::closest(given.name, names);
     std::string all;
     for (const std::string& name : names) all += (all.empty() ? "--" : ", --") + name;
-    throw error.hint(!close.empty() ? "did you mean --" + close + "?" : all.empty() ? "it declares none" : "it has " + all);
+    throw error.hint(!close.empty() ? "did you mean --" + close + "?"
+                     : all.empty()  ? "it declares none"
+                                    : "it has " + all);
   }
 }
 
@@ -230,7 +248,8 @@ std::string Parameters::help(const std::string& shown, std::string_view recipe) 
     if (!one.choices.empty()) note(choices_text(one.choices));
     if (!one.range.empty()) note(one.range.substr(1));
     note(one.presence);
-    text += heads[i] + std::string(width + 2 - heads[i].size(), ' ') + one.doc + (one.doc.empty() ? "" : " ") + "(" + notes + ")\n";
+    text += heads[i] + std::string(width + 2 - heads[i].size(), ' ') + one.doc + (one.doc.empty() ? "" : " ") + "(" +
+            notes + ")\n";
   }
   return text;
 }

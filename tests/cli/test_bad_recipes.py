@@ -107,6 +107,14 @@ class Settings(CliTest):
         result = self.train("--rate", "-1", code=2)
         self.assert_message(result, 'r.lua:1: --rate: expected a number ≥ 0, found "-1"')
 
+    def test_fraction_for_a_whole_default(self):
+        """Lua's 1.0 is 1, so the parameter is an integer: that must not be a riddle."""
+        self.write("r.lua", 'lab.param { "rate", 1.0 }\n')
+        result = self.train("--rate", "0.5", code=2)
+        self.assert_message(result, 'r.lua:1: --rate: expected an integer, found "0.5"')
+        self.assert_said(result, 'hint: its default, 1, is a whole number; type = "number" in the recipe')
+        self.assertNotIn("hint", self.train("--rate", "x", code=2).err)
+
     def test_parameters_file(self):
         self.write("r.lua", 'local rate = lab.param { "rate", 0.1 }\nprint("rate " .. rate)\n')
         self.write("p.toml", "rate = 0.25\n")

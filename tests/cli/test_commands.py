@@ -1,0 +1,219 @@
+"""The command line itself: flags, help, lists and reports, what goes to standard output, where things are found."""
+
+import csv
+import io
+import unittest
+
+from program import SOURCE, CliTest, fit
+
+
+class Line(CliTest):
+    def refused(self, arguments, message, hint=None):
+        result = self.run_program(*arguments, code=2)
+        self.assert_message(result, f"trainlab: {message}")
+        if hint:
+            self.assertIn(f"\n  hint: {hint}\n", result.err, result)
+
+    def test_flags_stand_anywhere(self):
+        self.recipe()
+        first = self.run_program("--quiet", "--threads", "1", "--seed=4", "r.lua", "--json", "--set=epochs=2").json()
+        second = self.run_program("run", "--json", "r.lua", "--set", "epochs=2", "--seed", "4", "--threads=1").json()
+        self.assertEqual(first["metrics"], second["metrics"])
+        self.assertEqual((first["steps"], first["out"], second["out"]),
+                         (8, str(self.run_folder(1)), str(self.run_folder(2))))
+        other = self.train("--seed", "5", "--set", "epochs=2", "--json").json()
+        self.assertNotEqual(first["metrics"], other["metrics"])
+
+    def test_parameters_in_both_forms(self):
+        self.write("r.lua", 'print(lab.param { "lr", 0.5 }, lab.param { "name", "x" }, lab.param { "on", false })\n')
+        for arguments in (["--lr", "0.01", "--name", "a b", "--on", "true"], ["--lr=0.01", "--name=a b", "--on=true"]):
+            self.assertEqual(self.train(*arguments).err, "0.01\ta b\ttrue\n")
+        self.refused(["r.lua", "--lr"], "--lr needs a value: --lr VALUE or --lr=VALUE")
+        self.refused(["r.lua", "--lr", "1", "--lr", "2"], "--lr is given twice")
+
+    def test_what_is_not_known(self):
+        self.refused(["--jsn"], "unknown flag --jsn", "did you mean --json?")
+        self.refused(["lst"], "unknown command or recipe lst", "did you mean list?")
+        self.refused(["nope.lua"], "there is no recipe nope.lua")
+        self.refused(["check"], "`trainlab check` needs one recipe")
+        self.refused(["list", "--seed", "3"], "--seed means nothing to `trainlab list`")
+        self.refused([], "expected a recipe or a command", "trainlab --help")
+        self.recipe()
+        self.refused(["r.lua", "--threads", "0"], '--threads: expected a whole number from 1 to 4096, found "0"')
+        self.refused(["r.lua", "--device", "gpu"], '--device: expected auto, cpu, cuda or cuda:N, found "gpu"')
+
+    def test_json_of_a_usage_error(self):
+        result = self.run_program("nope.lua", "--json", code=2)
+        self.assertEqual(result.json(), {"status": "failed", "error": {
+            "file": "", "line": 0, "path": "", "message": "there is no recipe nope.lua"}})
+
+
+class Help(CliTest):
+    def test_of_the_program(self):
+        text = self.run_program("--help").out
+        for command in ("run", "check", "resume", "extend", "list", "report", "help"):
+            self.assertIn(f"\n  {command} ", text)
+            self.assertIn(f"trainlab {command}" if command != "run" else "trainlab [run]",
+                          self.run_program(command, "--help").out)
+        self.assertEqual(self.run_program("-h").out, text)
+        self.assertRegex(self.run_program("--version").out, r"^trainlab \d+\.\d+\.\d+\n$")
+
+    def test_of_entries(self):
+        result = self.run_program("help", "optim.AdamW")
+        self.assertTrue(result.out.startswith("lab.optim.AdamW { … }"), result)
+        self.assertIn("weight_decay", result.out, result)
+        self.assertIn("optim.AdamW", self.run_program("help").out)
+        result = self.run_program("help", "optim.AdamX", code=2)
+        self.assert_message(result, 'trainlab: there is no entry or command "optim.AdamX"')
+        self.assert_said(result, "hint: did you mean optim.Adam")
+
+    def test_of_every_entry(self):
+        """Each name that the list shows has help of its own."""
+        names = [line.split()[0] for line in self.run_program("help").out.splitlines() if line.startswith("  ")]
+        self.assertGreater(len(names), 50)
+        for name in names:
+            self.run_program("help", name)
+
+    def test_of_a_recipe(self):
+        self.write("r.lua", '-- What it does.\nlocal w = lab.param { "width", 8, doc = "hidden units", min = 1 }\n'
+                   + fit(model="nn.Sequential { nn.Linear(w), nn.Linear(3) }"))
+        result = self.run_program("r.lua", "--help")
+        for text in ("What it does.", "--width", "hidden units", "8"):
+            self.assertIn(text, result.out, result)
+        self.assertFalse((self.folder / "runs").exists())
+
+
+class Output(CliTest):
+    def test_one_object_on_standard_output(self):
+        self.recipe(more="  on = { validate = function(run) print('said by Lua', run.epoch) end },\n")
+        result = self.train("--json")
+        summary = result.json()
+        self.assertEqual(result.out, (self.run_folder() / "summary.json").read_text())
+        self.assertEqual(
+            {key: summary[key] for key in ("kind", "name", "status", "reason", "out", "steps", "samples", "resumed")},
+            {"kind": "fit", "name": "f", "status": "done", "reason": "reached its length",
+             "out": str(self.run_folder()), "steps": 12, "samples": 180, "resumed": []})
+        self.assertEqual(set(summary["metrics"]), {"train.loss", "val.loss", "test.loss"})
+        self.assertEqual(set(summary["best"]), {"metric", "value", "epoch", "step"})
+        self.assert_said(result, "said by Lua\t1", "said by Lua\t2", "said by Lua\t3")
+        self.assertIn("said by Lua\t3", (self.run_folder() / "log.txt").read_text())
+
+    def test_quiet(self):
+        self.recipe()
+        loud = self.train()
+        self.assertEqual(loud.err.count("\n"), 3, loud)
+        quiet = self.train("--quiet")
+        self.assertEqual(quiet.err, "", quiet)
+        self.assertIn("f (fit): done", quiet.out)
+
+    def test_check(self):
+        self.recipe()
+        for arguments in ([], ["--step"]):
+            with self.subTest(arguments=arguments):
+                result = self.run_program("check", "r.lua", "--threads", "1", *arguments)
+                for text in ("Linear", "ReLU", "51", "FLOPs"):
+                    self.assertIn(text, result.out, result)
+        checked = self.run_program("check", "r.lua", "--json").json()
+        self.assertEqual((checked["kind"], checked["status"]), ("check", "done"))
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_stopped_by_a_rule(self):
+        self.recipe(more="  stop = function(run) if run.epoch == 2 then return 'enough' end end,\n")
+        result = self.train("--json").json()
+        self.assertEqual((result["status"], result["reason"], result["steps"]), ("stopped", "enough", 8))
+
+    def test_reader_that_goes_away(self):
+        """`trainlab … 2>&1 | head -1` trains to the end all the same."""
+        self.recipe(epochs="200")
+        running = self.start("r.lua", "--threads", "1", "--out", "run")
+        running.until_rows(self.folder / "run", 1)
+        running.selector.unregister(running.process.stderr)
+        running.process.stderr.close()
+        running.end()
+        self.assert_status(self.folder / "run", "done")
+
+
+class Lists(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.recipe()
+        self.train()
+        self.recipe(more="  on = { validate = function() error('no luck') end },\n")
+        self.train(code=1)
+
+    def test_list(self):
+        result = self.run_program("list")
+        lines = result.out.splitlines()
+        self.assertEqual([line.split()[:2] for line in lines[1:]],
+                         [["runs/r/001", "done"], ["runs/r/002", "failed"]], result)
+        runs = self.run_program("list", "--json").json()["runs"]
+        self.assertEqual([(run["run"], run["status"]) for run in runs],
+                         [(str(self.run_folder(1)), "done"), (str(self.run_folder(2)), "failed")])
+        empty = self.folder / "empty"
+        empty.mkdir()
+        self.assertIn("no runs", self.run_program("list", cwd=empty).out)
+
+    def test_list_with_a_damaged_run(self):
+        (self.run_folder(2) / "manifest.toml").write_text("= [")
+        (self.run_folder(1) / "summary.json").write_text("{")
+        lines = self.run_program("list").out.splitlines()
+        self.assertEqual(sorted(line.split()[:2] for line in lines[1:]),
+                         [["runs/r/001", "damaged"], ["runs/r/002", "damaged"]])
+        self.assert_said(self.run_program("report", self.run_folder(1), code=1), f"{self.run_folder(1)}/summary.json: ")
+        self.assert_said(self.run_program("report", self.run_folder(2), code=2), f"{self.run_folder(2)}/manifest.toml:1: ")
+
+    def test_report(self):
+        result = self.run_program("report", "runs/r/001")
+        for text in ("f (fit): done", "val.loss", "12 steps", "seed 1, cpu, 1 threads"):
+            self.assertIn(text, result.out, result)
+        both = self.run_program("report", "runs/r/001", "runs/r/002")
+        self.assertIn("failed: r.lua:10: no luck", both.out, both)
+        self.assertIn("To go on: trainlab resume runs/r/002", both.out, both)
+        self.assertEqual(self.run_program("report", "runs/r/001", "--json").json(), self.summary(self.run_folder()))
+
+    def test_report_csv(self):
+        rows = list(csv.DictReader(io.StringIO(self.run_program("report", "runs/r/001", "--csv").out)))
+        self.assertEqual([(row["epoch"], row["step"], row["samples"]) for row in rows],
+                         [("1", "4", "60"), ("2", "8", "120"), ("3", "12", "180")])
+        self.assertEqual([float(row["val.loss"]) for row in rows], [row["val.loss"] for row in self.rows(self.run_folder())])
+
+
+class Places(CliTest):
+    def test_from_another_folder(self):
+        """The recipe's own paths are relative to it, those of path parameters to the working directory; runs too."""
+        self.write("lib/data/t.csv", "a,y\n" + "".join(f"{i},{2 * i}\n" for i in range(50)))
+        self.write("lib/r.lua", 'local path = lab.param { "data", "data/t.csv" }\n' + fit(
+            data='lab.data.csv { "data/t.csv", target = "y" }:split { val = 0.2 }:normalize()',
+            model="nn.Linear(1)", loss="mse"))
+        work = self.folder / "work"
+        work.mkdir()
+        self.train(recipe="../lib/r.lua", cwd=work)
+        self.assertTrue((work / "runs/r/001/summary.json").exists())
+        self.assertFalse((self.folder / "lib/runs").exists())
+        # And it is gone on with from anywhere, although it is no longer where it was.
+        self.run_program("extend", work / "runs/r/001", "--epochs", "4", cwd="/")
+
+    def test_path_parameter(self):
+        self.write("lib/r.lua", 'local path = lab.param { "data", type = "path" }\n' + fit(
+            data='lab.data.csv { path, target = "y" }', model="nn.Linear(1)", loss="mse"))
+        self.write("work/t.csv", "a,y\n" + "".join(f"{i},{2 * i}\n" for i in range(50)))
+        self.train("--data", "t.csv", recipe="../lib/r.lua", cwd=self.folder / "work")
+
+    def test_recipes_of_the_project(self):
+        """They are what people try first: each shows its parameters and passes its own check."""
+        recipes = sorted((SOURCE / "recipes").glob("*.lua"))
+        self.assertGreaterEqual(len(recipes), 3)
+        for recipe in recipes:
+            with self.subTest(recipe=recipe.name):
+                self.assertIn("--", self.run_program(recipe, "--help").out)
+        for name in ("digits", "tabular"):
+            self.run_program("check", SOURCE / "recipes" / f"{name}.lua", "--step", "--threads", "1")
+
+    def test_digits(self):
+        result = self.train("--json", "--quiet", recipe=SOURCE / "recipes/digits.lua").json()
+        self.assertIn(result["status"], ("done", "stopped"))
+        self.assertGreaterEqual(result["metrics"]["test.accuracy"], 0.96)
+
+
+if __name__ == "__main__":
+    unittest.main()
