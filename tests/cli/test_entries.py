@@ -1,0 +1,45 @@
+"""Every thing that a recipe can name is there for Lua, in the help, in the reference and in the editor's file."""
+
+import json
+import os
+import pathlib
+import subprocess
+import unittest
+
+from program import CliTest
+
+ENGINE = pathlib.Path(os.environ["TRAINLAB"]).parent.parent / "libexec" / "trainlab-engine"
+
+
+class Entries(CliTest):
+    def made(self, flag, name):
+        path = self.folder / name
+        subprocess.run([ENGINE, flag, path], check=True)
+        return path.read_text()
+
+    def test_none_is_missing_anywhere(self):
+        entries = json.loads(self.made("--table", "table.json"))
+        entries = {entry["name"]: entry for entry in entries}
+        self.assertGreater(len(entries), 50)
+        reference, meta = self.made("--reference", "reference.md"), self.made("--luacats", "lab.lua")
+        lines = []
+        for name, entry in entries.items():
+            with self.subTest(entry=name):
+                self.assertTrue(entry["doc"])
+                shown = self.run_program("help", name).out
+                self.assertIn(entry["doc"].split()[0], shown)
+                self.assertIn(f'<a id="{name}"></a>', reference)
+                last = name.replace(":", ".").rsplit(".", 1)[-1]
+                self.assertIn(last, meta)
+                for option in entry.get("options", []):
+                    self.assertTrue(option["doc"], option)
+                    self.assertIn(option["name"], shown)
+                    self.assertIn(option["name"], meta)
+            if entry["kind"] not in ("field", "method") and ":" not in name:
+                lines.append(f'assert(type(lab.{name}) == "function", "lab.{name}")')
+        self.write("r.lua", "\n".join(lines) + "\n")
+        self.run_program("r.lua")
+
+
+if __name__ == "__main__":
+    unittest.main()
