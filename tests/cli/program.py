@@ -250,9 +250,11 @@ def small_disk(test, megabytes):
     """A folder on a disk of its own of so many megabytes, or a skipped test where this user cannot mount one."""
     folder = test.folder / "disk"
     folder.mkdir()
+    if os.geteuid() != 0 or not shutil.which("mount"):
+        test.skipTest("only root can mount a small disk")
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(folder)],
-                          capture_output=True, text=True, check=False) if os.geteuid() == 0 and shutil.which("mount") else None
-    if done is None or done.returncode != 0:
-        test.skipTest("only root can mount a small disk" if done is None else done.stderr.strip())
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        test.skipTest(done.stderr.strip())
     test.addCleanup(subprocess.run, ["umount", "-l", str(folder)], check=True)
     return folder

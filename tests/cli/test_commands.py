@@ -159,8 +159,9 @@ class Lists(CliTest):
         lines = self.run_program("list").out.splitlines()
         self.assertEqual(sorted(line.split()[:2] for line in lines[1:]),
                          [["runs/r/001", "damaged"], ["runs/r/002", "damaged"]])
-        self.assert_said(self.run_program("report", self.run_folder(1), code=1), f"{self.run_folder(1)}/summary.json: ")
-        self.assert_said(self.run_program("report", self.run_folder(2), code=2), f"{self.run_folder(2)}/manifest.toml:1: ")
+        for number, code, file in ((1, 1, "summary.json: "), (2, 2, "manifest.toml:1: ")):
+            result = self.run_program("report", self.run_folder(number), code=code)
+            self.assert_said(result, f"{self.run_folder(number)}/{file}")
 
     def test_report(self):
         result = self.run_program("report", "runs/r/001")
@@ -175,7 +176,8 @@ class Lists(CliTest):
         rows = list(csv.DictReader(io.StringIO(self.run_program("report", "runs/r/001", "--csv").out)))
         self.assertEqual([(row["epoch"], row["step"], row["samples"]) for row in rows],
                          [("1", "4", "60"), ("2", "8", "120"), ("3", "12", "180")])
-        self.assertEqual([float(row["val.loss"]) for row in rows], [row["val.loss"] for row in self.rows(self.run_folder())])
+        self.assertEqual([float(row["val.loss"]) for row in rows],
+                         [row["val.loss"] for row in self.rows(self.run_folder())])
 
 
 class Places(CliTest):
