@@ -17,6 +17,7 @@ class Loss(CliTest):
         self.recipe(optim="lab.optim.SGD { lr = 1e30 }")
         result = self.train(code=3)
         self.assertIn("f (fit): failed: the training loss is not finite at step 2", result.out, result)
+        self.assert_said(result, "how it went: trainlab report runs/r/001")
         self.assert_status(self.run_folder(), "failed")
         self.run_program("resume", self.run_folder(), code=3)  # the same again, not a crash
 

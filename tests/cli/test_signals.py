@@ -81,9 +81,9 @@ class Signals(CliTest):
 
     def test_engine_that_crashes(self):
         running, run = self.begun("--json")
-        os.kill(running.engine(), signal.SIGSEGV)
+        os.kill(running.engine(), signal.SIGABRT)
         result = self.end(running, 3)
-        self.assertEqual(result.json()["error"]["message"], "the engine crashed: SIGSEGV (Segmentation fault)")
+        self.assertEqual(result.json()["error"]["message"], "the engine crashed: SIGABRT (Aborted)")
         self.assert_status(run, "failed")
         self.resumed(run)
 

@@ -28,6 +28,11 @@ std::string error_text(const Error& error) {
   return (error.file().empty() ? "trainlab: " : "") + std::string(error.what()) + "\n";
 }
 
+bool has_rows(const fs::path& run) {
+  std::error_code ignored;
+  return !run.empty() && fs::exists(run / "metrics.jsonl", ignored) && !fs::is_empty(run / "metrics.jsonl", ignored);
+}
+
 bool has_summary(const fs::path& run) {
   std::error_code ignored;
   return !run.empty() && fs::exists(run / "summary.json", ignored);
@@ -67,13 +72,21 @@ int tell(const Outcome& outcome, bool json) {
         outcome.error->hint().find("trainlab resume " + outcome.folder.string()) == std::string::npos) {
       complain(go_on);
     }
+    if (outcome.code == 1 && has_rows(outcome.folder)) {
+      complain("what was saved until then is in " + shown_path(outcome.folder) + "\n");
+    }
   } else if (outcome.result["text"].is_string()) {
     const std::string& text = outcome.result["text"].string();
     print(json ? to_json(Value::Map{{"kind", "check"}, {"status", "done"}, {"text", text}}) + "\n" : text);
   } else if (has_summary(outcome.folder)) {
     tell_summary(outcome.folder, json);
     if (outcome.error) complain(error_text(*outcome.error));
-    if (outcome.code != 0 && !json) complain(go_on);
+    if (interrupted && !json) complain(go_on);
+    // By its own judgement, as for a loss that is not finite.
+    if (outcome.code == 3) {
+      complain("resumed, it would most likely fail again; how it went: trainlab report " + shown_path(outcome.folder) +
+               "\n");
+    }
   } else {
     if (json) print(to_json(Value::Map{{"kind", "none"}, {"status", interrupted ? "interrupted" : "done"}}) + "\n");
     if (outcome.error) complain(error_text(*outcome.error));
