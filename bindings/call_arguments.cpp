@@ -11,9 +11,7 @@ namespace trainlab {
 
 namespace {
 
-bool is_plain_table(lua_State* L, int index) {
-  return lua_istable(L, index) && !entry_of(L, index);
-}
+bool is_plain_table(lua_State* L, int index) { return lua_istable(L, index) && !entry_of(L, index); }
 
 // A last argument { … } holds options when it has names; else it is a list, an argument itself. An empty one is what
 // there is room for.
@@ -48,7 +46,8 @@ CallArguments::CallArguments(lua_State* L, const Entry& entry, Receiver receiver
   for (int i = first; i <= last - (options ? 1 : 0); ++i) positional_.push_back({0, i});
   if (options) {
     if (lua_objlen(L, last) > 0) {
-      throw recipe_error("the last argument has names and positions").in(entry.name)
+      throw recipe_error("the last argument has names and positions")
+          .in(entry.name)
           .hint("write " + entry.name + "(a, b, { name = value }) or " + entry.name + " { a, b, name = value }");
     }
     named_ = last;
@@ -73,7 +72,8 @@ void CallArguments::take_table(int table) {
     const bool known = type == LUA_TSTRING || (key >= 1 && key <= length && key == static_cast<int>(key));
     if (known) continue;
     const std::string found = type == LUA_TNUMBER ? "[" + number_text(key) + "]" : type_text(L_, -1);
-    throw recipe_error("expected names, or positions from 1 without a hole, found " + found + " as key").in(entry_.name);
+    throw recipe_error("expected names, or positions from 1 without a hole, found " + found + " as key")
+        .in(entry_.name);
   }
 }
 

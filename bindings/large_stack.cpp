@@ -35,7 +35,8 @@ void on_large_stack(const std::function<void()>& body) {
   pthread_t thread;
   const int failed = pthread_create(&thread, &attributes, run, &work);
   pthread_attr_destroy(&attributes);
-  if (failed != 0) throw run_error("a thread with a stack of 256 MiB cannot be started; is the address space limited (ulimit -v)?");
+  if (failed != 0)
+    throw run_error("a thread with a stack of 256 MiB cannot be started; is the address space limited (ulimit -v)?");
   pthread_join(thread, nullptr);
   if (work.failed) std::rethrow_exception(work.failed);
 }

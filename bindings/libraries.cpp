@@ -9,16 +9,17 @@ namespace trainlab {
 
 namespace {
 
-constexpr const char* kBase[] = {"assert",   "collectgarbage", "error",  "getmetatable", "ipairs", "next",
-                                 "pairs",    "pcall",          "rawequal", "rawget",     "rawset", "select",
-                                 "setmetatable", "tonumber",   "type",   "unpack",       "_VERSION"};
+constexpr const char* kBase[] = {"assert",       "collectgarbage", "error",    "getmetatable", "ipairs",  "next",
+                                 "pairs",        "pcall",          "rawequal", "rawget",       "rawset",  "select",
+                                 "setmetatable", "tonumber",       "type",     "unpack",       "_VERSION"};
 constexpr const char* kTable[] = {"concat", "insert", "maxn", "move", "remove", "sort"};
-constexpr const char* kString[] = {"byte", "char",  "find", "format",  "gmatch", "gsub",
-                                   "len",  "lower", "match", "rep",    "reverse", "sub", "upper"};
-constexpr const char* kMath[] = {"abs",  "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "deg",  "exp",  "floor",
-                                 "fmod", "frexp", "huge", "ldexp", "log", "log10", "max", "min", "modf", "pi",   "pow",
-                                 "rad",  "sin",  "sinh", "sqrt", "tan",   "tanh"};
-constexpr const char* kBit[] = {"arshift", "band", "bnot", "bor", "bswap", "bxor", "lshift", "rol", "ror", "rshift", "tobit", "tohex"};
+constexpr const char* kString[] = {"byte",  "char",  "find", "format",  "gmatch", "gsub", "len",
+                                   "lower", "match", "rep",  "reverse", "sub",    "upper"};
+constexpr const char* kMath[] = {"abs",   "acos", "asin",  "atan", "atan2", "ceil", "cos",   "cosh", "deg", "exp",
+                                 "floor", "fmod", "frexp", "huge", "ldexp", "log",  "log10", "max",  "min", "modf",
+                                 "pi",    "pow",  "rad",   "sin",  "sinh",  "sqrt", "tan",   "tanh"};
+constexpr const char* kBit[] = {"arshift", "band", "bnot", "bor",    "bswap", "bxor",
+                                "lshift",  "rol",  "ror",  "rshift", "tobit", "tohex"};
 constexpr const char* kCoroutine[] = {"create", "isyieldable", "resume", "running", "status", "wrap", "yield"};
 constexpr const char* kOs[] = {"clock", "date", "difftime", "time"};
 
@@ -69,7 +70,8 @@ int l_undefined(lua_State* L) {
     Error error = recipe_error("'" + name + "' is not defined");
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) throw error.hint("did you mean '" + close + "'?");
-    static constexpr std::string_view absent[] = {"io", "package", "debug", "jit", "ffi", "load", "loadstring", "dofile", "loadfile"};
+    static constexpr std::string_view absent[] = {"io",   "package",    "debug",  "jit",     "ffi",
+                                                  "load", "loadstring", "dofile", "loadfile"};
     for (const std::string_view known : absent) {
       if (name == known) error.hint("recipes have no '" + name + "'; what they have is in the recipe guide");
     }
@@ -80,7 +82,8 @@ int l_undefined(lua_State* L) {
 int l_new_global(lua_State* L) {
   return guarded(L, [&]() -> int {
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
-    throw recipe_error("assignment to '" + name + "', which is no local variable").hint("write: local " + name + " = …");
+    throw recipe_error("assignment to '" + name + "', which is no local variable")
+        .hint("write: local " + name + " = …");
   });
 }
 

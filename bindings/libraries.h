@@ -12,10 +12,10 @@ namespace trainlab {
 void open_libraries(lua_State* L);
 
 // Each leaves the stack as it is; `table` is the index of the library's table, filled with the native functions.
-void open_base(lua_State* L, int table);     // print, tostring
-void guard_strings(lua_State* L, int table); // find, match, gmatch, gsub, format, rep
-void open_random(lua_State* L, int table);   // random, randomseed
-void open_os(lua_State* L, int table);       // date, time (clock and difftime are native)
+void open_base(lua_State* L, int table);      // print, tostring
+void guard_strings(lua_State* L, int table);  // find, match, gmatch, gsub, format, rep
+void open_random(lua_State* L, int table);    // random, randomseed
+void open_os(lua_State* L, int table);        // date, time (clock and difftime are native)
 
 // tostring as recipes have it: as Lua's, but without addresses, which differ between runs.
 int l_tostring(lua_State* L);

@@ -18,9 +18,7 @@ namespace {
 const char kEntry = 0;      // in a metatable: the declaration
 const char kPositions = 0;  // weak table: what a constructor made → "digits.lua:14"
 
-void push_key(lua_State* L, const char& key) {
-  lua_pushlightuserdata(L, const_cast<char*>(&key));
-}
+void push_key(lua_State* L, const char& key) { lua_pushlightuserdata(L, const_cast<char*>(&key)); }
 
 bool makes_entry(const Entry& entry) {
   return entry.kind != "function" && entry.kind != "method" && entry.kind != "field";
@@ -31,9 +29,7 @@ std::string kind_of_receiver(const Entry& entry) {
   return colon == std::string::npos ? "" : entry.name.substr(0, colon);
 }
 
-const Entry& upvalue_entry(lua_State* L) {
-  return *static_cast<const Entry*>(lua_touserdata(L, lua_upvalueindex(1)));
-}
+const Entry& upvalue_entry(lua_State* L) { return *static_cast<const Entry*>(lua_touserdata(L, lua_upvalueindex(1))); }
 
 // Frames on the stack.
 int stack_depth(lua_State* L) {
@@ -57,7 +53,9 @@ LuaPosition call_position(lua_State* L, const Entry& entry) {
   const LuaLookup* lookup = LuaState::of(L).lookup(&entry);
   if (!lookup) return here;
   lua_Debug ar;
+  // Called as lab.fit, not as a local: a function of the recipe may well have the same name.
   const bool named = lua_getstack(L, 0, &ar) != 0 && lua_getinfo(L, "n", &ar) != 0 && ar.name &&
+                     std::string_view(ar.namewhat) != "local" && std::string_view(ar.namewhat) != "upvalue" &&
                      entry.name.ends_with(ar.name);
   const bool tail_call = here.line == 0 || (!named && lookup->depth == stack_depth(L));
   return tail_call ? lookup->position : here;
@@ -71,7 +69,8 @@ int construct(lua_State* L, const Entry& entry, const LuaPosition& position) {
   if (method) {
     const Entry* self = lua_gettop(L) > 0 ? entry_of(L, 1) : nullptr;
     if (!self || self->kind != receiver) {
-      throw recipe_error("expected a " + receiver + " before the colon, found " + (lua_gettop(L) > 0 ? type_text(L, 1) : "nothing"))
+      throw recipe_error("expected a " + receiver + " before the colon, found " +
+                         (lua_gettop(L) > 0 ? type_text(L, 1) : "nothing"))
           .in(entry.name)
           .hint("write value:" + entry.name.substr(receiver.size() + 1) + " { … }");
     }
@@ -193,7 +192,8 @@ std::string made_at(lua_State* L, int index) {
 
 std::string type_text(lua_State* L, int index) {
   if (const Entry* entry = entry_of(L, index)) return entry->name;
-  if (const std::shared_ptr<Object> object = to_object(L, index)) return "an object of type " + std::string(object->type_name());
+  if (const std::shared_ptr<Object> object = to_object(L, index))
+    return "an object of type " + std::string(object->type_name());
   switch (lua_type(L, index)) {
     case LUA_TNONE: return "nothing";
     case LUA_TNIL: return "nil";
@@ -262,10 +262,15 @@ std::shared_ptr<const Spec> to_stage(lua_State* L, int index, const std::string&
 
 void register_language(Registry& registry) {
   registry.add(
-      Entry("param", "function", "Declares a parameter of the recipe and gives its value: from the command line, from --params, or the default.")
+      Entry("param", "function",
+            "Declares a parameter of the recipe and gives its value: from the command line, from --params, or the "
+            "default.")
           .with(Option("name", "how it is called on the command line: --name VALUE").string().required().positional())
-          .with(Option("default", "its value where none is given; without one a value must be given").any().positional())
-          .with(Option("optional", "without a default: nil where no value is given, instead of an error").boolean().or_default(false))
+          .with(
+              Option("default", "its value where none is given; without one a value must be given").any().positional())
+          .with(Option("optional", "without a default: nil where no value is given, instead of an error")
+                    .boolean()
+                    .or_default(false))
           .with(Option("doc", "what it means, for --help").string())
           .with(Option("type", "taken from the default where there is one: 3 is an integer, 0.3 a number")
                     .choice({"integer", "number", "boolean", "string", "path", "choice"}))
@@ -274,11 +279,13 @@ void register_language(Registry& registry) {
           .with(Option("choices", "the texts that are accepted; implies the type choice").string().many())
           .returns("the value; a path is absolute, and relative ones are below the working folder")
           .example("local lr = lab.param { \"lr\", 3e-3, doc = \"peak learning rate\", min = 0 }"));
-  registry.add(Entry("run", "function", "Runs a stage to its end, or finds the result of an earlier time, and gives its summary.")
+  registry.add(Entry("run", "function",
+                     "Runs a stage to its end, or finds the result of an earlier time, and gives its summary.")
                    .with(Option("stage", "what to run").entry("stage").required().positional())
                    .returns("a table with what summary.json holds")
                    .example("local first = lab.run(lab.fit { … })"));
-  registry.add(Entry("seed", "field", "The seed of the run, --seed, and the default of every option called seed.").returns("integer"));
+  registry.add(Entry("seed", "field", "The seed of the run, --seed, and the default of every option called seed.")
+                   .returns("integer"));
 }
 
 }  // namespace trainlab

@@ -57,9 +57,7 @@ class LuaFunction final : public Callable {
 
 }  // namespace
 
-std::shared_ptr<Callable> to_callable(lua_State* L, int index) {
-  return std::make_shared<LuaFunction>(L, index);
-}
+std::shared_ptr<Callable> to_callable(lua_State* L, int index) { return std::make_shared<LuaFunction>(L, index); }
 
 std::string function_position(lua_State* L, int index) {
   lua_Debug ar;

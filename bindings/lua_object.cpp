@@ -13,9 +13,7 @@ namespace {
 
 const char kMark = 0;  // its address marks the metatables of objects
 
-std::string registry_key(std::string_view type) {
-  return "trainlab.object." + std::string(type);
-}
+std::string registry_key(std::string_view type) { return "trainlab.object." + std::string(type); }
 
 // Userdata of ours or nullptr: marked by the metatable, which a recipe can neither reach nor replace.
 std::shared_ptr<Object>* handle(lua_State* L, int index) {
@@ -51,7 +49,8 @@ void push_object(lua_State* L, const std::shared_ptr<Object>& object) {
     return;
   }
   lua_getfield(L, LUA_REGISTRYINDEX, registry_key(object->type_name()).c_str());
-  if (!lua_istable(L, -1)) throw std::logic_error("objects of type '" + std::string(object->type_name()) + "' are unknown to Lua");
+  if (!lua_istable(L, -1))
+    throw std::logic_error("objects of type '" + std::string(object->type_name()) + "' are unknown to Lua");
   void* memory = lua_newuserdata(L, sizeof(std::shared_ptr<Object>));
   new (memory) std::shared_ptr<Object>(object);
   lua_insert(L, -2);

@@ -25,14 +25,16 @@ int l_random(lua_State* L) {
   if (!(std::fabs(low) <= kExact && std::fabs(high) <= kExact)) return luaL_error(L, "random: limits beyond 2^53");
   if (low > high) return luaL_error(L, "random: nothing lies between %f and %f", low, high);
   const auto span = static_cast<std::uint64_t>(static_cast<std::int64_t>(high) - static_cast<std::int64_t>(low)) + 1;
-  lua_pushnumber(L, static_cast<double>(static_cast<std::int64_t>(low) + static_cast<std::int64_t>(stream.below(span))));
+  lua_pushnumber(L,
+                 static_cast<double>(static_cast<std::int64_t>(low) + static_cast<std::int64_t>(stream.below(span))));
   return 1;
 }
 
 int l_randomseed(lua_State* L) {
   const double seed = luaL_checknumber(L, 1);
   LuaState& state = LuaState::of(L);
-  state.rekey(Key(static_cast<std::uint64_t>(state.host().seed)).fold("randomseed").fold(std::bit_cast<std::uint64_t>(seed)));
+  state.rekey(
+      Key(static_cast<std::uint64_t>(state.host().seed)).fold("randomseed").fold(std::bit_cast<std::uint64_t>(seed)));
   return 0;
 }
 

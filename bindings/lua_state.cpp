@@ -44,7 +44,8 @@ LuaState::~LuaState() {
 }
 
 void LuaState::assert_home() const {
-  if (std::this_thread::get_id() != home_) throw std::logic_error("a Lua state was entered on another thread than its own");
+  if (std::this_thread::get_id() != home_)
+    throw std::logic_error("a Lua state was entered on another thread than its own");
 }
 
 LuaPosition LuaState::position(lua_State* L) {
@@ -175,7 +176,8 @@ Error LuaState::from_text(const std::string& text) const {
     std::size_t used = 0;
     const std::string rest = text.substr(shortened.size() + 1);
     int line = 0;
-    while (used < rest.size() && used < 9 && rest[used] >= '0' && rest[used] <= '9') line = line * 10 + (rest[used++] - '0');
+    while (used < rest.size() && used < 9 && rest[used] >= '0' && rest[used] <= '9')
+      line = line * 10 + (rest[used++] - '0');
     if (used == 0 || rest.compare(used, 2, ": ") != 0) continue;
     return recipe_error(rest.substr(used + 2)).at(name, line);
   }
@@ -200,8 +202,11 @@ Error LuaState::take_error(lua_State* L, int status) {
     if (at.line > 0) error.at(at.file, at.line);  // unless the text has a position
     return error;
   }
-  const std::string kind = type == LUA_TNUMBER ? number_text(lua_tonumber(L, -1)) : std::string("a ") + lua_typename(L, type);
-  Error error = recipe_error("the recipe raised " + kind + " as an error").hint("raise a text: error(\"…\")").traceback(traceback);
+  const std::string kind =
+      type == LUA_TNUMBER ? number_text(lua_tonumber(L, -1)) : std::string("a ") + lua_typename(L, type);
+  Error error = recipe_error("the recipe raised " + kind + " as an error")
+                    .hint("raise a text: error(\"…\")")
+                    .traceback(traceback);
   if (at.line > 0) error.at(at.file, at.line);
   return error;
 }

@@ -91,7 +91,6 @@ int l_method(lua_State* L) {
     auto& run = check_object<RunHandle>(L, 1, "run");
     const Registry& registry = *LuaState::of(L).host().registry;
     const Value options = registry.check(CallArguments(L, entry, CallArguments::Receiver::object).map(registry));
-    const EngineWork work(L);
     method(run, options);
     return 0;
   });
@@ -131,7 +130,8 @@ int l_run_index(lua_State* L) {
 
 int l_read_only(lua_State* L) {
   return guarded(L, [&]() -> int {
-    throw recipe_error("the fields of run cannot be set").hint("what is to be kept belongs into run.state: run.state.name = value");
+    throw recipe_error("the fields of run cannot be set")
+        .hint("what is to be kept belongs into run.state: run.state.name = value");
   });
 }
 
@@ -139,7 +139,6 @@ int l_metrics_index(lua_State* L) {
   return guarded(L, [&] {
     const auto& metrics = check_object<Metrics>(L, 1, "run.metrics");
     if (lua_type(L, 2) != LUA_TSTRING) throw recipe_error("metrics are read by name: run.metrics[\"val.loss\"]");
-    const EngineWork work(L);
     lua_pushnumber(L, metrics.run().metric(lua_tostring(L, 2)));
     return 1;
   });

@@ -19,13 +19,12 @@ constexpr int kValues = 1'000'000;
 
 bool is_name(std::string_view key) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
-  return !key.empty() && letter(key[0]) &&
-         std::all_of(key.begin(), key.end(), [&](char c) { return letter(c) || std::isdigit(static_cast<unsigned char>(c)); });
+  return !key.empty() && letter(key[0]) && std::all_of(key.begin(), key.end(), [&](char c) {
+    return letter(c) || std::isdigit(static_cast<unsigned char>(c));
+  });
 }
 
-std::string step_name(const std::string& key) {
-  return is_name(key) ? key : "[\"" + key + "\"]";
-}
+std::string step_name(const std::string& key) { return is_name(key) ? key : "[\"" + key + "\"]"; }
 
 class TableReader {
  public:
@@ -61,7 +60,8 @@ class TableReader {
 
   Value function(int index) {
     if (const Entry* entry = constructor_of(L_, index)) {
-      throw recipe_error("found the constructor " + entry->name + ", which was not called").hint("write " + entry->name + "(…)");
+      throw recipe_error("found the constructor " + entry->name + ", which was not called")
+          .hint("write " + entry->name + "(…)");
     }
     if (functions_ == Functions::refuse && !collected_) throw recipe_error("expected data, found a function");
     std::shared_ptr<Callable> callable = collected_ ? to_callable(L_, index) : nullptr;
@@ -77,7 +77,8 @@ class TableReader {
   Value table(int index) {
     if (index < 0) index = lua_gettop(L_) + 1 + index;
     const void* identity = lua_topointer(L_, index);
-    if (std::find(open_.begin(), open_.end(), identity) != open_.end()) throw recipe_error("a table that contains itself");
+    if (std::find(open_.begin(), open_.end(), identity) != open_.end())
+      throw recipe_error("a table that contains itself");
     if (open_.size() >= kDepth) throw recipe_error("tables nested deeper than 100");
     if (lua_checkstack(L_, 10) == 0) throw recipe_error("tables nested too deep");
     open_.push_back(identity);
@@ -93,7 +94,8 @@ class TableReader {
     members(index, list, map);
     if (list.empty()) return map.empty() ? Value(std::move(list)) : Value(std::move(map));
     if (!map.empty()) {
-      throw recipe_error("a table with both positions and names ('" + map.begin()->first + "'); expected a list, or names only");
+      throw recipe_error("a table with both positions and names ('" + map.begin()->first +
+                         "'); expected a list, or names only");
     }
     return list;
   }
@@ -137,7 +139,8 @@ class TableReader {
       const double expected = static_cast<double>(list.size()) + 1;
       if (key != expected) {
         const bool position = key >= 1 && std::isfinite(key) && std::trunc(key) == key;
-        throw recipe_error(position ? "a list with a hole: [" + number_text(expected) + "] is missing, [" + number_text(key) + "] is there"
+        throw recipe_error(position ? "a list with a hole: [" + number_text(expected) + "] is missing, [" +
+                                          number_text(key) + "] is there"
                                     : "expected positions from 1, found [" + number_text(key) + "]");
       }
       list.push_back(std::move(member));
@@ -161,9 +164,7 @@ class TableReader {
 
 }  // namespace
 
-Value to_value(lua_State* L, int index, Functions functions) {
-  return TableReader(L, functions, nullptr).read(index);
-}
+Value to_value(lua_State* L, int index, Functions functions) { return TableReader(L, functions, nullptr).read(index); }
 
 Spec to_spec(lua_State* L, int index) {
   Spec spec;
@@ -178,7 +179,8 @@ void push_value(lua_State* L, const Value& value) {
   } else if (value.is_integer()) {
     const auto exact = static_cast<std::int64_t>(kExactIntegers);
     if (value.integer() > exact || value.integer() < -exact) {
-      throw recipe_error("the integer " + std::to_string(value.integer()) + " has no exact Lua number").hint("Lua numbers are doubles: up to 2^53");
+      throw recipe_error("the integer " + std::to_string(value.integer()) + " has no exact Lua number")
+          .hint("Lua numbers are doubles: up to 2^53");
     }
     lua_pushnumber(L, static_cast<double>(value.integer()));
   } else if (value.is_number()) {

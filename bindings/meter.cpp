@@ -15,7 +15,8 @@ constexpr std::int64_t kLarge = std::int64_t{32} << 20;      // a request that i
 constexpr std::int64_t kHeadroom = std::int64_t{128} << 20;  // above the limit, until the next instruction
 
 std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -25,7 +26,8 @@ std::string bytes_text(std::int64_t bytes) {
 
 std::string count_text(std::int64_t n) {
   std::string digits = std::to_string(n);
-  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<std::size_t>(i), ",");
+  for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<std::size_t>(i), ",");
   return digits;
 }
 
@@ -83,9 +85,7 @@ void Meter::end(Saved saved) {
   heard_ = saved.heard == 0 ? 0 : now();
 }
 
-void Meter::heard() {
-  heard_ = now();
-}
+void Meter::heard() { heard_ = now(); }
 
 double Meter::silent_seconds() const {
   const std::int64_t heard = heard_.load();
@@ -129,8 +129,8 @@ void Meter::on_hook(lua_State* L) {
     if (here.line > 0) error.at(here.file, here.line);
     state_.set_doom({error, true});
   } else if (executed_ > limits_.instructions) {
-    Error error = recipe_error("stopped after " + count_text(limits_.instructions) + " instructions without a call that did work" +
-                               (callback ? " in this callback" : ""));
+    Error error = recipe_error("stopped after " + count_text(limits_.instructions) +
+                               " instructions without a call that did work" + (callback ? " in this callback" : ""));
     error.hint("a loop that does not end? Long computations belong into stages");
     if (here.line > 0) error.at(here.file, here.line);
     state_.set_doom({error, false});
@@ -161,7 +161,13 @@ void Meter::collect_garbage() {
   if (used_ <= limits_.memory - limits_.memory / 16) return;
   lua_sethook(main_, nullptr, 0, 0);
   unlimited_ = true;
-  lua_cpcall(main_, [](lua_State* L) { lua_gc(L, LUA_GCCOLLECT, 0); return 0; }, nullptr);
+  lua_cpcall(
+      main_,
+      [](lua_State* L) {
+        lua_gc(L, LUA_GCCOLLECT, 0);
+        return 0;
+      },
+      nullptr);
   unlimited_ = false;
   over_ = false;
   watch_closely(false);

@@ -39,7 +39,9 @@ class Meter {
   // The clock of silence. heard() when a script begins to run or shows that it lives; pause() while the engine works.
   void heard();
   std::int64_t pause() { return heard_.exchange(0); }
-  void resume(std::int64_t paused) { if (paused != 0) heard(); }
+  void resume(std::int64_t paused) {
+    if (paused != 0) heard();
+  }
   // For the watchdog, from any thread: seconds since the last sign; 0 while no script runs.
   double silent_seconds() const;
   LuaPosition last_position() const;
@@ -69,7 +71,7 @@ class Meter {
   std::int64_t used_ = 0;
   std::int64_t executed_ = 0;
   int interval_ = 0;
-  bool over_ = false;       // the limit was crossed since the last look
+  bool over_ = false;  // the limit was crossed since the last look
   bool unlimited_ = false;
   LuaPosition refused_at_;
   std::atomic<std::int64_t> heard_{0};  // ns; 0: the clock stands

@@ -24,7 +24,8 @@ struct Loader {
 // "models.cnn" → models/cnn.lua; anything that could lead out of the folder is no name.
 fs::path relative_path(const std::string& name) {
   const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
   };
   const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), allowed) && name.front() != '.' &&
                      name.back() != '.' && name.find("..") == std::string::npos;
@@ -47,7 +48,9 @@ std::optional<fs::path> find_in(const fs::path& folder, const fs::path& relative
   if (failed || !fs::is_regular_file(file, failed)) return std::nullopt;
   const auto [end, ignored] = std::mismatch(root.begin(), root.end(), file.begin(), file.end());
   if (end != root.end()) {
-    throw recipe_error((folder / relative).lexically_normal().string() + " leads out of the recipe's folder, to " + file.string()).in("require");
+    throw recipe_error((folder / relative).lexically_normal().string() + " leads out of the recipe's folder, to " +
+                       file.string())
+        .in("require");
   }
   return file;
 }
@@ -55,7 +58,9 @@ std::optional<fs::path> find_in(const fs::path& folder, const fs::path& relative
 // Pushes the function that the module's text compiles to.
 void load_module(lua_State* L, Loader& loader, const std::string& name) {
   if (std::find(loader.open.begin(), loader.open.end(), name) != loader.open.end()) {
-    throw recipe_error("module \"" + name + "\" is being loaded already (modules that require each other), or failed before").in("require");
+    throw recipe_error("module \"" + name +
+                       "\" is being loaded already (modules that require each other), or failed before")
+        .in("require");
   }
   const fs::path relative = relative_path(name);
   std::string searched;
@@ -93,7 +98,9 @@ int l_require(lua_State* L) {
   return guarded(L, [&] {
     const std::string name = lua_tostring(L, 1);
     if (lua_isnil(L, -1)) {
-      throw recipe_error("module \"" + name + "\" returned nothing").in("require").hint("a module ends with: return { … }");
+      throw recipe_error("module \"" + name + "\" returned nothing")
+          .in("require")
+          .hint("a module ends with: return { … }");
     }
     std::erase(loader->open, name);
     lua_pushvalue(L, 1);

@@ -14,9 +14,7 @@ namespace trainlab {
 
 namespace {
 
-Recipe& recipe_of(lua_State* L) {
-  return *static_cast<Recipe*>(lua_touserdata(L, lua_upvalueindex(1)));
-}
+Recipe& recipe_of(lua_State* L) { return *static_cast<Recipe*>(lua_touserdata(L, lua_upvalueindex(1))); }
 
 void refuse_in_callback(lua_State* L, const std::string& what) {
   if (LuaState::of(L).part() == LuaState::Part::recipe) return;
@@ -37,7 +35,8 @@ int l_lab_param(lua_State* L) {
     refuse_in_callback(L, "lab.param");
     const Registry& registry = *LuaState::of(L).host().registry;
     const Entry& entry = *registry.find("param");
-    const Value options = registry.check(CallArguments(L, entry, CallArguments::Receiver::none).map(registry), "lab.param");
+    const Value options =
+        registry.check(CallArguments(L, entry, CallArguments::Receiver::none).map(registry), "lab.param");
     push_value(L, recipe.parameters_.declare(options, LuaState::position(L)));
     return 1;
   });

@@ -17,9 +17,11 @@ Value parse_value(const std::string& text) {
   const char* begin = text.data();
   const char* end = begin + text.size();
   std::int64_t whole = 0;
-  if (const auto [stop, failed] = std::from_chars(begin, end, whole); failed == std::errc() && stop == end) return whole;
+  if (const auto [stop, failed] = std::from_chars(begin, end, whole); failed == std::errc() && stop == end)
+    return whole;
   double number = 0;
-  if (const auto [stop, failed] = std::from_chars(begin, end, number); failed == std::errc() && stop == end) return number;
+  if (const auto [stop, failed] = std::from_chars(begin, end, number); failed == std::errc() && stop == end)
+    return number;
   return text;
 }
 
@@ -69,7 +71,8 @@ SetOptions::SetOptions(const std::vector<std::string>& texts) {
     const std::string left = text.substr(0, equals);
     const auto colon = left.find(':');
     Change change{text, colon == std::string::npos ? "" : left.substr(0, colon),
-                  colon == std::string::npos ? left : left.substr(colon + 1), parse_value(text.substr(equals + 1)), false};
+                  colon == std::string::npos ? left : left.substr(colon + 1), parse_value(text.substr(equals + 1)),
+                  false};
     parse_path(change.path, text);
     changes_.push_back(std::move(change));
   }
@@ -112,9 +115,11 @@ Value SetOptions::apply(const Registry& registry, Value stage, bool returned) {
 void SetOptions::check_all_used() const {
   for (const Change& change : changes_) {
     if (change.used) continue;
-    if (change.stage.empty()) throw wrong(change.text, "the recipe returns no stage").hint("name one: --set STAGE:" + change.text);
+    if (change.stage.empty())
+      throw wrong(change.text, "the recipe returns no stage").hint("name one: --set STAGE:" + change.text);
     const std::string close = Registry::closest(change.stage, stages_);
-    throw wrong(change.text, "the recipe has no stage \"" + change.stage + "\"").hint(close.empty() ? "" : "did you mean " + close + "?");
+    throw wrong(change.text, "the recipe has no stage \"" + change.stage + "\"")
+        .hint(close.empty() ? "" : "did you mean " + close + "?");
   }
 }
 

@@ -13,15 +13,16 @@ Registry make_registry() {
   Registry registry;
   register_language(registry);
   register_run_handle(registry);
-  registry.add(Entry("stage", "stage", "A stage of the tests.")
-                   .with(Option("name", "its name").string())
-                   .with(Option("value", "any data").any())
-                   .with(Option("call", "a function").function("function(x) → y"))
-                   .with(Option("model", "layers").entry("layer"))
-                   .with(Option("optim", "the optimizer").entry("optimizer"))
-                   .with(Option("data", "the data").entry("data"))
-                   .with(Option("epochs", "length").integer().at_least(1))
-                   .with(Option("loader", "how data is loaded").fields({Option("threads", "threads").integer().at_least(1)})));
+  registry.add(
+      Entry("stage", "stage", "A stage of the tests.")
+          .with(Option("name", "its name").string())
+          .with(Option("value", "any data").any())
+          .with(Option("call", "a function").function("function(x) → y"))
+          .with(Option("model", "layers").entry("layer"))
+          .with(Option("optim", "the optimizer").entry("optimizer"))
+          .with(Option("data", "the data").entry("data"))
+          .with(Option("epochs", "length").integer().at_least(1))
+          .with(Option("loader", "how data is loaded").fields({Option("threads", "threads").integer().at_least(1)})));
   registry.add(Entry("nn.Linear", "layer", "A linear map.")
                    .with(Option("out", "outputs").integer().at_least(1).required().positional())
                    .with(Option("bias", "adds a bias").boolean().or_default(true)));
@@ -30,7 +31,8 @@ Registry make_registry() {
                    .with(Option("channels", "outputs").integer().at_least(1).required().positional())
                    .with(Option("kernel", "window").integer().at_least(1).many(2).required().positional())
                    .with(Option("stride", "step").integer().at_least(1).many(2)));
-  registry.add(Entry("nn.Sequential", "layer", "Layers in order.").with(Option("layers", "the layers").entry("layer").array()));
+  registry.add(
+      Entry("nn.Sequential", "layer", "Layers in order.").with(Option("layers", "the layers").entry("layer").array()));
   registry.add(Entry("nn.Residual", "layer", "Adds its input.")
                    .with(Option("body", "the layers").entry("layer").array())
                    .with(Option("shortcut", "for the input").entry("layer")));
@@ -76,8 +78,8 @@ Sandbox::Sandbox() {
 Recipe::Outcome Sandbox::execute(const std::string& text) {
   folder.write("x.lua", text);
   recipe.reset();
-  parameters = std::make_unique<Parameters>(given, folder.path(), describe,
-                                            [this](const std::string& name, const Value& value) { declared[name] = value; });
+  parameters = std::make_unique<Parameters>(
+      given, folder.path(), describe, [this](const std::string& name, const Value& value) { declared[name] = value; });
   LuaHost host;
   host.registry = &test_registry();
   host.limits = limits;

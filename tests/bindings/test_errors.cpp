@@ -13,7 +13,9 @@ using trainlab::testing::Sandbox;
 
 TEST_CASE("errors of Lua have file, line and traceback") {
   Sandbox sandbox;
-  const Error error = sandbox.fails("local function inner(t)\n  return t.x.y\nend\nlocal function outer()\n  local n = inner({})\n  return n\nend\nouter()\n");
+  const Error error = sandbox.fails(
+      "local function inner(t)\n  return t.x.y\nend\nlocal function outer()\n  local n = inner({})\n  return "
+      "n\nend\nouter()\n");
   CHECK(error.kind() == ErrorKind::recipe);
   CHECK(error.file() == "x.lua");
   CHECK(error.line() == 2);
@@ -27,17 +29,21 @@ TEST_CASE("errors of Lua have file, line and traceback") {
 TEST_CASE("errors that the recipe raises keep their text and position") {
   Sandbox sandbox;
   CHECK_THAT(sandbox.fails("\nerror('my words')").what(), Catch::StartsWith("x.lua:2: my words\n"));
-  CHECK_THAT(sandbox.fails("local function check()\n error('blames the caller', 2)\nend\ncheck()").what(), Catch::StartsWith("x.lua:4: blames the caller\n"));
+  CHECK_THAT(sandbox.fails("local function check()\n error('blames the caller', 2)\nend\ncheck()").what(),
+             Catch::StartsWith("x.lua:4: blames the caller\n"));
   CHECK_THAT(sandbox.fails("\n\nerror('no position', 0)").what(), Catch::StartsWith("x.lua:3: no position\n"));
   CHECK_THAT(sandbox.fails("assert(false, 'asserted')").what(), Catch::StartsWith("x.lua:1: asserted\n"));
   CHECK_THAT(sandbox.fails("error(42)").what(), Catch::StartsWith("x.lua:1: 42\n"));
-  CHECK_THAT(sandbox.fails("coroutine.wrap(function()\n error('inside') end)()").what(), Catch::StartsWith("x.lua:2: inside\n"));
+  CHECK_THAT(sandbox.fails("coroutine.wrap(function()\n error('inside') end)()").what(),
+             Catch::StartsWith("x.lua:2: inside\n"));
 }
 
 TEST_CASE("errors of syntax have their line") {
   Sandbox sandbox;
-  CHECK_THAT(sandbox.fails("local a = 1\nlocal b = = 2\n").what(), Catch::StartsWith("x.lua:2: unexpected symbol near '='"));
-  CHECK_THAT(sandbox.fails("local a = {").what(), Catch::StartsWith("x.lua:1: ") && Catch::Contains("unexpected symbol near '<eof>'"));
+  CHECK_THAT(sandbox.fails("local a = 1\nlocal b = = 2\n").what(),
+             Catch::StartsWith("x.lua:2: unexpected symbol near '='"));
+  CHECK_THAT(sandbox.fails("local a = {").what(),
+             Catch::StartsWith("x.lua:1: ") && Catch::Contains("unexpected symbol near '<eof>'"));
 }
 
 TEST_CASE("an error of the engine crosses Lua with all its parts") {
@@ -54,7 +60,9 @@ TEST_CASE("an error of the engine crosses Lua with all its parts") {
   CHECK(error.file() == "x.lua");
   CHECK(error.line() == 2);
   // Also when the recipe catches and raises it again; what it sees is text.
-  const Error again = sandbox.fails("local ok, e = pcall(lab.run, lab.stage {})\nassert(type(e) == 'string' and e:find('the disk is full'))\nerror(e, 0)");
+  const Error again = sandbox.fails(
+      "local ok, e = pcall(lab.run, lab.stage {})\nassert(type(e) == 'string' and e:find('the disk is "
+      "full'))\nerror(e, 0)");
   CHECK(again.kind() == ErrorKind::run);
   CHECK(again.hint() == "free some space");
 }
@@ -91,7 +99,8 @@ TEST_CASE("an interruption cannot be caught by the recipe") {
     ++runs;
     throw Error(ErrorKind::interrupted, "interrupted at step 12");
   };
-  const Error error = sandbox.fails("for i = 1, 10 do pcall(lab.run, lab.stage { name = 's' .. i }) end\nprint('went on')");
+  const Error error =
+      sandbox.fails("for i = 1, 10 do pcall(lab.run, lab.stage { name = 's' .. i }) end\nprint('went on')");
   CHECK(error.kind() == ErrorKind::interrupted);
   CHECK(error.message() == "interrupted at step 12");
   CHECK(runs == 1);
@@ -104,7 +113,8 @@ TEST_CASE("an error in a callback keeps its own line through engine and recipe")
     spec->function(spec->value["call"])->call({});
     return {};
   };
-  const Error error = sandbox.fails("local s = lab.stage { call = function()\n local t = nil\n return t.x end }\n\nlab.run(s)");
+  const Error error =
+      sandbox.fails("local s = lab.stage { call = function()\n local t = nil\n return t.x end }\n\nlab.run(s)");
   CHECK(error.line() == 3);
   CHECK(error.message() == "attempt to index local 't' (a nil value)");
   CHECK(error.traceback() == "traceback:\n  x.lua:3: in the function at line 1\n  x.lua:5: in the file itself");

@@ -15,8 +15,8 @@ struct Attempt {
 };
 
 // Names that a recipe must not find, wherever it looks for them.
-const char* const kAbsent[] = {"load",    "loadstring", "loadfile", "dofile",  "getfenv", "setfenv", "newproxy", "gcinfo",
-                               "module",  "io",         "package",  "debug",   "jit",     "ffi",     "rawequals"};
+const char* const kAbsent[] = {"load",   "loadstring", "loadfile", "dofile", "getfenv", "setfenv", "newproxy", "gcinfo",
+                               "module", "io",         "package",  "debug",  "jit",     "ffi",     "rawequals"};
 
 const Attempt kAttempts[] = {
     {"environment of the host", "return getfenv(0)", "'getfenv' is not defined"},
@@ -35,7 +35,8 @@ const Attempt kAttempts[] = {
     {"FFI by require", "require 'ffi'", "module \"ffi\" is not there"},
     {"FFI after LuaJIT has loaded it for a literal", "local n = 1LL; require 'ffi'", "module \"ffi\" is not there"},
     {"a pointer from a 64-bit literal", "local n = 1LL; return n[0]", "cannot be indexed"},
-    {"out of bounds of a complex literal", "local c = 1i; assert(c[0] == 0 and c[1] == 1 and c[1000000] == 0 and c[2^40] == 0)", nullptr},
+    {"out of bounds of a complex literal",
+     "local c = 1i; assert(c[0] == 0 and c[1] == 1 and c[1000000] == 0 and c[2^40] == 0)", nullptr},
     {"the metatable of a literal", "assert(type(getmetatable(1LL)) == 'string')", nullptr},
     {"raw buffers", "require 'string.buffer'", "module \"string.buffer\" is not there"},
     {"table.new", "require 'table.new'", "module \"table.new\" is not there"},
@@ -46,12 +47,14 @@ const Attempt kAttempts[] = {
     {"a file of the working folder", "require './json'", "expected a module's name"},
     {"the registry", "debug.getregistry()", "'debug' is not defined"},
     {"the compiler", "jit.off()", "'jit' is not defined"},
-    {"metatable of a constructor's table", "local l = lab.nn.ReLU(); assert(getmetatable(l) == false); setmetatable(l, nil)", "protected metatable"},
+    {"metatable of a constructor's table",
+     "local l = lab.nn.ReLU(); assert(getmetatable(l) == false); setmetatable(l, nil)", "protected metatable"},
     {"metatable of lab", "assert(getmetatable(lab) == false); lab.evil = 1", "lab cannot be changed"},
     {"a constructor replaced", "lab.nn.Linear = print", "lab.nn cannot be changed"},
     {"raw access to lab", "rawset(lab, 'evil', 1)", "table expected"},
     {"a finalizer", "newproxy(true)", "'newproxy' is not defined"},
-    {"a finalizer of a table does not run", "local t = setmetatable({}, {__gc = function() while true do end end}); t = nil; collectgarbage()", nullptr},
+    {"a finalizer of a table does not run",
+     "local t = setmetatable({}, {__gc = function() while true do end end}); t = nil; collectgarbage()", nullptr},
     {"the collector stopped", "collectgarbage('stop')", "invalid option 'stop'"},
     {"a process", "os.execute('true')", "attempt to call field 'execute'"},
     {"the environment's variables", "os.getenv('HOME')", "attempt to call field 'getenv'"},
@@ -69,27 +72,44 @@ const Attempt kAttempts[] = {
     {"many bytes", "local s = ('x'):rep(1e7); return s:byte(1, -1)", "string slice too long"},
     {"300 brackets", "return nil, ('x'):find(('('):rep(300))", "too many"},
     {"endless recursion", "local function f() return 1 + f() end f()", "stack overflow"},
-    {"recursion by a metamethod", "local t = setmetatable({}, {}); getmetatable(t).__index = function(s, k) return s[k .. 'x'] end; return t.a", "stack overflow"},
+    {"recursion by a metamethod",
+     "local t = setmetatable({}, {}); getmetatable(t).__index = function(s, k) return s[k .. 'x'] end; return t.a",
+     "stack overflow"},
     {"recursion by gsub", "local function f(s) return (s:gsub('.', f)) end f('x')", "stack overflow"},
-    {"recursion by sort", "local function f() table.sort({3, 1, 2}, function(a, b) f() return a < b end) end f()", "stack overflow"},
-    {"recursion by tostring", "local t = setmetatable({}, {}); getmetatable(t).__tostring = function(s) return tostring(s) end; tostring(t)", "stack overflow"},
+    {"recursion by sort", "local function f() table.sort({3, 1, 2}, function(a, b) f() return a < b end) end f()",
+     "stack overflow"},
+    {"recursion by tostring",
+     "local t = setmetatable({}, {}); getmetatable(t).__tostring = function(s) return tostring(s) end; tostring(t)",
+     "stack overflow"},
     {"coroutines in each other", "local function d() return coroutine.wrap(d)() end d()", "more than 100 deep"},
-    {"coroutines in each other, by resume", "local ok, e local function d() ok, e = coroutine.resume(coroutine.create(d)) assert(ok, e) end d()", "more than 100 deep"},
+    {"coroutines in each other, by resume",
+     "local ok, e local function d() ok, e = coroutine.resume(coroutine.create(d)) assert(ok, e) end d()",
+     "more than 100 deep"},
     {"an address of a table", "assert(tostring({}) == 'table' and ('%s'):format({}) == 'table')", nullptr},
-    {"an address of a function", "assert(tostring(print) == 'function' and ('%s'):format(print) == 'function')", nullptr},
+    {"an address of a function", "assert(tostring(print) == 'function' and ('%s'):format(print) == 'function')",
+     nullptr},
     {"an address of a coroutine", "assert(tostring(coroutine.create(print)) == 'thread')", nullptr},
     {"an address by format", "return ('%p'):format({})", "no '%p'"},
     {"an address by flags and format", "return ('%-20p'):format({})", "no '%p'"},
-    {"an error that is a table", "error(setmetatable({}, {__tostring = function() while true do end end}))", "raised a table as an error"},
+    {"an error that is a table", "error(setmetatable({}, {__tostring = function() while true do end end}))",
+     "raised a table as an error"},
     {"an error that is nil", "error(nil)", "raised a nil as an error"},
-    {"a tostring that gives no text", "print(setmetatable({}, {__tostring = function() return 1 end}))", "must return a string"},
-    {"metamethods of a configuration", "return lab.stage { value = setmetatable({}, {__index = function() error('ran') end, __len = function() return 9 end}) }", nullptr},
+    {"a tostring that gives no text", "print(setmetatable({}, {__tostring = function() return 1 end}))",
+     "must return a string"},
+    {"metamethods of a configuration",
+     "return lab.stage { value = setmetatable({}, {__index = function() error('ran') end, __len = function() return 9 "
+     "end}) }",
+     nullptr},
     {"a table in itself", "local t = {}; t.t = {t}; return lab.stage { value = t }", "contains itself"},
-    {"a deep table", "local t = {}; for i = 1, 1e6 do t = {t} end return lab.stage { value = t }", "nested deeper than 100"},
-    {"a table that doubles at each level", "local t = {1}; for i = 1, 60 do t = {t, t} end return lab.stage { value = t }", "more than a million values"},
+    {"a deep table", "local t = {}; for i = 1, 1e6 do t = {t} end return lab.stage { value = t }",
+     "nested deeper than 100"},
+    {"a table that doubles at each level",
+     "local t = {1}; for i = 1, 60 do t = {t, t} end return lab.stage { value = t }", "more than a million values"},
     {"bytes of the lexer", "\x1BLJ\x02", "compiled Lua"},
-    {"a name with the mark of entries", "return lab.stage { value = { ['@'] = 'nn.Linear' } }", "names that begin with @ are taken"},
-    {"an entry's kind given as an option", "return lab.stage { ['@'] = 'nn.Linear' }", "names that begin with @ are taken"},
+    {"a name with the mark of entries", "return lab.stage { value = { ['@'] = 'nn.Linear' } }",
+     "names that begin with @ are taken"},
+    {"an entry's kind given as an option", "return lab.stage { ['@'] = 'nn.Linear' }",
+     "names that begin with @ are taken"},
 };
 
 }  // namespace
@@ -124,7 +144,8 @@ TEST_CASE("no table that a recipe can reach holds a forbidden function") {
   for (const char* name : kAbsent) names += std::string("'") + name + "', ";
   const std::string recipe = R"(
     local seen, bad = {}, {}
-    for _, name in ipairs { )" + names + R"( } do bad[name] = true end
+    for _, name in ipairs { )" +
+                             names + R"( } do bad[name] = true end
     local function visit(t, path)
       if type(t) ~= 'table' or seen[t] then return end
       seen[t] = true
@@ -148,7 +169,9 @@ TEST_CASE("what a recipe does to library tables stays in its state") {
 TEST_CASE("printed text cannot control a terminal, and has an end") {
   Sandbox sandbox;
   sandbox.limits.output = 1 << 20;
-  const Error error = sandbox.fails("print('a\\27[31m\\7\\tb', {}, nil, 1.5)\nprint('one\\ntwo\\194\\155')\nfor i = 1, 1e9 do print(('x'):rep(1000)) end");
+  const Error error = sandbox.fails(
+      "print('a\\27[31m\\7\\tb', {}, nil, 1.5)\nprint('one\\ntwo\\194\\155')\nfor i = 1, 1e9 do print(('x'):rep(1000)) "
+      "end");
   REQUIRE(sandbox.printed.size() >= 3);
   CHECK(sandbox.printed[0] == "a\\27[31m\\7\tb\ttable\tnil\t1.5");
   CHECK(sandbox.printed[1] == "one");

@@ -11,19 +11,17 @@ using trainlab::testing::returned_function;
 using trainlab::testing::Sandbox;
 
 TEST_CASE("a loop that does not end is stopped, wherever it runs") {
-  const std::string loop = GENERATE(as<std::string>(), "while true do end",
-                                    "local n = 0 repeat n = n + 1 until false",
-                                    "pcall(function() while true do end end) while true do end",
-                                    "while true do pcall(function() while true do end end) end",
-                                    "xpcall(function() while true do end end, function() while true do end end)",
-                                    "coroutine.wrap(function() while true do end end)()",
-                                    "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
-                                    "local t = setmetatable({}, {__index = function() while true do end end}) return t.x",
-                                    "table.sort({3, 1, 2}, function() while true do end end)",
-                                    "('x'):gsub('.', function() while true do end end)",
-                                    "print(setmetatable({}, {__tostring = function() while true do end end}))",
-                                    "local function f() return f() end f()",
-                                    "for _ in function() return 1 end do end");
+  const std::string loop = GENERATE(
+      as<std::string>(), "while true do end", "local n = 0 repeat n = n + 1 until false",
+      "pcall(function() while true do end end) while true do end",
+      "while true do pcall(function() while true do end end) end",
+      "xpcall(function() while true do end end, function() while true do end end)",
+      "coroutine.wrap(function() while true do end end)()",
+      "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
+      "local t = setmetatable({}, {__index = function() while true do end end}) return t.x",
+      "table.sort({3, 1, 2}, function() while true do end end)", "('x'):gsub('.', function() while true do end end)",
+      "print(setmetatable({}, {__tostring = function() while true do end end}))",
+      "local function f() return f() end f()", "for _ in function() return 1 end do end");
   CAPTURE(loop);
   Sandbox sandbox;
   sandbox.limits.instructions = 1'000'000;
@@ -37,31 +35,32 @@ TEST_CASE("instructions are counted anew for each callback and after work of the
   sandbox.limits.instructions = 1'000'000;
   // Each part alone stays below the limit; together they are far above it.
   const std::string part = "for i = 1, 200000 do end\n";
-  sandbox.execute("for k = 1, 20 do " + part + " lab.run(lab.stage { name = 's' .. k }) end\n"
+  sandbox.execute("for k = 1, 20 do " + part +
+                  " lab.run(lab.stage { name = 's' .. k }) end\n"
                   "return lab.stage { call = function(n) for i = 1, n do end return n end }");
-  const Recipe::Outcome outcome = sandbox.execute(
-      "return lab.stage { call = function(n)\n for i = 1, n do end return n end }");
+  const Recipe::Outcome outcome =
+      sandbox.execute("return lab.stage { call = function(n)\n for i = 1, n do end return n end }");
   const auto function = returned_function(outcome);
   for (int i = 0; i < 10; ++i) {
     const Argument small[] = {Value(200'000)};
     CHECK(std::get<Value>(function->call(small).at(0)) == Value(200'000));
   }
   const Argument large[] = {Value(5'000'000)};
-  CHECK_THROWS_WITH(function->call(large), Catch::StartsWith("x.lua:2: stopped after 1,000,000 instructions") && Catch::Contains("in this callback"));
+  CHECK_THROWS_WITH(function->call(large), Catch::StartsWith("x.lua:2: stopped after 1,000,000 instructions") &&
+                                               Catch::Contains("in this callback"));
   const Argument again[] = {Value(1)};
   CHECK(std::get<Value>(function->call(again).at(0)) == Value(1));  // the state is usable afterwards
 }
 
 TEST_CASE("memory is limited, whatever takes it") {
-  const std::string recipe = GENERATE(as<std::string>(), "local s = 'x' while true do s = s .. s end",
-                                      "local t = {} for i = 1, 1e9 do t[i] = i end",
-                                      "local t = {} while true do t = {t} end",
-                                      "local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end",
-                                      "local t = {} for i = 1, 1e9 do t[i] = function() return i end end",
-                                      "local t = {} for i = 1, 1e9 do t[i] = coroutine.create(print) end",
-                                      "local t = {} while true do pcall(function() while true do t[#t + 1] = {} end end) end",
-                                      "local t = {} for i = 1, 1e9 do t[i] = tostring(i) end return table.concat(t)",
-                                      "local s = ('x'):rep(2 ^ 30)", "local s = ('x'):rep(2 ^ 53)", "local s = ('x'):rep(10, ('y'):rep(1e7))");
+  const std::string recipe = GENERATE(
+      as<std::string>(), "local s = 'x' while true do s = s .. s end", "local t = {} for i = 1, 1e9 do t[i] = i end",
+      "local t = {} while true do t = {t} end", "local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end",
+      "local t = {} for i = 1, 1e9 do t[i] = function() return i end end",
+      "local t = {} for i = 1, 1e9 do t[i] = coroutine.create(print) end",
+      "local t = {} while true do pcall(function() while true do t[#t + 1] = {} end end) end",
+      "local t = {} for i = 1, 1e9 do t[i] = tostring(i) end return table.concat(t)", "local s = ('x'):rep(2 ^ 30)",
+      "local s = ('x'):rep(2 ^ 53)", "local s = ('x'):rep(10, ('y'):rep(1e7))");
   CAPTURE(recipe);
   Sandbox sandbox;
   sandbox.limits.memory = 16 << 20;
@@ -90,7 +89,8 @@ TEST_CASE("after memory ran out in a callback, others still run") {
 
 TEST_CASE("the limits of a real recipe let it do real work") {
   Sandbox sandbox;  // 1 GiB, 2e9 instructions
-  CHECK(sandbox.value("local t = {} for i = 1, 3e6 do t[i] = {i} end return lab.stage { value = #t }") == Value(3'000'000));
+  CHECK(sandbox.value("local t = {} for i = 1, 3e6 do t[i] = {i} end return lab.stage { value = #t }") ==
+        Value(3'000'000));
 }
 
 TEST_CASE("a pattern that explodes is noticed, with its line") {
@@ -103,8 +103,10 @@ TEST_CASE("a pattern that explodes is noticed, with its line") {
     heard = error;
   };
   // The time of this pattern grows fourfold with two characters: it is made longer until it takes well over the limit.
-  sandbox.execute("local n = 16\nlocal begin\nrepeat\n n = n + 2\n begin = os.clock()\n local _ = ('a'):rep(n):find(('a?'):rep(n) .. ('a'):rep(n))\n"
-                  "until os.clock() - begin > 0.5");
+  sandbox.execute(
+      "local n = 16\nlocal begin\nrepeat\n n = n + 2\n begin = os.clock()\n local _ = ('a'):rep(n):find(('a?'):rep(n) "
+      ".. ('a'):rep(n))\n"
+      "until os.clock() - begin > 0.5");
   sandbox.recipe.reset();  // joins the watchdog
   REQUIRE(heard);
   CHECK(heard->kind() == ErrorKind::recipe);

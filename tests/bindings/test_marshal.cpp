@@ -18,9 +18,10 @@ Value echo(const Value& value) {
 }  // namespace
 
 TEST_CASE("data goes to Lua and back unchanged") {
-  const Value value = GENERATE(
-      Value(), Value(true), Value(1.5), Value(-3), Value(std::int64_t{1} << 53), Value("text with \"quotes\" and \n ü"), Value(""),
-      Value(Value::List{1, 2.5, "x", Value::List{1}, false}), Value(Value::Map{{"a", 1}, {"b", Value::Map{{"c", Value::List{1, 2}}}}}));
+  const Value value = GENERATE(Value(), Value(true), Value(1.5), Value(-3), Value(std::int64_t{1} << 53),
+                               Value("text with \"quotes\" and \n ü"), Value(""),
+                               Value(Value::List{1, 2.5, "x", Value::List{1}, false}),
+                               Value(Value::Map{{"a", 1}, {"b", Value::Map{{"c", Value::List{1, 2}}}}}));
   CHECK(echo(value) == value);
 }
 
@@ -46,10 +47,12 @@ TEST_CASE("tables that are no data are refused, with the path") {
   const Row row = GENERATE(
       Row{"{ a = { 1, nil, 3 } }", "value.a: a list with a hole: [2] is missing, [3] is there"},
       Row{"{ [2] = 1 }", "a list with a hole: [1] is missing, [2] is there"},
-      Row{"{ [0] = 1, 2 }", "expected positions from 1, found [0]"}, Row{"{ [-1] = 1 }", "expected positions from 1, found [-1]"},
+      Row{"{ [0] = 1, 2 }", "expected positions from 1, found [0]"},
+      Row{"{ [-1] = 1 }", "expected positions from 1, found [-1]"},
       Row{"{ [1.5] = 1 }", "expected positions from 1, found [1.5]"}, Row{"{ [1e300] = 1 }", "a list with a hole"},
       Row{"{ [1/0] = 1 }", "expected positions from 1, found [inf]"},
-      Row{"{ 1, a = 2 }", "a table with both positions and names ('a')"}, Row{"{ [true] = 1 }", "expected a name or a position as key, found true"},
+      Row{"{ 1, a = 2 }", "a table with both positions and names ('a')"},
+      Row{"{ [true] = 1 }", "expected a name or a position as key, found true"},
       Row{"{ [{}] = 1 }", "expected a name or a position as key, found a table"},
       Row{"{ a = { ['b c'] = { coroutine.create(print) } } }", "value.a[\"b c\"][1]: expected data, found a thread"},
       Row{"{ '\\255' }", "value[1]: a text that is not UTF-8"}, Row{"{ ['\\255'] = 1 }", "a text that is not UTF-8"},
@@ -69,7 +72,8 @@ TEST_CASE("a table used twice is no cycle") {
 TEST_CASE("functions travel beside the data") {
   Sandbox sandbox;
   const Recipe::Outcome outcome = sandbox.execute(
-      "local function double(x)\n return 2 * x end\nreturn lab.stage { value = { f = double, g = { function() return 'g', nil, 3 end } }, call = double }");
+      "local function double(x)\n return 2 * x end\nreturn lab.stage { value = { f = double, g = { function() return "
+      "'g', nil, 3 end } }, call = double }");
   const Value& value = outcome.stage->value;
   CHECK(value["value"]["f"]["@"] == Value("function"));
   CHECK(value["value"]["f"]["@at"] == Value("x.lua:1"));
@@ -87,6 +91,8 @@ TEST_CASE("functions travel beside the data") {
 
 TEST_CASE("a result that is no data names its place") {
   Sandbox sandbox;
-  const auto function = returned_function(sandbox.execute("return lab.stage { call = function() return 1, { f = print } end }"));
-  CHECK_THROWS_WITH(function->call({}), Catch::Contains("result 2 of the function at x.lua:1.f: expected data, found a function"));
+  const auto function =
+      returned_function(sandbox.execute("return lab.stage { call = function() return 1, { f = print } end }"));
+  CHECK_THROWS_WITH(function->call({}),
+                    Catch::Contains("result 2 of the function at x.lua:1.f: expected data, found a function"));
 }

@@ -24,15 +24,20 @@ class FakeRun final : public RunHandle {
   void stop(const std::string& reason) override { calls.push_back("stop " + reason); }
   void set_lr(double rate) override { calls.push_back("set_lr " + number_text(rate)); }
   void save(const std::string& name) override { calls.push_back("save " + name); }
-  void log(const std::string& name, double value) override { calls.push_back("log " + name + " " + number_text(value)); }
-  void artifact(const std::string& name, const std::string& text) override { calls.push_back("artifact " + name + " " + text); }
+  void log(const std::string& name, double value) override {
+    calls.push_back("log " + name + " " + number_text(value));
+  }
+  void artifact(const std::string& name, const std::string& text) override {
+    calls.push_back("artifact " + name + " " + text);
+  }
 
   std::vector<std::string> calls;
 };
 
 struct Fixture {
   std::vector<Argument> call(const std::string& body) {
-    const auto function = returned_function(sandbox.execute("return lab.stage { call = function(run, x)\n" + body + "\nend }"));
+    const auto function =
+        returned_function(sandbox.execute("return lab.stage { call = function(run, x)\n" + body + "\nend }"));
     const Argument arguments[] = {run, Value(1)};
     return function->call(arguments);
   }
@@ -43,7 +48,9 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE_METHOD(Fixture, "a callback reads the run") {
-  const std::vector<Argument> results = call("return run.step, run.epoch, run.samples, run.metrics['val.loss'] ~= run.metrics['val.loss'], tostring(run), run");
+  const std::vector<Argument> results = call(
+      "return run.step, run.epoch, run.samples, run.metrics['val.loss'] ~= run.metrics['val.loss'], tostring(run), "
+      "run");
   CHECK(std::get<Value>(results.at(0)) == Value(12));
   CHECK(std::get<Value>(results.at(1)) == Value(3));
   CHECK(std::get<Value>(results.at(2)) == Value(640));
@@ -53,8 +60,10 @@ TEST_CASE_METHOD(Fixture, "a callback reads the run") {
 }
 
 TEST_CASE_METHOD(Fixture, "a callback acts on the run") {
-  call("run:stop('good enough') run:set_lr(1e-3) run:save('early') run:log('t', 0.5) run:artifact('notes.txt', 'text')");
-  CHECK(run->calls == std::vector<std::string>{"stop good enough", "set_lr 0.001", "save early", "log t 0.5", "artifact notes.txt text"});
+  call(
+      "run:stop('good enough') run:set_lr(1e-3) run:save('early') run:log('t', 0.5) run:artifact('notes.txt', 'text')");
+  CHECK(run->calls == std::vector<std::string>{"stop good enough", "set_lr 0.001", "save early", "log t 0.5",
+                                               "artifact notes.txt text"});
 }
 
 TEST_CASE_METHOD(Fixture, "wrong use of the run is an error at its line") {
@@ -62,12 +71,15 @@ TEST_CASE_METHOD(Fixture, "wrong use of the run is an error at its line") {
     const char* body;
     const char* message;
   };
-  const Row row = GENERATE(Row{"return run.metrics['val.los']", "there is no metric 'val.los'\n  hint: did you mean 'val.loss'?"},
-                           Row{"return run.stpe", "run has no 'stpe'\n  hint: did you mean run.step?"}, Row{"run.step = 3", "the fields of run cannot be set"},
-                           Row{"run:stop()", "run:stop.reason: missing"}, Row{"run.stop('x')", "expected a run object, found \"x\""},
-                           Row{"run:set_lr(-1)", "run:set_lr.rate: expected a number ≥ 0, found -1"}, Row{"run:log('x', {})", "run:log.value: expected a number"},
-                           Row{"run.metrics.x = 1", "the fields of run cannot be set"}, Row{"setmetatable(run, {})", "table expected"},
-                           Row{"run.state.f = print", "run.state.f: expected data, found a function"});
+  const Row row = GENERATE(
+      Row{"return run.metrics['val.los']", "there is no metric 'val.los'\n  hint: did you mean 'val.loss'?"},
+      Row{"return run.stpe", "run has no 'stpe'\n  hint: did you mean run.step?"},
+      Row{"run.step = 3", "the fields of run cannot be set"}, Row{"run:stop()", "run:stop.reason: missing"},
+      Row{"run.stop('x')", "expected a run object, found \"x\""},
+      Row{"run:set_lr(-1)", "run:set_lr.rate: expected a number ≥ 0, found -1"},
+      Row{"run:log('x', {})", "run:log.value: expected a number"},
+      Row{"run.metrics.x = 1", "the fields of run cannot be set"}, Row{"setmetatable(run, {})", "table expected"},
+      Row{"run.state.f = print", "run.state.f: expected data, found a function"});
   CAPTURE(row.body);
   try {
     call(row.body);
@@ -81,8 +93,9 @@ TEST_CASE_METHOD(Fixture, "wrong use of the run is an error at its line") {
 
 TEST_CASE_METHOD(Fixture, "run.state is one table for the whole run, and can be read for a checkpoint") {
   run->state = parse_json(R"({"count": 4, "list": [1, 2]})", "test");
-  const auto function = returned_function(sandbox.execute(
-      "return lab.stage { call = function(run) local s = run.state s.count = s.count + 1 s.list[#s.list + 1] = s.count assert(s == run.state) return s.count end }"));
+  const auto function = returned_function(
+      sandbox.execute("return lab.stage { call = function(run) local s = run.state s.count = s.count + 1 "
+                      "s.list[#s.list + 1] = s.count assert(s == run.state) return s.count end }"));
   const Argument arguments[] = {run};
   function->call(arguments);
   CHECK(std::get<Value>(function->call(arguments).at(0)) == Value(6));
@@ -96,15 +109,22 @@ TEST_CASE_METHOD(Fixture, "run.state is one table for the whole run, and can be 
   CHECK(std::get<Value>(function->call(other).at(0)) == Value(2));
 }
 
+TEST_CASE_METHOD(Fixture, "a loop of calls that do no work does not escape the limit") {
+  sandbox.limits.instructions = 1'000'000;
+  CHECK_THROWS_WITH(call("while true do run:log('x', 1) end"),
+                    Catch::StartsWith("x.lua:2: stopped after 1,000,000 instructions"));
+}
+
 TEST_CASE_METHOD(Fixture, "a state that is no data names the place") {
   call("run.state.f = { print }");
   CHECK_THROWS_WITH(run->read_state(), Catch::Contains("run.state.f[1]: expected data, found a function"));
 }
 
 TEST_CASE_METHOD(Fixture, "a run that was kept in the recipe does not keep its state from ending") {
-  const auto function = returned_function(sandbox.execute("local kept\nreturn lab.stage { call = function(run) kept = run run.state.x = 1 end }"));
+  const auto function = returned_function(
+      sandbox.execute("local kept\nreturn lab.stage { call = function(run) kept = run run.state.x = 1 end }"));
   const Argument arguments[] = {run};
   function->call(arguments);
-  sandbox.recipe.reset();  // closes the state, releases the object
+  sandbox.recipe.reset();       // closes the state, releases the object
   CHECK(run.use_count() == 2);  // here and in `arguments`
 }

@@ -57,8 +57,8 @@ class Execution {
         registry_(all_entries()),
         run_(registry_, request_, environment(request_), *start.channel),
         set_(request_.set),
-        parameters_(describes() ? std::vector<GivenParameter>() : request_.parameters, request_.working_folder, describes(),
-                    [this](const std::string& name, const Value& value) { run_.parameter(name, value); }),
+        parameters_(describes() ? std::vector<GivenParameter>() : request_.parameters, request_.working_folder,
+                    describes(), [this](const std::string& name, const Value& value) { run_.parameter(name, value); }),
         recipe_(host(), files(), parameters_,
                 {[this](const auto& stage) { return run_stage(stage); },
                  [this](const std::string& path, std::string_view text) { run_.source(path, text); }}) {}
@@ -110,7 +110,8 @@ class Execution {
     Value summary = perform(stage, false);
     if (request_.command == Command::run) return summary;
     const Value& name = stage->value["name"];
-    text_ += "\nchecked up to stage " + (name.is_string() ? name.string() : stage->value["@"].string()) + "; the rest needs its result\n";
+    text_ += "\nchecked up to stage " + (name.is_string() ? name.string() : stage->value["@"].string()) +
+             "; the rest needs its result\n";
     throw ExecutionEnds();
   }
 

@@ -36,7 +36,8 @@ int guarded(lua_State* L, Body&& body) {
 }
 
 // As long as it lives, the engine works and not the script: the clock of silence stands, functions of the recipe are
-// called on L, and afterwards instructions are counted anew.
+// called on L, and afterwards instructions are counted anew. Not for what a loop could do for ever at no cost, such as
+// logging a value.
 class EngineWork {
  public:
   explicit EngineWork(lua_State* L);

@@ -30,11 +30,11 @@ class Meter;
 class Watchdog;
 
 struct LuaLimits {
-  std::int64_t instructions = 2'000'000'000;  // per callback, and for the recipe's own chunk
-  std::int64_t memory = std::int64_t{1} << 30;  // bytes of the Lua heap
-  double silence = 60;                          // s without a sign of life while Lua or its libraries run
-  int coroutines = 100;                         // nested resumes
-  std::int64_t output = std::int64_t{64} << 20; // bytes given to print
+  std::int64_t instructions = 2'000'000'000;     // per callback, and for the recipe's own chunk
+  std::int64_t memory = std::int64_t{1} << 30;   // bytes of the Lua heap
+  double silence = 60;                           // s without a sign of life while Lua or its libraries run
+  int coroutines = 100;                          // nested resumes
+  std::int64_t output = std::int64_t{64} << 20;  // bytes given to print
 };
 
 // A file of the standard library: "base.lua" and its text.
@@ -47,10 +47,10 @@ struct LuaSource {
 struct LuaHost {
   const Registry* registry = nullptr;  // must outlive the state
   LuaLimits limits;
-  std::vector<LuaSource> stdlib;       // without it: no coroutines that nest, no xpcall, native pairs
-  std::int64_t seed = 1;               // lab.seed
-  double started = 0;                  // what os.time() gives: wall seconds of the run's start
-  std::string recipe_folder;           // absolute: option values that are paths are relative to it
+  std::vector<LuaSource> stdlib;                  // without it: no coroutines that nest, no xpcall, native pairs
+  std::int64_t seed = 1;                          // lab.seed
+  double started = 0;                             // what os.time() gives: wall seconds of the run's start
+  std::string recipe_folder;                      // absolute: option values that are paths are relative to it
   std::function<void(const std::string&)> print;  // one line, without control characters
   // Nothing was heard for limits.silence: called once, on the watchdog's thread, to end the process.
   std::function<void(const Error&)> silent;
@@ -151,10 +151,10 @@ class LuaState {
 
   std::optional<Doom> doom_;
   bool ended_ = false;
-  std::optional<Error> kept_;     // on its way into Lua
-  std::optional<Error> raised_;   // the last that went in, to be found again when it comes out
+  std::optional<Error> kept_;    // on its way into Lua
+  std::optional<Error> raised_;  // the last that went in, to be found again when it comes out
   std::string raised_text_;
-  std::string traceback_;         // of the error on its way out
+  std::string traceback_;  // of the error on its way out
   LuaPosition failed_at_;
   std::map<const Entry*, LuaLookup> lookups_;
   std::map<std::string, std::string> names_;  // a chunk's name as Lua shortens it → the name
