@@ -1,6 +1,8 @@
 #include "train/checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -35,6 +37,51 @@ std::vector<fs::path> commits(const fs::path& folder) {
   return found;
 }
 
+// JSON has no NaN or infinity; in a checkpoint they must come back as they were.
+Value encoded(const Value& value) {
+  if (value.is_number() && !value.is_integer() && !std::isfinite(value.number())) {
+    return Value::Map{{"@number", number_text(value.number())}};
+  }
+  if (value.is_list()) {
+    Value::List list;
+    for (const Value& element : value.list()) list.push_back(encoded(element));
+    return list;
+  }
+  if (value.is_map()) {
+    Value::Map map;
+    for (const auto& [key, element] : value.map()) map.emplace(key, encoded(element));
+    return map;
+  }
+  return value;
+}
+
+Value decoded(const Value& value) {
+  if (value.is_list()) {
+    Value::List list;
+    for (const Value& element : value.list()) list.push_back(decoded(element));
+    return list;
+  }
+  if (!value.is_map()) return value;
+  if (const Value& text = value["@number"]; text.is_string()) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    return text.string() == "inf" ? infinity : text.string() == "-inf" ? -infinity : std::nan("");
+  }
+  Value::Map map;
+  for (const auto& [key, element] : value.map()) map.emplace(key, decoded(element));
+  return map;
+}
+
+// A commit's content, if it is what was written.
+Value read_commit(const fs::path& path) {
+  Value info = parse_json(read_file(path, info_limit), path.string());
+  const Value hash = info["commit_hash"];
+  info.set("commit_hash", Value());
+  if (!hash.is_string() || hash.string() != fingerprint(info)) {
+    throw recipe_error(path.string() + ": not what was committed (hash differs)");
+  }
+  return decoded(info);
+}
+
 NamedTensors load_checked(const fs::path& folder, const Value& info) {
   const fs::path file = folder / info["file"].string();
   if (hash_file(file) != info["hash"].string()) {
@@ -48,6 +95,13 @@ NamedTensors load_checked(const fs::path& folder, const Value& info) {
 CheckpointFolder::CheckpointFolder(fs::path folder, std::function<void(const std::string&)> say)
     : folder_(std::move(folder)), say_(std::move(say)) {
   make_directories(folder_);
+  // What a killed process left half written.
+  std::error_code ignored;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+    if (entry.path().extension() == ".tmp") left.push_back(entry.path());
+  }
+  for (const fs::path& path : left) remove_file(path);
 }
 
 // The .json is written after the tensors it vouches for.
@@ -55,6 +109,9 @@ void CheckpointFolder::commit_file(const std::string& stem, const NamedTensors& 
   const std::string file = stem + ".safetensors";
   info.set("file", file);
   info.set("hash", save_safetensors(folder_ / file, tensors));
+  info.set("commit_hash", Value());
+  info = encoded(info);
+  info.set("commit_hash", fingerprint(info));
   write_atomic(folder_ / (stem + ".json"), to_json(info, 1) + "\n");
 }
 
@@ -75,17 +132,19 @@ void CheckpointFolder::commit(const Checkpoint& checkpoint) {
     commit_best(*checkpoint.best);
     info.set("best_weights", stem_of("best", checkpoint.best->step));
   }
-  commit_file(stem_of("last", checkpoint.step), checkpoint.tensors, std::move(info));
-  remove_old();
+  const std::string stem = stem_of("last", checkpoint.step);
+  commit_file(stem, checkpoint.tensors, std::move(info));
+  remove_old(stem);
 }
 
-void CheckpointFolder::remove_old() const {
-  std::set<std::string> keep;
+void CheckpointFolder::remove_old(const std::string& newest) const {
+  std::set<std::string> keep{newest};
   const std::vector<fs::path> all = commits(folder_);
-  for (std::size_t i = 0; i < all.size() && i < kept_checkpoints; ++i) {
-    keep.insert(all[i].stem().string());
+  for (std::size_t i = 0; i < all.size() && i < kept_checkpoints; ++i) keep.insert(all[i].stem().string());
+  for (const fs::path& commit : all) {
+    if (!keep.contains(commit.stem().string())) continue;
     try {
-      const Value best = parse_json(read_file(all[i], info_limit), all[i].string())["best_weights"];
+      const Value best = read_commit(commit)["best_weights"];
       if (best.is_string()) keep.insert(best.string());
     } catch (const Error&) {
       // A damaged older commit names nothing that must stay.
@@ -104,14 +163,13 @@ void CheckpointFolder::remove_old() const {
   for (const fs::path& path : old) remove_file(path);
 }
 
-Checkpoint CheckpointFolder::load(const fs::path& commit) const {
+Checkpoint CheckpointFolder::load(const fs::path& commit, bool with_best) const {
   Checkpoint checkpoint;
-  checkpoint.info = parse_json(read_file(commit, info_limit), commit.string());
+  checkpoint.info = read_commit(commit);
   checkpoint.step = checkpoint.info["step"].integer();
   checkpoint.tensors = load_checked(folder_, checkpoint.info);
-  if (const Value& stem = checkpoint.info["best_weights"]; stem.is_string()) {
-    const fs::path path = folder_ / (stem.string() + ".json");
-    const Value best = parse_json(read_file(path, info_limit), path.string());
+  if (const Value& stem = checkpoint.info["best_weights"]; stem.is_string() && with_best) {
+    const Value best = read_commit(folder_ / (stem.string() + ".json"));
     checkpoint.best = BestWeights{.step = best["step"].integer(), .tensors = load_checked(folder_, best)};
   }
   return checkpoint;
@@ -119,21 +177,45 @@ Checkpoint CheckpointFolder::load(const fs::path& commit) const {
 
 std::optional<Checkpoint> CheckpointFolder::newest() {
   const std::vector<fs::path> all = commits(folder_);
-  for (const fs::path& path : all) {
-    std::string reason;
-    try {
-      Checkpoint checkpoint = load(path);
-      if (checkpoint.best) best_on_disk_ = checkpoint.best->step;
-      return checkpoint;
-    } catch (const Error& error) {
-      reason = error.message();
-    } catch (const std::logic_error&) {
-      reason = path.string() + ": not a checkpoint's commit";  // valid JSON of another shape
+  for (const bool with_best : {true, false}) {
+    for (const fs::path& path : all) {
+      if (!fs::exists(path)) continue;  // set aside in the first round
+      std::string reason;
+      try {
+        Checkpoint checkpoint = load(path, with_best);
+        if (checkpoint.best) best_on_disk_ = checkpoint.best->step;
+        if (!with_best) say_("the best weights so far are damaged; going on without them");
+        return checkpoint;
+      } catch (const Error& error) {
+        // A file that cannot be read now may be whole: only what is there and wrong counts as damage.
+        if (error.kind() != ErrorKind::recipe) throw;
+        reason = error.message();
+      }
+      if (with_best && usable(path)) continue;
+      say_("checkpoint " + path.stem().string() + " is damaged and was passed over: " + reason);
+      set_aside(path);
     }
-    say_("checkpoint " + path.stem().string() + " is damaged and was passed over: " + reason);
   }
   if (!all.empty()) say_("no complete checkpoint is left; this starts again from the first step");
   return std::nullopt;
+}
+
+bool CheckpointFolder::usable(const fs::path& commit) const {
+  try {
+    load(commit, false);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Out of the way of those that are whole, and still there to be looked at.
+void CheckpointFolder::set_aside(const fs::path& commit) const {
+  for (const char* extension : {".json", ".safetensors"}) {
+    fs::path from = commit;
+    from.replace_extension(extension);
+    if (fs::exists(from)) file_calls().rename(from, folder_ / ("damaged-" + from.filename().string()));
+  }
 }
 
 void CheckpointFolder::save(const std::string& name, const NamedTensors& tensors, const Value& info) const {

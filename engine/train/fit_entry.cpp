@@ -44,12 +44,12 @@ Entry fit_entry() {
                          Option("prefetch", "batches prepared ahead, at least").integer().at_least(1).at_most(1024).or_default(4),
                          Option("drop_last", "leave out an epoch's last, smaller batch").boolean().or_default(false)}))
       .with(Option("on", "functions called as the run goes on; each receives the run")
-                .fields({Option("start", "before the first step of a process").function("function(run)"),
+                .fields({Option("start", "before the first step; not again when the fit is resumed").function("function(run)"),
                          Option("step", "after each step").function("function(run)"),
                          Option("validate", "after each validation").function("function(run)"),
                          Option("epoch", "after each epoch, after its validation").function("function(run)"),
-                         Option("checkpoint", "after each checkpoint").function("function(run)"),
-                         Option("finish", "at the end").function("function(run)")}))
+                         Option("checkpoint", "before each checkpoint is written").function("function(run)"),
+                         Option("finish", "at the end, with the weights that are kept").function("function(run)")}))
       .returns("a stage: run it with lab.run, or return it from the recipe")
       .example(
           "return lab.fit {\n"

@@ -213,15 +213,16 @@ NamedTensors Group::tensors(std::size_t member) {
 }
 
 void Group::restore(std::size_t member, const NamedTensors& tensors) {
+  load_weights(member, tensors);
   const at::NoGradGuard no_gradients;
-  const auto slice = axis() ? static_cast<std::int64_t>(member) : -1;
-  for (auto& [name, tensor] : named_state(*plan_.model, state_, slice)) {
-    tensor.copy_(stored(tensors, name, tensor.sizes()));
-  }
   for (auto& [name, tensor] : optimizer_->state()) {
     const at::Tensor target = member_slice(tensor, state_.members, member);
     target.copy_(stored(tensors, "optim." + name, target.sizes()));
   }
+}
+
+void Group::load_weights(std::size_t member, const NamedTensors& tensors) {
+  load_named_state(*plan_.model, state_, tensors, axis() ? static_cast<std::int64_t>(member) : -1);
 }
 
 ModelState Group::snapshot(std::size_t member) const {

@@ -44,6 +44,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   position_.batch = plan.length.batch;
   position_.samples_per_epoch =
       plan.loader.drop_last ? position_.steps_per_epoch * position_.batch : plan.data.train.size();
+  extended_ = members.front().context.settings->extend_epochs.has_value();
   if (members.front().context.resumed) resume();
 }
 
@@ -53,6 +54,9 @@ void FitLoop::resume() {
   position_.step = first_step_ = steps.front();
   if (std::any_of(steps.begin(), steps.end(), [&](std::int64_t step) { return step != steps.front(); })) {
     throw run_error("the members of this group were interrupted at different steps");
+  }
+  if (extended_ && plan_.time_budget > 0) {
+    throw usage_error("expected a run bounded by epochs or steps, found one with a budget of time").hint("begin a new run with more time");
   }
   const std::int64_t total = plan_.length.total_steps;
   if (total > 0 && position_.step > total) {
@@ -120,7 +124,6 @@ void FitLoop::train_step() {
       continue;
     }
     members_[m]->stepped(position_, rates_[m]);
-    members_[m]->write_saves(position_);
   }
 }
 
@@ -129,22 +132,24 @@ void FitLoop::validate() {
   std::vector<MetricMap> metrics(members_.size());
   if (validation_) metrics = validation_->run(group_.state());
   for (std::size_t m = 0; m < members_.size(); ++m) {
-    if (members_[m]->failure()) continue;
+    Member& member = *members_[m];
+    // One that has stopped is validated a last time, where it stopped, and no more.
+    if (member.failure() || (!member.active() && member.validated_step() == member.position().step)) continue;
     if (!group_.train_loss().finite(m)) {
-      members_[m]->fail("the training loss is not finite before step " + std::to_string(position_.step));
+      member.fail("the training loss is not finite before step " + std::to_string(position_.step));
       continue;
     }
-    members_[m]->validated(position_, std::move(metrics[m]));
-    members_[m]->write_saves(position_);
+    member.validated(member.active() ? position_ : Position(member.position()), std::move(metrics[m]));
   }
   group_.train_loss().reset();
-  validation_seconds_ = steady_seconds() - begin;
+  if (validation_) validation_seconds_ = steady_seconds() - begin;
 }
 
 void FitLoop::commit() {
   const double begin = steady_seconds();
   for (const auto& member : members_) {
-    if (!member->failure()) member->commit(position_);
+    // Alone, a failed member keeps its last good checkpoint; in a group its mark lets the others be resumed.
+    if (!member->failure() || members_.size() > 1) member->commit(position_);
   }
   last_commit_ = steady_seconds();
   commit_seconds_ = last_commit_ - begin;
@@ -173,14 +178,17 @@ std::vector<Value> FitLoop::run() {
     if (validates && any_active()) validate();
     if (position_.step % position_.steps_per_epoch == 0) {
       for (const auto& member : members_) {
-        if (!member->failure()) member->epoch_ended(position_);
+        if (!member->failure() && member->position().step == position_.step) member->epoch_ended(position_);
       }
     }
     if (plan_.length.total_steps == 0 && position_.step == steps_to_measure) fix_total();
     if (any_active() && !last && checkpoint_due(validates)) commit();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.
-  if (!all_failed() && position_.step > 0 && members_.front()->validated_step() != position_.step) validate();
+  const bool validated = std::all_of(members_.begin(), members_.end(), [](const auto& member) {
+    return member->failure() || member->position().step == 0 || member->validated_step() == member->position().step;
+  });
+  if (!validated) validate();
   commit();
   return summaries(false);
 }
@@ -193,7 +201,7 @@ std::vector<Value> FitLoop::summaries(bool interrupted) {
   }
   std::vector<Value> all;
   for (std::size_t m = 0; m < members_.size(); ++m) {
-    Value summary = members_[m]->summary(position_, test[m]);
+    Value summary = members_[m]->summary(test[m]);
     if (interrupted && !members_[m]->failure()) {
       summary.set("status", "interrupted");
       summary.set("reason", "asked to stop at step " + std::to_string(position_.step));

@@ -40,6 +40,7 @@ class FitLoop {
   Position position_;
   std::vector<double> rates_;
   std::vector<std::uint8_t> active_;
+  bool extended_ = false;
   std::int64_t first_step_ = 0;
   double started_ = 0, last_commit_ = 0;
   double validation_seconds_ = 0, commit_seconds_ = 0.05;

@@ -1,6 +1,6 @@
 #include "train/member.h"
 
-#include <ATen/core/grad_mode.h>
+#include <ATen/ops/equal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,6 +79,7 @@ Member::Member(const FitPlan& plan, const Options& options, const StageContext& 
       group_(group),
       index_(index),
       key_(Key(static_cast<std::uint64_t>(options.given("seed") ? options.integer("seed") : plan.seed))),
+      callback_key_(key_.fold("callback").fold(context.name)),
       base_rate_(options.child("optim").number("lr")),
       checkpoints_(context.folder / "checkpoints", context.say),
       handle_(std::make_shared<FitHandle>(this)) {
@@ -90,7 +91,7 @@ Member::Member(const FitPlan& plan, const Options& options, const StageContext& 
     schedule_ = constant_schedule();
   }
   const StopContext stop{.monitor = plan.monitor, .minimize = [this](const std::string& name) { return plan_.minimize(name); }};
-  stop_rules_ = make_stop_rules(options, stop, handle_, key_);
+  stop_rules_ = make_stop_rules(options, stop, handle_, callback_key_.fold("stop"));
   if (options.given("on")) {
     const Options on = options.child("on");
     for (const char* name : {"start", "step", "validate", "epoch", "checkpoint", "finish"}) {
@@ -135,9 +136,10 @@ double Member::seconds() const { return started_ == 0 ? seconds_before_ : second
 void Member::call(const char* callback, const Position& position) {
   const auto found = callbacks_.find(callback);
   if (found == callbacks_.end()) return;
-  found->second->rekey(key_.fold("callback").fold(callback).fold(static_cast<std::uint64_t>(position.step)));
+  found->second->rekey(callback_key_.fold(callback).fold(static_cast<std::uint64_t>(position.step)));
   const std::vector<Argument> arguments{std::static_pointer_cast<Object>(std::static_pointer_cast<RunHandle>(handle_))};
   found->second->call(arguments);
+  write_saves(position);
 }
 
 // ------------------------------------------------------------------------------------------------------------- events
@@ -154,14 +156,18 @@ void Member::start(const Position& position) {
                      .parameters = plan_.model->parameter_count(),
                      .monitor = plan_.monitor};
   for (const auto& observer : observers_) observer->started(view);
-  call("start", position);
+  if (position.step == 0) call("start", position);  // a resumed fit has the state that it left behind
 }
 
 void Member::stepped(const Position& position, double rate) {
   position_ = position;
+  last_rate_ = rate;
   for (const auto& observer : observers_) {
     if (!observer->wants_step(position.step)) continue;
-    observer->stepped({.step = position.step, .epoch = position.epoch(), .samples = position.samples(), .rate = rate});
+    observer->stepped({.step = position.step,
+                       .epoch = (position.step - 1) / position.steps_per_epoch,
+                       .samples = position.samples(),
+                       .rate = rate});
   }
   if (!callbacks_.empty()) call("step", position);
 }
@@ -176,7 +182,7 @@ void Member::validated(const Position& position, MetricMap metrics) {
 
   const double value = metric(plan_.monitor);
   const bool minimize = plan_.minimize(plan_.monitor);
-  const bool better = !std::isnan(value) && (!best_ || (minimize ? value < best_->value : value > best_->value));
+  const bool better = std::isfinite(value) && (!best_ || (minimize ? value < best_->value : value > best_->value));
   if (better) {
     best_ = Best{.value = value, .step = position.step, .epoch = position.epoch(), .metrics = metrics_,
                  .weights = plan_.keep_best ? group_.snapshot(index_) : ModelState{}};
@@ -187,7 +193,7 @@ void Member::validated(const Position& position, MetricMap metrics) {
                       .epoch = position.epoch(),
                       .samples = position.samples(),
                       .seconds = seconds(),
-                      .rate = rate(std::max<std::int64_t>(position.step - 1, 0)),
+                      .rate = last_rate_,
                       .best = better,
                       .metrics = metrics_};
   Value row = to_value(metrics_);
@@ -202,6 +208,7 @@ void Member::validated(const Position& position, MetricMap metrics) {
   for (const auto& rule : stop_rules_) {
     if (auto reason = rule->validated(progress(position))) stop(std::move(*reason));
   }
+  write_saves(position);
 }
 
 void Member::epoch_ended(const Position& position) {
@@ -211,7 +218,7 @@ void Member::epoch_ended(const Position& position) {
 
 void Member::finished(const Value& summary) {
   for (const auto& observer : observers_) observer->finished(summary);
-  call("finish", position_);
+  if (summary["status"] != Value("interrupted")) call("finish", position_);
 }
 
 // -------------------------------------------------------------------------------------------------------- checkpoints
@@ -227,6 +234,9 @@ Value Member::info(const Position& position) const {
   info.set("epoch", position.epoch());
   info.set("position", position.in_epoch());
   info.set("samples", position.samples());
+  info.set("own_step", position_.step);  // less than `step` for a member of a group that has stopped
+  info.set("lr", last_rate_);
+  info.set("data", part_sizes());
   info.set("seconds", seconds());
   info.set("validated_step", validated_step_);
   info.set("metrics", to_value(metrics_));
@@ -247,6 +257,7 @@ Value Member::info(const Position& position) const {
   }
   if (rate_override_) info.set("lr_override", *rate_override_);
   if (stop_reason_) info.set("stop_reason", *stop_reason_);
+  if (failure_) info.set("failure", *failure_);
   info.set("total_steps", plan_.length.total_steps);
   info.set("state", handle_->read_state ? handle_->read_state() : handle_->state);
   Value::List resumed;
@@ -256,13 +267,13 @@ Value Member::info(const Position& position) const {
 }
 
 void Member::commit(const Position& position) {
+  call("checkpoint", position);  // before it is written, so that what it leaves in run.state is part of it
   rows_->sync();  // the rows that the checkpoint counts are on the disk before it is
   Checkpoint checkpoint{.step = position.step, .tensors = group_.tensors(index_), .info = info(position), .best = {}};
   for (const auto& [name, tensor] : plan_.data.state) checkpoint.tensors.emplace("data." + name, tensor);
   if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_tensors()};
   checkpoints_.commit(checkpoint);
   for (const auto& observer : observers_) observer->checkpointed(position.step);
-  call("checkpoint", position);
 }
 
 void Member::write_saves(const Position& position) {
@@ -279,6 +290,27 @@ void Member::write_saves(const Position& position) {
   saves_.clear();
 }
 
+Value Member::part_sizes() const {
+  Value sizes;
+  sizes.set("train", plan_.data.train.size());
+  if (plan_.data.val) sizes.set("val", plan_.data.val->size());
+  if (plan_.data.test) sizes.set("test", plan_.data.test->size());
+  return sizes;
+}
+
+// The data must be what the run began with: its sizes, and what was measured on it.
+void Member::check_data(const Checkpoint& checkpoint) const {
+  bool same = checkpoint.info["data"] == part_sizes();
+  for (const auto& [name, tensor] : plan_.data.state) {
+    const auto found = checkpoint.tensors.find("data." + name);
+    same = same && found != checkpoint.tensors.end() && at::equal(found->second, tensor);
+  }
+  if (same) return;
+  throw usage_error("the data is not what this run was trained on: found parts of " + to_json(part_sizes()) +
+                    ", or their statistics, other than " + to_json(checkpoint.info["data"]))
+      .hint("put the files back as they were, or begin a new run");
+}
+
 std::int64_t Member::resume() {
   const auto rows = context_.folder / "metrics.jsonl";
   const std::optional<Checkpoint> found = checkpoints_.newest();
@@ -287,31 +319,37 @@ std::int64_t Member::resume() {
     return 0;
   }
   const Value& info = found->info;
+  check_data(*found);
   group_.restore(index_, found->tensors);
   validated_step_ = info["validated_step"].integer();
   metrics_ = to_metrics(info["metrics"]);
   logged_ = to_metrics(info["logged"]);
   group_.train_loss().restore(info["train_loss"]);
   schedule_->restore(info["schedule"]);
-  for (std::size_t i = 0; i < stop_rules_.size(); ++i) stop_rules_[i]->restore(info["stop_rules"].list().at(i));
+  last_rate_ = info["lr"].number();
+  // A run that was extended since goes on, whatever stopped it before, and its rules count anew.
+  const bool extended = info["total_steps"].integer() != plan_.length.total_steps;
+  if (!extended) {
+    for (std::size_t i = 0; i < stop_rules_.size(); ++i) stop_rules_[i]->restore(info["stop_rules"].list().at(i));
+    if (!info["stop_reason"].is_nil()) stop_reason_ = info["stop_reason"].string();
+  }
+  if (!info["failure"].is_nil()) failure_ = info["failure"].string();
   if (const Value& best = info["best"]; !best.is_nil()) {
     best_ = Best{.value = best["value"].number(), .step = best["step"].integer(), .epoch = best["epoch"].integer(),
                  .metrics = to_metrics(best["metrics"]), .weights = {}};
     if (found->best) {
       best_->weights = group_.snapshot(index_);
-      for (auto& [name, tensor] : named_state(*plan_.model, best_->weights)) {
-        tensor.copy_(found->best->tensors.at(name));
-      }
+      load_named_state(*plan_.model, best_->weights, found->best->tensors);
+    } else if (plan_.keep_best) {
+      best_.reset();  // damaged: the next validation is the best so far
     }
   }
   if (!info["lr_override"].is_nil()) rate_override_ = info["lr_override"].number();
-  // A run that was extended since goes on, whatever stopped it before.
-  const bool extended = info["total_steps"].integer() != plan_.length.total_steps;
-  if (!info["stop_reason"].is_nil() && !extended) stop_reason_ = info["stop_reason"].string();
   handle_->state = info["state"];
   for (const Value& step : info["resumed"].list()) resumed_.push_back(step.integer());
   resumed_.push_back(found->step);
   seconds_before_ = info["seconds"].number();
+  position_.step = info["own_step"].integer();
   truncate_file(rows, info["metrics_bytes"].integer());
   return found->step;
 }
@@ -320,12 +358,10 @@ std::int64_t Member::resume() {
 
 void Member::restore_kept() {
   if (!plan_.keep_best || !best_) return;
-  const at::NoGradGuard no_gradients;
-  NamedTensors tensors = group_.tensors(index_);
-  for (auto& [name, tensor] : best_tensors()) tensors.at(name).copy_(tensor);
+  group_.load_weights(index_, best_tensors());
 }
 
-Value Member::summary(const Position& position, const MetricMap& test) const {
+Value Member::summary(const MetricMap& test) const {
   const bool kept_best = plan_.keep_best && best_;
   MetricMap metrics = kept_best ? best_->metrics : metrics_;
   metrics.insert(test.begin(), test.end());
@@ -339,11 +375,11 @@ Value Member::summary(const Position& position, const MetricMap& test) const {
     best.set("step", best_->step);
     summary.set("best", std::move(best));
   }
-  summary.set("steps", position.step);
-  summary.set("samples", position.samples());
+  summary.set("steps", position_.step);
+  summary.set("samples", position_.samples());
   summary.set("parameters", plan_.model->parameter_count());
   const Flops flops = plan_.model->flops();
-  summary.set("flops", (flops.forward + flops.backward) * static_cast<double>(position.samples()));
+  summary.set("flops", (flops.forward + flops.backward) * static_cast<double>(position_.samples()));
   summary.set("seconds", seconds());
   Value::List resumed;
   for (const std::int64_t step : resumed_) resumed.emplace_back(step);

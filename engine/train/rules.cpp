@@ -9,7 +9,7 @@ class FunctionRule : public StopRule {
       : function_(std::move(function)), run_(std::move(run)), key_(key) {}
 
   std::optional<std::string> validated(const Progress& progress) override {
-    function_->rekey(key_.fold("stop").fold(static_cast<std::uint64_t>(progress.step)));
+    function_->rekey(key_.fold(static_cast<std::uint64_t>(progress.step)));
     const std::vector<Argument> arguments{std::static_pointer_cast<Object>(run_)};
     const std::vector<Argument> results = function_->call(arguments);
     const Value* reason = results.empty() ? nullptr : std::get_if<Value>(&results[0]);
@@ -37,7 +37,7 @@ std::vector<std::unique_ptr<StopRule>> make_stop_rules(const Options& fit, const
       const Options& options = *element.entry;
       rules.push_back(options.registry().implementation<StopFactory>(options.entry())(options, context));
     } else {
-      rules.push_back(std::make_unique<FunctionRule>(element.function, run, key));
+      rules.push_back(std::make_unique<FunctionRule>(element.function, run, key.fold(rules.size())));
     }
   }
   return rules;

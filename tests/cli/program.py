@@ -231,7 +231,7 @@ class CliTest(unittest.TestCase):
     def weights(self, run):
         """Name without step → bytes, of the newest `best` and `last`."""
         newest = {}
-        for path in sorted((run / "checkpoints").glob("*.safetensors")):
+        for path in sorted((run / "checkpoints").glob("[bl]*-*.safetensors")):  # not those set aside as damaged
             newest[path.name.rsplit("-", 1)[0]] = path.read_bytes()
         self.assertTrue(newest, f"no checkpoint in {run}")
         return newest

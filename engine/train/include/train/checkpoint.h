@@ -39,7 +39,8 @@ class CheckpointFolder {
   // Writes best weights alone, when no checkpoint will follow.
   void commit_best(const BestWeights& best);
 
-  // The newest complete checkpoint; a damaged one is named and the one before it taken. nullopt where there is none.
+  // The newest complete checkpoint; a damaged one is named, set aside, and the one before it taken. Where only the best
+  // weights are damaged everywhere, the newest without them. nullopt where there is none.
   std::optional<Checkpoint> newest();
 
   // checkpoints/NAME.safetensors with its .json: weights that a recipe asked to keep.
@@ -47,8 +48,10 @@ class CheckpointFolder {
 
  private:
   void commit_file(const std::string& stem, const NamedTensors& tensors, Value info) const;
-  Checkpoint load(const std::filesystem::path& commit) const;
-  void remove_old() const;
+  Checkpoint load(const std::filesystem::path& commit, bool with_best) const;
+  bool usable(const std::filesystem::path& commit) const;
+  void set_aside(const std::filesystem::path& commit) const;
+  void remove_old(const std::string& newest) const;
 
   std::filesystem::path folder_;
   std::function<void(const std::string&)> say_;

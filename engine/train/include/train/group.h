@@ -69,7 +69,6 @@ class Group {
   std::int64_t members() const { return state_.members; }
   std::size_t size() const { return keys_.size(); }
   const ModelState& state() const { return state_; }
-  Optimizer& optimizer() { return *optimizer_; }
   LossMeter& train_loss() { return train_loss_; }
   bool axis() const { return state_.members > 0; }
 
@@ -77,6 +76,7 @@ class Group {
   // values are copied. Error{recipe} when one is missing or has another shape.
   NamedTensors tensors(std::size_t member);
   void restore(std::size_t member, const NamedTensors& tensors);
+  void load_weights(std::size_t member, const NamedTensors& tensors);  // model.… only
 
   // A copy of one member's weights and buffers, without member axis.
   ModelState snapshot(std::size_t member) const;

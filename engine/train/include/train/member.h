@@ -42,7 +42,6 @@ class Member {
 
   // The rate of the coming step.
   double rate(std::int64_t step);
-  double base_rate() const { return base_rate_; }
 
   // Continues from the newest checkpoint of the folder: restores the group's slice and everything here. Returns the
   // step; 0 where there is none (then a metrics.jsonl of a lost start is cut to nothing).
@@ -69,13 +68,13 @@ class Member {
   // Puts the kept weights into the group (best, where the plan keeps the best), for the test part.
   void restore_kept();
   // summary.json's fields of a fit; `test` holds the test part's metrics.
-  Value summary(const Position& position, const MetricMap& test) const;
+  Value summary(const MetricMap& test) const;
   void finished(const Value& summary);
 
   double seconds() const;
-  Key key() const { return key_; }
+  // Where this member is: it stays behind the group's once it has stopped.
+  const Position& position() const { return position_; }
   Schedule& schedule() { return *schedule_; }
-  void write_saves(const Position& position);
 
  private:
   friend class FitHandle;
@@ -89,6 +88,10 @@ class Member {
   Progress progress(const Position& position) const;
   double metric(const std::string& name) const;
   NamedTensors best_tensors() const;
+  Value part_sizes() const;
+  void check_data(const Checkpoint& checkpoint) const;
+  // Writes what run:save asked for.
+  void write_saves(const Position& position);
   Value info(const Position& position) const;
   void call(const char* callback, const Position& position);
 
@@ -97,8 +100,8 @@ class Member {
   StageContext context_;
   Group& group_;
   std::size_t index_;
-  Key key_;
-  double base_rate_;
+  Key key_, callback_key_;
+  double base_rate_, last_rate_ = 0;
   std::unique_ptr<Schedule> schedule_;
   std::vector<std::unique_ptr<StopRule>> stop_rules_;
   std::map<std::string, std::shared_ptr<Callable>, std::less<>> callbacks_;

@@ -10,7 +10,7 @@
 
 namespace trainlab {
 
-// Reads the option `stop` of a fit. A function stop(run) is called with `run` and re-keyed from `key` and the step.
+// Reads the option `stop` of a fit. A function stop(run) is called with `run` and re-keyed from `key`, its place and the step.
 std::vector<std::unique_ptr<StopRule>> make_stop_rules(const Options& fit, const StopContext& context,
                                                        std::shared_ptr<RunHandle> run, Key key);
 
