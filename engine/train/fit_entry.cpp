@@ -66,7 +66,8 @@ void set_threads(const RunSettings& settings) {
 Value run_fit(const Options& stage, const StageContext& context) {
   set_threads(*context.settings);
   const FitMember member{.options = stage, .context = context};
-  return run_fits({&member, 1}, *context.settings, false).front();
+  // From wherever operators are called: who runs stages knows no LibTorch.
+  return with_torch_errors([&] { return run_fits({&member, 1}, *context.settings, false).front(); });
 }
 
 // One training and one validation step with what the recipe gives, thrown away afterwards.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "optim/optimizer.h"
+#include "train/rules.h"
 
 namespace trainlab {
 namespace {
@@ -186,6 +187,9 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings) {
   plan_intervals(plan);
   if (options.given("clip")) plan.clip = options.number("clip");
   plan_monitor(plan);
+  // Made here once to be checked: members make their own.
+  schedule_of(options, plan.length, Key(0));
+  stop_rules_of(options, plan, nullptr, Key(0));
   return plan;
 }
 

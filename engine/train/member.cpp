@@ -81,17 +81,10 @@ Member::Member(const FitPlan& plan, const Options& options, const StageContext& 
       key_(Key(static_cast<std::uint64_t>(options.given("seed") ? options.integer("seed") : plan.seed))),
       callback_key_(key_.fold("callback").fold(context.name)),
       base_rate_(options.child("optim").number("lr")),
+      schedule_(schedule_of(options, plan.length, key_)),
       checkpoints_(context.folder / "checkpoints", context.say),
       handle_(std::make_shared<FitHandle>(this)) {
-  if (options.is_function("schedule")) {
-    schedule_ = make_schedule(options.function("schedule"), plan.length, key_);
-  } else if (options.has("schedule")) {
-    schedule_ = make_schedule(options.child("schedule"), plan.length);
-  } else {
-    schedule_ = constant_schedule();
-  }
-  const StopContext stop{.monitor = plan.monitor, .minimize = [this](const std::string& name) { return plan_.minimize(name); }};
-  stop_rules_ = make_stop_rules(options, stop, handle_, callback_key_.fold("stop"));
+  stop_rules_ = stop_rules_of(options, plan, handle_, callback_key_.fold("stop"));
   if (options.given("on")) {
     const Options on = options.child("on");
     for (const char* name : {"start", "step", "validate", "epoch", "checkpoint", "finish"}) {

@@ -32,15 +32,16 @@ std::string drawn_bar(double done, int width) {
   return "[" + text + "]";
 }
 
-}  // namespace
-
-std::string short_number(double x) {
+// Three significant digits, also where they are zeros: "0.412", "12.0", "4321", "2.90e-05", "nan".
+std::string three_digits(double x) {
   if (!std::isfinite(x)) return std::isnan(x) ? "nan" : (x > 0 ? "inf" : "-inf");
   const double size = std::abs(x);
   if (size == 0) return "0";
   if (size >= 99.95) return size < 999999.5 ? fmt::format("{:.0f}", x) : fmt::format("{:.2e}", x);
   return size >= 1e-3 ? fmt::format("{:#.3g}", x) : fmt::format("{:.2e}", x);
 }
+
+}  // namespace
 
 std::string short_count(double x) {
   const char* suffix = "";
@@ -64,7 +65,7 @@ std::string validation_line(const ValidationView& view, double samples_per_secon
   std::vector<std::pair<std::string, double>> metrics(view.metrics.begin(), view.metrics.end());
   std::ranges::sort(metrics, {}, [](const auto& metric) { return order_of(metric.first); });
   std::string line = "epoch " + std::to_string(view.epoch) + "  step " + std::to_string(view.step);
-  for (const auto& [name, value] : metrics) line += "  " + name + " " + short_number(value);
+  for (const auto& [name, value] : metrics) line += "  " + name + " " + three_digits(value);
   line += fmt::format("  lr {:.1e}", view.rate);
   if (samples_per_second > 0) line += "  " + short_count(samples_per_second) + " samples/s";
   if (view.best) line += "  best";
@@ -88,7 +89,7 @@ std::string bar_line(const FitView& fit, const BarState& state, int columns) {
   pieces.push_back({"step " + of_total(state.step.step, fit.total_steps), 7});
   if (known) pieces.push_back({drawn_bar(done, narrowest_bar), bar});
   if (known) pieces.push_back({std::to_string(static_cast<int>(100 * done)) + "%", 0});
-  pieces.push_back({"loss " + short_number(state.loss), 1});
+  pieces.push_back({"loss " + three_digits(state.loss), 1});
   pieces.push_back({fmt::format("lr {:.1e}", state.step.rate), 4});
   if (state.samples_per_second > 0) pieces.push_back({short_count(state.samples_per_second) + " samples/s", 5});
   if (known && state.steps_per_second > 0) {

@@ -8,8 +8,6 @@
 
 namespace trainlab {
 
-// Three significant digits: "0.412", "12.3", "4321", "2.90e-05", "nan".
-std::string short_number(double x);
 // "812", "12.3k", "4.56M".
 std::string short_count(double x);
 // "0:12", "1:02:03", "2 d 3 h", from seconds.

@@ -29,8 +29,15 @@ class FunctionRule : public StopRule {
 
 }  // namespace
 
-std::vector<std::unique_ptr<StopRule>> make_stop_rules(const Options& fit, const StopContext& context,
-                                                       std::shared_ptr<RunHandle> run, Key key) {
+std::unique_ptr<Schedule> schedule_of(const Options& fit, const RunLength& length, Key key) {
+  if (fit.is_function("schedule")) return make_schedule(fit.function("schedule"), length, key);
+  return fit.has("schedule") ? make_schedule(fit.child("schedule"), length) : constant_schedule();
+}
+
+std::vector<std::unique_ptr<StopRule>> stop_rules_of(const Options& fit, const FitPlan& plan,
+                                                     std::shared_ptr<RunHandle> run, Key key) {
+  const StopContext context{.monitor = plan.monitor,
+                            .minimize = [&plan](const std::string& name) { return plan.minimize(name); }};
   std::vector<std::unique_ptr<StopRule>> rules;
   for (const Options::Element& element : fit.elements("stop")) {
     if (element.entry) {

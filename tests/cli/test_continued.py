@@ -39,6 +39,10 @@ class Changed(CliTest):
     def test_set(self):
         self.refused("--set: recorded none, now batch=8", "--set", "batch=8")
 
+    def test_set_of_the_loader_that_changes_results(self):
+        self.refused("--set: recorded none, now loader.drop_last=true", "--set", "loader.threads=4", "--set",
+                     "loader.drop_last=true")
+
     def test_seed(self):
         self.refused("--seed: recorded 1, now 2", "--seed", "2")
 
@@ -47,7 +51,8 @@ class Changed(CliTest):
         self.assertIn("\n  --rate: recorded 0.01, now 0.02\n", result.err, result)
 
     def test_the_same_goes_on(self):
-        for arguments in ([], ["--rate", "0.01"], ["--seed", "1", "--quiet"], ["--json", "--workers", "2"]):
+        for arguments in ([], ["--rate", "0.01"], ["--seed", "1", "--quiet"], ["--json", "--workers", "2"],
+                          ["--set", "loader.threads=4"], ["--set", "loader.prefetch=8", "--set", "f:loader.threads=2"]):
             with self.subTest(arguments=arguments):
                 self.assert_said(self.train("--out", "run", *arguments, code=1), "stop here")
 
@@ -58,6 +63,23 @@ class Changed(CliTest):
     def test_resume_ignores_edits(self):
         self.write("r.lua", self.text.replace("stop here", "stop there"))
         self.assert_said(self.run_program("resume", "run", code=1), "stop here")
+
+
+class Alike(CliTest):
+    """Every process executes the recipe alike, also after a stage that called its functions."""
+
+    def test_random_numbers_and_the_time(self):
+        # So much work before the stage that the run's folder is made in a later second than the recipe is told.
+        self.write("r.lua", "local told = { os.time(), os.date('!%X'), math.random(1e9) }\n"
+                   "repeat until os.clock() > 1.5\n" +
+                   fit(more="  on = { step = function() math.random() end },\n").replace("return lab.fit", "lab.run(lab.fit").rstrip() +
+                   ")\ntold[4] = math.random(1e9)\nprint('told ' .. table.concat(told, ' '))\nerror('the end')\n")
+        lines = [[line for line in result.err.splitlines() if line.startswith("told ")]
+                 for result in (self.train("--out", "run", code=1), self.run_program("resume", "run", code=1),
+                                self.train("--out", "run", code=1))]
+        self.assertEqual(len(lines[0]), 1)
+        self.assertEqual(lines[1], lines[0])
+        self.assertEqual(lines[2], lines[0])
 
 
 class Finished(CliTest):

@@ -14,15 +14,28 @@ local at = lab.param { "at", 0, doc = "step to announce" }
 return lab.fit {
   name = "f",
   data = lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1, seed = 7 },
-  model = nn.Sequential { nn.Flatten(), nn.Linear(32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(10) },
+  model = nn.Sequential { nn.Flatten(), nn.Linear(32), nn.BatchNorm1d(), nn.ReLU(), nn.Dropout(0.2), nn.Linear(10) },
   loss = "cross_entropy", metrics = { "accuracy" },
-  optim = lab.optim.AdamW { lr = 0.01 }, schedule = lab.sched.cosine { warmup = "10%%" }, clip = 1.0,
-  stop = lab.stop.patience { patience = 20 },
-  batch = 64, epochs = 12, checkpoint = "%d steps", loader = { threads = %d },
-  on = { step = function(run) if run.step == at then print("announced step " .. at) end end },
+  optim = lab.optim.AdamW { lr = 0.01 }, schedule = lab.sched.plateau { patience = 0, threshold = 0.2 }, clip = 1.0,
+  stop = { lab.stop.patience { patience = 20 }, lab.stop.divergence(), function(run) run.state.asked = math.random() end },
+  batch = 64, epochs = 12, checkpoint = "%d steps", loader = { threads = %d, drop_last = true },
+  on = {
+    start = function(run) run.state.sum, run.state.least = 0, math.huge end,
+    step = function(run)
+      run.state.sum = run.state.sum + math.random()
+      run:log("sum", run.state.sum)
+      if run.step == 150 then run:set_lr(0.004) end
+      if run.step == at then print("announced step " .. at) end
+    end,
+    validate = function(run)
+      run.state.least = math.min(run.state.least, run.metrics["val.loss"])
+      run:log("least", run.state.least)
+      run:log("asked", run.state.asked or -1)
+    end,
+  },
 }
 """
-STEPS = 12 * 23  # 1,438 training samples in batches of 64
+STEPS = 12 * 22  # 1,438 training samples in whole batches of 64
 
 TWO_STAGES = """local nn = lab.nn
 local data = lab.data.digits():split { train = 0.8, val = 0.2, seed = 3 }
@@ -54,7 +67,7 @@ class Resume(CliTest):
         draw = random.Random(threads)
         self.write("r.lua", KILLED % (50, threads))
         whole = self.whole("r.lua")
-        for step in sorted(draw.sample(range(1, STEPS), 10)):
+        for step in sorted(draw.sample(range(1, STEPS), 20)):
             with self.subTest(step=step, threads=threads):
                 out = f"killed-{step}"
                 self.kill_engine_at(f"announced step {step}", "r.lua", "--at", step, "--threads", "1", "--seed", "5", "--out", out)

@@ -213,6 +213,25 @@ TEST_CASE("a damaged checkpoint is passed over for the one before it") {
   CHECK(final_weights(folder) == final_weights(temporary.path() / "whole"));
 }
 
+TEST_CASE("when every checkpoint is damaged the fit starts anew, and that start is kept") {
+  const TemporaryFolder temporary;
+  const std::string length = R"(, "epochs": 4, "checkpoint": "10 steps")";
+  run_one(parse_options(digits_fit(length)), temporary.path() / "whole");
+  const fs::path folder = temporary.path() / "part";
+  const auto interrupted_at = [&](std::int64_t step, bool resumed) {
+    const ClearStop clear;
+    return run_one(parse_options(digits_fit(length + on_step), {stop_at(step)}), folder, resumed);
+  };
+  interrupted_at(60, false);
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
+    if (entry.path().extension() == ".json") fs::resize_file(entry.path(), 10);
+  }
+  CHECK(interrupted_at(15, true)["resumed"].list().empty());
+  const Value rest = run_one(parse_options(digits_fit(length)), folder, true);
+  CHECK(rest["resumed"].list().at(0) == Value(15));
+  CHECK(final_weights(folder) == final_weights(temporary.path() / "whole"));
+}
+
 namespace {
 
 // Fails call N of the calls that write, with a full disk.
