@@ -104,6 +104,17 @@ TEST_CASE("differences name what changed, with both values") {
   CHECK(differences(recorded, present) == std::vector<std::string>{"recipe: recorded digits.lua, now other.lua"});
 }
 
+TEST_CASE("how batches are prepared may differ") {
+  Manifest recorded = sample();
+  Manifest present = sample();
+  recorded.set = {"optim.lr=0.01", "loader.threads=1"};
+  present.set = {"a:loader.threads=4", "optim.lr=0.01", "loader.prefetch=8"};
+  CHECK(differences(recorded, present).empty());
+  present.set.push_back("loader.drop_last=true");
+  CHECK(differences(recorded, present) ==
+        std::vector<std::string>{"--set: recorded optim.lr=0.01, now optim.lr=0.01 loader.drop_last=true"});
+}
+
 TEST_CASE("what is not byte-exact") {
   const Manifest recorded = sample();
   Manifest present = sample();

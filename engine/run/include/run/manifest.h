@@ -54,8 +54,8 @@ void write_manifest(const std::filesystem::path& run, const Manifest& manifest);
 Manifest read_manifest(const std::filesystem::path& run);
 
 // What makes `present` another run than `recorded`, a readable line each: the recipe, its sources by file, each
-// parameter with both values, --set, --seed. Sources that `present` does not have (yet) are no difference: modules
-// may be loaded late. Empty: the same run.
+// parameter with both values, --set (but for loader.threads and loader.prefetch), --seed. Sources that `present` does
+// not have (yet) are no difference: modules may be loaded late. Empty: the same run.
 std::vector<std::string> differences(const Manifest& recorded, const Manifest& present);
 // What makes a continued run not byte-exact: threads, device, versions.
 std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present);
