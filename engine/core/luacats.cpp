@@ -22,9 +22,9 @@ std::string class_of(const Entry& entry) {
 
 // As a parameter: Lua's own words cannot be one.
 std::string parameter(const std::string& name) {
-  static const std::set<std::string_view> reserved{"and",   "break", "do",  "else", "elseif", "end",    "false", "for",
-                                                   "function", "goto", "if", "in",  "local",  "nil",    "not",   "or",
-                                                   "repeat", "return", "then", "true", "until", "while"};
+  static const std::set<std::string_view> reserved{
+      "and", "break", "do",  "else", "elseif", "end",    "false",  "for",  "function", "goto",  "if",
+      "in",  "local", "nil", "not",  "or",     "repeat", "return", "then", "true",     "until", "while"};
   return reserved.contains(name) ? name + "_" : name;
 }
 
@@ -50,9 +50,8 @@ std::string function_type(std::string_view signature) {
 }
 
 bool needs_something(const Entry& entry) {
-  return std::any_of(entry.options.begin(), entry.options.end(), [&](const Option& o) {
-    return o.is_required && !is_source(entry, o);
-  });
+  return std::any_of(entry.options.begin(), entry.options.end(),
+                     [&](const Option& o) { return o.is_required && !is_source(entry, o); });
 }
 
 class Writer {
@@ -65,7 +64,7 @@ class Writer {
         if (!is_chained(*entry) && !needs_something(*entry)) named_.insert(entry->kind);
       }
       if (belongs_to_object(*entry)) {
-        kinds_.insert(owner);
+        if (!owner.empty()) kinds_.insert(owner);  // a field without owner is one of lab
       } else {
         for (std::size_t dot = owner.find('.'); !owner.empty(); dot = owner.find('.', dot + 1)) {
           namespaces_.insert(owner.substr(0, dot));
@@ -76,10 +75,16 @@ class Writer {
   }
 
   std::string write() {
-    out_ = "---@meta\n-- Generated from the declarations in the engine; edit those, not this file.\n-- luacheck: ignore\n\n"
-           "---@class lab\nlab = {}\n\n"
-           "---A number and a unit: \"5%\", \"500 steps\", \"2 epochs\", \"10000 samples\", \"30 s\", \"90 min\", \"18 h\".\n"
-           "---@alias lab.duration string\n\n";
+    out_ =
+        "---@meta\n-- Generated from the declarations in the engine; edit those, not this file.\n-- luacheck: "
+        "ignore\n\n"
+        "---@class lab\n";
+    write_fields("");
+    out_ +=
+        "lab = {}\n\n"
+        "---A number and a unit: \"5%\", \"500 steps\", \"2 epochs\", \"10000 samples\", \"30 s\", \"90 min\", \"18 "
+        "h\".\n"
+        "---@alias lab.duration string\n\n";
     for (const std::string& kind : kinds_) write_class(kind);
     for (const std::string& name : namespaces_) {
       if (!registry_.find(name)) out_ += "lab." + name + " = {}\n\n";
@@ -109,18 +114,21 @@ class Writer {
       out_ += "---@alias lab." + kind + ".name " + names + "\n\n";
     }
     out_ += "---@class lab." + kind + "\n";
-    bool methods = false;
-    for (const Entry* entry : registry_.entries()) {
-      if (!belongs_to_object(*entry) || first_part(entry->name) != kind) continue;
-      if (entry->kind == "field") {
-        out_ += "---@field " + std::string(last_part(entry->name)) + " " + result_type(*entry) + " " +
-                one_line(entry->doc) + "\n";
-      } else {
-        methods = true;
-      }
-    }
+    write_fields(kind);
+    const auto entries = registry_.entries();
+    const bool methods = std::any_of(entries.begin(), entries.end(), [&](const Entry* entry) {
+      return entry->kind != "field" && belongs_to_object(*entry) && first_part(entry->name) == kind;
+    });
     if (methods) out_ += "local " + object(kind) + " = {}\n";
     out_ += "\n";
+  }
+
+  void write_fields(const std::string& owner) {
+    for (const Entry* entry : registry_.of_kind("field")) {
+      if (first_part(entry->name) != owner) continue;
+      out_ += "---@field " + std::string(last_part(entry->name)) + " " + result_type(*entry) + " " +
+              one_line(entry->doc) + "\n";
+    }
   }
 
   static std::string object(std::string_view kind) { return std::string(kind) + "_methods"; }
@@ -162,12 +170,13 @@ class Writer {
     if (namespaces_.contains(entry.name)) {
       // Callable, and a table of more: a class with an overload instead of a function.
       out_ += "---" + one_line(entry.doc) + "\n---@class lab." + entry.name + ".namespace\n" +
-              overload(entry, takes_table ? "options: " + options_class : "", result) + "lab." + entry.name + " = {}\n\n";
+              overload(entry, takes_table ? "options: " + options_class : "", result) + "lab." + entry.name +
+              " = {}\n\n";
       return;
     }
     const bool method = entry.name.find(':') != std::string::npos;
-    const std::string place = method ? object(first_part(entry.name)) + ":" + std::string(last_part(entry.name))
-                                     : "lab." + entry.name;
+    const std::string place =
+        method ? object(first_part(entry.name)) + ":" + std::string(last_part(entry.name)) : "lab." + entry.name;
     out_ += annotations + "function " + place + "(" + arguments + ") end\n\n";
   }
 
@@ -225,7 +234,8 @@ class Writer {
 
   std::string element_type(const Option& option, const std::string& owner) const {
     std::string type;
-    for (const Form& form : option.forms) type += (type.empty() ? "" : "|") + form_type(form, owner + "." + option.name);
+    for (const Form& form : option.forms)
+      type += (type.empty() ? "" : "|") + form_type(form, owner + "." + option.name);
     return type;
   }
 
@@ -242,7 +252,8 @@ class Writer {
         return type;
       }
       case Form::Type::duration: return "lab.duration";
-      case Form::Type::entry: return "lab." + form.kind + (named_.contains(form.kind) ? "|lab." + form.kind + ".name" : "");
+      case Form::Type::entry:
+        return "lab." + form.kind + (named_.contains(form.kind) ? "|lab." + form.kind + ".name" : "");
       case Form::Type::function: return function_type(form.signature);
       case Form::Type::map: return nested_class;
       case Form::Type::any: return "any";
@@ -259,7 +270,8 @@ class Writer {
       if (words.starts_with(article)) words.remove_prefix(article.size());
     }
     const std::string word(words.substr(0, words.find_first_of(" ,.;:([{")));
-    static constexpr std::array<std::string_view, 7> plain{"number", "integer", "string", "boolean", "table", "nil", "function"};
+    static constexpr std::array<std::string_view, 7> plain{"number", "integer", "string",  "boolean",
+                                                           "table",  "nil",     "function"};
     if (std::find(plain.begin(), plain.end(), word) != plain.end()) return word;
     return kinds_.contains(word) ? "lab." + word : "any";
   }
@@ -273,8 +285,6 @@ class Writer {
 
 }  // namespace
 
-std::string luacats_meta(const Registry& registry) {
-  return Writer(registry).write();
-}
+std::string luacats_meta(const Registry& registry) { return Writer(registry).write(); }
 
 }  // namespace trainlab

@@ -39,6 +39,7 @@ inline Registry registry() {
   r.add(Entry("data:take", "data", "The first examples.")
             .with(Option("n", "how many").integer().at_least(1).positional().required()));
   r.add(Entry("run:stop", "method", "Ends the run after this step.").with(Option("reason", "why").string().positional()));
+  r.add(Entry("seed", "field", "The seed of the run.").returns("integer"));
   r.add(Entry("run.step", "field", "Optimizer steps done.").returns("integer"));
   r.add(Entry("tensor", "function", "A tensor from numbers.")
             .with(Option("values", "nested lists of numbers").any().array())

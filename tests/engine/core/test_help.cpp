@@ -109,6 +109,7 @@ TEST_CASE("the completion file is Lua, line by line, and types every option") {
     CHECK(std::regex_match(line, lua));
   }
   for (const char* part : {
+           "---@class lab\n---@field seed integer The seed of the run.\nlab = {}\n",
            "---@class lab.layer\n",
            "---@alias lab.loss.name \"cross_entropy\"|\"mse\"\n",
            "lab.nn = {}\n",
