@@ -75,8 +75,9 @@ Error LayerContext::shape_error(const std::string& expected) const {
 
 Error LayerContext::error(const std::string& message) const { return layer_error(path_, spec_->where(), message); }
 
-Error layer_error(const std::string& path, const std::string& where, const std::string& message) {
-  Error error = recipe_error(message);
+namespace {
+
+Error at_layer(Error error, const std::string& path, const std::string& where) {
   error.in(path);
   int line = 0;
   const std::size_t colon = where.rfind(':');
@@ -85,6 +86,12 @@ Error layer_error(const std::string& path, const std::string& where, const std::
     error.at(where.substr(0, colon), line);
   }
   return error;
+}
+
+}  // namespace
+
+Error layer_error(const std::string& path, const std::string& where, const std::string& message) {
+  return at_layer(recipe_error(message), path, where);
 }
 
 std::string short_name(const Entry& entry) { return entry.name.substr(entry.name.rfind('.') + 1); }
@@ -114,7 +121,7 @@ at::Tensor forward_checked(const Layer& layer, const at::Tensor& x, const Pass& 
   try {
     return layer.forward(x, pass);
   } catch (const c10::Error& error) {
-    throw layer_error(layer.path, layer.where, error.what_without_backtrace());
+    throw at_layer(torch_error(error), layer.path, layer.where);
   }
 }
 

@@ -68,7 +68,7 @@ void register_linear(Registry& registry) {
   registry.add(
       Entry("nn.Linear", "layer", "A linear map of the last axis: x·Wᵀ + b.")
           .with(Option("out_features", "size of the output's last axis").integer().at_least(1).positional().required())
-          .with(Option("bias", "adds a learned bias").boolean().or_default(true).positional())
+          .with(Option("bias", "adds a learned bias").boolean().or_default(true))
           .example("nn.Linear(64)")
           .note("The input's size is inferred. Weights and biases start uniform in ±1/√(input size), as PyTorch's do."),
       LayerFactory([](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {

@@ -145,7 +145,7 @@ std::unique_ptr<Layer> make(const Options& options, LayerContext& context) {
 }
 
 Option epsilon_option() {
-  return Option("eps", "added to the variance").number().more_than(0).or_default(1e-5).positional();
+  return Option("eps", "added to the variance").number().more_than(0).or_default(1e-5);
 }
 
 Entry batch_norm(std::string name, std::string doc) {
@@ -155,13 +155,11 @@ Entry batch_norm(std::string name, std::string doc) {
                 .number()
                 .at_least(0)
                 .at_most(1)
-                .or_default(0.1)
-                .positional())
-      .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(true).positional())
+                .or_default(0.1))
+      .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(true))
       .with(Option("track_running_stats", "keeps running statistics and uses them outside training")
                 .boolean()
-                .or_default(true)
-                .positional())
+                .or_default(true))
       .note("In training by mean and variance of the batch, else by the running ones. Ioffe and Szegedy 2015.");
 }
 
@@ -179,15 +177,15 @@ void register_norm(Registry& registry) {
           .with(epsilon_option())
           .with(Option("elementwise_affine", "learns a weight (and a bias) per element")
                     .boolean()
-                    .or_default(true)
-                    .positional())
-          .with(Option("bias", "learns a bias, where there is a weight").boolean().or_default(true).positional())
+                    .or_default(true))
+          .with(Option("bias", "learns a bias, where there is a weight").boolean().or_default(true))
           .with(Option("normalized_shape",
                        "sizes of the axes that are normalised together, which must be the input's last "
                        "ones; the last axis unless given")
                     .integer()
                     .at_least(1)
-                    .many())
+                    .many()
+                    .positional())
           .example("nn.LayerNorm()")
           .note("Ba et al. 2016."),
       LayerFactory(make<LayerNorm>));

@@ -45,15 +45,12 @@ Value Request::to_value() const {
       {"out", out ? Value(out->string()) : Value()},
       {"seed", optional_value(seed)},
       {"threads", optional_value(threads)},
-      {"workers", optional_value(workers)},
       {"device", optional_value(device)},
       {"stdlib", stdlib ? Value(stdlib->string()) : Value()},
       {"extend_epochs", optional_value(extend_epochs)},
       {"quiet", quiet},
-      {"json", json},
       {"step", step},
       {"terminal", terminal},
-      {"width", width},
       {"supervisor", supervisor},
   };
   for (const CommandName& known : command_names) {
@@ -84,15 +81,12 @@ Request Request::from_value(const Value& value) try {
   if (!value["out"].is_nil()) request.out = value["out"].string();
   read_optional(value["seed"], request.seed);
   read_optional(value["threads"], request.threads);
-  read_optional(value["workers"], request.workers);
   if (!value["device"].is_nil()) request.device = value["device"].string();
   if (!value["stdlib"].is_nil()) request.stdlib = value["stdlib"].string();
   read_optional(value["extend_epochs"], request.extend_epochs);
   request.quiet = value["quiet"].boolean();
-  request.json = value["json"].boolean();
   request.step = value["step"].boolean();
   request.terminal = value["terminal"].boolean();
-  request.width = static_cast<int>(value["width"].integer());
   request.supervisor = value["supervisor"].integer();
   return request;
 } catch (const std::logic_error& error) {

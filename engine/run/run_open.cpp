@@ -39,7 +39,7 @@ Manifest Run::present() const {
   Manifest manifest;
   manifest.trainlab = version();
   manifest.libtorch = environment_.libtorch;
-  manifest.started = wall_text();
+  manifest.started = wall_text(environment_.started);
   manifest.recipe = sources_.front().first;
   manifest.recipe_folder = request_.recipe_folder;
   manifest.working_folder = request_.working_folder;
@@ -83,7 +83,7 @@ void Run::continue_existing() {
   const std::vector<std::string> inexact = inexactness(recorded, now);
   for (const std::string& line : inexact) {
     say("not byte-exact: " + line);
-    manifest_.continued.push_back(now.started + " " + line);
+    manifest_.continued.push_back(wall_text() + " " + line);
   }
   bool changed = !inexact.empty();
   if (changed) {

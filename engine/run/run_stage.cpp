@@ -33,6 +33,13 @@ std::string reason_of(const Error& error) {
   return reason;
 }
 
+// What a stage raised; of what is no Error, the cause.
+Error as_error(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
+  if (dynamic_cast<const std::bad_alloc*>(&exception)) return run_error("out of memory");
+  return run_error(std::string("an error inside the engine: ") + exception.what());
+}
+
 }  // namespace
 
 Value Run::stage(const Options& stage, bool returned) {
@@ -51,16 +58,22 @@ Value Run::stage(const Options& stage, bool returned) {
   }
 
   try {
-    if (!folder_) open();
+    StageWork prepared;
+    if (!folder_) {
+      // Of a new run nothing is written before its first stage is known to be right.
+      if (request_.command == Command::run) prepared = prepare(stage, settings_);
+      open();
+      if (!records_.empty()) prepared = nullptr;  // it goes on, with recorded settings
+    }
     bool resumed = false;
     const StageRecord record = place(stage, name, returned, resumed);
-    Value summary = attempt(stage, record, resumed);
+    Value summary = attempt(stage, record, resumed, std::move(prepared));
     done_.insert_or_assign(name, Done{stage.value(), summary, record.folder});
     last_ = name;
     return summary;
-  } catch (const Error& error) {
-    ended_ = error;
-    throw;
+  } catch (const std::exception& exception) {
+    ended_ = as_error(exception);
+    throw *ended_;
   }
 }
 
@@ -84,7 +97,7 @@ StageRecord Run::place(const Options& stage, const std::string& name, bool retur
   return records_[position];
 }
 
-Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed) {
+Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared) {
   const fs::path folder = folder_of(record);
   const Value found = read_summary(folder);
   // At the top there may be the summary of an earlier stage that did not end well.
@@ -100,9 +113,10 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
   Value summary;
   try {
     log("stage " + record.name + (resumed ? " goes on" : " begins"));
-    summary = complete(run_kind(stage, record, resumed), record, before, elapsed());
+    summary = complete(run_kind(stage, record, resumed, std::move(prepared)), record, before, elapsed());
     save_summary(record, summary);
-  } catch (const Error& error) {
+  } catch (const std::exception& exception) {
+    const Error error = as_error(exception);
     if (error.kind() == ErrorKind::usage && before_extension_ && before_extension_->stage == record.name) {
       take_back_extension();
     } else if (error.kind() == ErrorKind::interrupted) {
@@ -111,13 +125,7 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
     } else {
       save_failure(record, "failed", reason_of(error), before, elapsed());
     }
-    throw;
-  } catch (const std::bad_alloc&) {
-    save_failure(record, "failed", "out of memory", before, elapsed());
-    throw run_error("out of memory in stage " + record.name);
-  } catch (...) {
-    save_failure(record, "failed", "an error inside the engine", before, elapsed());
-    throw;
+    throw error;
   }
 
   const std::string& status = summary["status"].string();
@@ -130,7 +138,11 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
                   (reason.empty() ? "" : ": " + reason));
 }
 
-Value Run::run_kind(const Options& stage, const StageRecord& record, bool resumed) {
+StageWork Run::prepare(const Options& stage, const RunSettings& settings) const {
+  return registry_.implementation<StageKind>(stage.entry()).prepare(stage, settings);
+}
+
+Value Run::run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared) {
   if (stop_requested()) {
     return Value::Map{{"status", "interrupted"}, {"reason", "stopped before the stage went on"}};
   }
@@ -144,7 +156,8 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   context.settings = &settings;
   context.resumed = resumed;
   context.say = [this](const std::string& line) { say(line); };
-  return registry_.implementation<StageKind>(stage.entry()).run(stage, context);
+  if (!prepared) prepared = prepare(stage, settings);
+  return prepared(context);
 }
 
 Value Run::complete(Value summary, const StageRecord& record, const Value& before, double seconds) const {

@@ -63,11 +63,14 @@ void set_threads(const RunSettings& settings) {
   prepare_arithmetic(settings.threads > 0 ? settings.threads : usable_cores());
 }
 
-Value run_fit(const Options& stage, const StageContext& context) {
-  set_threads(*context.settings);
-  const FitMember member{.options = stage, .context = context};
-  // From wherever operators are called: who runs stages knows no LibTorch.
-  return with_torch_errors([&] { return run_fits({&member, 1}, *context.settings, false).front(); });
+// LibTorch's errors become ours here: who runs stages knows no LibTorch.
+StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
+  set_threads(settings);
+  const auto plan = with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_fit(stage, settings)); });
+  return [plan, stage](const StageContext& context) {
+    const FitMember member{.options = stage, .context = context};
+    return with_torch_errors([&] { return FitLoop(*plan, {&member, 1}, false).run().front(); });
+  };
 }
 
 // One training and one validation step with what the recipe gives, thrown away afterwards.
@@ -102,6 +105,6 @@ std::string check_fit(const Options& stage, const RunSettings& settings, bool st
 
 }  // namespace
 
-void register_fit(Registry& registry) { registry.add(fit_entry(), StageKind{.run = run_fit, .check = check_fit}); }
+void register_fit(Registry& registry) { registry.add(fit_entry(), StageKind{.prepare = prepare_fit, .check = check_fit}); }
 
 }  // namespace trainlab

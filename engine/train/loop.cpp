@@ -10,6 +10,8 @@ namespace {
 
 // Between automatic checkpoints; they are made at validations.
 constexpr double default_checkpoint_seconds = 10;
+// The first steps of a process touch memory and code for the first time and say nothing of its speed.
+constexpr std::int64_t cold_steps = 5;
 // Steps after which the speed of a run under a time budget is known well enough to fix its percentages.
 constexpr std::int64_t steps_to_measure = 20;
 
@@ -85,9 +87,13 @@ bool FitLoop::finished() {
   return false;
 }
 
+double FitLoop::step_seconds() const {
+  const std::int64_t warm = position_.step - first_step_ - cold_steps;
+  return warm > 0 ? (steady_seconds() - warm_since_) / static_cast<double>(warm) : 0;
+}
+
 double FitLoop::reserve() const {
-  const double trained = static_cast<double>(position_.step - first_step_);
-  const double step = trained > 0 ? (steady_seconds() - started_) / trained : 0;
+  const double step = step_seconds();
   const auto evaluation = [&](const std::optional<Part>& part) {
     if (!part) return 0.0;
     if (validation_seconds_ > 0) {
@@ -102,7 +108,7 @@ double FitLoop::reserve() const {
 // Under a time budget alone the length is unknown: it is estimated once, from the first steps, and stored with the
 // schedule, so that percentages mean the same after a resume.
 void FitLoop::fix_total() {
-  const double step = (steady_seconds() - started_) / static_cast<double>(position_.step - first_step_);
+  const double step = step_seconds();
   const double left = std::max(plan_.time_budget - members_.front()->seconds() - reserve(), 0.0);
   const auto total = position_.step + static_cast<std::int64_t>(left / step);
   for (const auto& member : members_) member->schedule().set_total(total);
@@ -164,7 +170,7 @@ bool FitLoop::checkpoint_due(bool after_validation) const {
 
 std::vector<Value> FitLoop::run() {
   loader_.seek(position_.epoch(), position_.in_epoch());
-  started_ = last_commit_ = steady_seconds();
+  last_commit_ = steady_seconds();
   for (const auto& member : members_) member->start(position_);
 
   while (!finished()) {
@@ -181,7 +187,9 @@ std::vector<Value> FitLoop::run() {
         if (!member->failure() && member->position().step == position_.step) member->epoch_ended(position_);
       }
     }
-    if (plan_.length.total_steps == 0 && position_.step == steps_to_measure) fix_total();
+    if (position_.step - first_step_ == cold_steps) warm_since_ = steady_seconds();
+    const bool measured = position_.step - first_step_ == steps_to_measure && first_step_ < steps_to_measure;
+    if (plan_.length.total_steps == 0 && measured) fix_total();
     if (any_active() && !last && checkpoint_due(validates)) commit();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.

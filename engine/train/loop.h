@@ -24,6 +24,8 @@ class FitLoop {
   void commit();
   bool checkpoint_due(bool after_validation) const;
   bool finished();
+  // Mean time of a step, validations included; 0 while it is not known.
+  double step_seconds() const;
   // Time that the last validation, the test part and the last checkpoint will need, from what was measured.
   double reserve() const;
   void fix_total();
@@ -42,7 +44,7 @@ class FitLoop {
   std::vector<std::uint8_t> active_;
   bool extended_ = false;
   std::int64_t first_step_ = 0;
-  double started_ = 0, last_commit_ = 0;
+  double warm_since_ = 0, last_commit_ = 0;
   double validation_seconds_ = 0, commit_seconds_ = 0.05;
 };
 

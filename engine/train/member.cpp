@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/clock.h"
 #include "train/reporters.h"
@@ -48,7 +49,14 @@ class FitHandle : public RunHandle {
     check_file_name("run:save", name);
     member().saves_.push_back(name);
   }
-  void log(const std::string& name, double value) override { member().logged_[name] = value; }
+  void log(const std::string& name, double value) override {
+    static const std::set<std::string> own{"step", "epoch", "samples", "seconds", "lr"};
+    const std::vector<std::string> measured = metric_names();
+    if (own.contains(name) || std::find(measured.begin(), measured.end(), name) != measured.end()) {
+      throw recipe_error("run:log: expected a name of its own, found \"" + name + "\", which the fit measures itself");
+    }
+    member().logged_[name] = value;
+  }
   void artifact(const std::string& name, const std::string& text) override {
     check_file_name("run:artifact", name);
     const auto folder = member().context_.folder / "artifacts";
@@ -170,6 +178,8 @@ void Member::validated(const Position& position, MetricMap metrics) {
   validated_step_ = position.step;
   metrics_ = std::move(metrics);
   metrics_["train.loss"] = group_.train_loss().mean(index_);
+  call("validate", position);
+  // What was logged since the row before, in this validation's callback too.
   for (const auto& [name, value] : logged_) metrics_[name] = value;
   logged_.clear();
 
@@ -197,7 +207,6 @@ void Member::validated(const Position& position, MetricMap metrics) {
   row.set("lr", view.rate);
   rows_->append(to_json(row) + "\n");
   for (const auto& observer : observers_) observer->validated(view);
-  call("validate", position);
   for (const auto& rule : stop_rules_) {
     if (auto reason = rule->validated(progress(position))) stop(std::move(*reason));
   }
@@ -308,7 +317,10 @@ std::int64_t Member::resume() {
   const auto rows = context_.folder / "metrics.jsonl";
   const std::optional<Checkpoint> found = checkpoints_.newest();
   if (!found) {
-    if (std::filesystem::exists(rows)) truncate_file(rows, 0);
+    if (std::filesystem::exists(rows)) {
+      if (std::filesystem::file_size(rows) > 0) context_.say("no checkpoint is there: this starts again from the first step");
+      truncate_file(rows, 0);
+    }
     return 0;
   }
   const Value& info = found->info;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
 #include "fake_stage.h"
 #include "run/control.h"
 #include "run/run.h"
@@ -70,7 +71,7 @@ int engine(int argc, char** argv) {
   }
   Registry registry;
   testing::add_stage_kind(registry, "fit", [&](const Options&, const StageContext&) { return body(mode); });
-  Run run(registry, start.request, {"2.11.0", "cpu"}, *start.channel);
+  Run run(registry, start.request, {"2.11.0", "cpu", wall_seconds()}, *start.channel);
   try {
     run.source("fake.lua", "return nil");
     run.parameter("mode", mode);

@@ -15,7 +15,11 @@ inline void add_stage_kind(Registry& registry, const std::string& kind, StageBod
   registry.add(Entry(kind, "stage", "A stage for tests.")
                    .with(Option("name", "the stage's name").string())
                    .with(Option("size", "anything that tells two stages apart").integer()),
-               StageKind{std::move(body), nullptr});
+               StageKind{.prepare =
+                             [body = std::move(body)](const Options& stage, const RunSettings&) {
+                               return [body, stage](const StageContext& context) { return body(stage, context); };
+                             },
+                         .check = nullptr});
 }
 
 inline Options stage_options(const Registry& registry, const std::string& kind, const std::string& name, int size = 0) {

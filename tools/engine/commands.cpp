@@ -31,22 +31,21 @@ std::string shown_name(const Request& request) {
 
 // When the run began: of one that is continued, as its manifest says.
 double started_at(const Request& request) {
-  std::vector<fs::path> runs{request.recipe.parent_path().parent_path()};  // RUN/recipe/x.lua
-  if (request.out) runs.insert(runs.begin(), *request.out);
-  for (const fs::path& run : runs) {
-    std::error_code failed;
-    if (!fs::exists(manifest_path(run), failed)) continue;
-    std::tm time{};
-    if (::strptime(read_manifest(run).started.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time)) {
-      return static_cast<double>(::timegm(&time));
-    }
+  const fs::path folder = request.recipe.parent_path();
+  const bool stored = folder != request.recipe_folder;  // RUN/recipe/x.lua
+  const fs::path run = request.out ? *request.out : stored ? folder.parent_path() : fs::path();
+  std::error_code failed;
+  std::tm time{};
+  if (!run.empty() && fs::exists(manifest_path(run), failed) &&
+      ::strptime(read_manifest(run).started.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time)) {
+    return static_cast<double>(::timegm(&time));
   }
   return wall_seconds();
 }
 
 Environment environment(const Request& request) {
   const at::Device device = parse_device(request.device.value_or("auto"));
-  return {TORCH_VERSION, device.str()};
+  return {TORCH_VERSION, device.str(), started_at(request)};
 }
 
 class Execution {
@@ -55,7 +54,8 @@ class Execution {
       : start_(start),
         request_(start.request),
         registry_(all_entries()),
-        run_(registry_, request_, environment(request_), *start.channel),
+        environment_(environment(request_)),
+        run_(registry_, request_, environment_, *start.channel),
         set_(request_.set),
         parameters_(describes() ? std::vector<GivenParameter>() : request_.parameters, request_.working_folder,
                     describes(), [this](const std::string& name, const Value& value) { run_.parameter(name, value); }),
@@ -88,7 +88,7 @@ class Execution {
     host.registry = &registry_;
     host.stdlib = stdlib_sources(request_.stdlib);
     host.seed = run_.settings().seed;
-    host.started = started_at(request_);
+    host.started = environment_.started;
     host.recipe_folder = request_.recipe_folder.string();
     host.print = [this](const std::string& line) { run_.say(line); };
     host.silent = [this](const Error& error) {
@@ -128,6 +128,7 @@ class Execution {
   const EngineStart& start_;
   const Request& request_;
   Registry registry_;
+  const Environment environment_;
   Run run_;
   SetOptions set_;
   Parameters parameters_;

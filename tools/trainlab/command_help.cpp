@@ -26,8 +26,7 @@ constexpr std::array<CommandHelp, 7> helps = {{
     {"resume", "go on with an unfinished run", "trainlab resume RUN [--threads N] [--device D] [--json] [--quiet]",
      "Executes the recipe as it is stored in the run. Of a finished run the summary is printed.\n"},
     {"extend", "train a run longer than it was begun for", "trainlab extend RUN --epochs N",
-     "  --epochs N       the new total of the last stage, a fit\n"
-     "  --trials N       the new total of the last stage, a sweep\n"},
+     "  --epochs N       the new total of the last stage, a fit\n"},
     {"list", "the runs below this folder", "trainlab list [--json]", "Reads runs/*/*; writes nothing.\n"},
     {"report", "how a run went", "trainlab report RUN… [--csv] [--json]",
      "  --csv            a row per validation\n"
@@ -42,7 +41,6 @@ constexpr const char* common_flags =
     "  --device D       auto, cpu, cuda or cuda:N\n"
     "  --threads N      threads of one training (default: all usable cores)\n"
     "  --seed N         of all that is random (default 1)\n"
-    "  --workers N      processes that share a sweep\n"
     "  --set PATH=VALUE an option of the returned stage (optim.lr=0.01), or STAGE:PATH=VALUE of another\n"
     "  --params FILE    a recipe's parameters from a TOML file; the command line wins\n"
     "  --json           exactly one JSON object on standard output\n"

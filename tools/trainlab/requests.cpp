@@ -1,6 +1,5 @@
 #include "cli/requests.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -16,14 +15,10 @@ fs::path absolute(const fs::path& path) { return fs::absolute(path).lexically_no
 Request common(const Arguments& arguments) {
   Request request;
   request.threads = arguments.threads;
-  request.workers = arguments.workers;
   request.device = arguments.device;
   if (arguments.stdlib) request.stdlib = absolute(*arguments.stdlib);
   request.quiet = arguments.quiet;
-  request.json = arguments.json;
   request.terminal = ::isatty(STDERR_FILENO) == 1;
-  winsize size = {};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) request.width = size.ws_col;
   return request;
 }
 

@@ -33,7 +33,7 @@ TEST_CASE("entries are found by name and kind, in order") {
   std::vector<std::string> losses;
   for (const Entry* entry : registry.of_kind("loss")) losses.push_back(entry->name);
   CHECK(losses == std::vector<std::string>{"loss.cross_entropy", "loss.mse"});
-  CHECK(registry.entries().size() == 18);
+  CHECK(registry.entries().size() == 19);
   CHECK(registry.entries().front()->name == "data.csv");
 }
 

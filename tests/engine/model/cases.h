@@ -46,7 +46,7 @@ inline const std::vector<Case>& cases() {
   using List = Value::List;
   static const std::vector<Case> all = {
       {"linear", nn("Linear", {4}), {5}},
-      {"linear_no_bias", nn("Linear", {4, false}), {2, 5}},
+      {"linear_no_bias", nn("Linear", {4}, {{"bias", false}}), {2, 5}},
       {"linear_more_axes", nn("Linear", {3}), {2, 3, 4}},
       {"conv2d", nn("Conv2d", {4, 3}), {2, 6, 5}},
       {"conv2d_options",
@@ -65,9 +65,9 @@ inline const std::vector<Case>& cases() {
       {"batch_norm1d_length", nn("BatchNorm1d"), {3, 5}},
       {"batch_norm1d_untracked", nn("BatchNorm1d", {}, {{"track_running_stats", false}}), {4}},
       {"batch_norm2d", nn("BatchNorm2d"), {3, 3, 2}},
-      {"batch_norm2d_options", nn("BatchNorm2d", {1e-2, 0.3, false}), {3, 3, 2}},
+      {"batch_norm2d_options", nn("BatchNorm2d", {}, {{"eps", 1e-2}, {"momentum", 0.3}, {"affine", false}}), {3, 3, 2}},
       {"layer_norm", nn("LayerNorm"), {5}},
-      {"layer_norm_axes", nn("LayerNorm", {1e-2}, {{"normalized_shape", List{3, 4}}, {"bias", false}}), {2, 3, 4}},
+      {"layer_norm_axes", nn("LayerNorm", {}, {{"eps", 1e-2}, {"normalized_shape", List{3, 4}}, {"bias", false}}), {2, 3, 4}},
       {"layer_norm_plain", nn("LayerNorm", {}, {{"elementwise_affine", false}}), {2, 5}},
       {"layer_norm_more_axes", nn("LayerNorm"), {2, 3, 4}},
       {"relu", nn("ReLU"), {6}},

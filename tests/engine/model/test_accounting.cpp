@@ -82,7 +82,7 @@ std::vector<Network> networks() {
   const Value relu = nn("ReLU");
   return {
       {"mlp",
-       sequential({nn("Flatten"), nn("Linear", {32}), relu, nn("Dropout", {0.1}), nn("Linear", {16, false}), nn("GELU"),
+       sequential({nn("Flatten"), nn("Linear", {32}), relu, nn("Dropout", {0.1}), nn("Linear", {16}, {{"bias", false}}), nn("GELU"),
                    nn("Linear", {10})}),
        {1, 8, 8}},
       {"cnn",

@@ -67,7 +67,7 @@ TEST_CASE("biases and norms do not decay, weights do") {
 
 TEST_CASE("a parameter's draw depends on its name and key only") {
   const Model small = build(sequential({nn("Linear", {3})}), {4});
-  const Model more = build(sequential({nn("Linear", {3}), nn("ReLU"), nn("Linear", {3, false})}), {4});
+  const Model more = build(sequential({nn("Linear", {3}), nn("ReLU"), nn("Linear", {3}, {{"bias", false}})}), {4});
   const ModelState a = small.initial_state(one, at::kFloat, at::kCPU, false),
                    b = more.initial_state(one, at::kFloat, at::kCPU, false);
   CHECK(at::equal(a.parameters[0], b.parameters[0]));

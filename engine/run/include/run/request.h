@@ -44,16 +44,13 @@ struct Request {
   std::optional<std::filesystem::path> out;  // --out, absolute
   std::optional<std::int64_t> seed;
   std::optional<int> threads;
-  std::optional<int> workers;
   std::optional<std::string> device;            // "auto", "cpu", "cuda", "cuda:1"
   std::optional<std::filesystem::path> stdlib;  // --stdlib, absolute: the recipe language's Lua part from this folder
   std::optional<std::int64_t> extend_epochs;    // `trainlab extend`: the new total of the last stage
 
   bool quiet = false;
-  bool json = false;
   bool step = false;      // check --step
   bool terminal = false;  // standard error is a terminal: progress may be redrawn in place
-  int width = 100;        // its columns
 
   // The process that supervises. An engine whose parent is another one ends at once.
   std::int64_t supervisor = 0;

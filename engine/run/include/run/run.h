@@ -35,6 +35,7 @@ namespace trainlab {
 struct Environment {
   std::string libtorch;  // its version
   std::string device;    // the resolved one of request.device: "cpu"
+  double started = 0;    // when the run began, wall seconds: what the recipe was told, so that it is recorded
 };
 
 // Cores that this process may use: its affinity, within the CPU quota of its control group.
@@ -64,9 +65,10 @@ class Run {
   // process that ran the stage and in all later ones.
   //   name, kind, status, reason, out, seconds, resumed are filled in where the kind left them out; `seconds` from the
   //   kind counts all attempts.
-  // Raises what the stage raised; Error{interrupted} or Error{run} when its status is "interrupted" or "failed";
-  // Error{recipe} for a name that is taken, no file name, or out of the recorded order; Error{usage} when the folder
-  // is refused. After a stage that did not end well every call raises the same again: a recipe cannot go on.
+  // Raises what the stage raised (Error{run} for what is no Error); Error{interrupted} or Error{run} when its status is
+  // "interrupted" or "failed"; Error{recipe} for a name that is taken, no file name, or out of the recorded order;
+  // Error{usage} when the folder is refused. After a stage that did not end well every call raises the same again: a
+  // recipe cannot go on.
   Value stage(const Options& stage, bool returned);
 
   // The recipe has ended; tells the supervisor and gives the exit code.
@@ -100,8 +102,9 @@ class Run {
 
   // run_stage.cpp
   StageRecord place(const Options& stage, const std::string& name, bool returned, bool& resumed);
-  Value attempt(const Options& stage, const StageRecord& record, bool resumed);
-  Value run_kind(const Options& stage, const StageRecord& record, bool resumed);
+  StageWork prepare(const Options& stage, const RunSettings& settings) const;
+  Value attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
+  Value run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
   Value complete(Value summary, const StageRecord& record, const Value& before, double seconds) const;
   void save_summary(const StageRecord& record, const Value& summary);
   void save_failure(const StageRecord& record, const std::string& status, const std::string& reason,

@@ -33,10 +33,14 @@ struct StageContext {
   std::function<void(const std::string&)> say;
 };
 
+// Runs a prepared stage to its end or raises; returns the summary (summary.json without name, kind, out …: what the
+// kind does not fill in is added by the caller). Interrupted work ends with status "interrupted".
+using StageWork = std::function<Value(const StageContext& context)>;
+
 struct StageKind {
-  // Runs to the end of the stage or raises; returns the summary (summary.json without name, kind, out and seconds…
-  // whatever the kind does not fill in is added by the caller). Interrupted work ends with status "interrupted".
-  std::function<Value(const Options& stage, const StageContext& context)> run;
+  // Checks the stage completely and gets ready to run it (data opened, shapes inferred); writes nothing, so that a
+  // recipe that is wrong leaves no run folder.
+  std::function<StageWork(const Options& stage, const RunSettings& settings)> prepare;
   // Checks completely without running; returns the text that `trainlab check` prints. `step`: also one training and
   // one validation step.
   std::function<std::string(const Options& stage, const RunSettings& settings, bool step)> check;
