@@ -1,17 +1,15 @@
 #include "bindings/lua_error.h"
 
-#include <c10/util/Exception.h>
-
 #include <new>
 
 #include "meter.h"
+#include "tensor/types.h"
 
 namespace trainlab {
 
 Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
-  if (const auto* error = dynamic_cast<const c10::Error*>(&exception))
-    return recipe_error(error->what_without_backtrace());
+  if (const auto* error = dynamic_cast<const c10::Error*>(&exception)) return torch_error(*error);
   if (dynamic_cast<const std::bad_alloc*>(&exception)) return run_error("out of memory");
   return run_error(std::string("internal error: ") + exception.what());
 }

@@ -9,9 +9,25 @@ namespace trainlab {
 
 namespace {
 
+// Random numbers of a callback are its own: the recipe draws on as if it had not been called, as it does in a later
+// process, in which a finished stage calls nothing.
+class OwnRandom {
+ public:
+  OwnRandom(LuaState& state, Key key) : state_(state), outer_(state.random()) { state.rekey(key); }
+  ~OwnRandom() { state_.random() = outer_; }
+  OwnRandom(const OwnRandom&) = delete;
+
+ private:
+  LuaState& state_;
+  const Stream outer_;
+};
+
 class LuaFunction final : public Callable {
  public:
-  LuaFunction(lua_State* L, int index) : life_(LuaState::of(L).life()), where_(function_position(L, index)) {
+  LuaFunction(lua_State* L, int index)
+      : life_(LuaState::of(L).life()),
+        where_(function_position(L, index)),
+        key_(Key(static_cast<std::uint64_t>(LuaState::of(L).host().seed)).fold("function")) {
     lua_pushvalue(L, index);
     reference_ = luaL_ref(L, LUA_REGISTRYINDEX);
   }
@@ -23,6 +39,7 @@ class LuaFunction final : public Callable {
   std::vector<Argument> call(std::span<const Argument> arguments) override {
     std::vector<Argument> results;
     LuaState& state = this->state();
+    const OwnRandom random(state, key_);
     state.enter([&](lua_State* L) {
       lua_rawgeti(L, LUA_REGISTRYINDEX, reference_);
       for (const Argument& argument : arguments) push_argument(L, argument);
@@ -39,7 +56,10 @@ class LuaFunction final : public Callable {
     return results;
   }
 
-  void rekey(Key key) override { state().rekey(key); }
+  void rekey(Key key) override {
+    static_cast<void>(state());  // asserts the thread
+    key_ = key;
+  }
   const std::string& where() const override { return where_; }
 
  private:
@@ -52,6 +72,7 @@ class LuaFunction final : public Callable {
 
   std::shared_ptr<lua_State*> life_;
   std::string where_;
+  Key key_;
   int reference_ = LUA_NOREF;
 };
 

@@ -230,11 +230,13 @@ void LuaState::raise_kept(lua_State* L) {
 }
 
 void LuaState::print(std::string_view text) {
+  if (!host_.print || printed_ > host_.limits.output) return;
   printed_ += static_cast<std::int64_t>(text.size()) + 1;
   if (printed_ > host_.limits.output) {
-    throw recipe_error("this recipe printed more than " + std::to_string(host_.limits.output >> 20) + " MiB");
+    host_.print("this recipe has printed more than " + std::to_string(host_.limits.output >> 20) +
+                " MiB: what it prints from here on is dropped");
+    return;
   }
-  if (!host_.print) return;
   const std::string lines = printable(text);
   std::size_t begin = 0;
   for (std::size_t end = lines.find('\n'); end != std::string::npos; end = lines.find('\n', begin)) {

@@ -2,6 +2,7 @@
 
 #include <lua.hpp>
 #include <map>
+#include <optional>
 
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
@@ -70,15 +71,19 @@ void push_state(lua_State* L, RunHandle& run) {
   lua_rawget(L, LUA_REGISTRYINDEX);
 }
 
-using Method = void (*)(RunHandle&, const Value& options);
+struct Method {
+  void (*call)(RunHandle&, const Value& options);
+  bool works = false;  // does work at once, for which the limits of the script wait; the others only take notes
+};
 
 const std::map<std::string, Method, std::less<>>& methods() {
   static const std::map<std::string, Method, std::less<>> all{
-      {"stop", [](RunHandle& run, const Value& o) { run.stop(o["reason"].string()); }},
-      {"set_lr", [](RunHandle& run, const Value& o) { run.set_lr(o["rate"].number()); }},
-      {"save", [](RunHandle& run, const Value& o) { run.save(o["name"].string()); }},
-      {"log", [](RunHandle& run, const Value& o) { run.log(o["name"].string(), o["value"].number()); }},
-      {"artifact", [](RunHandle& run, const Value& o) { run.artifact(o["name"].string(), o["text"].string()); }},
+      {"stop", {[](RunHandle& run, const Value& o) { run.stop(o["reason"].string()); }}},
+      {"set_lr", {[](RunHandle& run, const Value& o) { run.set_lr(o["rate"].number()); }}},
+      {"save", {[](RunHandle& run, const Value& o) { run.save(o["name"].string()); }}},
+      {"log", {[](RunHandle& run, const Value& o) { run.log(o["name"].string(), o["value"].number()); }}},
+      {"artifact",
+       {[](RunHandle& run, const Value& o) { run.artifact(o["name"].string(), o["text"].string()); }, true}},
   };
   return all;
 }
@@ -91,7 +96,9 @@ int l_method(lua_State* L) {
     auto& run = check_object<RunHandle>(L, 1, "run");
     const Registry& registry = *LuaState::of(L).host().registry;
     const Value options = registry.check(CallArguments(L, entry, CallArguments::Receiver::object).map(registry));
-    method(run, options);
+    std::optional<EngineWork> work;
+    if (method.works) work.emplace(L);
+    method.call(run, options);
     return 0;
   });
 }

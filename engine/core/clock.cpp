@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 
 namespace trainlab {
@@ -14,10 +15,12 @@ double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string wall_text() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+std::string wall_text() { return wall_text(wall_seconds()); }
+
+std::string wall_text(double wall_seconds) {
+  const std::time_t whole = static_cast<std::time_t>(std::floor(wall_seconds));
   std::tm utc{};
-  gmtime_r(&now, &utc);
+  gmtime_r(&whole, &utc);
   std::array<char, 32> text;
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }

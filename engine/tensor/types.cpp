@@ -44,15 +44,6 @@ std::string dtype_name(at::ScalarType type) {
   return c10::toString(type);
 }
 
-at::ScalarType parse_dtype(std::string_view name) {
-  std::string accepted;
-  for (const NamedType& known : named_types) {
-    if (known.name == name) return known.type;
-    accepted += (accepted.empty() ? "" : ", ") + std::string(known.name);
-  }
-  throw recipe_error("expected a dtype, found \"" + std::string(name) + "\"").hint("the dtypes are " + accepted);
-}
-
 at::Device parse_device(std::string_view name) {
   if (name == "cpu") return at::kCPU;
   if (name == "auto") return usable_gpus() > 0 ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
@@ -77,6 +68,23 @@ at::Device parse_device(std::string_view name) {
         .hint("--device auto takes a GPU where there is one, else the CPU");
   }
   return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+Error torch_error(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  // "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate
+  // 400 bytes. Error code 12 (Cannot allocate memory)"; "CUDA out of memory. Tried to allocate 2.00 GiB. …"
+  const bool memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+                      text.find("can't allocate memory") != std::string::npos;
+  if (!memory) return recipe_error(text);
+  constexpr std::string_view before = "ried to allocate ";
+  const std::size_t found = text.find(before);
+  std::string message = "out of memory";
+  if (found != std::string::npos) {
+    const std::size_t begin = found + before.size();
+    message += ": a tensor of " + text.substr(begin, text.find(". ", begin) - begin) + " could not be had";
+  }
+  return run_error(message).hint("a smaller batch or a smaller model needs less");
 }
 
 void prepare_arithmetic(int threads) {

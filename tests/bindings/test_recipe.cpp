@@ -125,6 +125,36 @@ TEST_CASE("random numbers of a callback depend on its key only") {
   CHECK(draw(Key(1).fold("callback").fold(12)) == first);
 }
 
+TEST_CASE("a stage that calls functions leaves the recipe's random numbers alone") {
+  const std::string recipe =
+      "local before = math.random(1e9)\n"
+      "lab.run(lab.stage { call = function() math.randomseed(4) return math.random(1e9) end })\n"
+      "return lab.stage { value = { before, math.random(1e9), math.random() } }";
+  Sandbox stored;  // its stage is finished: nothing is called
+  const Value alone = stored.value(recipe);
+  Sandbox first;
+  first.run = [](const std::shared_ptr<const Spec>& stage) {
+    const auto function = stage->function(stage->value["call"]);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+      function->rekey(Key(step));
+      function->call({});
+    }
+    return Value(Value::Map{});
+  };
+  CHECK(first.value(recipe) == alone);
+
+  // Also when the function fails and the recipe goes on.
+  first.run = [](const std::shared_ptr<const Spec>& stage) {
+    const auto function = stage->function(stage->value["call"]);
+    function->rekey(Key(1));
+    CHECK_THROWS_AS(function->call({}), Error);
+    return Value(Value::Map{});
+  };
+  CHECK(first.value("local before = math.random(1e9)\n"
+                    "lab.run(lab.stage { call = function() math.random() error('x') end })\n"
+                    "return lab.stage { value = { before, math.random(1e9), math.random() } }") == alone);
+}
+
 TEST_CASE("random numbers have their limits") {
   Sandbox sandbox;
   CHECK(sandbox.value("local low, high, sum = 9, 0, 0 for i = 1, 20000 do local x = math.random(3, 8) low, high = "

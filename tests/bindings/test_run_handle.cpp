@@ -111,8 +111,17 @@ TEST_CASE_METHOD(Fixture, "run.state is one table for the whole run, and can be 
 
 TEST_CASE_METHOD(Fixture, "a loop of calls that do no work does not escape the limit") {
   sandbox.limits.instructions = 1'000'000;
-  CHECK_THROWS_WITH(call("while true do run:log('x', 1) end"),
+  const char* cheap = GENERATE("run:log('x', 1)", "run:stop('x')", "run:set_lr(1)", "local x = run.metrics['val.loss']",
+                               "local x = run.state");
+  CAPTURE(cheap);
+  CHECK_THROWS_WITH(call("while true do " + std::string(cheap) + " end"),
                     Catch::StartsWith("x.lua:2: stopped after 1,000,000 instructions"));
+}
+
+TEST_CASE_METHOD(Fixture, "instructions are counted anew after a file was written") {
+  sandbox.limits.instructions = 1'000'000;
+  call("for k = 1, 20 do for i = 1, 200000 do end run:artifact('n' .. k, 'text') end");
+  CHECK(run->calls.size() == 20);
 }
 
 TEST_CASE_METHOD(Fixture, "a state that is no data names the place") {

@@ -28,6 +28,17 @@ class Loss(CliTest):
         self.assertEqual(result, self.summary(self.run_folder()))
 
 
+class Memory(CliTest):
+    def test_model_that_no_memory_can_hold(self):
+        """A failed allocation is no mistake in the recipe's text, and a recipe cannot go on as if it had not been."""
+        # 2^48 bytes of weights: more than a process can address.
+        self.write("r.lua", "pcall(function()\n" + fit(model="nn.Sequential { nn.Linear(2^45), nn.ReLU(), nn.Linear(3) }")
+                   .replace("return lab.fit", "lab.run(lab.fit") + ") end)\nprint('went on')\n")
+        result = self.train(code=3)
+        self.assert_said(result, "out of memory: a tensor of 281474976710656 bytes could not be had")
+        self.assertEqual(self.summary(self.run_folder())["status"], "failed")
+
+
 class FullDisk(CliTest):
     """A disk that fills up ends the run with 3 and loses nothing: with space again it goes on to the very same end."""
 

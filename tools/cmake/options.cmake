@@ -16,10 +16,10 @@ set(TRAINLAB_SANITIZE "" CACHE STRING "sanitizers: empty, 'address,undefined' or
 option(TRAINLAB_WERROR "warnings are errors" ON)
 
 # NDEBUG is always defined: at::RecordFunction and others have data members under '#ifndef NDEBUG', so code compiled
-# without it disagrees with the released LibTorch on layouts. Own checks hang on TRAINLAB_DEBUG instead.
+# without it disagrees with the released LibTorch on layouts.
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
-set(CMAKE_CXX_FLAGS_DEBUG "-Og -g -DNDEBUG -DTRAINLAB_DEBUG=1 -D_GLIBCXX_ASSERTIONS")
-set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer -DNDEBUG -DTRAINLAB_DEBUG=1 -D_GLIBCXX_ASSERTIONS")
+set(CMAKE_CXX_FLAGS_DEBUG "-Og -g -DNDEBUG -D_GLIBCXX_ASSERTIONS")
+set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer -DNDEBUG -D_GLIBCXX_ASSERTIONS")
 set(CMAKE_C_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 set(CMAKE_C_FLAGS_DEBUG "${CMAKE_CXX_FLAGS_DEBUG}")
 set(CMAKE_C_FLAGS_SANITIZE "${CMAKE_CXX_FLAGS_SANITIZE}")

@@ -34,7 +34,7 @@ struct LuaLimits {
   std::int64_t memory = std::int64_t{1} << 30;   // bytes of the Lua heap
   double silence = 60;                           // s without a sign of life while Lua or its libraries run
   int coroutines = 100;                          // nested resumes
-  std::int64_t output = std::int64_t{64} << 20;  // bytes given to print
+  std::int64_t output = std::int64_t{64} << 20;  // bytes of print; what is more is dropped
 };
 
 // A file of the standard library: "base.lua" and its text.
@@ -86,7 +86,8 @@ class LuaState {
 
   const LuaHost& host() const { return host_; }
   Meter& meter() { return *meter_; }
-  // What a recipe prints, as lines without control characters, to the host. Raises Error beyond limits.output.
+  // What a recipe prints, as lines without control characters, to the host. Beyond limits.output it is dropped,
+  // and said so once: a log that fills up is no reason to end a training.
   void print(std::string_view text);
 
   Stream& random() { return random_; }

@@ -47,7 +47,6 @@ class Recipe {
  private:
   friend int l_lab_run(lua_State* L);
   friend int l_lab_param(lua_State* L);
-  friend class Modules;
   void open(lua_State* L);
 
   RecipeFiles files_;

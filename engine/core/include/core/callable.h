@@ -32,8 +32,8 @@ class Callable {
   virtual ~Callable() = default;
   // Errors of the script come out as Error{recipe} with file, line and traceback.
   virtual std::vector<Argument> call(std::span<const Argument> arguments) = 0;
-  // Re-keys the script's random numbers; callers do so before each call, from (seed, stage, role, step), so that a
-  // resumed run draws the same.
+  // The key of the random numbers that the next call draws; callers give it before each call, from (seed, stage, role,
+  // step), so that a resumed run draws the same. What the script draws outside of its functions is not touched.
   virtual void rekey(Key key) = 0;
   // Where the function was written: "x.lua:18".
   virtual const std::string& where() const = 0;

@@ -17,8 +17,7 @@ using Shape = std::vector<std::int64_t>;
 
 std::string shape_text(at::IntArrayRef shape);  // "[32, 1, 8, 8]"
 std::int64_t element_count(const Shape& shape);
-std::string dtype_name(at::ScalarType type);        // "float32"
-at::ScalarType parse_dtype(std::string_view name);  // Error{recipe} with the accepted names
+std::string dtype_name(at::ScalarType type);  // "float32"
 // "auto", "cpu", "cuda", "cuda:1". Error{usage} when the device is not there; "auto" is the GPU where one is usable.
 at::Device parse_device(std::string_view name);
 
@@ -27,13 +26,16 @@ at::Device parse_device(std::string_view name);
 // slower (a third of the time of AdamW on MNIST). Call before the first operator, on the thread that trains.
 void prepare_arithmetic(int threads);
 
-// Runs f; a c10::Error becomes Error{recipe} with the operator's own words, without its backtrace.
+// What an operator raised, as Error{recipe} in its own words, without its backtrace; Error{run} when memory ran out.
+Error torch_error(const c10::Error& error);
+
+// Runs f; a c10::Error becomes torch_error of it.
 template <class F>
 decltype(auto) with_torch_errors(F&& f) {
   try {
     return f();
   } catch (const c10::Error& error) {
-    throw recipe_error(error.what_without_backtrace());
+    throw torch_error(error);
   }
 }
 
