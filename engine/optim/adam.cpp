@@ -1,5 +1,4 @@
 // optim.Adam and optim.AdamW: adaptive moments (Kingma & Ba 2015; Loshchilov & Hutter 2019), PyTorch's rule.
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_add.h>
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
@@ -9,7 +8,7 @@
 
 #include "entries.h"
 #include "kernels.h"
-#include "parameters.h"
+#include "set_optimizer.h"
 
 namespace trainlab {
 namespace {
@@ -36,10 +35,10 @@ struct Corrections {
   }
 };
 
-class Adam final : public Optimizer {
+class Adam final : public SetOptimizer {
  public:
   Adam(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members, bool decoupled)
-      : set_(std::move(parameters), members), decoupled_(decoupled) {
+      : SetOptimizer(std::move(parameters), members), decoupled_(decoupled) {
     for (const Options& spec : specs) {
       const std::vector<double> betas = spec.numbers("betas");
       settings_.push_back({.beta1 = betas[0],
@@ -56,22 +55,8 @@ class Adam final : public Optimizer {
     groups_ = set_.groups(std::ranges::any_of(settings_, [](const Settings& s) { return !s.decay_all; }));
   }
 
-  void step(std::span<const at::Tensor> gradients, std::span<const double> rates,
-            std::span<const std::uint8_t> active) override {
-    const at::NoGradGuard no_grad;
-    set_.check_step(gradients, rates, active);
-    if (set_.native()) {
-      step_stacked(gradients, rates, active);
-    } else {
-      for (std::int64_t row = 0; row < set_.rows(); ++row)
-        if (is_active(active, row)) step_fused(gradients, rates[static_cast<std::size_t>(row)], row);
-    }
-  }
-
-  std::vector<std::pair<std::string, at::Tensor>> state() override { return set_.state(); }
-
  private:
-  void step_fused(std::span<const at::Tensor> gradients, double rate, std::int64_t row) {
+  void step_fused(std::span<const at::Tensor> gradients, double rate, std::int64_t row) override {
     const Settings& s = settings_[static_cast<std::size_t>(row)];
     for (const std::vector<std::size_t>& group : groups_) {
       lists_.clear(s.amsgrad ? 3 : 2);
@@ -91,7 +76,7 @@ class Adam final : public Optimizer {
   }
 
   void step_stacked(std::span<const at::Tensor> gradients, std::span<const double> rates,
-                    std::span<const std::uint8_t> active) {
+                    std::span<const std::uint8_t> active) override {
     corrections_.assign(settings_.size(), {});
     for (std::size_t i = 0; i < set_.size(); ++i) {
       if (!gradients[i].defined()) continue;
@@ -142,7 +127,6 @@ class Adam final : public Optimizer {
                      double, double, double, double, double, bool, bool, const std::optional<at::Tensor>&,
                      const std::optional<at::Tensor>&);
 
-  ParameterSet set_;
   bool decoupled_;                  // AdamW
   std::vector<Settings> settings_;  // per row
   std::vector<std::vector<std::size_t>> groups_;

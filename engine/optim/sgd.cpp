@@ -1,12 +1,11 @@
 // optim.SGD: stochastic gradient descent with momentum, PyTorch's rule.
-#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_sgd.h>
 
 #include <algorithm>
 
 #include "entries.h"
 #include "kernels.h"
-#include "parameters.h"
+#include "set_optimizer.h"
 
 namespace trainlab {
 namespace {
@@ -18,10 +17,10 @@ struct Settings {
   double decay(bool decays) const { return decays || decay_all ? weight_decay : 0; }
 };
 
-class Sgd final : public Optimizer {
+class Sgd final : public SetOptimizer {
  public:
   Sgd(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members)
-      : set_(std::move(parameters), members) {
+      : SetOptimizer(std::move(parameters), members) {
     for (const Options& spec : specs) {
       const Settings s{.momentum = spec.number("momentum"),
                        .dampening = spec.number("dampening"),
@@ -41,22 +40,8 @@ class Sgd final : public Optimizer {
     groups_ = set_.groups(std::ranges::any_of(settings_, [](const Settings& s) { return !s.decay_all; }));
   }
 
-  void step(std::span<const at::Tensor> gradients, std::span<const double> rates,
-            std::span<const std::uint8_t> active) override {
-    const at::NoGradGuard no_grad;
-    set_.check_step(gradients, rates, active);
-    if (set_.native()) {
-      step_stacked(gradients, rates, active);
-    } else {
-      for (std::int64_t row = 0; row < set_.rows(); ++row)
-        if (is_active(active, row)) step_fused(gradients, rates[static_cast<std::size_t>(row)], row);
-    }
-  }
-
-  std::vector<std::pair<std::string, at::Tensor>> state() override { return set_.state(); }
-
  private:
-  void step_fused(std::span<const at::Tensor> gradients, double rate, std::int64_t row) {
+  void step_fused(std::span<const at::Tensor> gradients, double rate, std::int64_t row) override {
     const Settings& s = settings_[static_cast<std::size_t>(row)];
     const bool buffered = s.momentum != 0;
     for (const std::vector<std::size_t>& group : groups_) {
@@ -80,7 +65,7 @@ class Sgd final : public Optimizer {
   }
 
   void step_stacked(std::span<const at::Tensor> gradients, std::span<const double> rates,
-                    std::span<const std::uint8_t> active) {
+                    std::span<const std::uint8_t> active) override {
     for (std::size_t i = 0; i < set_.size(); ++i) {
       if (!gradients[i].defined()) continue;
       const at::Tensor gradient = set_.gradient(gradients, i);
@@ -121,7 +106,6 @@ class Sgd final : public Optimizer {
     }
   }
 
-  ParameterSet set_;
   std::vector<Settings> settings_;  // per row
   std::vector<std::vector<std::size_t>> groups_;
   bool has_buffers_ = false;
