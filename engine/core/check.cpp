@@ -37,6 +37,7 @@ class Checker {
   }
 
   Value option(const Option& option, const Value& value, const std::string& path, const Value& at) const {
+    if (is_by_name(option, value)) return by_name(option, value.map(), path, at);
     if (!option.is_many) return single(option, value, path, at, option.type_text());
     if (value.is_list() || is_empty_table(value)) return list(option, value, path, at);
     Value one = single(option, value, path, at, option.type_text());
@@ -47,6 +48,13 @@ class Checker {
   // A Lua table without content may arrive as either.
   static bool is_empty_table(const Value& value) {
     return (value.is_list() && value.list().empty()) || (value.is_map() && value.map().empty());
+  }
+
+  Value by_name(Option option, const Value::Map& map, const std::string& path, const Value& at) const {
+    option.is_keyed = false;
+    Value::Map checked;
+    for (const auto& [name, value] : map) checked.emplace(name, this->option(option, value, below(path, name), at));
+    return checked;
   }
 
   Value list(const Option& option, const Value& value, const std::string& path, const Value& at) const {

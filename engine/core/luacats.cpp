@@ -226,10 +226,12 @@ class Writer {
   }
 
   std::string type_of(const Option& option, const std::string& owner) const {
-    const std::string one = element_type(option, owner);
-    if (!option.is_many) return one;
-    const bool simple = one.find('|') == std::string::npos;
-    return one + "|" + (simple ? one : "(" + one + ")") + "[]";
+    std::string type = element_type(option, owner);
+    if (option.is_many) {
+      const bool simple = type.find('|') == std::string::npos;
+      type += "|" + (simple ? type : "(" + type + ")") + "[]";
+    }
+    return option.is_keyed ? type + "|table<string, " + type + ">" : type;
   }
 
   std::string element_type(const Option& option, const std::string& owner) const {

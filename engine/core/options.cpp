@@ -112,6 +112,34 @@ Options Options::child(std::string_view option) const {
   return table;
 }
 
+bool Options::is_keyed(std::string_view option) const { return is_by_name(declared(option), get(option)); }
+
+Options Options::keyed(std::string_view option) const {
+  const Option& declaration = declared(option);
+  if (!is_keyed(option)) throw std::logic_error("Options: '" + declaration.name + "' is no table by name");
+  const Value& value = get(option);
+  auto declarations = std::make_shared<std::vector<Option>>();
+  for (const auto& [name, member] : value.map()) {
+    declarations->push_back(declaration);
+    declarations->back().name = name;
+    declarations->back().is_keyed = declarations->back().is_array = false;
+  }
+  Options table = *this;
+  table.node_ = &value;
+  table.declarations_ = declarations.get();
+  table.keyed_declarations_ = std::move(declarations);
+  table.path_ = option_path(path_, *entry_, declaration);
+  return table;
+}
+
+std::vector<std::string> Options::names() const {
+  std::vector<std::string> all;
+  for (const Option& option : *declarations_) {
+    if (given(option.name)) all.push_back(option.name);
+  }
+  return all;
+}
+
 std::vector<Options> Options::children(std::string_view option) const {
   std::vector<Options> all;
   for (Element& element : elements(option)) all.push_back(std::move(element.entry.value()));

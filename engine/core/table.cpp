@@ -57,6 +57,7 @@ Value to_value(const Option& option) {
   put(map, "required", option.is_required);
   put(map, "positional", option.is_positional);
   put(map, "many", option.is_many);
+  put(map, "keyed", option.is_keyed);
   put(map, "array", option.is_array);
   if (option.count > 0) map.set("count", option.count);
   return map;
@@ -91,6 +92,7 @@ Option option_from(const Value& map) {
   option.is_required = flag(map, "required");
   option.is_positional = flag(map, "positional");
   option.is_many = flag(map, "many");
+  option.is_keyed = flag(map, "keyed");
   option.is_array = flag(map, "array");
   if (!map["count"].is_nil()) option.count = static_cast<int>(map["count"].integer());
   return option;

@@ -1,5 +1,6 @@
 #include "types.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -84,10 +85,19 @@ std::string element_text(const Option& option) {
   return joined(words);
 }
 
+bool is_by_name(const Option& option, const Value& value) {
+  if (!option.is_keyed || !value.is_map() || value.map().empty() || !value["@"].is_nil()) return false;
+  const auto is_option = [&](const auto& member) {
+    return std::any_of(option.nested.begin(), option.nested.end(), [&](const Option& o) { return o.name == member.first; });
+  };
+  return option.nested.empty() || std::none_of(value.map().begin(), value.map().end(), is_option);
+}
+
 std::string Option::type_text() const {
   const std::string one = element_text(*this);
-  if (!is_many) return one;
-  return one + ", or a list of " + (count > 0 ? std::to_string(count) : "them");
+  const std::string by_name = is_keyed ? ", or a table of them by name" : "";
+  if (!is_many) return one + by_name;
+  return one + ", or a list of " + (count > 0 ? std::to_string(count) : "them") + by_name;
 }
 
 std::string below(const std::string& path, std::string_view name) {

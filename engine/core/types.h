@@ -25,6 +25,9 @@ bool is_source(const Entry& entry, const Option& option);
 // "data source" for the kind "data": kinds as readers know them.
 std::string kind_text(std::string_view kind);
 
+// Whether a keyed option's value is a table by name, and no entry, function or table of options.
+bool is_by_name(const Option& option, const Value& value);
+
 // Type of one element of an option, without "or a list of them".
 std::string element_text(const Option& option);
 // "in [0, 1)", "≥ 1"; empty without limits.

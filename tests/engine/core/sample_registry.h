@@ -61,6 +61,8 @@ inline Registry registry() {
             .with(Option("goal", "better is").choice({"min", "max"}))
             .with(Option("batch", "examples per step").integer().at_least(1).or_default(32))
             .with(Option("extra", "free data").any())
+            .with(Option("input", "sizes of a sample").integer().at_least(1).many().keyed())
+            .with(Option("rules", "optimizers of several models").entry("optimizer").keyed())
             .with(Option("loader", "how batches are made")
                       .fields({Option("threads", "worker threads").integer().at_least(0).or_default(1),
                                Option("drop_last", "leave out a short last batch").boolean().or_default(false)})

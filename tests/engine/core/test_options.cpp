@@ -129,3 +129,22 @@ TEST_CASE("options keep the spec alive") {
   }
   CHECK(watched.expired());
 }
+
+TEST_CASE("a keyed option is one value, or a table of them by name with options of their own") {
+  const Options one = options_of({{"input", 8}, {"rules", "AdamW"}});
+  CHECK_FALSE(one.is_keyed("input"));
+  CHECK_FALSE(one.is_keyed("rules"));
+  CHECK(one.integers("input") == std::vector<std::int64_t>{8});
+
+  const Options several = options_of({{"input", Value::Map{{"a", 8}, {"b", Value::List{2, 3}}}},
+                                      {"rules", Value::Map{{"b", entry("optim.SGD", {{"lr", 1}}, "x.lua:9")}}}});
+  REQUIRE(several.is_keyed("input"));
+  CHECK(several.keyed("input").names() == std::vector<std::string>{"a", "b"});
+  CHECK(several.keyed("input").integers("b") == std::vector<std::int64_t>{2, 3});
+  const Options rules = several.keyed("rules");
+  CHECK(rules.child("b").number("lr") == 1);
+  CHECK(rules.child("b").path() == "fit.rules.b");
+  CHECK_THROWS_WITH(options_of({{"input", Value::Map{{"a", 0}}}}),
+                    Catch::Contains("fit.input.a") && Catch::Contains("integer ≥ 1"));
+  CHECK_THROWS_AS(one.keyed("input"), std::logic_error);
+}

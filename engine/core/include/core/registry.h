@@ -70,6 +70,8 @@ class Option {
   // One value or a list of them: stop = { a, b }. With `exactly` n of them, and one value stands for n equal ones
   // (kernel = 3).
   Option& many(int exactly = 0) { is_many = true; count = exactly; return *this; }
+  // One of these, or a table of them by name: optim = { g = optim.Adam(), d = optim.SGD() }. See Options::keyed.
+  Option& keyed() { is_keyed = true; return *this; }
   // Takes the array part of the table: nn.Sequential { a, b }. At most one option of an entry.
   Option& array() { is_array = true; is_many = true; return *this; }
 
@@ -82,7 +84,7 @@ class Option {
   Value fallback;              // nil: no default
   double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
   bool min_open = false, max_open = false;
-  bool is_required = false, is_positional = false, is_many = false, is_array = false;
+  bool is_required = false, is_positional = false, is_many = false, is_array = false, is_keyed = false;
   int count = 0;
 
  private:
@@ -216,6 +218,11 @@ class Options {
   bool is_entry(std::string_view option) const;
   bool is_function(std::string_view option) const;
   Options child(std::string_view option) const;                     // an entry, or a table with fields
+  // Whether a keyed option was given as a table by name, and that table: its options are the names, each declared as
+  // this one, so keyed("optim").child("g") is an entry.
+  bool is_keyed(std::string_view option) const;
+  Options keyed(std::string_view option) const;
+  std::vector<std::string> names() const;                           // of the options that are given here
   std::vector<Options> children(std::string_view option) const;     // a many-option of entries only
   std::shared_ptr<Callable> function(std::string_view option) const;
   // The elements of a many-option with entries and functions mixed.
@@ -234,6 +241,7 @@ class Options {
   const Value* entry_node_;                  // the enclosing entry, which is node_ but for a table with fields
   const Entry* entry_;                       // declaration of the enclosing entry
   const std::vector<Option>* declarations_;  // of this table
+  std::shared_ptr<const std::vector<Option>> keyed_declarations_;  // what declarations_ points to, of a keyed table
   std::string path_;
 };
 
