@@ -36,13 +36,13 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
   if (options_.batch < 1 || options_.threads < 0 || options_.prefetch < 1)
     throw std::logic_error("a loader's batch and prefetch are at least 1, its threads at least 0");
 
-  const std::int64_t samples = part_.size();
-  if (samples == 0) throw recipe_error("there are no samples in this part of the data");
-  batches_ = options_.drop_last ? samples / options_.batch : (samples + options_.batch - 1) / options_.batch;
+  samples_ = options_.shuffle ? part_.epoch_size() : part_.size();
+  if (part_.size() == 0) throw recipe_error("there are no samples in this part of the data");
+  batches_ = options_.drop_last ? samples_ / options_.batch : (samples_ + options_.batch - 1) / options_.batch;
   if (batches_ == 0) {
     throw recipe_error("a batch of " + std::to_string(options_.batch) + " is larger than the data (" +
-                       std::to_string(samples) + " samples), and with drop_last nothing is left")
-        .hint("choose a batch of at most " + std::to_string(samples) + ", or drop_last = false");
+                       std::to_string(samples_) + " samples), and with drop_last nothing is left")
+        .hint("choose a batch of at most " + std::to_string(samples_) + ", or drop_last = false");
   }
 
   for (const Key& key : keys) {
@@ -54,7 +54,7 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
   if (!options_.shuffle) {
     natural_ = part_.rows;
     if (!natural_) {
-      std::vector<std::int64_t> rows(static_cast<std::size_t>(samples));
+      std::vector<std::int64_t> rows(static_cast<std::size_t>(samples_));
       std::iota(rows.begin(), rows.end(), 0);
       natural_ = std::make_shared<const std::vector<std::int64_t>>(std::move(rows));
     }
@@ -81,10 +81,10 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
   }
 }
 
-std::int64_t Chunks::samples_per_epoch() const { return std::min(part_.size(), batches_ * options_.batch); }
+std::int64_t Chunks::samples_per_epoch() const { return std::min(samples_, batches_ * options_.batch); }
 
 std::int64_t Chunks::size_of(std::int64_t batch) const {
-  return std::min(options_.batch, part_.size() - batch * options_.batch);
+  return std::min(options_.batch, samples_ - batch * options_.batch);
 }
 
 Chunks::Layout Chunks::layout_for(at::ScalarType type, const Shape& sample) const {
@@ -119,8 +119,9 @@ std::vector<Chunks::Rows> Chunks::rows_of(std::int64_t epoch) {
     if (order.epoch == epoch) return order.rows;
   Order order{epoch, {}};
   for (const Key& key : keys_) {
+    const Key drawing = key.fold("order").fold(static_cast<std::uint64_t>(epoch));
     std::vector<std::int64_t> rows =
-        permutation(key.fold("order").fold(static_cast<std::uint64_t>(epoch)), part_.size());
+        part_.draws ? part_.draws->draw(drawing, part_.size()) : permutation(drawing, part_.size());
     if (part_.rows)
       for (std::int64_t& row : rows) row = part_.row(row);
     order.rows.push_back(std::make_shared<const std::vector<std::int64_t>>(std::move(rows)));

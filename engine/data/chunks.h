@@ -56,6 +56,7 @@ class Chunks {
   const std::int64_t members_;
   std::vector<Key> keys_;            // distinct
   std::vector<std::size_t> key_of_;  // for each slice in memory its key; a single slice serves all members alike
+  std::int64_t samples_ = 0;         // of an epoch
   std::int64_t batches_ = 0, per_chunk_ = 1, ahead_ = 1;
   std::vector<RowGather> columns_;
   std::vector<Layout> layouts_;  // of the columns, and of the index

@@ -1,17 +1,46 @@
 #include "data/dataset.h"
 
+#include <algorithm>
+#include <cmath>
+#include <set>
+
 namespace trainlab {
 
 Shape Column::sample_shape() const { return values.sizes().slice(1).vec(); }
 
 at::ScalarType Column::batch_type() const {
-  return scale.defined() || shift.defined() ? at::kFloat : values.scalar_type();
+  return scale.defined() || shift.defined() ? at::kFloat : as_int64 ? at::kLong : values.scalar_type();
 }
 
 const Column* Dataset::find(std::string_view column) const {
   for (const Column& candidate : columns)
     if (candidate.name == column) return &candidate;
   return nullptr;
+}
+
+std::int64_t Dataset::bytes() const {
+  std::set<const void*> seen;
+  std::int64_t sum = 0;
+  for (const Column& column : columns)
+    if (seen.insert(column.values.storage().data()).second)
+      sum += static_cast<std::int64_t>(column.values.storage().nbytes());
+  return sum;
+}
+
+std::vector<std::int64_t> Draws::draw(Key key, std::int64_t size) const {
+  Stream stream(key);
+  std::vector<std::int64_t> places(static_cast<std::size_t>(count));
+  for (std::int64_t& place : places) {
+    if (cumulative.empty()) {
+      place = static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(size)));
+    } else {
+      // The first whose cumulative weight is above the draw: one of weight 0 is never it. Rounding may give a draw of
+      // the whole sum, which nothing is above.
+      const double drawn = std::min(stream.uniform() * cumulative.back(), std::nextafter(cumulative.back(), 0.0));
+      place = std::upper_bound(cumulative.begin(), cumulative.end(), drawn) - cumulative.begin();
+    }
+  }
+  return places;
 }
 
 }  // namespace trainlab

@@ -48,8 +48,8 @@ struct GatherKernels {
     const std::size_t bytes = g.row_bytes_;
     for (std::size_t i = 0; i < rows.size(); ++i, out += bytes) {
       if (i + rows_ahead < rows.size())
-        prefetch_row(g.source_ + static_cast<std::size_t>(rows[i + rows_ahead]) * bytes, bytes);
-      std::memcpy(out, g.source_ + static_cast<std::size_t>(rows[i]) * bytes, bytes);
+        prefetch_row(g.source_ + static_cast<std::size_t>(rows[i + rows_ahead]) * g.source_row_bytes_, bytes);
+      std::memcpy(out, g.source_ + static_cast<std::size_t>(rows[i]) * g.source_row_bytes_, bytes);
     }
   }
 
@@ -60,7 +60,7 @@ struct GatherKernels {
     for (std::size_t i = 0; i < rows.size(); ++i, out += g.row_bytes_) {
       if (i + rows_ahead < rows.size())
         prefetch_row(g.source_ + static_cast<std::size_t>(rows[i + rows_ahead]) * g.source_row_bytes_,
-                     g.source_row_bytes_);
+                     elements * sizeof(From));
       const auto* __restrict from =
           reinterpret_cast<const From*>(g.source_ + static_cast<std::size_t>(rows[i]) * g.source_row_bytes_);
       auto* __restrict to = reinterpret_cast<To*>(out);
@@ -112,7 +112,7 @@ struct GatherKernels {
       case at::kLong: return fastest<std::int64_t, To>();
       case at::kFloat: return fastest<float, To>();
       case at::kDouble: return fastest<double, To>();
-      default: throw std::logic_error("a data column of type " + dtype_name(from) + " cannot be converted to floats");
+      default: throw std::logic_error("a data column of type " + dtype_name(from) + " cannot be converted");
     }
   }
 };
@@ -121,14 +121,17 @@ RowGather::RowGather(const Column& column, at::ScalarType float_type)
     : values_(column.values), type_(column.values.scalar_type()), sample_(column.sample_shape()) {
   if (float_type != at::kFloat && float_type != at::kDouble)
     throw std::logic_error("batches have float32 or float64 columns, not " + dtype_name(float_type));
-  if (!values_.is_contiguous() || !values_.device().is_cpu())
-    throw std::logic_error("column " + column.name + " must be contiguous and on the CPU");
+  if (!values_.device().is_cpu() || (values_.size(0) > 0 && !values_.select(0, 0).is_contiguous()))
+    throw std::logic_error("samples of column " + column.name + " must be contiguous and on the CPU");
 
   source_ = static_cast<const std::byte*>(values_.const_data_ptr());
   elements_ = static_cast<std::size_t>(element_count(sample_));
-  source_row_bytes_ = elements_ * values_.element_size();
+  source_row_bytes_ = static_cast<std::size_t>(values_.stride(0)) * values_.element_size();
   const bool affine = column.scale.defined() || column.shift.defined();
+  if (column.as_int64 && (affine || values_.is_floating_point()))
+    throw std::logic_error("column " + column.name + " cannot be both whole numbers and floats");
   if (affine || values_.is_floating_point()) type_ = float_type;
+  if (column.as_int64) type_ = at::kLong;
   row_bytes_ = elements_ * c10::elementSize(type_);
 
   if (affine) {
@@ -146,6 +149,8 @@ RowGather::RowGather(const Column& column, at::ScalarType float_type)
 
   if (!affine && type_ == values_.scalar_type()) {
     kernel_ = &GatherKernels::same;
+  } else if (type_ == at::kLong) {
+    kernel_ = GatherKernels::to<std::int64_t>(values_.scalar_type());
   } else {
     kernel_ = type_ == at::kFloat ? GatherKernels::to<float>(values_.scalar_type())
                                   : GatherKernels::to<double>(values_.scalar_type());

@@ -14,7 +14,8 @@ namespace trainlab {
 class RowGather {
  public:
   // float_type (float32 or float64) is the type in which columns of numbers are given: those with a scale or shift,
-  // and those stored as floats. Other columns keep their type. std::logic_error for a dtype that no source makes.
+  // and those stored as floats. Whole numbers are int64 where the column says so, else of their stored type.
+  // std::logic_error for a dtype that no source makes.
   RowGather(const Column& column, at::ScalarType float_type);
 
   at::ScalarType type() const { return type_; }
@@ -31,7 +32,7 @@ class RowGather {
 
   at::Tensor values_;  // keeps the source alive
   const std::byte* source_ = nullptr;
-  std::size_t source_row_bytes_ = 0;
+  std::size_t source_row_bytes_ = 0;  // from one row to the next
   at::ScalarType type_;
   Shape sample_;
   std::size_t elements_ = 1, row_bytes_ = 0;

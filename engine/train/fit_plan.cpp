@@ -44,7 +44,7 @@ LoaderOptions loader_options(const Options& fit, at::ScalarType type) {
 }
 
 std::int64_t steps_per_epoch(const FitPlan& plan) {
-  const std::int64_t n = plan.data.train.size(), batch = plan.loader.batch;
+  const std::int64_t n = plan.data.train.epoch_size(), batch = plan.loader.batch;
   if (batch > n) {
     throw plan.options
         .error("batch", "expected at most the " + std::to_string(n) + " training samples, found " +
@@ -205,8 +205,7 @@ MemoryEstimate estimate_memory(const FitPlan& plan) {
   for (const auto& [name, tensor] : optimizer->state()) {
     if (tensor.numel() == probe.numel()) state += 1;
   }
-  double data = 0;
-  for (const Column& column : plan.data.train.data->columns) data += static_cast<double>(column.values.nbytes());
+  const auto data = static_cast<double>(plan.data.train.data->bytes());
   return {.weights = weights,
           .gradients = weights,
           .optimizer = state * weights,

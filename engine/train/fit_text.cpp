@@ -27,7 +27,7 @@ std::string column_text(const Dataset& data, const Column& column) {
 
 std::string data_text(const FitPlan& plan) {
   const Dataset& data = *plan.data.train.data;
-  std::string text = fmt::format("train {}", plan.data.train.size());
+  std::string text = fmt::format("train {}", plan.data.train.epoch_size());
   if (plan.data.val) text += fmt::format(", val {}", plan.data.val->size());
   if (plan.data.test) text += fmt::format(", test {}", plan.data.test->size());
   for (const Column& column : data.columns) text += "; " + column_text(data, column);

@@ -45,7 +45,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   position_.steps_per_epoch = plan.length.steps_per_epoch;
   position_.batch = plan.length.batch;
   position_.samples_per_epoch =
-      plan.loader.drop_last ? position_.steps_per_epoch * position_.batch : plan.data.train.size();
+      plan.loader.drop_last ? position_.steps_per_epoch * position_.batch : plan.data.train.epoch_size();
   extended_ = members.front().context.settings->extend_epochs.has_value();
   if (members.front().context.resumed) resume();
 }

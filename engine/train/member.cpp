@@ -294,7 +294,7 @@ void Member::write_saves(const Position& position) {
 
 Value Member::part_sizes() const {
   Value sizes;
-  sizes.set("train", plan_.data.train.size());
+  sizes.set("train", plan_.data.train.epoch_size());
   if (plan_.data.val) sizes.set("val", plan_.data.val->size());
   if (plan_.data.test) sizes.set("test", plan_.data.test->size());
   return sizes;

@@ -14,22 +14,24 @@
 #include <string>
 #include <vector>
 
+#include "core/random.h"
 #include "core/registry.h"
 #include "tensor/safetensors.h"
 #include "tensor/types.h"
 
 namespace trainlab {
 
-// values: [N, sample…], contiguous, on the CPU. A numeric column given to a model is float32 after conversion:
-// out = values * scale + shift, with scale and shift broadcast over one sample (empty tensors: no conversion, the
-// batch has the stored dtype).
+// values: [N, sample…], on the CPU; each sample is contiguous, but samples may lie anywhere, also overlap: windows of a
+// text are a strided view. A numeric column given to a model is float32 after conversion: out = values * scale + shift,
+// with scale and shift broadcast over one sample (empty tensors: no conversion, the batch has the stored dtype).
 struct Column {
-  std::string name;  // "x", "y"
+  std::string name;  // "x", "y", or any other
   at::Tensor values;
   at::Tensor scale, shift;  // float32, broadcastable to one sample, or undefined
+  bool as_int64 = false;    // whole numbers stored in fewer bytes, given as int64; without scale and shift
 
   Shape sample_shape() const;
-  at::ScalarType batch_type() const;  // float32 when converted, else the stored type
+  at::ScalarType batch_type() const;  // float32 when scaled, int64 when asked for, else the stored type
 };
 
 struct Dataset {
@@ -40,13 +42,28 @@ struct Dataset {
   std::vector<std::string> feature_names;  // of a table's x
 
   const Column* find(std::string_view column) const;
+  // Memory of the columns; what several of them share counts once.
+  std::int64_t bytes() const;
+};
+
+// An epoch made of samples drawn with replacement, instead of each sample once.
+struct Draws {
+  std::int64_t count = 0;           // samples of an epoch
+  std::vector<double> cumulative;  // for each sample of the part its weight and all before it; empty: all alike
+
+  // Places in a part of `size` samples; a function of the key.
+  std::vector<std::int64_t> draw(Key key, std::int64_t size) const;
 };
 
 // Rows of a dataset. `rows` in the order of the part; nullptr: all rows.
 struct Part {
   std::shared_ptr<const Dataset> data;
   std::shared_ptr<const std::vector<std::int64_t>> rows;
+  std::shared_ptr<const Draws> draws = {};  // of training parts; nullptr: an epoch is each sample once
 
+  // Samples of an epoch in training.
+  std::int64_t epoch_size() const { return draws ? draws->count : size(); }
+  // Samples that there are.
   std::int64_t size() const { return rows ? static_cast<std::int64_t>(rows->size()) : data->size; }
   std::int64_t row(std::int64_t i) const { return rows ? (*rows)[static_cast<std::size_t>(i)] : i; }
 };
@@ -57,10 +74,17 @@ struct DataParts {
   // What must be known to feed new data to the trained model: stored with the checkpoint as data.….
   //   x.mean, x.std   float64, broadcastable to a sample, after the source's own scale: of normalize()
   //   table           uint8, JSON text: the columns of a table, their fill values and categories, and the classes
+  //   tokenizer       uint8, JSON text: what text is cut into (data/tokenizer.h)
   NamedTensors state;
   // What a source can do only when it is known which rows train (a table's fill values and categories). Methods that
   // look at columns call it first; empty in what open_data() returns.
   std::function<void(DataParts&)> settle;
+  // Of sources whose samples follow each other: split() calls it with the ends of training and validation part and of
+  // what is used, as fractions, instead of drawing samples. Leaves a part without samples empty (size 0).
+  std::function<void(DataParts&, double train, double val, double end)> cut;
+  // Of sources with columns that are in no batch: one of them, [N]; float64 (NaN: missing), or int64 codes of text.
+  // Undefined where there is no such column. Until settle() only.
+  std::function<at::Tensor(const std::string& column)> lookup;
 };
 
 struct DataContext {
