@@ -174,4 +174,11 @@ std::string InputFile::read_all(std::int64_t limit) {
   }
 }
 
+// Text is seldom compressed to less than a hundredth: more than that is an attack.
+std::string read_text(const fs::path& path) {
+  constexpr std::int64_t always = 64 << 20;
+  InputFile file(path);
+  return file.read_all(file.compressed() ? std::max(always, file.at_most() / 4) : file.at_most());
+}
+
 }  // namespace trainlab

@@ -42,6 +42,9 @@ class InputFile {
   std::unique_ptr<Inflater> inflater_;  // null for plain bytes
 };
 
+// All of a text file. Error{recipe} as InputFile, and when gzip data give more than text ever does.
+std::string read_text(const std::filesystem::path& path);
+
 // Error{recipe} saying that `path` does not exist, with what in its folder could be meant.
 Error missing_file(const std::filesystem::path& path);
 

@@ -36,13 +36,6 @@ TableOptions read_options(const Options& spec) {
   return options;
 }
 
-// Text is seldom compressed to less than a hundredth: more than that is an attack, not a table.
-std::string read_text(const std::string& path) {
-  constexpr std::int64_t always = 64 << 20;
-  InputFile file(path);
-  return file.read_all(file.compressed() ? std::max(always, file.at_most() / 4) : file.at_most());
-}
-
 DataParts make_csv(const Options& spec, const DataContext&) {
   const TableOptions options = read_options(spec);
   const std::string& path = spec.string("path");
