@@ -204,8 +204,7 @@ void Group::step(const Batch& batch, std::int64_t step, std::span<const double> 
 
 NamedTensors Group::tensors(std::size_t member) {
   NamedTensors all;
-  const auto slice = axis() ? static_cast<std::int64_t>(member) : -1;
-  for (auto& [name, tensor] : named_state(*plan_.model, state_, slice)) all.emplace(name, tensor);
+  for (auto& [name, tensor] : named_state(*plan_.model, state_, slice(member))) all.emplace(name, tensor);
   for (auto& [name, tensor] : optimizer_->state()) {
     all.emplace("optim." + name, member_slice(tensor, state_.members, member));
   }
@@ -222,17 +221,13 @@ void Group::restore(std::size_t member, const NamedTensors& tensors) {
 }
 
 void Group::load_weights(std::size_t member, const NamedTensors& tensors) {
-  load_named_state(*plan_.model, state_, tensors, axis() ? static_cast<std::int64_t>(member) : -1);
+  load_named_state(*plan_.model, state_, tensors, slice(member));
 }
 
-ModelState Group::snapshot(std::size_t member) const {
-  if (!axis()) return state_.snapshot();
-  const at::NoGradGuard no_gradients;
-  ModelState copy;
-  const auto m = static_cast<std::int64_t>(member);
-  for (const auto& parameter : state_.parameters) copy.parameters.push_back(parameter.detach().select(0, m).clone());
-  for (const auto& buffer : state_.buffers) copy.buffers.push_back(buffer.select(0, m).clone());
-  return copy;
+NamedTensors Group::weights(std::size_t member) const {
+  NamedTensors copies;
+  for (auto& [name, tensor] : named_state(*plan_.model, state_, slice(member))) copies.emplace(name, tensor.clone());
+  return copies;
 }
 
 }  // namespace trainlab

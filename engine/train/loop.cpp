@@ -34,14 +34,15 @@ std::vector<Options> optimizer_specs(std::span<const FitMember> members) {
 
 FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis)
     : plan_(plan),
-      group_(plan, member_keys(members, plan), optimizer_specs(members), axis),
+      axis_(axis ? static_cast<std::int64_t>(members.size()) : 0),
+      trained_(std::make_unique<Group>(plan, member_keys(members, plan), optimizer_specs(members), axis)),
       loader_(plan.data.train, plan.loader, member_keys(members, plan), axis),
       rates_(members.size()),
       active_(members.size(), 1) {
   for (std::size_t m = 0; m < members.size(); ++m) {
-    members_.push_back(std::make_unique<Member>(plan, members[m].options, members[m].context, group_, m));
+    members_.push_back(std::make_unique<Member>(plan, members[m].options, members[m].context, *trained_, m));
   }
-  if (plan.data.val) validation_ = std::make_unique<Evaluator>(plan, *plan.data.val, "val", group_.members());
+  if (plan.data.val) validation_ = std::make_unique<Evaluator>(plan, *plan.data.val, "val", axis_);
   position_.steps_per_epoch = plan.length.steps_per_epoch;
   position_.batch = plan.length.batch;
   position_.samples_per_epoch =
@@ -120,11 +121,11 @@ void FitLoop::train_step() {
     active_[m] = members_[m]->active() ? 1 : 0;
     rates_[m] = active_[m] ? members_[m]->rate(position_.step) : 0;
   }
-  group_.step(batch, position_.step, rates_, group_.axis() ? std::span<const std::uint8_t>(active_) : std::span<const std::uint8_t>());
+  trained_->step(batch, position_.step, rates_, axis_ > 0 ? std::span<const std::uint8_t>(active_) : std::span<const std::uint8_t>());
   position_.step += 1;
   for (std::size_t m = 0; m < members_.size(); ++m) {
     if (!members_[m]->active()) continue;
-    if (plan_.device == at::kCPU && !group_.train_loss().finite(m)) {
+    if (plan_.device == at::kCPU && !trained_->finite(m)) {
       members_[m]->fail("the training loss is not finite at step " + std::to_string(position_.step) +
                         " (learning rate " + number_text(rates_[m]) + ")");
       continue;
@@ -136,18 +137,18 @@ void FitLoop::train_step() {
 void FitLoop::validate() {
   const double begin = steady_seconds();
   std::vector<MetricMap> metrics(members_.size());
-  if (validation_) metrics = validation_->run(group_.state());
+  if (validation_) metrics = validation_->run(trained_->state());
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = *members_[m];
     // One that has stopped is validated a last time, where it stopped, and no more.
     if (member.failure() || (!member.active() && member.validated_step() == member.position().step)) continue;
-    if (!group_.train_loss().finite(m)) {
+    if (!trained_->finite(m)) {
       member.fail("the training loss is not finite before step " + std::to_string(position_.step));
       continue;
     }
     member.validated(member.active() ? position_ : Position(member.position()), std::move(metrics[m]));
   }
-  group_.train_loss().reset();
+  trained_->reset_metrics();
   if (validation_) validation_seconds_ = steady_seconds() - begin;
 }
 
@@ -205,7 +206,7 @@ std::vector<Value> FitLoop::summaries(bool interrupted) {
   std::vector<MetricMap> test(members_.size());
   if (!interrupted && plan_.data.test && !all_failed()) {
     for (const auto& member : members_) member->restore_kept();
-    test = Evaluator(plan_, *plan_.data.test, "test", group_.members()).run(group_.state());
+    test = Evaluator(plan_, *plan_.data.test, "test", axis_).run(trained_->state());
   }
   std::vector<Value> all;
   for (std::size_t m = 0; m < members_.size(); ++m) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "train/fit.h"
+#include "train/group.h"
 #include "train/member.h"
 
 namespace trainlab {
@@ -34,7 +35,8 @@ class FitLoop {
   std::vector<Value> summaries(bool interrupted);
 
   const FitPlan& plan_;
-  Group group_;
+  std::int64_t axis_;  // members of the group's leading axis, 0 without one
+  std::unique_ptr<Trained> trained_;
   std::vector<std::unique_ptr<Member>> members_;
   Loader loader_;
   std::unique_ptr<Evaluator> validation_;

@@ -80,11 +80,11 @@ class FitHandle : public RunHandle {
   Member* member_;
 };
 
-Member::Member(const FitPlan& plan, const Options& options, const StageContext& context, Group& group, std::size_t index)
+Member::Member(const FitPlan& plan, const Options& options, const StageContext& context, Trained& trained, std::size_t index)
     : plan_(plan),
       options_(options),
       context_(context),
-      group_(group),
+      trained_(trained),
       index_(index),
       key_(Key(static_cast<std::uint64_t>(options.given("seed") ? options.integer("seed") : plan.seed))),
       callback_key_(key_.fold("callback").fold(context.name)),
@@ -100,7 +100,7 @@ Member::Member(const FitPlan& plan, const Options& options, const StageContext& 
     }
   }
   const bool terminal = isatty(STDERR_FILENO) != 0 && !context.settings->quiet && index == 0;
-  observers_.push_back(progress_reporter(terminal, [this] { return group_.train_loss().mean(index_); }, context.say));
+  observers_.push_back(progress_reporter(terminal, [this] { return trained_.metrics(index_)["train.loss"]; }, context.say));
   observers_.push_back(tensorboard_reporter(context.folder));
 }
 
@@ -116,7 +116,7 @@ void Member::stop(std::string reason) {
 
 void Member::fail(std::string reason) {
   failure_ = std::move(reason);
-  if (best_ && plan_.keep_best) checkpoints_.commit_best({.step = best_->step, .tensors = best_tensors()});
+  if (best_ && plan_.keep_best) checkpoints_.commit_best({.step = best_->step, .tensors = best_->weights});
 }
 
 double Member::metric(const std::string& name) const {
@@ -177,7 +177,7 @@ void Member::validated(const Position& position, MetricMap metrics) {
   position_ = position;
   validated_step_ = position.step;
   metrics_ = std::move(metrics);
-  metrics_["train.loss"] = group_.train_loss().mean(index_);
+  metrics_.merge(trained_.metrics(index_));
   call("validate", position);
   // What was logged since the row before, in this validation's callback too.
   for (const auto& [name, value] : logged_) metrics_[name] = value;
@@ -188,7 +188,7 @@ void Member::validated(const Position& position, MetricMap metrics) {
   const bool better = std::isfinite(value) && (!best_ || (minimize ? value < best_->value : value > best_->value));
   if (better) {
     best_ = Best{.value = value, .step = position.step, .epoch = position.epoch(), .metrics = metrics_,
-                 .weights = plan_.keep_best ? group_.snapshot(index_) : ModelState{}};
+                 .weights = plan_.keep_best ? trained_.weights(index_) : NamedTensors{}};
   }
   schedule_->validated(value, minimize);
 
@@ -225,12 +225,6 @@ void Member::finished(const Value& summary) {
 
 // -------------------------------------------------------------------------------------------------------- checkpoints
 
-NamedTensors Member::best_tensors() const {
-  NamedTensors tensors;
-  for (auto& [name, tensor] : named_state(*plan_.model, best_->weights)) tensors.emplace(name, tensor);
-  return tensors;
-}
-
 Value Member::info(const Position& position) const {
   Value info;
   info.set("epoch", position.epoch());
@@ -243,7 +237,7 @@ Value Member::info(const Position& position) const {
   info.set("validated_step", validated_step_);
   info.set("metrics", to_value(metrics_));
   info.set("logged", to_value(logged_));
-  info.set("train_loss", group_.train_loss().state());
+  info.set("train_loss", trained_.metrics_state());
   info.set("metrics_bytes", rows_->size());
   info.set("schedule", schedule_->state());
   Value::List rules;
@@ -271,9 +265,9 @@ Value Member::info(const Position& position) const {
 void Member::commit(const Position& position) {
   call("checkpoint", position);  // before it is written, so that what it leaves in run.state is part of it
   rows_->sync();  // the rows that the checkpoint counts are on the disk before it is
-  Checkpoint checkpoint{.step = position.step, .tensors = group_.tensors(index_), .info = info(position), .best = {}};
+  Checkpoint checkpoint{.step = position.step, .tensors = trained_.tensors(index_), .info = info(position), .best = {}};
   for (const auto& [name, tensor] : plan_.data.state) checkpoint.tensors.emplace("data." + name, tensor);
-  if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_tensors()};
+  if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_->weights};
   checkpoints_.commit(checkpoint);
   for (const auto& observer : observers_) observer->checkpointed(position.step);
 }
@@ -281,7 +275,7 @@ void Member::commit(const Position& position) {
 void Member::write_saves(const Position& position) {
   for (const std::string& name : saves_) {
     NamedTensors tensors;
-    for (auto& [key, tensor] : group_.tensors(index_)) {
+    for (auto& [key, tensor] : trained_.tensors(index_)) {
       if (key.starts_with("model.")) tensors.emplace(key, tensor);
     }
     Value info;
@@ -325,11 +319,11 @@ std::int64_t Member::resume() {
   }
   const Value& info = found->info;
   check_data(*found);
-  group_.restore(index_, found->tensors);
+  trained_.restore(index_, found->tensors);
   validated_step_ = info["validated_step"].integer();
   metrics_ = to_metrics(info["metrics"]);
   logged_ = to_metrics(info["logged"]);
-  group_.train_loss().restore(info["train_loss"]);
+  trained_.restore_metrics(info["train_loss"]);
   schedule_->restore(info["schedule"]);
   last_rate_ = info["lr"].number();
   // A run that was extended since goes on, whatever stopped it before, and its rules count anew.
@@ -343,8 +337,7 @@ std::int64_t Member::resume() {
     best_ = Best{.value = best["value"].number(), .step = best["step"].integer(), .epoch = best["epoch"].integer(),
                  .metrics = to_metrics(best["metrics"]), .weights = {}};
     if (found->best) {
-      best_->weights = group_.snapshot(index_);
-      load_named_state(*plan_.model, best_->weights, found->best->tensors);
+      best_->weights = found->best->tensors;
     } else if (plan_.keep_best) {
       best_.reset();  // damaged: the next validation is the best so far
     }
@@ -363,7 +356,7 @@ std::int64_t Member::resume() {
 
 void Member::restore_kept() {
   if (!plan_.keep_best || !best_) return;
-  group_.load_weights(index_, best_tensors());
+  trained_.load_weights(index_, best_->weights);
 }
 
 Value Member::summary(const MetricMap& test) const {

@@ -12,10 +12,9 @@
 #include "data/loader.h"
 #include "optim/optimizer.h"
 #include "train/fit_plan.h"
+#include "train/trained.h"
 
 namespace trainlab {
-
-using MetricMap = std::map<std::string, double>;
 
 // Mean of a loss over samples (or class weights), per member. On a CPU each value is read as it comes, at the cost of
 // a load; on other devices it is summed there in float64 and read when asked for.
@@ -57,31 +56,32 @@ class Evaluator {
   std::vector<std::unique_ptr<Metric>> metrics_;
 };
 
-class Group {
+class Group final : public Trained {
  public:
   // One key and one optimizer spec per member; axis = false for a plain fit (then there is one of each).
   Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis);
 
-  // One optimizer step on a batch. `step` counts from 0 and keys the randomness; rates and active per member.
   void step(const Batch& batch, std::int64_t step, std::span<const double> rates,
-            std::span<const std::uint8_t> active = {});
+            std::span<const std::uint8_t> active = {}) override;
 
-  std::int64_t members() const { return state_.members; }
-  std::size_t size() const { return keys_.size(); }
-  const ModelState& state() const { return state_; }
+  const ModelState& state() const override { return state_; }
   LossMeter& train_loss() { return train_loss_; }
   bool axis() const { return state_.members > 0; }
 
-  // The tensors of one member under their file names (model.…, optim.…), for a checkpoint, and back. The restored
-  // values are copied. Error{recipe} when one is missing or has another shape.
-  NamedTensors tensors(std::size_t member);
-  void restore(std::size_t member, const NamedTensors& tensors);
-  void load_weights(std::size_t member, const NamedTensors& tensors);  // model.… only
+  MetricMap metrics(std::size_t member) override { return {{"train.loss", train_loss_.mean(member)}}; }
+  bool finite(std::size_t member) override { return train_loss_.finite(member); }
+  void reset_metrics() override { train_loss_.reset(); }
+  Value metrics_state() override { return train_loss_.state(); }
+  void restore_metrics(const Value& state) override { train_loss_.restore(state); }
 
-  // A copy of one member's weights and buffers, without member axis.
-  ModelState snapshot(std::size_t member) const;
+  NamedTensors tensors(std::size_t member) override;
+  void restore(std::size_t member, const NamedTensors& tensors) override;
+  NamedTensors weights(std::size_t member) const override;
+  void load_weights(std::size_t member, const NamedTensors& tensors) override;
 
  private:
+  std::int64_t slice(std::size_t member) const { return axis() ? static_cast<std::int64_t>(member) : -1; }
+
   const FitPlan& plan_;
   std::vector<Key> keys_;
   ModelState state_;

@@ -12,10 +12,11 @@
 #include "optim/schedule.h"
 #include "run/stage.h"
 #include "train/checkpoint.h"
-#include "train/group.h"
+#include "train/fit_plan.h"
 #include "train/observer.h"
 #include "train/run_handle.h"
 #include "train/stop.h"
+#include "train/trained.h"
 
 namespace trainlab {
 
@@ -37,7 +38,7 @@ class FitHandle;
 class Member {
  public:
   // `options` is this member's fit; `plan` the group's.
-  Member(const FitPlan& plan, const Options& options, const StageContext& context, Group& group, std::size_t index);
+  Member(const FitPlan& plan, const Options& options, const StageContext& context, Trained& trained, std::size_t index);
   ~Member();
 
   // The rate of the coming step.
@@ -50,7 +51,7 @@ class Member {
   void start(const Position& position);
   // After a step; calls observers and the recipe's functions that want it.
   void stepped(const Position& position, double rate);
-  // A validation's metrics (without train.loss, which is added here); keeps the best weights; asks the stop rules.
+  // A validation's metrics (those of training are added here); keeps the best weights; asks the stop rules.
   void validated(const Position& position, MetricMap metrics);
   void epoch_ended(const Position& position);
   void commit(const Position& position);
@@ -82,12 +83,11 @@ class Member {
     double value = 0;
     std::int64_t step = 0, epoch = 0;
     MetricMap metrics;
-    ModelState weights;
+    NamedTensors weights;  // model.…, where the plan keeps the best
   };
 
   Progress progress(const Position& position) const;
   double metric(const std::string& name) const;
-  NamedTensors best_tensors() const;
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
   // Writes what run:save asked for.
@@ -98,7 +98,7 @@ class Member {
   const FitPlan& plan_;
   Options options_;
   StageContext context_;
-  Group& group_;
+  Trained& trained_;
   std::size_t index_;
   Key key_, callback_key_;
   double base_rate_, last_rate_ = 0;

@@ -1,0 +1,46 @@
+// Trained: what a fit trains, as its loop and its members see it: a group of models that take the same step (Group), or
+// the models of a recipe that writes its own step (OwnStep). Not thread-safe.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+
+#include "data/loader.h"
+#include "model/model.h"
+
+namespace trainlab {
+
+using MetricMap = std::map<std::string, double>;
+
+class Trained {
+ public:
+  virtual ~Trained() = default;
+
+  // One optimizer step on a batch. `step` counts from 0 and keys the randomness. rates: the learning rate of each
+  // member of a group, or of each optimizer of an own step. A member with active[m] = false stays as it is; an empty
+  // `active` means all.
+  virtual void step(const Batch& batch, std::int64_t step, std::span<const double> rates,
+                    std::span<const std::uint8_t> active = {}) = 0;
+
+  // The weights that are validated.
+  virtual const ModelState& state() const = 0;
+
+  // What training measured of a member since reset_metrics(), by full name: "train.loss". Synchronises the device.
+  virtual MetricMap metrics(std::size_t member) = 0;
+  // False when a loss since then was NaN or infinite. Synchronises other devices than the CPU.
+  virtual bool finite(std::size_t member) = 0;
+  virtual void reset_metrics() = 0;
+  virtual Value metrics_state() = 0;  // for checkpoints: exact
+  virtual void restore_metrics(const Value& state) = 0;
+
+  // The tensors of one member under their file names (model.…, optim.…), for a checkpoint, and back. The restored
+  // values are copied. Error{recipe} when one is missing or has another shape.
+  virtual NamedTensors tensors(std::size_t member) = 0;
+  virtual void restore(std::size_t member, const NamedTensors& tensors) = 0;
+  // Copies of a member's weights and buffers (model.…), and back.
+  virtual NamedTensors weights(std::size_t member) const = 0;
+  virtual void load_weights(std::size_t member, const NamedTensors& tensors) = 0;
+};
+
+}  // namespace trainlab
