@@ -1,5 +1,7 @@
 #include "train/fit_plan.h"
 
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -21,13 +23,31 @@ std::size_t column_index(const Dataset& data, std::string_view name) {
 Head make_head(const FitPlan& plan) {
   const Dataset& data = *plan.data.train.data;
   const Column& target = data.columns[plan.y];
-  return {.output = plan.model->output(),
-          .target = target.sample_shape(),
-          .target_type = target.batch_type() == at::kFloat ? plan.type : target.batch_type(),
-          .classes = data.classes,
-          .class_names = data.class_names,
-          .float_type = plan.type,
-          .device = plan.device};
+  const auto type_of = [&plan](const Column& column) {
+    return column.batch_type() == at::kFloat ? plan.type : column.batch_type();
+  };
+  Head head{.output = plan.model->output(),
+            .target = target.sample_shape(),
+            .target_type = type_of(target),
+            .classes = data.classes,
+            .class_names = data.class_names,
+            .float_type = plan.type,
+            .device = plan.device,
+            .target_column = plan.y,
+            .weight_column = {},
+            .columns = {},
+            .training_labels = {}};
+  for (std::size_t i = 0; i < data.columns.size(); ++i) {
+    const Column& column = data.columns[i];
+    head.columns.push_back({.name = column.name, .shape = column.sample_shape(), .type = type_of(column)});
+    if (column.name == "weight" && element_count(column.sample_shape()) == 1) head.weight_column = i;
+  }
+  head.training_labels = [part = plan.data.train](std::size_t column) {
+    const at::Tensor& values = part.data->columns[column].values;
+    if (!part.rows) return values.to(at::kLong);
+    return values.index_select(0, at::tensor(*part.rows, at::kLong)).to(at::kLong);
+  };
+  return head;
 }
 
 LoaderOptions loader_options(const Options& fit, at::ScalarType type) {
@@ -106,11 +126,12 @@ void plan_metrics(FitPlan& plan) {
   for (const Options::Element& element : plan.options.elements("metrics")) {
     const Options& options = *element.entry;
     const auto& kind = options.registry().implementation<MetricKind>(options.entry());
-    PlannedMetric metric{.name = kind.name(options), .minimize = kind.minimize, .kind = &kind, .options = options};
+    PlannedMetric metric{.name = kind.name(options), .minimize = kind.minimize, .make = {}};
+    metric.make = [&kind, options](const Head& head, std::int64_t members) { return kind.make(options, head, members); };
     for (const PlannedMetric& other : plan.metrics) {
       if (other.name == metric.name) throw recipe_error("two metrics are named " + metric.name).in(element.path);
     }
-    kind.make(options, plan.head, 0);  // checks that it fits the model's output and the data
+    metric.make(plan.head, 0);  // checks that it fits the model's output and the data
     plan.metrics.push_back(std::move(metric));
   }
 }
@@ -153,15 +174,18 @@ bool FitPlan::minimize(const std::string& full_name) const {
     throw error.hint(near.empty() ? "this fit has " + list : "did you mean \"" + near + "\"?");
   }
   for (const PlannedMetric& metric : metrics) {
-    if (metric.name == name) return metric.minimize;
+    if (metric.name == name) return metric.minimize.value();
   }
   return true;  // losses
 }
 
 std::vector<std::string> FitPlan::metric_names() const {
   std::vector<std::string> names{"train.loss"};
+  const std::vector<LossPart> parts = loss->parts();
+  for (const LossPart& part : parts) names.push_back("train.loss." + part.name);
   if (data.val) {
     names.emplace_back("val.loss");
+    for (const LossPart& part : parts) names.push_back("val.loss." + part.name);
     for (const PlannedMetric& metric : metrics) names.push_back("val." + metric.name);
   }
   return names;

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/InferenceMode.h>
 
@@ -39,46 +40,80 @@ const at::Tensor& stored(const NamedTensors& tensors, const std::string& name, a
 
 // ---------------------------------------------------------------------------------------------------------- LossMeter
 
+LossMeter::LossMeter(std::int64_t members, std::vector<LossPart> parts)
+    : members_(members ? static_cast<std::size_t>(members) : 1),
+      parts_(std::move(parts)),
+      sums_(members_ * std::max<std::size_t>(parts_.size(), 1)),
+      weights_(sums_.size()) {}
+
 void LossMeter::add(const LossValue& loss, std::int64_t samples) {
-  if (loss.value.is_cpu()) {
-    for (std::size_t m = 0; m < sums_.size(); ++m) {
-      const double weight = loss.weight.defined() ? element(loss.weight, m) : static_cast<double>(samples);
-      sums_[m] += element(loss.value, m) * weight;
-      weights_[m] += weight;
+  if (parts_.empty()) {
+    add_part(0, loss, samples);
+  } else {
+    for (std::size_t i = 0; i < parts_.size(); ++i) add_part(i, loss.parts.at(i), samples);
+  }
+}
+
+void LossMeter::add_part(std::size_t part, const LossMean& mean, std::int64_t samples) {
+  const std::size_t first = part * members_;
+  if (mean.value.is_cpu()) {
+    for (std::size_t m = 0; m < members_; ++m) {
+      const double weight = mean.weight.defined() ? element(mean.weight, m) : static_cast<double>(samples);
+      sums_[first + m] += element(mean.value, m) * weight;
+      weights_[first + m] += weight;
     }
     return;
   }
-  const auto value = loss.value.detach().to(at::kDouble).reshape({-1});
-  const auto weight = loss.weight.defined() ? loss.weight.detach().to(at::kDouble).reshape({-1})
+  const auto value = mean.value.detach().to(at::kDouble).reshape({-1});
+  const auto weight = mean.weight.defined() ? mean.weight.detach().to(at::kDouble).reshape({-1})
                                             : at::full_like(value, static_cast<double>(samples));
   if (!device_sums_.defined()) {
-    device_sums_ = at::zeros_like(value);
-    device_weights_ = at::zeros_like(value);
+    device_sums_ = at::zeros({static_cast<std::int64_t>(sums_.size())}, value.options());
+    device_weights_ = at::zeros_like(device_sums_);
   }
-  device_sums_.addcmul_(value, weight);
-  device_weights_.add_(weight);
+  const auto start = static_cast<std::int64_t>(first), length = static_cast<std::int64_t>(members_);
+  device_sums_.narrow(0, start, length).addcmul_(value, weight);
+  device_weights_.narrow(0, start, length).add_(weight);
 }
 
 void LossMeter::fetch() {
   if (!device_sums_.defined()) return;
   const auto sums = device_sums_.cpu(), weights = device_weights_.cpu();
-  for (std::size_t m = 0; m < sums_.size(); ++m) {
-    sums_[m] += element(sums, m);
-    weights_[m] += element(weights, m);
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    sums_[i] += element(sums, i);
+    weights_[i] += element(weights, i);
   }
   device_sums_.reset();
   device_weights_.reset();
 }
 
+double LossMeter::quotient(std::size_t i) const {
+  if (weights_[i] == 0 && sums_[i] == 0) return std::numeric_limits<double>::quiet_NaN();
+  return sums_[i] / weights_[i];
+}
+
 double LossMeter::mean(std::size_t member) {
   fetch();
-  if (weights_[member] == 0 && sums_[member] == 0) return std::numeric_limits<double>::quiet_NaN();
-  return sums_[member] / weights_[member];
+  if (parts_.empty()) return quotient(member);
+  double sum = 0;
+  for (std::size_t i = 0; i < parts_.size(); ++i) sum += parts_[i].factor * quotient(i * members_ + member);
+  return sum;
+}
+
+MetricMap LossMeter::metrics(const std::string& split, std::size_t member) {
+  MetricMap all{{split + ".loss", mean(member)}};
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    all[split + ".loss." + parts_[i].name] = quotient(i * members_ + member);
+  }
+  return all;
 }
 
 bool LossMeter::finite(std::size_t member) {
   fetch();
-  return std::isfinite(sums_[member]);
+  for (std::size_t i = member; i < sums_.size(); i += members_) {
+    if (!std::isfinite(sums_[i])) return false;
+  }
+  return true;
 }
 
 void LossMeter::reset() {
@@ -101,9 +136,9 @@ Value LossMeter::state() {
 
 void LossMeter::restore(const Value& state) {
   reset();
-  for (std::size_t m = 0; m < sums_.size(); ++m) {
-    sums_[m] = state["sums"].list().at(m).number();
-    weights_[m] = state["weights"].list().at(m).number();
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    sums_[i] = state["sums"].list().at(i).number();
+    weights_[i] = state["weights"].list().at(i).number();
   }
 }
 
@@ -122,6 +157,26 @@ LoaderOptions evaluation_loader(const FitPlan& plan) {
   return options;
 }
 
+// What the loss and the metrics see of a batch. `moved` keeps the columns on the device.
+BatchView view_of(const FitPlan& plan, const Batch& batch, std::int64_t members, Key key,
+                  std::vector<at::Tensor>& moved) {
+  BatchView view{.columns = batch.columns, .index = batch.index, .size = batch.size, .members = members, .key = key};
+  if (plan.device != at::kCPU) {
+    moved.clear();
+    for (const at::Tensor& column : batch.columns) moved.push_back(column.to(plan.device));
+    view.columns = moved;
+  }
+  return view;
+}
+
+LossValue loss_of(const FitPlan& plan, const at::Tensor& out, const BatchView& view) {
+  try {
+    return (*plan.loss)(out, view);
+  } catch (const c10::Error& error) {
+    throw plan.options.error("loss", torch_error(error).message());
+  }
+}
+
 std::size_t key_count(std::int64_t members) { return static_cast<std::size_t>(members ? members : 1); }
 
 }  // namespace
@@ -130,11 +185,10 @@ Evaluator::Evaluator(const FitPlan& plan, const Part& part, std::string prefix, 
     : plan_(plan),
       prefix_(std::move(prefix)),
       members_(members),
+      key_(Key(static_cast<std::uint64_t>(plan.seed)).fold("evaluation").fold(prefix_)),
       loader_(part, evaluation_loader(plan), std::vector<Key>(key_count(members), Key(0)), members > 0),
-      meter_(members) {
-  for (const PlannedMetric& metric : plan.metrics) {
-    metrics_.push_back(metric.kind->make(metric.options, plan.head, members));
-  }
+      meter_(members, plan.loss->parts()) {
+  for (const PlannedMetric& metric : plan.metrics) metrics_.push_back(metric.make(plan.head, members));
 }
 
 std::vector<MetricMap> Evaluator::run(const ModelState& state) {
@@ -144,20 +198,30 @@ std::vector<MetricMap> Evaluator::run(const ModelState& state) {
   const Pass pass{.state = state, .training = false, .keys = {}};
   // The loader runs on for ever and in order: each evaluation takes one epoch of it, and what was prefetched beyond
   // is the beginning of the next evaluation.
-  for (std::int64_t i = loader_.batches_per_epoch(); i > 0; --i) {
+  std::vector<at::Tensor> moved;
+  for (std::int64_t i = 0; i < loader_.batches_per_epoch(); ++i) {
     const Batch batch = loader_.next();
-    const auto x = batch.columns[plan_.x].to(plan_.device), y = batch.columns[plan_.y].to(plan_.device);
-    const auto out = plan_.model->forward(x, pass);
-    meter_.add((*plan_.loss)(out, y, members_), batch.size);
-    for (const auto& metric : metrics_) metric->update(out, y);
+    const BatchView view = view_of(plan_, batch, members_, key_.fold(static_cast<std::uint64_t>(i)), moved);
+    const auto out = plan_.model->forward(view.columns[plan_.x], pass);
+    meter_.add(loss_of(plan_, out, view), batch.size);
+    for (const auto& metric : metrics_) metric->update(out, view);
   }
   std::vector<MetricMap> results(key_count(members_));
-  for (std::size_t m = 0; m < results.size(); ++m) results[m][prefix_ + ".loss"] = meter_.mean(m);
+  for (std::size_t m = 0; m < results.size(); ++m) results[m] = meter_.metrics(prefix_, m);
   for (std::size_t i = 0; i < metrics_.size(); ++i) {
     const std::vector<double> values = metrics_[i]->compute();
     for (std::size_t m = 0; m < results.size(); ++m) results[m][prefix_ + "." + plan_.metrics[i].name] = values[m];
   }
   return results;
+}
+
+Value Evaluator::reports(std::size_t member) const {
+  Value all;
+  for (std::size_t i = 0; i < metrics_.size(); ++i) {
+    Value report = metrics_[i]->report(member);
+    if (!report.is_nil()) all.set(prefix_ + "." + plan_.metrics[i].name, std::move(report));
+  }
+  return all;
 }
 
 // -------------------------------------------------------------------------------------------------------------- Group
@@ -166,7 +230,7 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
     : plan_(plan),
       keys_(keys.begin(), keys.end()),
       state_(plan.model->initial_state(keys, plan.type, plan.device, axis)),
-      train_loss_(axis ? static_cast<std::int64_t>(keys.size()) : 0) {
+      train_loss_(axis ? static_cast<std::int64_t>(keys.size()) : 0, plan.loss->parts()) {
   std::vector<OptimizedParameter> parameters;
   for (std::size_t i = 0; i < state_.parameters.size(); ++i) {
     const ParameterInfo& info = plan.model->parameters()[i];
@@ -182,11 +246,11 @@ void Group::step(const Batch& batch, std::int64_t step, std::span<const double> 
   for (const Key& key : keys_) pass_keys_.push_back(key.fold("dropout").fold(static_cast<std::uint64_t>(step)));
 
   const Pass pass{.state = state_, .training = true, .keys = pass_keys_};
-  const auto& x = batch.columns[plan_.x];
-  const auto& y = batch.columns[plan_.y];
-  const bool move = plan_.device != at::kCPU;
-  const auto out = plan_.model->forward(move ? x.to(plan_.device) : x, pass);
-  const LossValue loss = (*plan_.loss)(out, move ? y.to(plan_.device) : y, state_.members);
+  std::vector<at::Tensor> moved;
+  const BatchView view = view_of(plan_, batch, state_.members,
+                                 keys_.front().fold("loss").fold(static_cast<std::uint64_t>(step)), moved);
+  const auto out = plan_.model->forward(view.columns[plan_.x], pass);
+  const LossValue loss = loss_of(plan_, out, view);
   // Members do not meet anywhere but in this sum, so each gets the gradient of its own mean.
   with_torch_errors([&] { (axis() ? loss.value.sum() : loss.value).backward(); });
   train_loss_.add(loss, batch.size);

@@ -2,6 +2,8 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <algorithm>
+
 #include "core/registry.h"
 
 namespace trainlab {
@@ -28,30 +30,80 @@ Error head_error(const Options& options, const std::string& needs, const Head& h
   return error;
 }
 
-void require_class_scores(const Options& options, const Head& head) {
-  if (!head.target.empty() || head.target_type != at::kLong) {
-    throw head_error(
-        options, "class labels (targets of shape [], int64)", head,
-        is_label(head.target_type) ? "" : "for numbers as targets use \"mse\", \"huber\", \"mae\", \"rmse\" or \"r2\"");
+std::size_t column_of(const Options& options, std::string_view option, const Head& head, const std::string& name) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < head.columns.size(); ++i) {
+    if (head.columns[i].name == name) return i;
+    names.push_back(head.columns[i].name);
   }
-  const std::string wanted = head.classes > 0 ? std::to_string(head.classes) : std::string("C");
-  const std::string needs = "one score per class, an output of shape [" + wanted + "]";
-  if (head.output.size() != 1) {
-    throw head_error(options, needs, head,
-                     (head.classes > 0 ? classes_text(head) + "; end" : std::string("end")) +
-                         " the model with nn.Flatten(), nn.Linear(" + wanted + ")");
-  }
-  if (head.classes > 0 && head.output[0] != head.classes) {
-    std::string hint = classes_text(head) + "; end the model with nn.Linear(" + wanted + ")";
-    if (head.classes == 2 && is_single_logit(head)) hint += ", or use loss = \"bce_with_logits\"";
-    throw head_error(options, needs, head, std::move(hint));
-  }
-  if (head.output[0] < 2)
-    throw head_error(options, "at least two classes", head,
-                     "one logit per sample goes with loss = \"bce_with_logits\"");
+  Error error = options.error(option, "the data has no column \"" + name + "\"");
+  const std::string near = Registry::closest(name, names);
+  std::string list;
+  for (const std::string& one : names) list += (list.empty() ? "" : ", ") + one;
+  throw error.hint(near.empty() ? "its columns are " + list : "did you mean \"" + near + "\"?");
 }
 
-bool is_single_logit(const Head& head) { return head.output.size() == 1 && head.output[0] == 1; }
+Head with_target(const Options& options, const Head& head) {
+  if (!options.given("target")) return head;
+  const std::size_t index = column_of(options, "target", head, options.string("target"));
+  if (index == head.target_column) return head;
+  Head other = head;
+  other.target_column = index;
+  other.target = head.columns[index].shape;
+  other.target_type = head.columns[index].type;
+  other.classes = 0;  // known of y only
+  other.class_names.clear();
+  return other;
+}
+
+ClassAxis require_class_scores(const Options& options, const Head& head) {
+  if (head.target_type != at::kLong) {
+    throw head_error(
+        options, "class labels (targets of int64)", head,
+        is_label(head.target_type) ? "" : "for numbers as targets use \"mse\", \"huber\", \"mae\", \"rmse\" or \"r2\"");
+  }
+  const Shape &out = head.output, &positions = head.target;
+  const std::string wanted = head.classes > 0 ? std::to_string(head.classes) : std::string("C");
+  const bool ranked = out.size() == positions.size() + 1;
+  const bool last = ranked && std::equal(positions.begin(), positions.end(), out.begin());
+  const bool first = ranked && !positions.empty() && std::equal(positions.begin(), positions.end(), out.begin() + 1);
+  if (!last && !first) {
+    if (positions.empty()) {
+      throw head_error(options, "one score per class, an output of shape [" + wanted + "]", head,
+                       (head.classes > 0 ? classes_text(head) + "; end" : std::string("end")) +
+                           " the model with nn.Flatten(), nn.Linear(" + wanted + ")");
+    }
+    const std::string at_each = shape_text(positions).substr(1, shape_text(positions).size() - 2);
+    throw head_error(options, "one score per class at each label, an output of shape [" + at_each + ", " + wanted +
+                                  "] or [" + wanted + ", " + at_each + "]",
+                     head, "");
+  }
+  const ClassAxis axis{.classes = last && !(first && positions.size() > 1) ? out.back() : out.front(),
+                       .first = first && !(last && positions.size() == 1)};
+  if (head.classes > 0 && axis.classes != head.classes) {
+    std::string hint = classes_text(head) + "; end the model with nn.Linear(" + wanted + ")";
+    if (axis.first) hint = classes_text(head) + "; end the model with as many channels";
+    if (head.classes == 2 && is_single_logit(head)) hint += ", or use loss = \"bce_with_logits\"";
+    throw head_error(options,
+                     "one score per class, " + (positions.empty() ? "an output of shape [" + wanted + "]"
+                                                                  : wanted + " of them at each label"),
+                     head, std::move(hint));
+  }
+  if (axis.classes < 2)
+    throw head_error(options, "at least two classes", head,
+                     "one logit per sample goes with loss = \"bce_with_logits\"");
+  return axis;
+}
+
+bool is_single_logit(const Head& head) {
+  if (head.output.empty()) return false;
+  if (head.output == Shape{1} && is_scalar(head.target)) return true;
+  if (head.target.empty() || (!is_label(head.target_type) && head.classes == 0)) return false;
+  Shape last = head.target, first = head.target;
+  last.push_back(1);
+  first.insert(first.begin(), 1);
+  return head.output == last || head.output == first;
+}
 
 void require_binary(const Options& options, const Head& head) {
   if (head.classes > 2) {
@@ -59,7 +111,7 @@ void require_binary(const Options& options, const Head& head) {
                      classes_text(head) + "; use loss = \"cross_entropy\" and end the model with nn.Linear(" +
                          std::to_string(head.classes) + ")");
   }
-  if (!is_single_logit(head) || !is_scalar(head.target)) {
+  if (!is_single_logit(head)) {
     throw head_error(options, "one logit and one target of 0 or 1 per sample, an output of shape [1]", head,
                      "end the model with nn.Linear(1)");
   }
@@ -70,8 +122,7 @@ std::int64_t require_classification(const Options& options, const Head& head) {
     require_binary(options, head);
     return 2;
   }
-  require_class_scores(options, head);
-  return head.output[0];
+  return require_class_scores(options, head).classes;
 }
 
 void require_regression(const Options& options, const Head& head) {
@@ -91,16 +142,6 @@ at::Tensor target_like(const at::Tensor& out, const at::Tensor& target) {
   if (like.sizes() == out.sizes()) return like;
   if (like.numel() == out.numel()) return like.reshape(out.sizes());
   return like.reshape(out.sizes().slice(1)).expand_as(out);
-}
-
-at::Tensor labels_of(const at::Tensor& target, const Head& head) {
-  at::Tensor labels = head.target.size() == 1 ? target.squeeze(-1) : target;
-  if (at::isFloatingType(labels.scalar_type())) labels = labels.gt(0.5);
-  return labels.scalar_type() == at::kLong ? labels : labels.to(at::kLong);
-}
-
-at::Tensor predictions_of(const at::Tensor& out, const Head& head) {
-  return is_single_logit(head) ? out.squeeze(-1).gt(0).to(at::kLong) : out.argmax(-1);
 }
 
 }  // namespace trainlab

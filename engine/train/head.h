@@ -1,5 +1,4 @@
-// Heads: which outputs and targets a loss or metric fits, said once for all of them, and tensors brought into the
-// shape that their arithmetic wants. Private to the module.
+// Heads: which outputs and targets a loss or metric fits, said once for all of them. Private to the module.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,13 +15,28 @@ std::string head_text(const Head& head);
 // An Error at the entry itself (not at one of its options): `needs`, then what was found, and the hint.
 Error head_error(const Options& options, const std::string& needs, const Head& head, std::string hint);
 
-// Refuses everything but one score per class and a label: output [C], target [] int64, C the number of classes.
-void require_class_scores(const Options& options, const Head& head);
+// The head with the target that the option `target` names; the same head without it. Error{recipe} with did-you-mean
+// for a column that the data lacks.
+Head with_target(const Options& options, const Head& head);
+// The column `name` of the data; Error{recipe} at `option`, with did-you-mean.
+std::size_t column_of(const Options& options, std::string_view option, const Head& head, const std::string& name);
 
-// True for one logit per sample: output [1].
+// Where the scores of a sample have their axis of classes. Targets of shape t (one label each at the positions t; [] is
+// one label per sample) go with outputs t + [C] (classes last) or [C] + t (classes first). Where both fit, because a
+// position axis has C elements too, one axis of positions (text) means last and several (images) first.
+struct ClassAxis {
+  std::int64_t classes = 0;
+  bool first = false;
+};
+
+// Refuses everything but one score per class and a label at each position.
+ClassAxis require_class_scores(const Options& options, const Head& head);
+
+// True for one logit per sample or position and a target of 0 or 1: output t + [1] or [1] + t for targets of shape t,
+// or [1] for targets [1].
 bool is_single_logit(const Head& head);
 
-// Refuses everything but one logit per sample and a 0/1 target, [] or [1].
+// Refuses everything but one logit per sample or position and a target of 0 or 1.
 void require_binary(const Options& options, const Head& head);
 
 // Class scores or a single logit; the number of classes (2 for a single logit).
@@ -34,11 +48,5 @@ void require_regression(const Options& options, const Head& head);
 // The target in the shape and dtype of `out`: [B] against [B, 1] is reshaped, one that all members share is expanded
 // over the member axis (a view).
 at::Tensor target_like(const at::Tensor& out, const at::Tensor& target);
-
-// Labels as int64 [B] or [M, B]; a float target is 1 above 0.5. `head` tells whether samples have an axis of one.
-at::Tensor labels_of(const at::Tensor& target, const Head& head);
-
-// Predicted classes, int64 [B] or [M, B]: the first of the largest scores, or for a single logit 1 above 0.
-at::Tensor predictions_of(const at::Tensor& out, const Head& head);
 
 }  // namespace trainlab

@@ -5,6 +5,7 @@
 
 #include "head.h"
 #include "losses.h"
+#include "mean.h"
 
 namespace trainlab {
 
@@ -12,12 +13,14 @@ namespace {
 
 class BinaryCrossEntropy final : public Loss {
  public:
-  explicit BinaryCrossEntropy(at::Tensor pos_weight) : pos_weight_(std::move(pos_weight)) {}
+  BinaryCrossEntropy(const Head& head, double smoothing, at::Tensor pos_weight)
+      : target_column_(head.target_column), smoothing_(smoothing), pos_weight_(std::move(pos_weight)), mean_(head) {}
 
-  LossValue operator()(const at::Tensor& out, const at::Tensor& target, std::int64_t members) const override {
-    const at::Tensor wanted = target_like(out, target);
-    if (members == 0) return {entropy(out, wanted, at::Reduction::Mean), {}};
-    return {entropy(out, wanted, at::Reduction::None).flatten(1).mean(1), {}};
+  LossValue operator()(const at::Tensor& out, const BatchView& batch) const override {
+    at::Tensor wanted = target_like(out, batch.columns[target_column_]);
+    if (smoothing_ > 0) wanted = wanted.mul(1 - smoothing_).add(smoothing_ / 2);
+    if (mean_.plain(batch)) return {{entropy(out, wanted, at::Reduction::Mean), {}}};
+    return mean_(entropy(out, wanted, at::Reduction::None), batch);
   }
 
  private:
@@ -25,31 +28,43 @@ class BinaryCrossEntropy final : public Loss {
     return at::binary_cross_entropy_with_logits(out, target, /*weight=*/{}, pos_weight_, reduction);
   }
 
+  std::size_t target_column_;
+  double smoothing_;
   at::Tensor pos_weight_;  // broadcast over one sample's outputs, or undefined
+  SampleMean mean_;
 };
 
-std::unique_ptr<Loss> make_bce(const Options& options, const Head& head) {
+std::unique_ptr<Loss> make_bce(const Options& options, const Head& y_head) {
+  const Head head = with_target(options, y_head);
   // Several logits per sample are as many questions of yes or no, each with a target of its own.
-  const bool several = head.classes == 0 && head.output.size() == 1 && head.output[0] > 1 && head.output == head.target;
+  const bool several = head.classes == 0 && head.output == head.target && element_count(head.output) > 1;
   if (!several) require_binary(options, head);
   at::Tensor pos_weight;
   if (options.has("pos_weight")) {
     const std::vector<double> values = options.numbers("pos_weight");
     const auto outputs = static_cast<std::size_t>(head.output[0]);
-    if (values.size() != 1 && values.size() != outputs) {
-      throw options.error("pos_weight", "expected a number or " + std::to_string(outputs) +
-                                            " of them, one per output, found " + std::to_string(values.size()));
+    if (values.size() != 1 && (values.size() != outputs || head.output.size() > 1)) {
+      throw options.error("pos_weight", "expected a number" +
+                                            (head.output.size() == 1 ? " or " + std::to_string(outputs) +
+                                                                           " of them, one per output"
+                                                                     : std::string()) +
+                                            ", found " + std::to_string(values.size()));
     }
     pos_weight = at::tensor(values, at::TensorOptions().dtype(at::kDouble)).to(head.device, head.float_type);
   }
-  return std::make_unique<BinaryCrossEntropy>(std::move(pos_weight));
+  return std::make_unique<BinaryCrossEntropy>(head, options.number("label_smoothing"), std::move(pos_weight));
 }
 
 }  // namespace
 
 void register_bce(Registry& registry) {
   registry.add(
-      Entry("loss.bce_with_logits", "loss", "Binary cross-entropy of one logit per question and a target of 0 or 1.")
+      loss_entry("bce_with_logits", "Binary cross-entropy of one logit per question and a target of 0 or 1.")
+          .with(Option("label_smoothing", "share of the target that is spread evenly over yes and no")
+                    .number()
+                    .at_least(0)
+                    .less_than(1)
+                    .or_default(0.0))
           .with(Option("pos_weight", "weight of the targets of 1, one for all outputs or one per output")
                     .number()
                     .more_than(0)
@@ -57,7 +72,8 @@ void register_bce(Registry& registry) {
           .example("loss.bce_with_logits { pos_weight = 3 }")
           .note("Equals torch.nn.BCEWithLogitsLoss with reduction \"mean\". The model ends with nn.Linear(1) and no "
                 "sigmoid; the target is a label of two "
-                "classes or a number from 0 to 1, of shape [] or [1]. With k outputs the target has k numbers."),
+                "classes or a number from 0 to 1, of shape [] or [1]; of shape [H, W] with outputs [1, H, W]. With k "
+                "outputs the target has k numbers, or any shape that outputs and targets share."),
       LossFactory{make_bce});
 }
 

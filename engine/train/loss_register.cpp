@@ -3,8 +3,14 @@
 
 namespace trainlab {
 
+Entry loss_entry(const std::string& name, std::string doc) {
+  return Entry("loss." + name, "loss", std::move(doc))
+      .with(Option("target", "column of the batch that holds the targets").string().or_default("y"))
+      .with(Option("weight", "factor of this loss in a loss.sum").number().at_least(0).or_default(1.0));
+}
+
 void register_losses(Registry& registry) {
-  register_cross_entropy(registry);
+  register_class_losses(registry);
   register_regression_losses(registry);
   register_bce(registry);
 }

@@ -1,63 +1,134 @@
-// Losses of numbers against numbers: mean squared error and Huber's.
+// Losses of numbers against numbers, mean over the values of a sample and over samples.
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/huber_loss.h>
+#include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
+#include <ATen/ops/poisson_nll_loss.h>
+#include <ATen/ops/smooth_l1_loss.h>
+
+#include <numbers>
 
 #include "head.h"
 #include "losses.h"
+#include "mean.h"
 
 namespace trainlab {
 
 namespace {
 
-// Means over all values of a sample and over the batch, as PyTorch's.
-template <class F>
-LossValue mean_of(const at::Tensor& out, const at::Tensor& target, std::int64_t members, const F& loss) {
-  const at::Tensor wanted = target_like(out, target);
-  if (members == 0) return {loss(out, wanted, at::Reduction::Mean), {}};
-  return {loss(out, wanted, at::Reduction::None).flatten(1).mean(1), {}};
-}
+// out, target in one shape → the loss of each value, or with Reduction::Mean their mean.
+using Elementwise = std::function<at::Tensor(const at::Tensor& out, const at::Tensor& target, std::int64_t reduction)>;
 
-class MeanSquaredError final : public Loss {
+class ElementLoss final : public Loss {
  public:
-  LossValue operator()(const at::Tensor& out, const at::Tensor& target, std::int64_t members) const override {
-    return mean_of(out, target, members,
-                   [](const auto& a, const auto& b, auto reduction) { return at::mse_loss(a, b, reduction); });
-  }
-};
+  ElementLoss(const Head& head, Elementwise loss)
+      : target_column_(head.target_column), loss_(std::move(loss)), mean_(head) {}
 
-class Huber final : public Loss {
- public:
-  explicit Huber(double delta) : delta_(delta) {}
-  LossValue operator()(const at::Tensor& out, const at::Tensor& target, std::int64_t members) const override {
-    return mean_of(out, target, members, [this](const auto& a, const auto& b, auto reduction) {
-      return at::huber_loss(a, b, reduction, delta_);
-    });
+  LossValue operator()(const at::Tensor& out, const BatchView& batch) const override {
+    const at::Tensor wanted = target_like(out, batch.columns[target_column_]);
+    if (mean_.plain(batch)) return {{loss_(out, wanted, at::Reduction::Mean), {}}};
+    return mean_(loss_(out, wanted, at::Reduction::None), batch);
   }
 
  private:
-  double delta_;
+  std::size_t target_column_;
+  Elementwise loss_;
+  SampleMean mean_;
 };
+
+LossFactory elementwise(std::function<Elementwise(const Options&)> make) {
+  return [make = std::move(make)](const Options& options, const Head& y_head) -> std::unique_ptr<Loss> {
+    const Head head = with_target(options, y_head);
+    require_regression(options, head);
+    return std::make_unique<ElementLoss>(head, make(options));
+  };
+}
+
+// Nix and Weigend, "Estimating the mean and variance of the target probability distribution" (1994), as PyTorch has it,
+// with the logarithm of the variance as the model's second half.
+class GaussianNll final : public Loss {
+ public:
+  GaussianNll(const Head& head, bool full, double eps)
+      : target_column_(head.target_column), full_(full), eps_(eps), mean_(head) {}
+
+  LossValue operator()(const at::Tensor& out, const BatchView& batch) const override {
+    const std::int64_t values = out.size(-1) / 2;
+    const at::Tensor guess = out.narrow(-1, 0, values);
+    const at::Tensor wanted = target_like(guess, batch.columns[target_column_]);
+    // The bound stops the gradient of nothing but the variances below it, where PyTorch's lets it pass.
+    const at::Tensor variance = out.narrow(-1, values, values).exp().clamp_min(eps_);
+    const at::Tensor each = variance.log().add(guess.sub(wanted).square().div(variance)).mul(0.5);
+    return mean_(full_ ? each.add(0.5 * std::log(2 * std::numbers::pi)) : each, batch);
+  }
+
+ private:
+  std::size_t target_column_;
+  bool full_;
+  double eps_;
+  SampleMean mean_;
+};
+
+std::unique_ptr<Loss> make_gaussian(const Options& options, const Head& y_head) {
+  const Head head = with_target(options, y_head);
+  const std::int64_t values = element_count(head.target);
+  if (head.classes > 0 || head.target.size() > 1 || head.output != Shape{2 * values}) {
+    throw head_error(options, "twice as many outputs as the target has numbers: means, then logarithms of variances",
+                     head, "end the model with nn.Linear(" + std::to_string(2 * values) + ")");
+  }
+  return std::make_unique<GaussianNll>(head, options.boolean("full"), options.number("eps"));
+}
 
 }  // namespace
 
 void register_regression_losses(Registry& registry) {
-  registry.add(Entry("loss.mse", "loss", "Mean squared error.")
+  registry.add(loss_entry("mse", "Mean squared error.")
                    .example("loss.mse()")
                    .note("Equals torch.nn.MSELoss with reduction \"mean\": the mean over samples and outputs."),
-               LossFactory{[](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
-                 require_regression(options, head);
-                 return std::make_unique<MeanSquaredError>();
-               }});
+               elementwise([](const Options&) -> Elementwise {
+                 return [](const auto& a, const auto& b, auto reduction) { return at::mse_loss(a, b, reduction); };
+               }));
+  registry.add(loss_entry("l1", "Mean absolute error.").example("loss.l1()").note("Equals torch.nn.L1Loss."),
+               elementwise([](const Options&) -> Elementwise {
+                 return [](const auto& a, const auto& b, auto reduction) { return at::l1_loss(a, b, reduction); };
+               }));
   registry.add(
-      Entry("loss.huber", "loss", "Huber's loss: squared for small errors, linear for large ones.")
+      loss_entry("huber", "Huber's loss: squared for small errors, linear for large ones.")
           .with(Option("delta", "error at which the loss becomes linear").number().more_than(0).or_default(1.0))
           .example("loss.huber { delta = 0.5 }")
           .note("Equals torch.nn.HuberLoss with reduction \"mean\": e²/2 up to delta, delta · (|e| − delta/2) beyond."),
-      LossFactory{[](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
-        require_regression(options, head);
-        return std::make_unique<Huber>(options.number("delta"));
-      }});
+      elementwise([](const Options& options) -> Elementwise {
+        return [delta = options.number("delta")](const auto& a, const auto& b, auto reduction) {
+          return at::huber_loss(a, b, reduction, delta);
+        };
+      }));
+  registry.add(loss_entry("smooth_l1", "Huber's loss divided by its beta, so that its slope is 1 for large errors.")
+                   .with(Option("beta", "error at which the loss becomes linear").number().more_than(0).or_default(1.0))
+                   .example("loss.smooth_l1 { beta = 0.1 }")
+                   .note("Equals torch.nn.SmoothL1Loss: e²/(2 beta) up to beta, |e| − beta/2 beyond."),
+               elementwise([](const Options& options) -> Elementwise {
+                 return [beta = options.number("beta")](const auto& a, const auto& b, auto reduction) {
+                   return at::smooth_l1_loss(a, b, reduction, beta);
+                 };
+               }));
+  registry.add(loss_entry("poisson_nll", "Negative log-likelihood of counts under Poisson distributions.")
+                   .with(Option("log_input", "the output is the logarithm of the rate, else the rate").boolean().or_default(true))
+                   .with(Option("full", "add Stirling's term for log y! of counts above 1").boolean().or_default(false))
+                   .with(Option("eps", "added to rates before their logarithm").number().more_than(0).or_default(1e-8))
+                   .example("loss.poisson_nll()")
+                   .note("Equals torch.nn.PoissonNLLLoss: exp(x) − y x, or x − y log(x + eps)."),
+               elementwise([](const Options& options) -> Elementwise {
+                 return [log = options.boolean("log_input"), full = options.boolean("full"),
+                         eps = options.number("eps")](const auto& a, const auto& b, auto reduction) {
+                   return at::poisson_nll_loss(a, b, log, full, eps, reduction);
+                 };
+               }));
+  registry.add(loss_entry("gaussian_nll", "Negative log-likelihood of numbers under normal distributions.")
+                   .with(Option("full", "add the constant log(2π)/2").boolean().or_default(false))
+                   .with(Option("eps", "least variance").number().more_than(0).or_default(1e-6))
+                   .example("loss.gaussian_nll()")
+                   .note("For targets of k numbers the model gives 2k: k means, then k logarithms of variances. Equals "
+                         "torch.nn.GaussianNLLLoss of these, (log v + (x − y)²/v) / 2."),
+               LossFactory{make_gaussian});
 }
 
 }  // namespace trainlab

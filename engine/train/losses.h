@@ -1,11 +1,14 @@
-// One registration function per file of losses. Private to the module.
+// One registration function per file of losses, and what their entries share. Private to the module.
 #pragma once
+
+#include "core/registry.h"
 
 namespace trainlab {
 
-class Registry;
+// An entry "loss.NAME" with the options of all losses: weight and target.
+Entry loss_entry(const std::string& name, std::string doc);
 
-void register_cross_entropy(Registry& registry);
+void register_class_losses(Registry& registry);
 void register_regression_losses(Registry& registry);
 void register_bce(Registry& registry);
 

@@ -1,12 +1,12 @@
 // Precision, recall and F1, from counts per class: hits (true positives), predicted, actual.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
 
 #include <limits>
 
-#include "head.h"
+#include "class_scores.h"
 #include "metrics.h"
 #include "train/metric.h"
 
@@ -49,11 +49,31 @@ double averaged(const std::vector<Counts>& classes, Score score, const Rule& rul
   return rule.average == Average::micro ? score(all) : share(sum, weights);
 }
 
+Rule rule_of(const Options& options, std::int64_t classes) {
+  if (!options.given("average")) return classes == 2 ? Rule{Average::one_class, 1} : Rule{Average::macro, 0};
+  const Value& average = options.get("average");
+  if (average.is_integer()) {
+    if (average.integer() >= classes) {
+      throw options.error("average", "expected a class from 0 to " + std::to_string(classes - 1) + ", found " +
+                                         std::to_string(average.integer()));
+    }
+    return {Average::one_class, average.integer()};
+  }
+  if (average.string() == "micro") return {Average::micro, 0};
+  if (average.string() == "weighted") return {Average::weighted, 0};
+  return {Average::macro, 0};
+}
+
 class ConfusionMetric final : public Metric {
  public:
-  ConfusionMetric(Head head, std::int64_t members, std::int64_t classes, Score score, Rule rule)
-      : head_(std::move(head)), members_(members), classes_(classes), score_(score), rule_(rule) {
-    const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong).device(head_.device);
+  ConfusionMetric(const Options& options, const Head& head, std::int64_t members, Score score)
+      : scores_(options, head, ClassScores::Single::allowed),
+        members_(members),
+        classes_(scores_.classes()),
+        score_(score),
+        rule_(rule_of(options, classes_)) {
+    const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong).device(head.device);
+    const std::int64_t classes = classes_;
     counts_ = at::zeros({3, slots(members) * classes}, integers);
     hits_ = counts_.select(0, 0);
     predicted_ = counts_.select(0, 1);
@@ -61,17 +81,17 @@ class ConfusionMetric final : public Metric {
     first_slot_ = at::arange(slots(members), integers).mul_(classes).unsqueeze_(-1);
   }
 
-  void update(const at::Tensor& out, const at::Tensor& target) override {
+  void update(const at::Tensor& out, const BatchView& batch) override {
     const at::NoGradGuard no_grad;
-    const at::Tensor guess = predictions_of(out, head_);
-    const at::Tensor label = labels_of(target, head_).expand_as(guess);
-    const at::Tensor right = guess.eq(label).to(at::kLong).reshape({-1});
-    const at::Tensor guess_slot = slot_of(guess), label_slot = slot_of(label);
-    const at::Tensor one = at::ones({1}, right.options()).expand_as(right);
+    const ClassScores::Rows rows = scores_.rows(out, batch);
+    const at::Tensor guess = rows.guesses();
+    const at::Tensor one = (rows.valid.defined() ? rows.valid.to(at::kLong) : at::ones_like(guess)).view({-1});
+    const at::Tensor right = guess.eq(rows.labels).to(at::kLong).view({-1}).mul_(one);
+    const at::Tensor guess_slot = slot_of(guess), label_slot = slot_of(rows.labels);
     hits_.index_add_(0, label_slot, right);
     predicted_.index_add_(0, guess_slot, one);
     actual_.index_add_(0, label_slot, one);
-    samples_ += guess.size(-1);
+    samples_ += batch.size;
   }
 
   std::vector<double> compute() const override {
@@ -95,11 +115,9 @@ class ConfusionMetric final : public Metric {
 
  private:
   // Index of a member's class in a row of counts, flat.
-  at::Tensor slot_of(const at::Tensor& classes) const {
-    return members_ == 0 ? classes : classes.add(first_slot_).view({-1});
-  }
+  at::Tensor slot_of(const at::Tensor& classes) const { return classes.add(first_slot_).view({-1}); }
 
-  Head head_;
+  ClassScores scores_;
   std::int64_t members_, classes_;
   Score score_;
   Rule rule_;
@@ -108,21 +126,6 @@ class ConfusionMetric final : public Metric {
   at::Tensor first_slot_;                 // [M, 1]: 0, C, 2C, …
   std::int64_t samples_ = 0;
 };
-
-Rule rule_of(const Options& options, std::int64_t classes) {
-  if (!options.given("average")) return classes == 2 ? Rule{Average::one_class, 1} : Rule{Average::macro, 0};
-  const Value& average = options.get("average");
-  if (average.is_integer()) {
-    if (average.integer() >= classes) {
-      throw options.error("average", "expected a class from 0 to " + std::to_string(classes - 1) + ", found " +
-                                         std::to_string(average.integer()));
-    }
-    return {Average::one_class, average.integer()};
-  }
-  if (average.string() == "micro") return {Average::micro, 0};
-  if (average.string() == "weighted") return {Average::weighted, 0};
-  return {Average::macro, 0};
-}
 
 void add(Registry& registry, const std::string& name, const std::string& doc, const std::string& formula, Score score) {
   registry.add(
@@ -135,6 +138,7 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
                   .integer()
                   .at_least(0)
                   .positional())
+          .with(ignore_index_option())
           .example("metric." + name + " { average = \"weighted\" }")
           .note(formula +
                 " A quotient 0/0 counts as 0; macro leaves out classes that neither occur nor were predicted. Equals "
@@ -143,8 +147,7 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
                 "_3. With one logit per sample class 1 is a logit above 0."),
       MetricKind{
           .make = [score](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {
-            const std::int64_t classes = require_classification(options, head);
-            return std::make_unique<ConfusionMetric>(head, members, classes, score, rule_of(options, classes));
+            return std::make_unique<ConfusionMetric>(options, head, members, score);
           },
           .name =
               [name](const Options& options) {

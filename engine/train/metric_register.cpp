@@ -1,4 +1,5 @@
 #include "metrics.h"
+#include "train/metric.h"
 #include "train/register.h"
 
 namespace trainlab {
@@ -8,6 +9,8 @@ void register_metrics(Registry& registry) {
   register_confusion_metrics(registry);
   register_regression_metrics(registry);
 }
+
+Value Metric::report(std::size_t) const { return {}; }
 
 std::vector<double> read_doubles(const at::Tensor& tensor) {
   const at::Tensor values = tensor.detach().to(at::kCPU, at::kDouble).contiguous();

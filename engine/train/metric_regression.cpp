@@ -27,12 +27,12 @@ at::Tensor as_rows(const at::Tensor& x, std::int64_t members) {
 class MeanError final : public Metric {
  public:
   MeanError(const Head& head, std::int64_t members, bool squared)
-      : members_(members), squared_(squared), sum_(at::zeros({slots(members)}, doubles_on(head))) {}
+      : members_(members), target_column_(head.target_column), squared_(squared), sum_(at::zeros({slots(members)}, doubles_on(head))) {}
 
-  void update(const at::Tensor& out, const at::Tensor& target) override {
+  void update(const at::Tensor& out, const BatchView& batch) override {
     const at::NoGradGuard no_grad;
     const at::Tensor wide = out.to(at::kDouble);
-    const at::Tensor error = as_rows(wide.sub(target_like(wide, target)), members_);
+    const at::Tensor error = as_rows(wide.sub(target_like(wide, batch.columns[target_column_])), members_);
     sum_.add_((squared_ ? error.square() : error.abs()).sum({1, 2}));
     values_ += error.size(1) * error.size(2);
   }
@@ -51,6 +51,7 @@ class MeanError final : public Metric {
 
  private:
   std::int64_t members_;
+  std::size_t target_column_;
   bool squared_;
   at::Tensor sum_;  // [slots]
   std::int64_t values_ = 0;
@@ -63,6 +64,7 @@ class R2 final : public Metric {
  public:
   R2(const Head& head, std::int64_t members)
       : members_(members),
+        target_column_(head.target_column),
         outputs_(element_count(head.output)),
         state_(at::zeros({4, slots(members), outputs_}, doubles_on(head))) {
     origin_ = state_.select(0, 0);
@@ -71,10 +73,10 @@ class R2 final : public Metric {
     residual_ = state_.select(0, 3);
   }
 
-  void update(const at::Tensor& out, const at::Tensor& target) override {
+  void update(const at::Tensor& out, const BatchView& batch) override {
     const at::NoGradGuard no_grad;
     const at::Tensor wide = out.to(at::kDouble);
-    const at::Tensor y = as_rows(target_like(wide, target), members_);
+    const at::Tensor y = as_rows(target_like(wide, batch.columns[target_column_]), members_);
     const at::Tensor guess = as_rows(wide, members_);
     if (y.size(1) == 0) return;
     if (samples_ == 0) origin_.copy_(y.select(1, 0));
@@ -109,7 +111,9 @@ class R2 final : public Metric {
   }
 
  private:
-  std::int64_t members_, outputs_;
+  std::int64_t members_;
+  std::size_t target_column_;
+  std::int64_t outputs_;
   at::Tensor state_;                              // [4, slots, outputs]
   at::Tensor origin_, mean_, spread_, residual_;  // its rows: y₀, mean of y − y₀, Σ (y − ȳ)², Σ (y − ŷ)²
   std::int64_t samples_ = 0;

@@ -34,10 +34,10 @@ def tensor(values):
 CASES = [
     ("cross_entropy", {}, SCORES, LABELS, nn.CrossEntropyLoss()),
     ("cross_entropy", {"label_smoothing": 0.1}, SCORES, LABELS, nn.CrossEntropyLoss(label_smoothing=0.1)),
-    ("cross_entropy", {"weight": WEIGHT}, SCORES, LABELS, nn.CrossEntropyLoss(weight=tensor(WEIGHT))),
+    ("cross_entropy", {"class_weights": WEIGHT}, SCORES, LABELS, nn.CrossEntropyLoss(weight=tensor(WEIGHT))),
     (
         "cross_entropy",
-        {"weight": WEIGHT, "label_smoothing": 0.3},
+        {"class_weights": WEIGHT, "label_smoothing": 0.3},
         SCORES,
         LABELS,
         nn.CrossEntropyLoss(weight=tensor(WEIGHT), label_smoothing=0.3),
@@ -69,7 +69,7 @@ for name, options, out, target, loss in CASES:
     value = loss(out, target)
     value.backward()
     classes = 4 if target is LABELS else 2 if target.dtype == torch.int64 else 0
-    weight = float(tensor(options["weight"])[target].sum()) if "weight" in options else None
+    weight = float(tensor(options["class_weights"])[target].sum()) if "class_weights" in options else None
     rows.append(
         {
             "entry": {"@": "loss." + name, **options},

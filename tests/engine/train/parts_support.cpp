@@ -33,6 +33,14 @@ std::unique_ptr<Metric> make_metric(const Options& options, const Head& head, st
   return parts_registry().implementation<MetricKind>(options.entry()).make(options, head, members);
 }
 
+LossValue loss_of(const Loss& loss, const at::Tensor& out, const at::Tensor& target, std::int64_t members) {
+  return loss(out, TargetBatch(target, out.size(members > 0 ? 1 : 0), members));
+}
+
+void update(Metric& metric, const at::Tensor& out, const at::Tensor& target, std::int64_t members) {
+  metric.update(out, TargetBatch(target, out.size(members > 0 ? 1 : 0), members));
+}
+
 namespace {
 void flatten(const Value& lists, std::size_t depth, Shape& shape, std::vector<double>& values) {
   if (!lists.is_list()) {
@@ -58,6 +66,7 @@ Head head_of(const at::Tensor& out, const at::Tensor& target, std::int64_t class
   head.target_type = target.scalar_type();
   head.classes = classes;
   head.float_type = out.scalar_type();
+  head.columns = {{.name = "y", .shape = head.target, .type = head.target_type}};
   return head;
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("losses and their gradients are PyTorch's") {
     const at::Tensor out = tensor_of(row["out"], at::kDouble).requires_grad_(true);
     const at::Tensor target = tensor_of(row["target"], row["integer_target"].boolean() ? at::kLong : at::kDouble);
     const auto loss = make_loss(part(to_json(row["entry"])), head_of(out, target, row["classes"].integer()));
-    const LossValue result = (*loss)(out, target, 0);
+    const LossValue result = loss_of(*loss, out, target);
     CHECK(result.value.dim() == 0);
     CHECK(result.value.item<double>() == Approx(row["value"].number()).epsilon(1e-14));
     CHECK(result.weight.defined() == !row["weight"].is_nil());
@@ -73,9 +73,9 @@ TEST_CASE("binary cross-entropy wants one logit for two classes") {
 }
 
 TEST_CASE("weights of classes and outputs are counted") {
-  CHECK_THAT(refused(R"({"@": "loss.cross_entropy", "weight": [1, 2]})", head({3}, {}, 3)),
-             Catch::Contains("fit.loss.weight") && Catch::Contains("expected 3 numbers") && Catch::Contains("found 2"));
-  CHECK_THAT(refused(R"({"@": "loss.cross_entropy", "weight": [0, 0, 0]})", head({3}, {}, 3)),
+  CHECK_THAT(refused(R"({"@": "loss.cross_entropy", "class_weights": [1, 2]})", head({3}, {}, 3)),
+             Catch::Contains("fit.loss.class_weights") && Catch::Contains("expected 3 numbers") && Catch::Contains("found 2"));
+  CHECK_THAT(refused(R"({"@": "loss.cross_entropy", "class_weights": [0, 0, 0]})", head({3}, {}, 3)),
              Catch::Contains("above 0"));
   CHECK_THAT(refused(R"({"@": "loss.bce_with_logits", "pos_weight": [1, 2]})", head({3}, {3}, 0)),
              Catch::Contains("fit.loss.pos_weight") && Catch::Contains("found 2"));

@@ -25,7 +25,7 @@ at::Tensor normal(Shape shape, std::uint64_t seed) {
 }
 
 // What an entry is tried on: its options, the output of one sample, its targets.
-enum class Targets { classes, bits, like_output };
+enum class Targets { classes, bits, like_output, half_output };
 struct Trial {
   std::vector<std::string> options;  // JSON members beside "@"
   Shape output;
@@ -35,11 +35,17 @@ struct Trial {
 // An entry that is missing here fails the test.
 const std::map<std::string, Trial> trials = {
     {"loss.cross_entropy",
-     {{"", R"("label_smoothing": 0.2)", R"("weight": [1, 0.5, 3, 2])",
-       R"("label_smoothing": 0.2, "weight": [1, 0.5, 3, 2])"},
+     {{"", R"("label_smoothing": 0.2)", R"("class_weights": [1, 0.5, 3, 2])",
+       R"("label_smoothing": 0.2, "class_weights": [1, 0.5, 3, 2])"},
       {4},
       Targets::classes}},
+    {"loss.nll", {{"", R"("label_smoothing": 0.2, "class_weights": [1, 0.5, 3, 2], "ignore_index": 1)"}, {4}, Targets::classes}},
+    {"loss.focal", {{"", R"("gamma": 0.5, "class_weights": [1, 0.5, 3, 2])"}, {4}, Targets::classes}},
     {"loss.mse", {{""}, {3}, Targets::like_output}},
+    {"loss.l1", {{""}, {3}, Targets::like_output}},
+    {"loss.smooth_l1", {{""}, {3}, Targets::like_output}},
+    {"loss.poisson_nll", {{""}, {3}, Targets::like_output}},
+    {"loss.gaussian_nll", {{""}, {6}, Targets::half_output}},
     {"loss.huber", {{"", R"("delta": 0.3)"}, {3}, Targets::like_output}},
     {"loss.bce_with_logits", {{"", R"("pos_weight": 3)"}, {1}, Targets::bits}},
     {"metric.accuracy", {{""}, {4}, Targets::classes}},
@@ -53,9 +59,10 @@ const std::map<std::string, Trial> trials = {
 };
 
 at::Tensor targets_of(const Trial& trial, std::int64_t batch, std::uint64_t seed) {
-  if (trial.targets == Targets::like_output) {
+  if (trial.targets == Targets::like_output || trial.targets == Targets::half_output) {
     Shape shape{batch};
     shape.insert(shape.end(), trial.output.begin(), trial.output.end());
+    if (trial.targets == Targets::half_output) shape.back() /= 2;
     return normal(shape, seed);
   }
   const std::int64_t classes = trial.targets == Targets::bits ? 2 : trial.output[0];
@@ -63,7 +70,8 @@ at::Tensor targets_of(const Trial& trial, std::int64_t batch, std::uint64_t seed
 }
 
 std::int64_t classes_of(const Trial& trial) {
-  return trial.targets == Targets::like_output ? 0 : (trial.targets == Targets::bits ? 2 : trial.output[0]);
+  if (trial.targets == Targets::like_output || trial.targets == Targets::half_output) return 0;
+  return (trial.targets == Targets::bits ? 2 : trial.output[0]);
 }
 
 // Calls `check` with every trial of every entry of a kind, and with targets that all members share or that each has.
@@ -111,13 +119,13 @@ TEST_CASE("a loss of a group gives each member its solo value, weight and gradie
     const Batch batch = make_batch(trial, 6, shared, 100);
     const auto loss = make_loss(options, head_of(batch.out[0], batch.target[0], classes_of(trial)));
     const at::Tensor group = batch.group_out.clone().requires_grad_(true);
-    const LossValue together = (*loss)(group, batch.group_target, members);
+    const LossValue together = loss_of(*loss, group, batch.group_target, members);
     REQUIRE(together.value.sizes() == at::IntArrayRef{members});
     together.value.sum().backward();
     for (std::int64_t m = 0; m < members; ++m) {
       const auto i = static_cast<std::size_t>(m);
       const at::Tensor alone = batch.out[i].clone().requires_grad_(true);
-      const LossValue solo = (*loss)(alone, batch.target[i], 0);
+      const LossValue solo = loss_of(*loss, alone, batch.target[i]);
       solo.value.backward();
       CHECK(together.value[m].item<double>() == Approx(solo.value.item<double>()).epsilon(1e-12));
       REQUIRE(together.weight.defined() == solo.weight.defined());
@@ -133,14 +141,14 @@ TEST_CASE("a metric of a group gives each member its solo value") {
     const Batch first = make_batch(trial, 6, shared, 200), second = make_batch(trial, 4, shared, 300);
     const Head head = head_of(first.out[0], first.target[0], classes_of(trial));
     const auto together = make_metric(options, head, members);
-    together->update(first.group_out, first.group_target);
-    together->update(second.group_out, second.group_target);
+    update(*together, first.group_out, first.group_target, members);
+    update(*together, second.group_out, second.group_target, members);
     const std::vector<double> values = together->compute();
     REQUIRE(values.size() == members);
     for (std::size_t m = 0; m < values.size(); ++m) {
       const auto solo = make_metric(options, head);
-      solo->update(first.out[m], first.target[m]);
-      solo->update(second.out[m], second.target[m]);
+      update(*solo, first.out[m], first.target[m]);
+      update(*solo, second.out[m], second.target[m]);
       CHECK(values[m] == Approx(solo->compute().at(0)).epsilon(1e-12));
     }
     together->reset();

@@ -14,7 +14,7 @@ namespace {
 void feed(Metric& metric, const at::Tensor& out, const at::Tensor& target, std::int64_t batch) {
   for (std::int64_t first = 0; first < out.size(0); first += batch) {
     const std::int64_t size = std::min(batch, out.size(0) - first);
-    metric.update(out.narrow(0, first, size), target.narrow(0, first, size));
+    update(metric, out.narrow(0, first, size), target.narrow(0, first, size));
   }
 }
 
@@ -23,7 +23,7 @@ at::Tensor labels(const char* json) { return tensor_of(parse_json(json, "labels"
 
 double value_of(const std::string& json, const at::Tensor& out, const at::Tensor& target, std::int64_t classes) {
   const auto metric = make_metric(part(json, "metrics"), head_of(out, target, classes));
-  metric->update(out, target);
+  update(*metric, out, target);
   return metric->compute().at(0);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,10 +19,9 @@
 namespace trainlab {
 
 struct PlannedMetric {
-  std::string name;  // without the split: "accuracy"
-  bool minimize = true;
-  const MetricKind* kind = nullptr;
-  Options options;
+  std::string name;              // without the split: "accuracy"
+  std::optional<bool> minimize;  // the better direction, where it is known
+  std::function<std::unique_ptr<Metric>(const Head&, std::int64_t members)> make;
 };
 
 struct FitPlan {

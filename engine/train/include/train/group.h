@@ -20,11 +20,14 @@ namespace trainlab {
 // a load; on other devices it is summed there in float64 and read when asked for.
 class LossMeter {
  public:
-  explicit LossMeter(std::int64_t members) : sums_(members ? members : 1), weights_(sums_.size()) {}
+  // `parts` of a loss that is a sum (Loss::parts()); each is averaged by itself.
+  explicit LossMeter(std::int64_t members, std::vector<LossPart> parts = {});
 
   void add(const LossValue& loss, std::int64_t samples);
-  // NaN before anything was added. Synchronises.
+  // NaN before anything was added; of a sum of losses the sum of their means. Synchronises.
   double mean(std::size_t member);
+  // The mean as `split`.loss, and those of a sum's parts as `split`.loss.NAME.
+  MetricMap metrics(const std::string& split, std::size_t member);
   // False when a loss that was added is NaN or infinite. On a CPU at no cost, elsewhere it synchronises.
   bool finite(std::size_t member);
   void reset();
@@ -34,9 +37,13 @@ class LossMeter {
 
  private:
   void fetch();
+  void add_part(std::size_t part, const LossMean& mean, std::int64_t samples);
+  double quotient(std::size_t i) const;
 
-  std::vector<double> sums_, weights_;
-  at::Tensor device_sums_, device_weights_;
+  std::size_t members_;
+  std::vector<LossPart> parts_;
+  std::vector<double> sums_, weights_;  // [max(parts, 1) · members]
+  at::Tensor device_sums_, device_weights_;  // the same, or undefined
 };
 
 // Runs a part through the model without gradients.
@@ -46,11 +53,14 @@ class Evaluator {
   Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members);
   // Metrics of each member.
   std::vector<MetricMap> run(const ModelState& state);
+  // What metrics reported of a member in the last run, by full name; nil where there is nothing.
+  Value reports(std::size_t member) const;
 
  private:
   const FitPlan& plan_;
   std::string prefix_;
   std::int64_t members_;
+  Key key_;
   Loader loader_;
   LossMeter meter_;
   std::vector<std::unique_ptr<Metric>> metrics_;
@@ -68,7 +78,7 @@ class Group final : public Trained {
   LossMeter& train_loss() { return train_loss_; }
   bool axis() const { return state_.members > 0; }
 
-  MetricMap metrics(std::size_t member) override { return {{"train.loss", train_loss_.mean(member)}}; }
+  MetricMap metrics(std::size_t member) override { return train_loss_.metrics("train", member); }
   bool finite(std::size_t member) override { return train_loss_.finite(member); }
   void reset_metrics() override { train_loss_.reset(); }
   Value metrics_state() override { return train_loss_.state(); }

@@ -1,30 +1,63 @@
-// Losses: a scalar per member from a model's output and a batch's target.
+// Losses: a scalar per member from a model's output and a batch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "core/random.h"
 #include "core/registry.h"
 #include "data/dataset.h"
 #include "tensor/types.h"
 
 namespace trainlab {
 
-// value: mean over the batch, 0-dim, or [M] with a member axis. weight: what the mean was divided by (class weights
-// summed; 0-dim or [M]); undefined when it is the number of samples. Means over batches are weighted by it.
-struct LossValue {
+// A batch as losses and metrics see it: the columns of the dataset in its order, on the model's device.
+struct BatchView {
+  std::span<const at::Tensor> columns;  // [B, …], or [M, B, …] (or [B, …], shared by all members) with a member axis
+  at::Tensor index;                     // int64 [B] or [M, B]: rows of the dataset
+  std::int64_t size = 0;                // B
+  std::int64_t members = 0;             // M; 0: no member axis
+  Key key = Key(0);                     // of the random numbers that a recipe's function draws for this batch
+};
+
+// What a mean over a batch is: value, 0-dim, or [M] with a member axis; weight, what it was divided by (weights or
+// valid positions summed; 0-dim or [M]), undefined when it is the number of samples. Means over batches are weighted
+// by it, and so are micro-batches that are accumulated.
+struct LossMean {
   at::Tensor value;
   at::Tensor weight;
+};
+
+// `value` is what is minimised. A sum of several losses also tells its parts, each a mean of its own (Loss::parts()).
+struct LossValue : LossMean {
+  std::vector<LossMean> parts = {};
+};
+
+// A part of a sum: its name among metrics (val.loss.mse), and its factor in the sum.
+struct LossPart {
+  std::string name;
+  double factor = 1;
 };
 
 class Loss {
  public:
   virtual ~Loss() = default;
-  // out: [B, …] or [M, B, …]; target: [B, …] or [M, B, …] (its own shape as the data gives it); members 0: no axis.
-  virtual LossValue operator()(const at::Tensor& out, const at::Tensor& target, std::int64_t members) const = 0;
+  // out: [B, …] or [M, B, …].
+  virtual LossValue operator()(const at::Tensor& out, const BatchView& batch) const = 0;
+  // Of a sum; empty for a loss that is none.
+  virtual std::vector<LossPart> parts() const { return {}; }
+};
+
+struct HeadColumn {
+  std::string name;
+  Shape shape;  // of one sample
+  at::ScalarType type = at::kFloat;
 };
 
 // What a loss or metric is built for; its factory refuses outputs and targets that do not fit, naming both shapes.
@@ -36,6 +69,12 @@ struct Head {
   std::vector<std::string> class_names;
   at::ScalarType float_type = at::kFloat;  // of the model
   at::Device device = at::kCPU;
+  // Where the batch has the target ("y"), and a weight per sample (the column "weight"), if there is one.
+  std::size_t target_column = 0;
+  std::optional<std::size_t> weight_column;
+  std::vector<HeadColumn> columns;
+  // The values of an integer column in the training part, for class weights: int64, in any order.
+  std::function<at::Tensor(std::size_t column)> training_labels;
 };
 
 using LossFactory = std::function<std::unique_ptr<Loss>(const Options&, const Head&)>;

@@ -1,4 +1,4 @@
-// Metrics: streaming, exact over the whole split, weighted by sample, one value per member.
+// Metrics: streaming, exact over the whole split, one value per member.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,10 +16,12 @@ class Metric {
  public:
   virtual ~Metric() = default;
   // Adds a batch; shapes as for Loss. Accumulates on the device, does not synchronise.
-  virtual void update(const at::Tensor& out, const at::Tensor& target) = 0;
+  virtual void update(const at::Tensor& out, const BatchView& batch) = 0;
   // The value of each member (one element where there is no member axis); NaN before any update. Synchronises.
   virtual std::vector<double> compute() const = 0;
   virtual void reset() = 0;
+  // What is more than a number (a confusion matrix), for summary.json; nil for most.
+  virtual Value report(std::size_t member) const;
 };
 
 struct MetricKind {

@@ -1,0 +1,156 @@
+// Losses that add up a cost of each class by the target: cross-entropy, negative log-likelihood, focal loss. The target
+// is a label, a smoothed label, or a distribution (of mixup).
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/log_softmax.h>
+
+#include "class_scores.h"
+#include "losses.h"
+#include "mean.h"
+
+namespace trainlab {
+
+namespace {
+
+class ClassLoss : public Loss {
+ public:
+  ClassLoss(const Options& options, const Head& head, ClassScores::Single single)
+      : scores_(options, head, single),
+        smoothing_(options.number("label_smoothing")),
+        weight_(class_weights(options, head, scores_.classes())),
+        mean_(head) {}
+
+  LossValue operator()(const at::Tensor& out, const BatchView& batch) const override {
+    const ClassScores::Pair pair = scores_.arrange(out, batch);
+    // PyTorch divides by the number of positions where the targets are distributions.
+    const bool counts = !pair.distribution() && (weight_.defined() || scores_.ignores());
+    if (!counts && mean_.plain(batch)) return {{mean(pair), {}}};
+    const at::Tensor each = costs(pair);
+    return counts ? mean_(each, counted(pair.target, each), batch) : mean_(each, batch);
+  }
+
+ protected:
+  // The cost of each position, weighted, 0 where the label is ignored: [N] or [N, positions…].
+  virtual at::Tensor costs(const ClassScores::Pair& pair) const = 0;
+  // Their plain mean.
+  virtual at::Tensor mean(const ClassScores::Pair& pair) const { return costs(pair).mean(); }
+
+  // Costs by the target; of_class: the weighted cost of each class, shaped like the scores.
+  at::Tensor by_target(const at::Tensor& of_class, const ClassScores::Pair& pair) const {
+    const double even = smoothing_ / static_cast<double>(scores_.classes());
+    if (pair.distribution()) {
+      const at::Tensor target = smoothing_ > 0 ? pair.target.mul(1 - smoothing_).add(even) : pair.target;
+      return of_class.mul(target).sum(1);
+    }
+    at::Tensor labels = pair.target;
+    if (scores_.ignores()) labels = labels.masked_fill(labels.eq(scores_.ignored()), 0);
+    at::Tensor cost = of_class.gather(1, labels.unsqueeze(1)).squeeze(1);
+    if (smoothing_ > 0) cost = cost.mul(1 - smoothing_).add(of_class.sum(1), even);
+    return scores_.ignores() ? cost.masked_fill(pair.target.eq(scores_.ignored()), 0) : cost;
+  }
+
+  at::Tensor weighted(const at::Tensor& of_class) const {
+    if (!weight_.defined()) return of_class;
+    Shape shape(static_cast<std::size_t>(of_class.dim()), 1);
+    shape[1] = -1;
+    return of_class.mul(weight_.view(shape));
+  }
+
+  const ClassScores scores_;
+  const double smoothing_;
+  const at::Tensor weight_;  // [C] or undefined
+
+ private:
+  // What each label counts: its class weight, 0 where it is ignored.
+  at::Tensor counted(const at::Tensor& labels, const at::Tensor& each) const {
+    const at::Tensor valid = labels.ne(scores_.ignored());
+    if (!weight_.defined()) return valid.to(each.scalar_type());
+    const at::Tensor weights = weight_.index_select(0, labels.mul(valid).flatten()).view_as(labels);
+    return scores_.ignores() ? weights.mul(valid) : weights;
+  }
+
+  SampleMean mean_;
+};
+
+class CrossEntropy final : public ClassLoss {
+ public:
+  CrossEntropy(const Options& options, const Head& head) : ClassLoss(options, head, ClassScores::Single::refused) {}
+
+ private:
+  at::Tensor costs(const ClassScores::Pair& pair) const override { return entropy(pair, at::Reduction::None); }
+  at::Tensor mean(const ClassScores::Pair& pair) const override { return entropy(pair, at::Reduction::Mean); }
+  at::Tensor entropy(const ClassScores::Pair& pair, at::Reduction::Reduction reduction) const {
+    // LibTorch refuses a label to ignore beside distributions, which have none.
+    const std::int64_t ignored = pair.distribution() ? -100 : scores_.ignored();
+    return at::cross_entropy_loss(pair.scores, pair.target, weight_, reduction, ignored, smoothing_);
+  }
+};
+
+class NegativeLogLikelihood final : public ClassLoss {
+ public:
+  NegativeLogLikelihood(const Options& options, const Head& head)
+      : ClassLoss(options, head, ClassScores::Single::refused) {}
+
+ private:
+  at::Tensor costs(const ClassScores::Pair& pair) const override { return by_target(weighted(pair.scores.neg()), pair); }
+};
+
+// Lin et al., "Focal loss for dense object detection" (2017), section 3.2: −(1 − p)^γ log p.
+class Focal final : public ClassLoss {
+ public:
+  Focal(const Options& options, const Head& head)
+      : ClassLoss(options, head, ClassScores::Single::allowed), gamma_(options.number("gamma")) {}
+
+ private:
+  at::Tensor costs(const ClassScores::Pair& pair) const override {
+    const at::Tensor logs = at::log_softmax(pair.scores, 1);
+    // 1 − p by expm1: exact where p is nearly 1; kept above 0, where a power below 1 has no finite slope.
+    const at::Tensor away = logs.expm1().neg().clamp_min(1e-30);
+    return by_target(weighted(away.pow(gamma_).mul(logs).neg()), pair);
+  }
+
+  double gamma_;
+};
+
+template <class Kind>
+LossFactory factory() {
+  return [](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
+    return std::make_unique<Kind>(options, with_target(options, head));
+  };
+}
+
+}  // namespace
+
+void register_class_losses(Registry& registry) {
+  registry.add(loss_entry("cross_entropy", "Cross-entropy of one score (logit) per class and the label.")
+                   .with(label_smoothing_option())
+                   .with(class_weights_option())
+                   .with(ignore_index_option())
+                   .example("loss.cross_entropy { label_smoothing = 0.1 }")
+                   .note("Equals torch.nn.CrossEntropyLoss with reduction \"mean\". The model ends with as many "
+                         "outputs as the data has classes, without a softmax. Labels [T] at positions (text) go with "
+                         "outputs [T, C] or [C, T], labels [H, W] with [C, H, W] or [H, W, C]; where both fit, one axis "
+                         "of positions means classes last and several classes first. The mean is over the positions "
+                         "that count. Targets may be distributions over the classes."),
+               factory<CrossEntropy>());
+  registry.add(loss_entry("nll", "Negative log-likelihood of one log-probability per class and the label.")
+                   .with(label_smoothing_option())
+                   .with(class_weights_option())
+                   .with(ignore_index_option())
+                   .example("loss.nll()")
+                   .note("Equals torch.nn.NLLLoss with reduction \"mean\". The model ends with nn.LogSoftmax(); shapes "
+                         "and targets as for cross_entropy."),
+               factory<NegativeLogLikelihood>());
+  registry.add(loss_entry("focal", "Focal loss: cross-entropy with less weight on what is known already.")
+                   .with(Option("gamma", "how fast the weight falls; 0 is cross-entropy").number().at_least(0).or_default(2.0))
+                   .with(label_smoothing_option())
+                   .with(class_weights_option())
+                   .with(ignore_index_option())
+                   .example("loss.focal { gamma = 2, class_weights = \"balanced\" }")
+                   .note("−(1 − p)^γ log p of the label's probability p (Lin et al. 2017), from logits; shapes and "
+                         "targets as for cross_entropy. One logit per sample is taken as two classes with the scores 0 "
+                         "and the logit."),
+               factory<Focal>());
+}
+
+}  // namespace trainlab
