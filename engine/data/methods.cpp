@@ -5,17 +5,13 @@
 #include <cmath>
 #include <map>
 
+#include "partition.h"
 #include "row_gather.h"
 #include "sources.h"
 
 namespace trainlab {
 
 namespace {
-
-Part rows_of(const Part& part, std::vector<std::int64_t> samples) {
-  for (std::int64_t& sample : samples) sample = part.row(sample);
-  return {part.data, std::make_shared<const std::vector<std::int64_t>>(std::move(samples))};
-}
 
 // Fractions as the places of two cuts: training samples lie before the first, validation between the two, test from
 // the second to `end`; what is left after `end` is not used.
@@ -47,14 +43,31 @@ Cuts read_cuts(const Options& spec, const DataParts& parts) {
   return {train, std::min(1.0, train + val), std::min(1.0, train + val + test)};
 }
 
-// For each sample its class, for a split that keeps their shares.
-std::vector<std::int64_t> classes_of(const Options& spec, const Part& part) {
-  const Column* y = part.data->find("y");
-  if (!y || part.data->classes == 0) throw spec.error("stratify", "the data has no classes whose shares could be kept");
-  std::vector<std::int64_t> labels;
-  const auto* data = y->values.const_data_ptr<std::int64_t>();
-  for (std::int64_t i = 0; i < part.size(); ++i) labels.push_back(data[part.row(i)]);
-  return labels;
+// By groups: in a random order of them, each goes where its middle lies, whole.
+void split_groups(const Cuts& cuts, const std::vector<std::int64_t>& groups, Key key,
+                  std::vector<std::int64_t> (&samples)[4]) {
+  const auto size = static_cast<std::int64_t>(groups.size());
+  std::vector<std::vector<std::int64_t>> members = members_of(groups);
+  std::int64_t before = 0;
+  for (const std::int64_t group : permutation(key, static_cast<std::int64_t>(members.size()))) {
+    const std::vector<std::int64_t>& all = members[static_cast<std::size_t>(group)];
+    const auto count = static_cast<std::int64_t>(all.size());
+    std::vector<std::int64_t>& part = samples[cuts.part_of(before + count / 2, size)];
+    part.insert(part.end(), all.begin(), all.end());
+    before += count;
+  }
+}
+
+// Of samples that follow each other.
+DataParts cut(const Options& spec, DataParts parts, const Cuts& cuts) {
+  for (const char* option : {"groups", "stratify"}) {
+    if (spec.given(option))
+      throw spec.error(option, "these samples follow each other: they are cut into parts, not drawn");
+  }
+  const auto work = parts.cut;
+  placed_at(spec, "", [&] { work(parts, cuts.train, cuts.val, cuts.end); });
+  cut_no_more(parts);
+  return parts;
 }
 
 DataParts split(const Options& spec, const DataContext& context) {
@@ -66,14 +79,19 @@ DataParts split(const Options& spec, const DataContext& context) {
                "training part's mean and deviation")
         .hint("write :split { … }:normalize()");
   }
+  require_unweighted(spec, parts);
   const Cuts cuts = read_cuts(spec, parts);
+  if (parts.cut) return cut(spec, std::move(parts), cuts);
   const std::int64_t size = parts.train.size();
   const Key key = Key(static_cast<std::uint64_t>(seed_of(spec, context))).fold("data:split");
 
   std::vector<std::int64_t> samples[4];
   std::vector<std::int64_t> order = permutation(key, size);
-  if (spec.boolean("stratify")) {
-    const std::vector<std::int64_t> labels = classes_of(spec, parts.train);
+  if (spec.has("groups")) {
+    if (spec.boolean("stratify")) throw spec.error("groups", "either groups or shares can be kept, not both");
+    split_groups(cuts, groups_of(spec, parts), key, samples);
+  } else if (spec.boolean("stratify")) {
+    const std::vector<std::int64_t> labels = classes_of(spec, "stratify", parts.train);
     std::map<std::int64_t, std::int64_t> counts, seen;
     for (const std::int64_t label : labels) ++counts[label];
     for (const std::int64_t sample : order) {
@@ -105,6 +123,8 @@ DataParts split(const Options& spec, const DataContext& context) {
 
 DataParts take(const Options& spec, const DataContext& context) {
   DataParts parts = open_source(spec.child("source"), context);
+  require_unweighted(spec, parts);
+  cut_no_more(parts);
   const Key key = Key(static_cast<std::uint64_t>(seed_of(spec, context))).fold("data:take");
   const auto shorten = [&](Part& part, std::string_view name) {
     std::vector<std::int64_t> samples = permutation(key.fold(name), part.size());
@@ -218,10 +238,12 @@ void register_methods(Registry& registry) {
           .with(Option("stratify", "keep the classes' shares in every part, to a sample for each class")
                     .boolean()
                     .or_default(false))
+          .with(groups_option())
           .returns("data")
           .example("lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1, seed = 7 }")
           .note("Samples are drawn by a keyed permutation: the same seed and number of samples give the same parts. "
-                "Fractions add up to at most 1; what they leave is not used."),
+                "Fractions add up to at most 1; what they leave is not used. With groups the parts have as many samples "
+                "as whole groups allow. A text is cut in order instead: training, validation, test."),
       DataFactory{split});
   registry.add(
       Entry("data:take", "data", "Keeps n samples of each part, drawn at random; all of a part that has fewer.")

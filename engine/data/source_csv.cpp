@@ -1,6 +1,7 @@
 // data.csv: a table from a CSV file.
 #include <algorithm>
 
+#include "csv.h"
 #include "input_file.h"
 #include "sources.h"
 #include "table.h"
@@ -18,7 +19,10 @@ std::vector<std::string> names(const Options& spec, std::string_view option) {
 
 TableOptions read_options(const Options& spec) {
   TableOptions options;
-  options.target = spec.string("target");
+  options.targets = names(spec, "target");
+  options.more = names(spec, "more");
+  if (spec.has("text")) options.text = spec.string("text");
+  if (spec.has("length")) options.length = spec.integer("length");
   const std::string& task = spec.string("task");
   options.task = task == "regression"       ? Task::regression
                  : task == "classification" ? Task::classification
@@ -28,19 +32,35 @@ TableOptions read_options(const Options& spec) {
   options.categorical = names(spec, "categorical");
   if (!options.columns.empty() && !options.exclude.empty())
     throw spec.error("exclude", "`columns` says already which columns are inputs").hint("give one of the two");
+  if (!options.text.empty() && (!options.columns.empty() || !options.exclude.empty()))
+    throw spec.error("text", "a column of text is x alone").hint("other inputs are columns of their own: `more`");
+  if (options.text.empty() && options.length > 0) throw spec.error("length", "there is no `text` that it could be for");
+  return options;
+}
+
+char read_delimiter(const Options& spec) {
   const std::string& delimiter = spec.string("delimiter");
   if (delimiter.size() != 1 || delimiter == "\"" || delimiter == "\n" || delimiter == "\r")
     throw spec.error("delimiter",
                      "expected one character, such as \",\", \";\" or \"\\t\", found " + Value(delimiter).brief());
-  options.delimiter = delimiter[0];
-  return options;
+  return delimiter[0];
 }
+
+struct CsvFile {
+  std::string path, text;
+  CsvText csv;  // of views into text
+
+  CsvFile(const std::string& its_path, char delimiter)
+      : path(its_path), text(read_text(path)), csv(read_csv(text, delimiter, path)) {}
+};
 
 DataParts make_csv(const Options& spec, const DataContext&) {
   const TableOptions options = read_options(spec);
-  const std::string& path = spec.string("path");
+  const char delimiter = read_delimiter(spec);
+  const auto file = placed_at(
+      spec, "path", [&] { return std::make_shared<const CsvFile>(spec.string("path"), delimiter); });
   const auto table = placed_at(
-      spec, "path", [&] { return std::make_shared<const Table>(read_table(read_text(path), path, options)); });
+      spec, "path", [&] { return std::make_shared<const Table>(read_table(file->csv, file->path, options)); });
 
   DataParts parts;
   // Until the training rows are known there is the target only, which is what a split looks at.
@@ -54,6 +74,7 @@ DataParts make_csv(const Options& spec, const DataContext&) {
     if (all.val) all.val->data = all.train.data;
     if (all.test) all.test->data = all.train.data;
   };
+  parts.lookup = [file](const std::string& column) { return read_column(file->csv, file->path, column); };
   return parts;
 }
 
@@ -63,23 +84,33 @@ void register_csv(Registry& registry) {
   registry.add(
       Entry("data.csv", "data", "A table from a CSV file (plain or gzip) whose first line names the columns.")
           .with(Option("path", "the file").path().required().positional())
-          .with(Option("target", "the column to predict").string().required())
+          .with(Option("target", "the column to predict, or several of numbers").string().many().required())
           .with(Option("task", "\"auto\": a regression where the target is a number, else a classification")
                     .choice({"auto", "regression", "classification"})
                     .or_default("auto"))
-          .with(Option("columns", "columns to use as inputs; all but the target unless given").string().many())
+          .with(Option("columns", "columns to use as inputs; all that no other option names unless given").string().many())
           .with(Option("exclude", "columns not to use as inputs").string().many())
+          .with(Option("more", "columns that are inputs of their own, each a column of its name in the batch")
+                    .string()
+                    .many())
+          .with(Option("text", "a column of text: x is its characters, in place of all features").string())
+          .with(Option("length", "characters of `text` in a sample; as many as the longest has unless given")
+                    .integer()
+                    .at_least(1)
+                    .at_most(1 << 20))
           .with(Option("categorical", "columns of categories though they look like numbers (codes, years)")
                     .string()
                     .many())
           .with(Option("delimiter", "the character between fields").string().or_default(","))
-          .returns("x float32 [features]; y float32 [1] in a regression, int64 in a classification; one training part")
+          .returns("x float32 [features]; y float32 [targets] in a regression, int64 in a classification; one training "
+                   "part")
           .example("lab.data.csv { \"houses.csv\", target = \"price\" }:split { val = 0.2 }:normalize()")
           .note("A column is one of numbers when its first value that is not missing is a number, else one of "
                 "categories, which gives a 0/1 feature for each category, in sorted order. Missing values are empty "
                 "fields, NA and nan: numbers become the mean of the column, for categories \"missing\" is one of its "
                 "own. Means and categories are taken from the training part; a category that is not found there is 0 "
-                "in all its features. Classes are the target's distinct values, sorted."),
+                "in all its features. Classes are the target's distinct values, sorted. Characters of `text` count from 1, "
+                "sorted as in the whole file; a shorter text has zeros before it, a longer one is cut at its end."),
       DataFactory{make_csv});
 }
 

@@ -12,6 +12,8 @@ DataParts open_source(const Options& spec, const DataContext& context) {
 DataParts open_data(const Options& spec, const DataContext& context) {
   DataParts parts = open_source(spec, context);
   placed_at(spec, "", [&] { settle(parts); });
+  parts.cut = nullptr;
+  parts.lookup = nullptr;
   return parts;
 }
 
@@ -32,7 +34,11 @@ void register_data(Registry& registry) {
   register_idx(registry);
   register_csv(registry);
   register_synthetic(registry);
+  register_text(registry);
+  register_arrays(registry);
+  register_table(registry);
   register_methods(registry);
+  register_folds(registry);
 }
 
 }  // namespace trainlab

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
-#include "csv.h"
+#include "data/tokenizer.h"
 
 namespace trainlab {
 
@@ -45,12 +48,46 @@ class TableReader {
     Table table;
     table.file = file_;
     table.rows = csv_.rows();
-    table.target = options_.target;
-    const std::size_t target = place_of(options_.target, "target");
+    table.targets = options_.targets;
+    std::vector<std::size_t> taken;  // columns that are no features of x
+    const auto take = [&](const std::vector<std::string>& names, const char* option) {
+      std::vector<std::size_t> places;
+      for (const std::string& name : names) {
+        places.push_back(place_of(name, option));
+        if (std::find(taken.begin(), taken.end(), places.back()) != taken.end())
+          throw recipe_error(file_ + ": `" + option + "` names " + in_quotes(name) + ", which is used already");
+        taken.push_back(places.back());
+      }
+      return places;
+    };
+    const std::vector<std::size_t> targets = take(options_.targets, "target");
     for (const std::string& name : options_.categorical) place_of(name, "categorical");
-    for (const std::size_t column : inputs(target)) table.inputs.push_back(input(column));
-    read_target(table, target);
+    for (const std::size_t column : take(options_.more, "more")) table.more.push_back(input(column));
+    if (options_.text.empty()) {
+      for (const std::size_t column : inputs(taken)) table.inputs.push_back(input(column));
+    } else {
+      read_text(table, take({options_.text}, "text").front());
+    }
+    if (targets.size() == 1) {
+      read_target(table, targets.front());
+    } else {
+      read_targets(table, targets);
+    }
     return table;
+  }
+
+  at::Tensor column(std::size_t place) const {
+    at::Tensor values = at::empty({csv_.rows()}, at::kDouble);
+    auto* value = values.mutable_data_ptr<double>();
+    if (looks_numeric(place)) {
+      for (const double number : numbers(place)) *value++ = number;
+      return values;
+    }
+    std::vector<std::string> distinct;
+    std::vector<std::int32_t> codes;
+    categories(place, distinct, codes);
+    for (const std::int32_t code : codes) *value++ = code < 0 ? std::numeric_limits<double>::quiet_NaN() : code;
+    return values;
   }
 
  private:
@@ -67,9 +104,9 @@ class TableReader {
     throw error.hint("the columns are " + all + (csv_.header.size() > 20 ? ", …" : ""));
   }
 
-  std::vector<std::size_t> inputs(std::size_t target) const {
+  std::vector<std::size_t> inputs(const std::vector<std::size_t>& taken) const {
     std::vector<std::size_t> all;
-    std::set<std::size_t> excluded{target};
+    std::set<std::size_t> excluded(taken.begin(), taken.end());
     for (const std::string& name : options_.exclude) excluded.insert(place_of(name, "exclude"));
     if (options_.columns.empty()) {
       for (std::size_t i = 0; i < csv_.header.size(); ++i)
@@ -77,12 +114,17 @@ class TableReader {
     }
     for (const std::string& name : options_.columns) {
       const std::size_t column = place_of(name, "columns");
-      if (column == target) throw recipe_error(file_ + ": the target " + in_quotes(name) + " cannot be an input too");
+      const auto& targets = options_.targets;
+      if (std::find(targets.begin(), targets.end(), name) != targets.end())
+        throw recipe_error(file_ + ": the target " + in_quotes(name) + " cannot be an input too");
+      if (std::find(taken.begin(), taken.end(), column) != taken.end())
+        throw recipe_error(file_ + ": `columns` and `more` both name " + in_quotes(name));
       if (std::find(all.begin(), all.end(), column) != all.end())
         throw recipe_error(file_ + ": `columns` names " + in_quotes(name) + " twice");
       all.push_back(column);
     }
-    if (all.empty()) throw recipe_error(file_ + ": no column is left beside the target " + in_quotes(options_.target));
+    if (all.empty())
+      throw recipe_error(file_ + ": no column is left beside the target " + in_quotes(options_.targets.front()));
     return all;
   }
 
@@ -160,15 +202,48 @@ class TableReader {
     return result;
   }
 
-  void read_target(Table& table, std::size_t column) const {
+  void require_all(std::size_t column) const {
     for (std::int64_t row = 0; row < csv_.rows(); ++row)
       if (is_missing(csv_.field(row, column))) throw wrong(row, column, "the target is missing");
+  }
+
+  void read_text(Table& table, std::size_t column) const {
+    table.text_name = options_.text;
+    std::size_t longest = 0;
+    for (std::int64_t row = 0; row < csv_.rows(); ++row) {
+      const std::string_view field = csv_.field(row, column);
+      if (field.empty()) throw wrong(row, column, "the text is empty");
+      const auto characters = static_cast<std::size_t>(std::count_if(
+          field.begin(), field.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+      longest = std::max(longest, characters);
+      table.text.emplace_back(field);
+    }
+    table.text_length = options_.length > 0 ? options_.length : static_cast<std::int64_t>(longest);
+  }
+
+  // Several: a regression on all of them.
+  void read_targets(Table& table, const std::vector<std::size_t>& columns) const {
+    if (options_.task == Task::classification)
+      throw recipe_error(file_ + ": a classification has one target, found " + std::to_string(columns.size()));
+    table.y = at::empty({table.rows, static_cast<std::int64_t>(columns.size())}, at::kFloat);
+    auto* y = table.y.mutable_data_ptr<float>();
+    for (const std::size_t column : columns) {
+      require_all(column);
+      if (!looks_numeric(column))
+        throw wrong(0, column, "several targets are numbers, found " + in_quotes(csv_.field(0, column)));
+    }
+    for (std::int64_t row = 0; row < table.rows; ++row)
+      for (const std::size_t column : columns) *y++ = static_cast<float>(number(row, column));
+  }
+
+  void read_target(Table& table, std::size_t column) const {
+    require_all(column);
     const bool numeric = looks_numeric(column);
     if (options_.task == Task::regression && !numeric) {
       throw wrong(0, column, "a regression's target is a number, found " + in_quotes(csv_.field(0, column)))
           .hint("task = \"classification\" takes text");
     }
-    const bool named = std::find(options_.categorical.begin(), options_.categorical.end(), options_.target) !=
+    const bool named = std::find(options_.categorical.begin(), options_.categorical.end(), options_.targets.front()) !=
                        options_.categorical.end();
     if (options_.task == Task::classification || !numeric || (named && options_.task == Task::automatic)) {
       std::vector<std::int32_t> codes;
@@ -210,17 +285,11 @@ double mean_over(const TableColumn& column, const Part& train, const std::string
   return sum / static_cast<double>(count);
 }
 
-}  // namespace
-
-Table read_table(std::string text, const std::string& file, const TableOptions& options) {
-  const CsvText csv = read_csv(text, options.delimiter, file);
-  return TableReader(csv, file, options).read();
-}
-
-Dataset encode(const Table& table, const Part& train, NamedTensors& state) {
+// The columns as one tensor [rows, features]; `described` gets what is needed to do the same to other rows.
+at::Tensor features_of(std::span<const TableColumn> columns, const Table& table, const Part& train,
+                       std::vector<std::string>& names, Value::List& described) {
   std::vector<Feature> features;
-  Value::List described;
-  for (const TableColumn& column : table.inputs) {
+  for (const TableColumn& column : columns) {
     if (column.is_number()) {
       const double fill = mean_over(column, train, table.file);
       features.push_back({column.name, &column, 0, fill});
@@ -240,13 +309,9 @@ Dataset encode(const Table& table, const Part& train, NamedTensors& state) {
     described.push_back(Value::Map{{"name", column.name}, {"categories", categories}, {"missing", missing}});
   }
 
-  Dataset dataset;
-  dataset.size = table.rows;
-  dataset.classes = static_cast<std::int64_t>(table.classes.size());
-  dataset.class_names = table.classes;
   at::Tensor x = at::empty({table.rows, static_cast<std::int64_t>(features.size())}, at::kFloat);
   auto* value = x.mutable_data_ptr<float>();
-  for (const Feature& feature : features) dataset.feature_names.push_back(feature.name);
+  for (const Feature& feature : features) names.push_back(feature.name);
   for (std::size_t row = 0; row < static_cast<std::size_t>(table.rows); ++row) {
     for (const Feature& feature : features) {
       if (feature.column->is_number()) {
@@ -257,11 +322,70 @@ Dataset encode(const Table& table, const Part& train, NamedTensors& state) {
       }
     }
   }
-  dataset.columns = {{"x", x, {}, {}}, {"y", table.y, {}, {}}};
+  return x;
+}
 
+// Characters count from 1; a text ends where the row ends, so that the last step of a recurrent layer has seen it all.
+Column text_column(const Table& table, NamedTensors& state) {
+  const std::string name = table.file + ": column " + in_quotes(table.text_name);
+  std::string all;
+  for (const std::string& line : table.text) all += line;
+  const Tokenizer tokenizer = Tokenizer::characters(all, name);
+  at::Tensor x = at::zeros({table.rows, table.text_length}, at::kInt);
+  auto* row = x.mutable_data_ptr<std::int32_t>();
+  for (const std::string& line : table.text) {
+    std::vector<std::int32_t> tokens = tokenizer.encode(line, name);
+    tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(table.text_length)));
+    row += table.text_length;
+    std::transform(tokens.rbegin(), tokens.rend(), std::reverse_iterator(row),
+                   [](std::int32_t token) { return token + 1; });
+  }
+  tokenizer.store(state);
+  return {"x", x, {}, {}, /*as_int64=*/true};
+}
+
+}  // namespace
+
+Table read_table(const CsvText& csv, const std::string& file, const TableOptions& options) {
+  return TableReader(csv, file, options).read();
+}
+
+at::Tensor read_column(const CsvText& csv, const std::string& file, const std::string& column) {
+  const auto found = std::find(csv.header.begin(), csv.header.end(), column);
+  if (found == csv.header.end()) return {};
+  const TableOptions none;
+  return TableReader(csv, file, none).column(static_cast<std::size_t>(found - csv.header.begin()));
+}
+
+Dataset encode(const Table& table, const Part& train, NamedTensors& state) {
+  Dataset dataset;
+  dataset.size = table.rows;
+  dataset.classes = static_cast<std::int64_t>(table.classes.size());
+  dataset.class_names = table.classes;
+  Value::Map described;
+  if (table.text.empty()) {
+    Value::List inputs;
+    dataset.columns.push_back({"x", features_of(table.inputs, table, train, dataset.feature_names, inputs), {}, {}});
+    described["inputs"] = std::move(inputs);
+  } else {
+    dataset.columns.push_back(text_column(table, state));
+    described["text"] = Value::Map{{"name", table.text_name}, {"length", table.text_length}};
+  }
+  dataset.columns.push_back({"y", table.y, {}, {}});
+  Value::List more;
+  for (const TableColumn& column : table.more) {
+    if (dataset.find(column.name))
+      throw recipe_error(table.file + ": `more` names a column " + in_quotes(column.name) +
+                         ", which a batch has already");
+    std::vector<std::string> names;
+    dataset.columns.push_back({column.name, features_of({&column, 1}, table, train, names, more), {}, {}});
+  }
+  if (!more.empty()) described["more"] = std::move(more);
+
+  const Value::List targets(table.targets.begin(), table.targets.end());
   const Value::List classes(table.classes.begin(), table.classes.end());
-  const std::string text = to_json(
-      Value(Value::Map{{"inputs", described}, {"target", Value::Map{{"name", table.target}, {"classes", classes}}}}));
+  described["target"] = Value::Map{{"names", targets}, {"classes", classes}};
+  const std::string text = to_json(Value(std::move(described)));
   at::Tensor bytes = at::empty({static_cast<std::int64_t>(text.size())}, at::kByte);
   std::copy(text.begin(), text.end(), bytes.mutable_data_ptr<std::uint8_t>());
   state["table"] = bytes;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "csv.h"
 #include "data/dataset.h"
 
 namespace trainlab {
@@ -15,12 +16,14 @@ namespace trainlab {
 enum class Task { automatic, regression, classification };
 
 struct TableOptions {
-  std::string target;
+  std::vector<std::string> targets;  // one, or several of numbers
   Task task = Task::automatic;
-  std::vector<std::string> columns;  // inputs; empty: all but the target
+  std::vector<std::string> columns;  // inputs; empty: all that nothing else names
+  std::vector<std::string> more;     // inputs of their own, each a column of the batch
   std::vector<std::string> exclude;
   std::vector<std::string> categorical;  // columns of categories though they look like numbers
-  char delimiter = ',';
+  std::string text;         // a column of text, which is x in place of all features; empty: none
+  std::int64_t length = 0;  // characters of it; 0: of the longest
 };
 
 // One column of the file.
@@ -36,20 +39,28 @@ struct TableColumn {
 
 struct Table {
   std::string file;
-  std::vector<TableColumn> inputs;
-  at::Tensor y;  // int64 [N], or float32 [N, 1]
-  std::string target;
+  std::vector<TableColumn> inputs, more;
+  std::string text_name;
+  std::vector<std::string> text;  // for each row; empty unless there is a column of text
+  std::int64_t text_length = 0;
+  at::Tensor y;  // int64 [N], or float32 [N, targets]
+  std::vector<std::string> targets;
   std::vector<std::string> classes;  // empty: regression
   std::int64_t rows = 0;
 };
 
-// `text` as in the file. Error{recipe} names file, line and column: see read_csv(); further an unknown column (with a
-// suggestion), text or infinity in a column of numbers, a missing or infinite target, a target of text in a regression.
-Table read_table(std::string text, const std::string& file, const TableOptions& options);
+// Error{recipe} names file, line and column: an unknown column (with a suggestion), one named twice, text or infinity in
+// a column of numbers, a missing or infinite target, a target of text in a regression, an empty text.
+Table read_table(const CsvText& csv, const std::string& file, const TableOptions& options);
 
-// x float32 [features] and y. A column of numbers is one feature, missing ones are the mean over `train`. A column of
+// Any column as float64 [N]: numbers, or the codes of its distinct values; NaN where missing. Undefined where there is no
+// such column. Errors as above.
+at::Tensor read_column(const CsvText& csv, const std::string& file, const std::string& column);
+
+// x float32 [features] and y, and a column for each of `more`; or x int64 [text_length], the characters of the text from
+// 1 in the order of the vocabulary of all rows, after zeros where it is shorter, cut at its end where it is longer. A column of numbers is one feature, missing ones are the mean over `train`. A column of
 // categories is one feature for each category found in `train`, "(missing)" among them if it has missing values; in a
-// row with a category not found there all of them are 0. Adds `table` to `state`. Error{recipe} for a column of
+// row with a category not found there all of them are 0. Adds `table` (and `tokenizer`) to `state`. Error{recipe} for a column of
 // numbers without a single one in `train`.
 Dataset encode(const Table& table, const Part& train, NamedTensors& state);
 

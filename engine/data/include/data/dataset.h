@@ -79,11 +79,12 @@ struct DataParts {
   // What a source can do only when it is known which rows train (a table's fill values and categories). Methods that
   // look at columns call it first; empty in what open_data() returns.
   std::function<void(DataParts&)> settle;
+  // The next two are for methods, and empty in what open_data() returns.
   // Of sources whose samples follow each other: split() calls it with the ends of training and validation part and of
-  // what is used, as fractions, instead of drawing samples. Leaves a part without samples empty (size 0).
+  // what is used, as fractions, instead of drawing samples.
   std::function<void(DataParts&, double train, double val, double end)> cut;
-  // Of sources with columns that are in no batch: one of them, [N]; float64 (NaN: missing), or int64 codes of text.
-  // Undefined where there is no such column. Until settle() only.
+  // Of sources with columns that are in no batch: one of them, float64 [N]; numbers, or codes of other values; NaN where
+  // missing. Undefined where there is no such column.
   std::function<at::Tensor(const std::string& column)> lookup;
 };
 

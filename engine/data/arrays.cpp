@@ -1,0 +1,72 @@
+#include "arrays.h"
+
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/max.h>
+#include <ATen/ops/min.h>
+#include <ATen/ops/scalar_tensor.h>
+
+namespace trainlab {
+
+namespace {
+
+// Labels above this are taken for damage: nobody has a model with so many outputs.
+constexpr std::int64_t most_classes = 1'000'000;
+
+void add_classes(Dataset& dataset, const NamedArray& array, const at::Tensor& values) {
+  const at::Tensor labels = values.to(at::kLong);
+  const auto low = labels.min().item<std::int64_t>(), high = labels.max().item<std::int64_t>();
+  if (low < 0 || high >= most_classes) {
+    throw recipe_error(array.from + ": labels from " + std::to_string(low) + " to " + std::to_string(high) +
+                       ", expected whole numbers from 0 to at most " + std::to_string(most_classes - 1))
+        .hint("targets of a regression are floats");
+  }
+  dataset.classes = high + 1;
+  dataset.columns.push_back({array.name, labels, {}, {}});
+}
+
+void add_column(Dataset& dataset, const NamedArray& array) {
+  at::Tensor values = array.values.contiguous();
+  const at::ScalarType type = values.scalar_type();
+  const bool target = array.name == "y";
+  if (at::isComplexType(type)) throw recipe_error(array.from + ": complex numbers cannot be a column of data");
+  if (at::isFloatingType(type)) {
+    if (type != at::kFloat && type != at::kDouble) values = values.to(at::kFloat);
+    if (!at::isfinite(values).all().item<bool>())
+      throw recipe_error(array.from + ": some values are not finite (NaN or infinity)");
+    if (values.dim() == 1) values = values.unsqueeze(1);
+    dataset.columns.push_back({array.name, values, {}, {}});
+    return;
+  }
+  if (type == at::kUInt16 || type == at::kUInt32 || type == at::kUInt64) values = values.to(at::kLong);
+  if (target) return add_classes(dataset, array, values);
+  if (type == at::kByte) {
+    dataset.columns.push_back({array.name, values, at::scalar_tensor(1.0 / 255, at::kFloat), {}});
+  } else if (type == at::kBool) {
+    dataset.columns.push_back({array.name, values.to(at::kByte), at::scalar_tensor(1.0, at::kFloat), {}});
+  } else {
+    dataset.columns.push_back({array.name, values, {}, {}, /*as_int64=*/true});
+  }
+}
+
+}  // namespace
+
+Dataset dataset_of(const std::vector<NamedArray>& arrays) {
+  Dataset dataset;
+  const NamedArray& first = arrays.front();
+  for (const NamedArray& array : arrays) {
+    if (array.values.dim() == 0)
+      throw recipe_error(array.from + ": a single number, expected an array whose first axis counts the samples");
+    if (array.values.numel() == 0)
+      throw recipe_error(array.from + ": there are no values in its shape " + shape_text(array.values.sizes()));
+    if (array.values.size(0) != first.values.size(0)) {
+      throw recipe_error(array.from + " holds " + std::to_string(array.values.size(0)) + " samples, but " + first.from +
+                         " " + std::to_string(first.values.size(0)));
+    }
+    if (dataset.find(array.name)) throw recipe_error("two columns are named \"" + array.name + "\"");
+    add_column(dataset, array);
+  }
+  dataset.size = first.values.size(0);
+  return dataset;
+}
+
+}  // namespace trainlab

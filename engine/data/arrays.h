@@ -1,0 +1,22 @@
+// Arrays from files or from a recipe as the columns of a data set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace trainlab {
+
+struct NamedArray {
+  std::string name;   // of the column
+  at::Tensor values;  // [N, …], on the CPU
+  std::string from;   // for messages: "x.npy", "set.npz: images"
+};
+
+// Floats are given as floats, [N] as [N, 1]. Whole numbers are given as int64; bytes of any column but y as float32 in
+// 0…1. Whole numbers and booleans of y are classes from 0, as many as the largest + 1. Error{recipe} names the array:
+// without samples, of another number of samples than the first, not finite, negative classes, complex numbers.
+Dataset dataset_of(const std::vector<NamedArray>& arrays);
+
+}  // namespace trainlab

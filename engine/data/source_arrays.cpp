@@ -1,0 +1,144 @@
+// data.npy, data.npz, data.safetensors: columns that are arrays in files.
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include "arrays.h"
+#include "input_file.h"
+#include "sources.h"
+#include "tensor/npy.h"
+#include "zip.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> strings(const Options& spec, std::string_view option) {
+  std::vector<std::string> all;
+  if (!spec.has(option)) return all;
+  for (const Value& one : spec.get(option).list()) all.push_back(one.string());
+  return all;
+}
+
+DataParts parts_of(const std::vector<NamedArray>& arrays) {
+  DataParts parts;
+  parts.train = whole(dataset_of(arrays));
+  return parts;
+}
+
+DataParts make_npy(const Options& spec, const DataContext&) {
+  std::vector<NamedArray> arrays;
+  const auto add = [&](std::string_view option, const std::string& column, const fs::path& path) {
+    placed_at(spec, option, [&] {
+      InputFile file(path);
+      arrays.push_back({column, load_npy(file.read_all(file.at_most()), file.name()), file.name()});
+    });
+  };
+  add("x", "x", spec.string("x"));
+  if (spec.has("y")) add("y", "y", spec.string("y"));
+  for (const std::string& path : strings(spec, "more")) add("more", fs::path(path).stem().string(), path);
+  return placed_at(spec, "", [&] { return parts_of(arrays); });
+}
+
+// Columns from a file of named arrays.
+DataParts take_columns(const Options& spec, const std::string& file, const std::vector<std::string>& names,
+                       const std::function<at::Tensor(const std::string&)>& load) {
+  std::vector<NamedArray> arrays;
+  const auto add = [&](std::string_view option, const std::string& column, const std::string& name) {
+    placed_at(spec, option, [&] {
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        Error error = recipe_error(file + ": there is no array \"" + name + "\" in it");
+        std::string all;
+        for (std::size_t i = 0; i < names.size() && i < 20; ++i) all += (i ? ", " : "") + valid_utf8(names[i]);
+        throw error.hint("the arrays are " + all + (names.size() > 20 ? ", …" : ""));
+      }
+      arrays.push_back({column, load(name), file + ": " + name});
+    });
+  };
+  add("x", "x", spec.string("x"));
+  const bool has_y = std::find(names.begin(), names.end(), spec.string("y")) != names.end();
+  if (has_y || spec.given("y")) add("y", "y", spec.string("y"));
+  for (const std::string& name : strings(spec, "more")) add("more", name, name);
+  return placed_at(spec, "path", [&] { return parts_of(arrays); });
+}
+
+DataParts make_npz(const Options& spec, const DataContext&) {
+  const std::string& path = spec.string("path");
+  InputFile file(path);
+  const std::string bytes = placed_at(spec, "path", [&] { return file.read_all(file.at_most()); });
+  const ZipFile zip = placed_at(spec, "path", [&] { return ZipFile(bytes, path); });
+  // What inflates to more than this is made to fill the memory.
+  const std::uint64_t most = std::max<std::uint64_t>(std::uint64_t{1} << 30, std::uint64_t{100} * bytes.size());
+  std::map<std::string, const ZipFile::Member*> members;
+  std::vector<std::string> names;
+  for (const ZipFile::Member& member : zip.members()) {
+    const std::string_view name = member.name;
+    if (name.ends_with(".pkl")) {
+      throw spec
+          .error("path",
+                 path + ": a file of PyTorch: it holds a Python pickle, which can run any code and is never executed")
+          .hint("save the tensors as safetensors, or with numpy.savez");
+    }
+    if (!name.ends_with(".npy")) continue;
+    names.emplace_back(name.substr(0, name.size() - 4));
+    members[names.back()] = &member;
+  }
+  return take_columns(spec, path, names, [&](const std::string& name) {
+    return load_npy(zip.read(*members.at(name), most), path + ": " + name);
+  });
+}
+
+DataParts make_safetensors(const Options& spec, const DataContext&) {
+  const std::string& path = spec.string("path");
+  const LoadedTensors loaded = placed_at(spec, "path", [&] {
+    if (!fs::exists(path)) throw missing_file(path);
+    return load_safetensors(path);
+  });
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : loaded.tensors) names.push_back(name);
+  return take_columns(spec, path, names, [&](const std::string& name) { return loaded.tensors.at(name); });
+}
+
+// x, y and more of a file of named arrays.
+Entry named_arrays(const char* name, const char* doc, const char* path) {
+  return Entry(name, "data", doc)
+      .with(Option("path", path).path().required().positional())
+      .with(Option("x", "name of the array of inputs").string().or_default("x"))
+      .with(Option("y", "name of the array of targets; without one of the default's name there are none")
+                .string()
+                .or_default("y"))
+      .with(Option("more", "names of further arrays, each a column of its name in the batch").string().many())
+      .returns("x, y and more: floats as float32, whole numbers as int64; one training part");
+}
+
+constexpr const char* rules =
+    "The first axis counts the samples. Floats are given as float32 ([N] as [N, 1]), whole numbers as int64, but bytes "
+    "(uint8) as float32 in 0…1. In y whole numbers are classes from 0, as many as the largest + 1, floats the targets "
+    "of "
+    "a regression. NaN and infinity are refused.";
+
+}  // namespace
+
+void register_arrays(Registry& registry) {
+  registry.add(Entry("data.npy", "data", "Arrays from NumPy's .npy files, a file for each column.")
+                   .with(Option("x", "file of the inputs").path().required().positional())
+                   .with(Option("y", "file of the targets; without it there are none").path().positional())
+                   .with(Option("more", "files of further columns, named as the files are without .npy").path().many())
+                   .returns("x, y and more: floats as float32, whole numbers as int64; one training part")
+                   .example("lab.data.npy { x = \"images.npy\", y = \"labels.npy\" }")
+                   .note(rules),
+               DataFactory{make_npy});
+  registry.add(
+      named_arrays("data.npz", "Arrays from NumPy's .npz file, as savez and savez_compressed write it.", "the file")
+          .example("lab.data.npz { \"set.npz\", x = \"images\", y = \"labels\", more = { \"mask\" } }")
+          .note(rules),
+      DataFactory{make_npz});
+  registry.add(named_arrays("data.safetensors", "Arrays from a safetensors file.", "the file")
+                   .example("lab.data.safetensors { \"set.safetensors\", x = \"images\", y = \"labels\" }")
+                   .note(rules),
+               DataFactory{make_safetensors});
+}
+
+}  // namespace trainlab

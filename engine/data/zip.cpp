@@ -1,0 +1,180 @@
+// The format: PKWARE's .ZIP File Format Specification (APPNOTE), sections 4.3.7, 4.3.12, 4.3.14 to 4.3.16 and 4.5.3.
+#include "zip.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr std::uint64_t local_signature = 0x04034b50, entry_signature = 0x02014b50, end_signature = 0x06054b50,
+                        locator64_signature = 0x07064b50, end64_signature = 0x06064b50;
+constexpr std::uint64_t local_bytes = 30, entry_bytes = 46, end_bytes = 22, locator64_bytes = 20, end64_bytes = 56;
+constexpr std::uint64_t in_zip64 = 0xFFFFFFFF;
+constexpr std::uint64_t max_ratio = 1032;  // deflate's best: 258 bytes from two bits
+
+}  // namespace
+
+Error ZipFile::wrong(const std::string& what) const {
+  return recipe_error(name_ + ": not a valid zip archive: " + what);
+}
+
+// Little-endian; the caller has seen that the bytes are there.
+std::uint64_t ZipFile::number(std::uint64_t at, int bytes) const {
+  std::uint64_t value = 0;
+  for (int i = bytes - 1; i >= 0; --i)
+    value = value << 8 | static_cast<unsigned char>(bytes_[at + static_cast<std::uint64_t>(i)]);
+  return value;
+}
+
+void ZipFile::find_directory(std::uint64_t& count, std::uint64_t& begin, std::uint64_t& end) const {
+  const std::uint64_t size = bytes_.size();
+  if (size < end_bytes) throw wrong("it has " + std::to_string(size) + " bytes only");
+  // Behind the record there may be a comment of up to 65,535 bytes, which ends the file.
+  std::uint64_t at = size - end_bytes;
+  const std::uint64_t last = at > 0xFFFF ? at - 0xFFFF : 0;
+  while (number(at, 4) != end_signature || number(at + 20, 2) != size - at - end_bytes) {
+    if (at == last)
+      throw wrong("it has no directory at its end").hint("was the download cut short? Fetch the file again");
+    --at;
+  }
+  if (number(at + 4, 2) != 0 || number(at + 6, 2) != 0) throw wrong("it is one of several volumes");
+  count = number(at + 10, 2);
+  std::uint64_t length = number(at + 12, 4);
+  begin = number(at + 16, 4);
+  end = at;
+  if (at >= locator64_bytes && number(at - locator64_bytes, 4) == locator64_signature) {
+    const std::uint64_t record = number(at - locator64_bytes + 8, 8);
+    if (record > size || size - record < end64_bytes || number(record, 4) != end64_signature)
+      throw wrong("its zip64 record is not where it says");
+    count = number(record + 32, 8);
+    length = number(record + 40, 8);
+    begin = number(record + 48, 8);
+    end = record;
+  }
+  if (begin > end || end - begin != length)
+    throw wrong("its directory of " + std::to_string(length) + " bytes does not lie where it says");
+  if (count > length / entry_bytes) throw wrong("its directory is too short for " + std::to_string(count) + " members");
+}
+
+ZipFile::Member ZipFile::read_entry(std::uint64_t& at, std::uint64_t end, std::vector<std::uint64_t>& headers) const {
+  if (end - at < entry_bytes || number(at, 4) != entry_signature) throw wrong("its directory is damaged");
+  const std::uint64_t flags = number(at + 8, 2), method = number(at + 10, 2);
+  const std::uint64_t name_length = number(at + 28, 2), extra_length = number(at + 30, 2),
+                      comment_length = number(at + 32, 2);
+  if (end - at - entry_bytes < name_length + extra_length + comment_length) throw wrong("its directory is damaged");
+  Member member;
+  member.name = bytes_.substr(at + entry_bytes, name_length);
+  member.crc = static_cast<std::uint32_t>(number(at + 16, 4));
+  member.stored = number(at + 20, 4);
+  member.size = number(at + 24, 4);
+  member.deflated = method == 8;
+  std::uint64_t header = number(at + 42, 4);
+  const auto bad = [&](const std::string& what) { return wrong("member \"" + valid_utf8(member.name) + "\" " + what); };
+  if (flags & 1) throw bad("is encrypted");
+  if (method != 0 && method != 8) throw bad("is compressed by method " + std::to_string(method) + ", not by deflate");
+
+  // Sizes that 32 bits cannot hold follow in an extra field, in this order.
+  const std::uint64_t extra_end = at + entry_bytes + name_length + extra_length;
+  for (std::uint64_t extra = extra_end - extra_length; extra_end - extra >= 4;) {
+    const std::uint64_t id = number(extra, 2), length = number(extra + 2, 2);
+    extra += 4;
+    if (extra_end - extra < length) throw bad("has a damaged extra field");
+    std::uint64_t field = extra;
+    for (std::uint64_t* value : {&member.size, &member.stored, &header}) {
+      if (id != 1 || *value != in_zip64) continue;
+      if (extra + length - field < 8) throw bad("has a zip64 field that is too short");
+      *value = number(field, 8);
+      field += 8;
+    }
+    extra += length;
+  }
+  at = extra_end + comment_length;
+
+  // What the local header repeats is not looked at, but for its length.
+  const std::uint64_t size = bytes_.size();
+  if (header > size || size - header < local_bytes || number(header, 4) != local_signature)
+    throw bad("does not begin where the directory says");
+  member.begin = header + local_bytes + number(header + 26, 2) + number(header + 28, 2);
+  if (member.begin > size || member.stored > size - member.begin)
+    throw bad("of " + std::to_string(member.stored) + " bytes reaches beyond the end of the file");
+  if (member.deflated ? member.size / max_ratio > member.stored : member.size != member.stored)
+    throw bad("cannot hold " + std::to_string(member.size) + " bytes in " + std::to_string(member.stored));
+  headers.push_back(header);
+  return member;
+}
+
+ZipFile::ZipFile(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
+  std::uint64_t count = 0, at = 0, end = 0;
+  find_directory(count, at, end);
+  const std::uint64_t directory = at;
+  std::vector<std::uint64_t> headers;
+  std::set<std::string_view> names;
+  for (std::uint64_t i = 0; i < count; ++i) members_.push_back(read_entry(at, end, headers));
+  if (at != end) throw wrong("its directory holds more than the " + std::to_string(count) + " members it counts");
+  for (const Member& member : members_)
+    if (!names.insert(member.name).second) throw wrong("two members are named \"" + valid_utf8(member.name) + "\"");
+
+  // Members that share bytes are how a small file claims to be a huge one.
+  std::vector<std::size_t> order(members_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return headers[a] < headers[b]; });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Member& member = members_[order[i]];
+    const std::uint64_t next = i + 1 < order.size() ? headers[order[i + 1]] : directory;
+    if (member.begin + member.stored > next)
+      throw wrong("member \"" + valid_utf8(member.name) + "\" overlaps what follows it");
+  }
+}
+
+std::string ZipFile::read(const Member& member, std::uint64_t most) const {
+  const auto bad = [&](const std::string& what) {
+    return recipe_error(name_ + ": member \"" + valid_utf8(member.name) + "\" " + what);
+  };
+  if (member.size > most) {
+    throw bad("has " + std::to_string(member.size) + " bytes, which is more than the " + std::to_string(most) +
+              " that are taken from a file of " + std::to_string(bytes_.size()) + " bytes");
+  }
+  const std::string_view stored = bytes_.substr(member.begin, member.stored);
+  std::string content;
+  if (!member.deflated) {
+    content = stored;
+  } else {
+    z_stream stream{};
+    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw run_error("zlib could not be started: out of memory");
+    content.resize(member.size);
+    // In pieces: zlib counts in 32 bits.
+    constexpr std::uint64_t piece = std::numeric_limits<uInt>::max();
+    std::uint64_t in = 0, out = 0;
+    int code = Z_OK;
+    char beyond = 0;  // where a member that is longer than it says would go on
+    while (code == Z_OK) {
+      const std::uint64_t left = stored.size() - in, room = member.size - out;
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(stored.data() + in));
+      stream.avail_in = static_cast<uInt>(std::min(left, piece));
+      stream.next_out = reinterpret_cast<Bytef*>(room > 0 ? content.data() + out : &beyond);
+      stream.avail_out = room > 0 ? static_cast<uInt>(std::min(room, piece)) : 1;
+      const uInt had = stream.avail_in, could = stream.avail_out;
+      code = inflate(&stream, Z_NO_FLUSH);
+      in += had - stream.avail_in;
+      if (could != stream.avail_out && room == 0) code = Z_DATA_ERROR;
+      out += room > 0 ? could - stream.avail_out : 0;
+    }
+    inflateEnd(&stream);
+    if (code != Z_STREAM_END || out != member.size || in != stored.size())
+      throw bad("is damaged: it does not inflate to the " + std::to_string(member.size) + " bytes that it says");
+  }
+  uLong crc = crc32(0, nullptr, 0);
+  crc = crc32_z(crc, reinterpret_cast<const Bytef*>(content.data()), content.size());
+  if (crc != member.crc) throw bad("is damaged: its checksum is another one");
+  return content;
+}
+
+}  // namespace trainlab
