@@ -78,7 +78,7 @@ TEST_CASE("missing values: the mean of the training rows, a category of its own"
                                    "state");
     CHECK(state["inputs"].list()[0]["fill"].number() == 2);
     CHECK(state["inputs"].list()[1]["categories"] == Value(Value::List{"u", "v"}));
-    CHECK(state["target"]["name"] == Value("y"));
+    CHECK(state["target"]["names"] == Value(Value::List{"y"}));
     break;
   }
 }
