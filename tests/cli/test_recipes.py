@@ -1,5 +1,6 @@
 """The recipes of the project reach what they promise, on real data."""
 
+import re
 import unittest
 
 from program import SOURCE, CliTest
@@ -20,6 +21,13 @@ class Recipes(CliTest):
     def test_tabular(self):
         summary = self.train_recipe("tabular.lua")
         self.assertGreaterEqual(summary["metrics"]["test.r2"], 0.9)
+
+    def test_kfold(self):
+        self.train_recipe("kfold.lua", "--folds", "3")
+        (artifact,) = self.run_folder(name="kfold").glob("**/folds.txt")
+        accuracy, deviation = re.fullmatch(r"accuracy (\S+), deviation (\S+) over 3 folds\n", artifact.read_text()).groups()
+        self.assertGreaterEqual(float(accuracy), 0.8)
+        self.assertLess(float(deviation), 0.1)
 
     @unittest.skipUnless(MNIST.is_dir(), f"no MNIST files at {MNIST}")
     def test_mnist_cnn(self):

@@ -148,3 +148,44 @@ TEST_CASE("a table that has a column of numbers without any in the training part
     }
   }
 }
+
+TEST_CASE("several targets, and inputs that are columns of their own") {
+  const DataParts parts = open(table("a,b,when,place,t,u\n1,2,5,x,10,-1\n3,4,,y,20,-2\n5,6,7,x,30,-3\n",
+                                     {{"target", Value::List{"t", "u"}}, {"more", Value::List{"when", "place"}}}));
+  const Dataset& data = *parts.train.data;
+  CHECK(data.feature_names == Names{"a", "b"});
+  REQUIRE(data.columns.size() == 4);
+  CHECK(data.columns[2].name == "when");
+  CHECK(data.columns[3].name == "place");
+  const Batch all = all_of(parts.train);
+  CHECK(at::equal(all.columns[0], at::tensor({1.f, 2.f, 3.f, 4.f, 5.f, 6.f}).reshape({3, 2})));
+  CHECK(at::equal(all.columns[1], at::tensor({10.f, -1.f, 20.f, -2.f, 30.f, -3.f}).reshape({3, 2})));
+  CHECK(at::equal(all.columns[2], at::tensor({5.f, 6.f, 7.f}).reshape({3, 1})));
+  CHECK(at::equal(all.columns[3], at::tensor({1.f, 0.f, 0.f, 1.f, 1.f, 0.f}).reshape({3, 2})));
+
+  const std::string text = "a,b,c\n1,2,p\n3,4,q\n";
+  CHECK(contains(message_of(text, {{"target", Value::List{"a", "c"}}}), "several targets are numbers, found \"p\""));
+  CHECK(contains(message_of(text, {{"target", Value::List{"a", "b"}}, {"task", "classification"}}), "a classification has one target"));
+  CHECK(contains(message_of(text, {{"target", Value::List{"a", "a"}}}), "`target` names \"a\", which is used already"));
+  CHECK(contains(message_of(text, {{"target", "a"}, {"more", Value::List{"a"}}}), "`more` names \"a\", which is used already"));
+  CHECK(contains(message_of(text, {{"target", "a"}, {"more", Value::List{"b"}}, {"columns", Value::List{"b", "c"}}}), "both name \"b\""));
+  CHECK(contains(message_of("x,a,y\n1,2,3\n", {{"target", "y"}, {"more", Value::List{"x"}}}), "a batch has already"));
+}
+
+TEST_CASE("a column of text is characters, zeros before it") {
+  const std::string text = "name,country\nZoé,fr\nAl,us\n\"Bo B\",us\n";
+  const DataParts parts = open(table(text, {{"target", "country"}, {"text", "name"}}));
+  const Batch all = all_of(parts.train);
+  // Vocabulary: space A B Z l o é, counted from 1.
+  CHECK(at::equal(all.columns[0], at::tensor({0, 4, 6, 7, 0, 0, 2, 5, 3, 6, 1, 3}, at::kLong).reshape({3, 4})));
+  CHECK(parts.train.data->class_names == Names{"fr", "us"});
+  CHECK(parts.state.contains("tokenizer"));
+
+  const Batch cut = all_of(open(table(text, {{"target", "country"}, {"text", "name"}, {"length", 2}})).train);
+  CHECK(at::equal(cut.columns[0], at::tensor({4, 6, 2, 5, 3, 6}, at::kLong).reshape({3, 2})));
+
+  CHECK(contains(message_of("n,y\n,1\n", {{"text", "n"}}), "column \"n\": the text is empty"));
+  CHECK(contains(message_of("n,y\n\xff,1\n", {{"text", "n"}}), "is not UTF-8"));
+  CHECK(contains(message_of("n,y\na,1\n", {{"length", 3}}), "there is no `text`"));
+  CHECK(contains(message_of("n,y\na,1\n", {{"text", "n"}, {"exclude", Value::List{"n"}}}), "a column of text is x alone"));
+}
