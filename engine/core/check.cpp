@@ -77,7 +77,8 @@ class Checker {
   Value::Map fields(const Entry& entry, const std::vector<Option>& options, const Value::Map& given,
                     const std::string& path, const Value& at) const {
     for (const auto& [name, value] : given) {
-      const bool known = std::any_of(options.begin(), options.end(), [&name = name](const Option& o) { return o.name == name; });
+      const bool known =
+          std::any_of(options.begin(), options.end(), [&name = name](const Option& o) { return o.name == name; });
       const bool is_mark = &options == &entry.options && (name == "@" || name == "@at");
       if (!known && !is_mark) throw unknown_option(entry, options, name, path).in(path);
     }

@@ -39,10 +39,10 @@ void add_column(Dataset& dataset, const NamedArray& array) {
   }
   if (type == at::kUInt16 || type == at::kUInt32 || type == at::kUInt64) values = values.to(at::kLong);
   if (target) return add_classes(dataset, array, values);
-  if (type == at::kByte) {
-    dataset.columns.push_back({array.name, values, at::scalar_tensor(1.0 / 255, at::kFloat), {}});
-  } else if (type == at::kBool) {
-    dataset.columns.push_back({array.name, values.to(at::kByte), at::scalar_tensor(1.0, at::kFloat), {}});
+  if (type == at::kByte || type == at::kBool) {
+    if (values.dim() == 1) values = values.unsqueeze(1);
+    const double unit = type == at::kByte ? 1.0 / 255 : 1.0;
+    dataset.columns.push_back({array.name, values.to(at::kByte), at::scalar_tensor(unit, at::kFloat), {}});
   } else {
     dataset.columns.push_back({array.name, values, {}, {}, /*as_int64=*/true});
   }

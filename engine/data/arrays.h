@@ -14,9 +14,9 @@ struct NamedArray {
   std::string from;   // for messages: "x.npy", "set.npz: images"
 };
 
-// Floats are given as floats, [N] as [N, 1]. Whole numbers are given as int64; bytes of any column but y as float32 in
-// 0…1. Whole numbers and booleans of y are classes from 0, as many as the largest + 1. Error{recipe} names the array:
-// without samples, of another number of samples than the first, not finite, negative classes, complex numbers.
+// Floats are given as floats, [N] as [N, 1]; bytes and booleans of any column but y too, bytes in 0…1. Other whole numbers
+// are given as int64. Whole numbers and booleans of y are classes from 0, as many as the largest + 1. Error{recipe} names
+// the array: without samples, of another number of samples than the first, not finite, negative classes, complex numbers.
 Dataset dataset_of(const std::vector<NamedArray>& arrays);
 
 }  // namespace trainlab

@@ -8,7 +8,10 @@ namespace trainlab {
 
 Part rows_of(const Part& part, std::vector<std::int64_t> samples) {
   for (std::int64_t& sample : samples) sample = part.row(sample);
-  return {part.data, std::make_shared<const std::vector<std::int64_t>>(std::move(samples))};
+  Part some = part;
+  some.rows = std::make_shared<const std::vector<std::int64_t>>(std::move(samples));
+  some.draws = nullptr;
+  return some;
 }
 
 void require_unweighted(const Options& spec, const DataParts& parts) {

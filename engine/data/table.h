@@ -53,15 +53,16 @@ struct Table {
 // a column of numbers, a missing or infinite target, a target of text in a regression, an empty text.
 Table read_table(const CsvText& csv, const std::string& file, const TableOptions& options);
 
-// Any column as float64 [N]: numbers, or the codes of its distinct values; NaN where missing. Undefined where there is no
-// such column. Errors as above.
+// Any column as float64 [N]: numbers, or the codes of its distinct values; NaN where missing. Undefined where there is
+// no such column. Errors as above.
 at::Tensor read_column(const CsvText& csv, const std::string& file, const std::string& column);
 
 // x float32 [features] and y, and a column for each of `more`; or x int64 [text_length], the characters of the text from
-// 1 in the order of the vocabulary of all rows, after zeros where it is shorter, cut at its end where it is longer. A column of numbers is one feature, missing ones are the mean over `train`. A column of
-// categories is one feature for each category found in `train`, "(missing)" among them if it has missing values; in a
-// row with a category not found there all of them are 0. Adds `table` (and `tokenizer`) to `state`. Error{recipe} for a column of
-// numbers without a single one in `train`.
+// 1 in the order of the vocabulary of all rows, after zeros where it is shorter, cut at its end where it is longer.
+// A column of numbers is one feature, missing ones are the mean over `train`. A column of categories is one feature for
+// each category found in `train`, "(missing)" among them if it has missing values; in a row with a category not found
+// there all of them are 0. Adds `table` (and `tokenizer`) to `state`. Error{recipe} for a column of numbers without a
+// single one in `train`.
 Dataset encode(const Table& table, const Part& train, NamedTensors& state);
 
 }  // namespace trainlab

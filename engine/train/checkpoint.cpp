@@ -79,6 +79,9 @@ Value read_commit(const fs::path& path) {
   if (!hash.is_string() || hash.string() != fingerprint(info)) {
     throw recipe_error(path.string() + ": not what was committed (hash differs)");
   }
+  if (!info["step"].is_integer() || !info["file"].is_string() || !info["hash"].is_string()) {
+    throw recipe_error(path.string() + ": step, file or hash is missing");
+  }
   return decoded(info);
 }
 

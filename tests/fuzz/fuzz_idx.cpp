@@ -1,5 +1,5 @@
-#include "idx.h"
 #include "fuzz.h"
+#include "idx.h"
 
 namespace trainlab::test {
 

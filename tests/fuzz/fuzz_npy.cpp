@@ -1,5 +1,5 @@
-#include "tensor/npy.h"
 #include "fuzz.h"
+#include "tensor/npy.h"
 
 namespace trainlab::test {
 

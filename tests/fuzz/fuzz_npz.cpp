@@ -1,5 +1,5 @@
-#include "zip.h"
 #include "fuzz.h"
+#include "zip.h"
 
 namespace trainlab::test {
 

@@ -1,5 +1,5 @@
-#include "tensor/safetensors.h"
 #include "fuzz.h"
+#include "tensor/safetensors.h"
 
 namespace trainlab::test {
 

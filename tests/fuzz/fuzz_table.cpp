@@ -1,5 +1,5 @@
-#include "table.h"
 #include "fuzz.h"
+#include "table.h"
 
 namespace trainlab::test {
 

@@ -1,4 +1,5 @@
-// Runs a fuzz target once on each file of the folders given: the program of ordinary builds, where there is no libFuzzer.
+// Runs a fuzz target once on each file of the folders given: the program of ordinary builds, where there is no
+// libFuzzer.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -13,7 +13,9 @@ using namespace trainlab::test;
 
 namespace {
 
-std::string npy_file(const std::string& name, const at::Tensor& values) { return write_file(name, npy_bytes(values, name)); }
+std::string npy_file(const std::string& name, const at::Tensor& values) {
+  return write_file(name, npy_bytes(values, name));
+}
 
 std::string message_of(const Value& value) {
   return error_of([&] { open(value); }).message();
@@ -57,18 +59,19 @@ Argument tensor(const at::Tensor& t) { return std::make_shared<TensorObject>(t);
 TEST_CASE("npy: a file for each column") {
   const at::Tensor x = at::arange(12, at::kFloat).reshape({4, 3});
   const std::string path = npy_file("x.npy", x);
-  const DataParts parts = open(data("npy", {{"x", path},
-                                            {"y", npy_file("y.npy", at::tensor({0, 2, 1, 2}).to(at::kInt))},
-                                            {"more", Value::List{npy_file("ids.npy", at::tensor({7, 8, 9, 300}).to(at::kShort)),
-                                                                 npy_file("image.npy", at::full({4, 2, 2}, 51, at::kByte)),
-                                                                 npy_file("mask.npy", at::ones({4, 2}, at::kBool)),
-                                                                 npy_file("age.npy", at::arange(4, at::kDouble))}}}));
+  const DataParts parts =
+      open(data("npy", {{"x", path},
+                        {"y", npy_file("y.npy", at::tensor({0, 2, 1, 2}).to(at::kInt))},
+                        {"more", Value::List{npy_file("ids.npy", at::tensor({7, 8, 9, 300}).to(at::kShort)),
+                                             npy_file("image.npy", at::full({4, 2, 2}, 51, at::kByte)),
+                                             npy_file("mask.npy", at::ones({4, 2}, at::kBool)),
+                                             npy_file("age.npy", at::arange(4, at::kDouble))}}}));
   CHECK(parts.train.size() == 4);
   CHECK(parts.train.data->classes == 3);
   CHECK(at::equal(column(parts, "x"), x));
   CHECK(at::equal(column(parts, "y"), at::tensor({0, 2, 1, 2}, at::kLong)));
   CHECK(at::equal(column(parts, "ids"), at::tensor({7, 8, 9, 300}, at::kLong)));
-  CHECK(at::equal(column(parts, "image"), at::full({4, 2, 2}, 51 / 255.0f)));
+  CHECK(at::equal(column(parts, "image"), at::full({4, 2, 2}, 51 * (1 / 255.0f))));
   CHECK(at::equal(column(parts, "mask"), at::ones({4, 2})));
   CHECK(at::equal(column(parts, "age"), at::arange(4, at::kFloat).unsqueeze(1)));
 
@@ -94,10 +97,14 @@ TEST_CASE("npz and safetensors: columns by the arrays' names") {
   CHECK(set.train.data->classes == 2);
   CHECK(at::equal(column(set, "c"), at::ones({3, 1})));
 
-  CHECK(contains(message_of(data("npz", {{"path", npz_corpus("stored")}, {"x", "images"}})), "there is no array \"images\" in it"));
-  CHECK(error_of([&] { open(data("npz", {{"path", npz_corpus("stored")}, {"x", "images"}})); }).hint() == "the arrays are x, y");
+  CHECK(contains(message_of(data("npz", {{"path", npz_corpus("stored")}, {"x", "images"}})),
+                 "there is no array \"images\" in it"));
+  CHECK(error_of([&] {
+          open(data("npz", {{"path", npz_corpus("stored")}, {"x", "images"}}));
+        }).hint() == "the arrays are x, y");
   CHECK(contains(message_of(data("npz", {{"path", npz_corpus("deflated")}, {"y", "labels"}})), "no array \"labels\""));
-  CHECK(contains(message_of(data("npz", {{"path", npz_corpus("comment")}})), "a Python pickle, which can run any code and is never executed"));
+  CHECK(contains(message_of(data("npz", {{"path", npz_corpus("comment")}})),
+                 "a Python pickle, which can run any code and is never executed"));
   CHECK(contains(message_of(data("safetensors", {{"path", "/nowhere/a.safetensors"}})), "a.safetensors"));
 }
 
@@ -119,18 +126,24 @@ TEST_CASE("arrays: what is refused") {
 
 TEST_CASE("table: lists of numbers in the recipe") {
   const Value x = Value::List{Value::List{0, 1}, Value::List{2.5, 3}};
-  const DataParts parts = open(data("table", {{"x", x}, {"y", Value::List{1, 0}}, {"task", "classification"}, {"more", Value::Map{{"w", Value::List{1, 2}}}}}));
+  const DataParts parts = open(data("table", {{"x", x},
+                                              {"y", Value::List{1, 0}},
+                                              {"task", "classification"},
+                                              {"more", Value::Map{{"w", Value::List{1, 2}}}}}));
   CHECK(at::equal(column(parts, "x"), at::tensor({0.f, 1.f, 2.5f, 3.f}).reshape({2, 2})));
   CHECK(at::equal(column(parts, "y"), at::tensor({1, 0}, at::kLong)));
   CHECK(at::equal(column(parts, "w"), at::tensor({1.f, 2.f}).unsqueeze(1)));
-  CHECK(at::equal(column(open(data("table", {{"x", x}, {"y", Value::List{1, 0}}})), "y"), at::tensor({1.f, 0.f}).unsqueeze(1)));
+  CHECK(at::equal(column(open(data("table", {{"x", x}, {"y", Value::List{1, 0}}})), "y"),
+                  at::tensor({1.f, 0.f}).unsqueeze(1)));
 
   const auto message = [](Value::Map options) { return message_of(data("table", std::move(options))); };
-  CHECK(contains(message({{"x", Value::List{Value::List{0, 1}, Value::List{2}}}}), "expected a list of 2 at [2], as the first is"));
+  CHECK(contains(message({{"x", Value::List{Value::List{0, 1}, Value::List{2}}}}),
+                 "expected a list of 2 at [2], as the first is"));
   CHECK(contains(message({{"x", Value::List{0, "a"}}}), "expected a number at [2], found \"a\""));
   CHECK(contains(message({{"x", Value::List{0, 1e300}}}), "1e+300 is not finite in float32"));
   CHECK(contains(message({{"x", Value::List{}}}), "expected a list with an element for each sample"));
-  CHECK(contains(message({{"x", Value::List{0, 1}}, {"y", Value::List{0, 0.5}}, {"task", "classification"}}), "found 0.5"));
+  CHECK(contains(message({{"x", Value::List{0, 1}}, {"y", Value::List{0, 0.5}}, {"task", "classification"}}),
+                 "found 0.5"));
   CHECK(contains(message({{"x", x}, {"y", Value::List{1}}}), "y holds 1 samples, but x 2"));
 }
 
@@ -145,6 +158,8 @@ TEST_CASE("tensors: a function of the recipe makes the data") {
   const auto message = [](std::vector<Argument> results) {
     return error_of([&] { open_tensors(std::move(results)); }).message();
   };
-  CHECK(message({tensor(x)}) == "expected 2 tensors from the function at recipe.lua:9, one for each of `columns`, found 1 values");
-  CHECK(contains(message({tensor(x), Value(3)}), "result 2 of the function at recipe.lua:9: expected a tensor, found 3"));
+  CHECK(message({tensor(x)}) ==
+        "expected 2 tensors from the function at recipe.lua:9, one for each of `columns`, found 1 values");
+  CHECK(
+      contains(message({tensor(x), Value(3)}), "result 2 of the function at recipe.lua:9: expected a tensor, found 3"));
 }

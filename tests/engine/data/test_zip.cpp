@@ -42,7 +42,8 @@ constexpr char entry_mark[] = "PK\1\2", end_mark[] = "PK\5\6";
 }  // namespace
 
 TEST_CASE("zip: stored, deflated, with a comment, with zip64 sizes") {
-  const std::string stored = corpus("stored"), deflated = corpus("deflated"), comment = corpus("comment"), wide = corpus("zip64");
+  const std::string stored = corpus("stored"), deflated = corpus("deflated"), comment = corpus("comment"),
+                    wide = corpus("zip64");
   CHECK(names_in(ZipFile(stored, "a")) == std::vector<std::string>{"x.npy", "y.npy"});
   const ZipFile zip(deflated, "a");
   CHECK(names_in(zip) == std::vector<std::string>{"x.npy", "mask.npy"});
@@ -59,7 +60,8 @@ TEST_CASE("zip: stored, deflated, with a comment, with zip64 sizes") {
 TEST_CASE("zip: every cut and every changed byte is refused or changes nothing") {
   for (const char* name : {"stored", "deflated", "comment", "zip64"}) {
     const std::string whole = corpus(name);
-    for (std::size_t length = 0; length < whole.size(); ++length) REQUIRE_FALSE(refused(whole.substr(0, length)).empty());
+    for (std::size_t length = 0; length < whole.size(); ++length)
+      REQUIRE_FALSE(refused(whole.substr(0, length)).empty());
     // The checksum covers the content, and no byte of the directory makes the reader leave the file (seen by asan).
     const ZipFile zip(whole, "a");
     const std::string content = zip.read(zip.members()[0], 1 << 20);

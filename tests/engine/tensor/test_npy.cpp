@@ -25,8 +25,8 @@ std::string corpus(const std::string& name) {
 at::Tensor loaded(const std::string& name) { return load_npy(corpus(name), name); }
 
 std::string npy(const std::string& header, const std::string& values = "") {
-  return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size() & 255) + static_cast<char>(header.size() >> 8) +
-         header + values;
+  return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size() & 255) +
+         static_cast<char>(header.size() >> 8) + header + values;
 }
 
 std::string refused(const std::string& bytes) {
@@ -61,7 +61,8 @@ TEST_CASE("npy: a file is written as NumPy writes it, and read back") {
   CHECK(npy_bytes(at::arange(6, at::kFloat).reshape({2, 3}), "x") == corpus("f4"));
   CHECK(npy_bytes(at::arange(6, at::kFloat).reshape({3, 2}).t(), "x") ==
         npy_bytes(at::tensor({0.f, 2.f, 4.f, 1.f, 3.f, 5.f}).reshape({2, 3}), "x"));
-  for (const at::ScalarType type : {at::kBool, at::kByte, at::kChar, at::kShort, at::kInt, at::kLong, at::kHalf, at::kFloat, at::kDouble}) {
+  for (const at::ScalarType type :
+       {at::kBool, at::kByte, at::kChar, at::kShort, at::kInt, at::kLong, at::kHalf, at::kFloat, at::kDouble}) {
     for (const Shape& shape : {Shape{}, Shape{1}, Shape{2, 3, 1}, Shape{0, 2}}) {
       const at::Tensor values = at::arange(element_count(shape), at::kLong).remainder(2).reshape(shape).to(type);
       const at::Tensor back = load_npy(npy_bytes(values, "x"), "x");
@@ -69,7 +70,8 @@ TEST_CASE("npy: a file is written as NumPy writes it, and read back") {
       CHECK(at::equal(back, values));
     }
   }
-  CHECK_THROWS_WITH(npy_bytes(at::arange(2, at::kBFloat16), "w"), Contains("npy files cannot hold bfloat16, the dtype of 'w'"));
+  CHECK_THROWS_WITH(npy_bytes(at::arange(2, at::kBFloat16), "w"),
+                    Contains("npy files cannot hold bfloat16, the dtype of 'w'"));
 }
 
 TEST_CASE("npy: what is refused") {
@@ -79,7 +81,8 @@ TEST_CASE("npy: what is refused") {
   CHECK_THAT(refused(corpus("record")), Contains("an array of records"));
   CHECK_THAT(refused(corpus("huge")), Contains("needs more than 2^63 bytes, 0 follow"));
   const std::string whole = corpus("f4");
-  for (const std::size_t length : {7u, 9u, 60u, 127u, 128u, 151u}) CHECK_THAT(refused(whole.substr(0, length)), Contains("x.npy: not a valid npy file"));
+  for (const std::size_t length : {7u, 9u, 60u, 127u, 128u, 151u})
+    CHECK_THAT(refused(whole.substr(0, length)), Contains("x.npy: not a valid npy file"));
   CHECK_THAT(refused(whole + "x"), Contains("its shape [2, 3] needs 24 bytes, 25 follow"));
   std::string version = whole;
   version[6] = 9;
@@ -102,5 +105,6 @@ TEST_CASE("npy: what is refused") {
   CHECK_THAT(with("'shape'", "'descr'"), Contains("unexpected key 'descr'"));
   CHECK_THAT(with("}", "} import os"), Contains("something follows its end"));
   CHECK_THAT(with("'shape': (1,), ", ""), Contains("is missing"));
-  CHECK_THAT(refused(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (1,), }", "\2")), Contains("neither 0 nor 1"));
+  CHECK_THAT(refused(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (1,), }", "\2")),
+             Contains("neither 0 nor 1"));
 }
