@@ -8,7 +8,9 @@
 #include "bindings/marshal.h"
 #include "call_arguments.h"
 #include "entry_table.h"
+#include "lua_tensor.h"
 #include "namespaces.h"
+#include "tensor/text.h"
 
 namespace trainlab {
 
@@ -192,6 +194,8 @@ std::string made_at(lua_State* L, int index) {
 
 std::string type_text(lua_State* L, int index) {
   if (const Entry* entry = entry_of(L, index)) return entry->name;
+  if (const at::Tensor* tensor = to_tensor(L, index))
+    return tensor->defined() ? "a tensor " + tensor_kind(*tensor) : "a tensor that was released";
   if (const std::shared_ptr<Object> object = to_object(L, index))
     return "an object of type " + std::string(object->type_name());
   switch (lua_type(L, index)) {

@@ -6,6 +6,8 @@
 
 #include "core/error.h"
 #include "entry_table.h"
+#include "lua_tensor.h"
+#include "tensor/types.h"
 
 namespace trainlab {
 
@@ -48,6 +50,10 @@ void push_object(lua_State* L, const std::shared_ptr<Object>& object) {
     lua_pushnil(L);
     return;
   }
+  if (const auto* tensor = dynamic_cast<const TensorObject*>(object.get())) {
+    push_tensor(L, tensor->tensor);
+    return;
+  }
   lua_getfield(L, LUA_REGISTRYINDEX, registry_key(object->type_name()).c_str());
   if (!lua_istable(L, -1))
     throw std::logic_error("objects of type '" + std::string(object->type_name()) + "' are unknown to Lua");
@@ -58,6 +64,7 @@ void push_object(lua_State* L, const std::shared_ptr<Object>& object) {
 }
 
 std::shared_ptr<Object> to_object(lua_State* L, int index) {
+  if (to_tensor(L, index)) return std::make_shared<TensorObject>(check_tensor(L, index));
   const std::shared_ptr<Object>* object = handle(L, index);
   return object ? *object : nullptr;
 }

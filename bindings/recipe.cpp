@@ -7,6 +7,8 @@
 #include "bindings/marshal.h"
 #include "call_arguments.h"
 #include "core/files.h"
+#include "lua_batch.h"
+#include "lua_tensor.h"
 #include "lua_train.h"
 #include "modules.h"
 
@@ -69,6 +71,8 @@ void Recipe::open(lua_State* L) {
   set_function(L, this, "param", l_lab_param);
   set_function(L, this, "run", l_lab_run);
   open_require(L, files_, calls_.source);
+  open_tensors(L);
+  open_batch(L);
   open_train(L);
 }
 

@@ -19,7 +19,8 @@ constexpr std::array named_types = {NamedType{"float32", at::kFloat}, NamedType{
                                     NamedType{"float16", at::kHalf},  NamedType{"bfloat16", at::kBFloat16},
                                     NamedType{"int64", at::kLong},    NamedType{"int32", at::kInt},
                                     NamedType{"int16", at::kShort},   NamedType{"int8", at::kChar},
-                                    NamedType{"uint8", at::kByte},    NamedType{"bool", at::kBool}};
+                                    NamedType{"uint8", at::kByte},    NamedType{"bool", at::kBool},
+                                    NamedType{"complex64", at::kComplexFloat}, NamedType{"complex128", at::kComplexDouble}};
 
 int usable_gpus() { return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0; }
 

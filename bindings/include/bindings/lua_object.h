@@ -1,4 +1,5 @@
-// Native objects in Lua: userdata that hold a shared_ptr<Object>, with the methods of the object's type.
+// Native objects in Lua: userdata that hold a shared_ptr<Object>, with the methods of the object's type. Tensors have
+// userdata of their own (lua_tensor.h), and are TensorObjects here.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@ void define_object_type(lua_State* L, std::string_view type);
 // std::logic_error for an unknown type.
 void push_object(lua_State* L, const std::shared_ptr<Object>& object);
 
-// nullptr where the value is no object.
+// nullptr where the value is no object. Error{recipe} for a tensor that was released.
 std::shared_ptr<Object> to_object(lua_State* L, int index);
 
 // The object, of the given type; Error{recipe} otherwise. Valid as long as the value is on the stack.

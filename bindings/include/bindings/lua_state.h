@@ -28,6 +28,7 @@ namespace trainlab {
 
 class Meter;
 class Watchdog;
+struct TensorBinding;
 
 struct LuaLimits {
   std::int64_t instructions = 2'000'000'000;     // per callback, and for the recipe's own chunk
@@ -122,6 +123,9 @@ class LuaState {
   // The host of lab.run has ended the execution (ExecutionEnds).
   void set_ended() { ended_ = true; }
   bool ended() const { return ended_; }
+
+  // What the bindings of tensors keep for this state (lua_tensor.h); null before open_tensors.
+  std::shared_ptr<TensorBinding> tensors;
 
   // Where the script stands: the innermost line of a recipe or module.
   static LuaPosition position(lua_State* L);

@@ -1,0 +1,60 @@
+// Tensors in Lua: userdata that hold an at::Tensor, made and looked at quickly, because a hand-written loop makes
+// thousands of them a second. To the engine they are TensorObjects (push_object, to_object).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
+
+#include <deque>
+#include <string>
+
+#include "bindings/lua_state.h"
+#include "tensor/operators.h"
+
+struct lua_State;
+
+namespace trainlab {
+
+// What a state keeps for its tensors.
+struct TensorBinding {
+  const void* metatable = nullptr;  // of tensors
+  int metatable_reference = 0;
+  int scope_reference = 0;  // the weak table of what the innermost lab.scope has made; 0: none
+  int scope_count = 0;
+  OperatorArguments arguments;     // of the call under way; operators do not nest
+  std::deque<std::string> others;  // descriptions of arguments that have no form
+  torch::jit::Stack results;
+};
+
+// Inside enter(), once: the type "tensor", lab.tensor, lab.ops, lab.no_grad, lab.scope.
+void open_tensors(lua_State* L);
+
+// A tensor as userdata; nil for an undefined one. Collects garbage first where tensors have taken much memory.
+void push_tensor(lua_State* L, at::Tensor tensor);
+
+// nullptr where the value is no tensor. Undefined once it was released.
+at::Tensor* to_tensor(lua_State* L, int index);
+
+// Error{recipe} for another value and for a released tensor. Valid as long as the value is on the stack.
+const at::Tensor& check_tensor(lua_State* L, int index);
+
+// The parts of open_tensors; `metatable` is a stack index.
+void open_tensor_indexing(lua_State* L, int metatable);  // takes the table of methods from the stack
+void open_operators(lua_State* L, int metatable);        // lab.ops, arithmetic
+void open_tensor_constructors(lua_State* L);             // lab.tensor
+void open_tensor_scopes(lua_State* L);                   // lab.no_grad, lab.scope
+
+// t.name of what is no method yet; 1 and 2 are the tensor and the name, upvalue 1 the methods.
+int find_member(lua_State* L);
+
+// Pushes the function that calls an operator.
+void push_operator(lua_State* L, const Operator& op);
+// Calls it with the arguments on the stack (`count` of them from index 1 on) and pushes its results: their number.
+// Named arguments stand in a last table. Inside guarded().
+int call_operator(lua_State* L, const Operator& op, int count);
+
+// Userdata with members that are found without a call: __index is `members`, the table on top of the stack, which is
+// replaced by the object. Names that are not there go to `missing`, whose second argument is the name.
+void make_namespace(lua_State* L, const char* name, int (*missing)(lua_State*), int (*call)(lua_State*));
+
+}  // namespace trainlab

@@ -1,0 +1,163 @@
+// ATen's operators by name, bound from the dispatcher's schemas: what a script passes is matched with the overloads of
+// an operator, converted, and called through the dispatcher. Knows no scripting language.
+//
+// Which overloads there are (README of the rule; operator_exclusion gives it for each):
+//   * results are returned: overloads that write into an argument `out` are left out;
+//   * arguments have a form as nil, boolean, number, text, tensor or list of these: storages, streams, quantisation
+//     schemes, dictionaries, objects and dimension names have none;
+//   * nothing is drawn from LibTorch's global generator: overloads with a generator argument draw from a key; dropout
+//     operators are computed here with one; others that can drop are refused when they are asked to; the rest is out;
+//   * no files, no memory that was never written, no tensors of symbolic shapes.
+//
+// Of several overloads the first that takes the arguments counts: a tensor before a number, an integer before a
+// float, fewer parameters before more. Operators are made on first use and kept; thread-safe.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace trainlab {
+
+// One argument, as a script has it. Refers to the caller's memory.
+struct OperatorArgument {
+  enum class Kind : std::uint8_t { nil, boolean, number, text, tensor, list, other };
+  Kind kind = Kind::nil;
+  bool boolean = false;
+  std::uint32_t first = 0, count = 0;  // list: its elements in OperatorArguments::elements
+  double number = 0;
+  const at::Tensor* tensor = nullptr;  // undefined: it was released
+  std::string_view text;               // other: what it is, for messages ("a function")
+};
+
+struct OperatorArguments {
+  struct Named {
+    std::string_view name;
+    OperatorArgument value;
+  };
+  std::vector<OperatorArgument> positional;
+  std::vector<Named> named;
+  std::vector<OperatorArgument> elements;  // of all lists; lists do not nest
+  bool released = false;                   // a tensor among them was released
+
+  void clear() {
+    positional.clear();
+    named.clear();
+    elements.clear();
+    released = false;
+  }
+  std::string text(const OperatorArgument& argument) const;  // "a float32 tensor [2, 3]", for messages
+};
+
+// What a parameter takes.
+enum class Takes : std::uint8_t {
+  tensor,
+  integer,
+  boolean,
+  floating,
+  scalar,
+  text,
+  device,
+  dtype,
+  layout,
+  memory_format,
+  reduction,
+  generator,
+  tensors,
+  optional_tensors,
+  integers,
+  floats,
+  booleans,
+  scalars
+};
+
+struct Parameter {
+  std::string name;
+  Takes takes = Takes::tensor;
+  bool optional = false;  // nil may be given
+  bool required = true;   // no default
+  bool by_name = false;   // not by position
+  int count = 0;          // of a list with a given length: one value stands for so many
+  c10::IValue fallback;
+};
+
+class Overload {
+ public:
+  explicit Overload(const c10::OperatorHandle& handle);
+
+  // Calls it; `results` holds the results afterwards, as the schema says. Numbers come from `random` where it draws
+  // any. Raises what ATen raises, and Error{recipe} for dropout that cannot be keyed.
+  void call(const OperatorArguments& arguments, Stream& random, torch::jit::Stack& results) const;
+
+  bool draws() const { return generator_ >= 0 || own_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const c10::FunctionSchema& schema() const { return handle_.schema(); }
+  // "ops.sum(self, dim, keepdim = false, { dtype = nil }) → tensor"
+  std::string text() const;
+
+ private:
+  friend class Operator;
+  using Own = void (*)(torch::jit::Stack&, Key);
+
+  // How far the arguments fit: nullopt when they do. The text says what is wrong, the number how much was right.
+  struct Misfit {
+    std::string text;
+    std::string hint;
+    int fitting = 0;
+  };
+  bool takes(const OperatorArguments& arguments) const;
+  Misfit misfit(const OperatorArguments& arguments) const;
+  const OperatorArgument* given(const OperatorArguments& arguments, std::size_t parameter) const;
+  bool takes_trailing(const OperatorArguments& arguments) const;
+  const OperatorArgument* seed(const OperatorArguments& arguments) const;
+
+  c10::OperatorHandle handle_;
+  std::vector<Parameter> parameters_;
+  std::size_t positional_ = 0;  // parameters that are taken by position
+  int trailing_ = -1;           // the list parameter that takes trailing integers: view(2, 3)
+  int generator_ = -1;
+  int dropout_ = -1;                 // the parameter that must be 0, because its draws cannot be keyed
+  int training_ = -1;                // unless this one is false
+  bool numbers_are_floats_ = false;  // the result's dtype comes from numbers alone
+  bool undefined_memory_ = false;    // results are zeroed
+  Own own_ = nullptr;
+};
+
+class Operator {
+ public:
+  Operator(std::string name, std::vector<Overload> overloads)
+      : name_(std::move(name)), overloads_(std::move(overloads)) {}
+
+  const std::string& name() const { return name_; }
+  const std::vector<Overload>& overloads() const { return overloads_; }
+
+  // The overload that takes the arguments; Error{recipe} in "lab.ops.NAME" saying which argument does not fit.
+  const Overload& choose(const OperatorArguments& arguments) const;
+
+  // What an overload raised, with the operator's name and the shapes and dtypes of the tensors.
+  Error explain(const Overload& overload, const OperatorArguments& arguments, const c10::Error& error) const;
+
+ private:
+  Error released(const OperatorArguments& arguments) const;
+
+  std::string name_;
+  std::vector<Overload> overloads_;
+};
+
+// nullptr where there is none. Valid for ever.
+const Operator* find_operator(std::string_view name);
+
+// Names of all operators that can be called, in order.
+const std::vector<std::string>& operator_names();
+
+// Why an overload cannot be called; empty where it can.
+std::string operator_exclusion(const c10::OperatorHandle& handle);
+
+}  // namespace trainlab

@@ -1,0 +1,20 @@
+// Tensors as text, for print and messages.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace trainlab {
+
+// "float32 [2, 3]", of a defined tensor.
+std::string tensor_kind(const at::Tensor& tensor);
+
+// Values in brackets, long axes shortened to their first and last three, then dtype, shape and device:
+//   [[1, 2.5],
+//    [3, 4]]
+//   float32 [2, 2] cpu
+// Numbers have at most 5 significant digits. Reads the values, which waits for a device.
+std::string tensor_text(const at::Tensor& tensor);
+
+}  // namespace trainlab

@@ -1,0 +1,18 @@
+// Dropout with keyed draws: LibTorch's own operators use its global generator.
+#pragma once
+
+#include <ATen/core/stack.h>
+
+#include <string_view>
+
+#include "core/random.h"
+
+namespace trainlab {
+
+// Takes the operator's arguments (input, p, train) from the stack and leaves its results there.
+using KeyedDropout = void (*)(torch::jit::Stack&, Key);
+
+// nullptr where `name` ("dropout", "alpha_dropout_", …) is no operator that is computed here.
+KeyedDropout keyed_dropout(std::string_view name);
+
+}  // namespace trainlab
