@@ -85,10 +85,10 @@ void CallArguments::push(Slot slot) const {
   }
 }
 
-Value::Map CallArguments::map(const Registry& registry) const {
+Value::Map CallArguments::map(const Registry& registry, std::vector<std::shared_ptr<Callable>>* functions) const {
   const auto read = [&](const std::string& where) {
     try {
-      Value value = to_value(L_, -1, Functions::mark);
+      Value value = functions ? to_value(L_, -1, *functions) : to_value(L_, -1, Functions::mark);
       lua_pop(L_, 1);
       return value;
     } catch (Error& error) {

@@ -18,8 +18,8 @@ class CallArguments {
   // Of the call under way in L. Raises Error.
   CallArguments(lua_State* L, const Entry& entry, Receiver receiver);
 
-  // The map of the entry's options, not checked yet.
-  Value::Map map(const Registry& registry) const;
+  // The map of the entry's options, not checked yet; the functions in it are put into `functions`, where given.
+  Value::Map map(const Registry& registry, std::vector<std::shared_ptr<Callable>>* functions = nullptr) const;
 
   // Pushes a table with the options by name and what an array option takes as array part.
   void push_table() const;

@@ -12,6 +12,9 @@ namespace trainlab {
 // The declaration behind a table that a constructor made; nullptr for any other value.
 const Entry* entry_of(lua_State* L, int index);
 
+// Pushes the table in which the options of the entry at `index` stand: itself, or one within.
+void push_content(lua_State* L, int index);
+
 // Completes the map of an entry, read from the table at `index`: name, position, the array part under its option's
 // name, absolute paths.
 void finish_entry(lua_State* L, int index, const Entry& entry, Value::List list, Value::Map& map);

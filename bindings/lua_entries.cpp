@@ -11,6 +11,7 @@
 #include "lua_tensor.h"
 #include "namespaces.h"
 #include "tensor/text.h"
+#include "opened_data.h"
 
 namespace trainlab {
 
@@ -19,6 +20,7 @@ namespace {
 // Addresses that stand for keys of the Lua registry and of metatables; recipes cannot make them.
 const char kEntry = 0;      // in a metatable: the declaration
 const char kPositions = 0;  // weak table: what a constructor made → "digits.lua:14"
+const char kContent = 0;    // in the table of a data entry: its options
 
 void push_key(lua_State* L, const char& key) { lua_pushlightuserdata(L, const_cast<char*>(&key)); }
 
@@ -86,6 +88,14 @@ int construct(lua_State* L, const Entry& entry, const LuaPosition& position) {
   registry.check(map);
 
   arguments.push_table();
+  if (entry.kind == "data") {
+    // Its options stand one table deeper: data.train is the part, not the fraction that data:split was given.
+    lua_newtable(L);
+    push_key(L, kContent);
+    lua_pushvalue(L, -3);
+    lua_rawset(L, -3);
+    lua_remove(L, -2);
+  }
   lua_pushvalue(L, lua_upvalueindex(2));
   lua_setmetatable(L, -2);
   if (!at.empty()) {
@@ -120,6 +130,26 @@ int l_entry_index(lua_State* L) {
   return 1;
 }
 
+// Of data: its parts too.
+int l_data_index(lua_State* L) {
+  if (lua_type(L, 2) == LUA_TSTRING) {
+    const std::string_view name = lua_tostring(L, 2);
+    if (name == "train" || name == "val" || name == "test") {
+      return guarded(L, [&] {
+        push_part(L, 1, std::string(name));
+        return 1;
+      });
+    }
+  }
+  return l_entry_index(L);
+}
+
+int l_data_assign(lua_State* L) {
+  return guarded(L, [&]() -> int {
+    throw recipe_error("a data source cannot be changed").hint("make another one, with the options that you want");
+  });
+}
+
 int l_print_entry(lua_State* L) {
   return guarded(L, [&] {
     const std::string text = LuaState::of(L).host().registry->print(to_value(L, 1, Functions::mark));
@@ -136,8 +166,12 @@ void push_constructor(lua_State* L, const Entry& entry, int methods) {
   lua_pushlightuserdata(L, const_cast<Entry*>(&entry));
   lua_rawset(L, -3);
   lua_getfield(L, methods, entry.kind.c_str());
-  lua_pushcclosure(L, l_entry_index, 1);
+  lua_pushcclosure(L, entry.kind == "data" ? l_data_index : l_entry_index, 1);
   lua_setfield(L, -2, "__index");
+  if (entry.kind == "data") {
+    lua_pushcfunction(L, l_data_assign);
+    lua_setfield(L, -2, "__newindex");
+  }
   lua_pushcfunction(L, l_print_entry);
   lua_setfield(L, -2, "__tostring");
   lua_pushboolean(L, 0);
@@ -167,6 +201,17 @@ const Entry* entry_of(lua_State* L, int index) {
   const auto* entry = static_cast<const Entry*>(lua_touserdata(L, -1));
   lua_pop(L, 2);
   return entry;
+}
+
+void push_content(lua_State* L, int index) {
+  lua_pushvalue(L, index);
+  push_key(L, kContent);
+  lua_rawget(L, -2);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+  } else {
+    lua_remove(L, -2);
+  }
 }
 
 void finish_entry(lua_State* L, int index, const Entry& entry, Value::List list, Value::Map& map) {

@@ -7,8 +7,8 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/lua_state.h"
-#include "bindings/marshal.h"
 #include "call_arguments.h"
+#include "kept_table.h"
 #include "train/run_handle.h"
 
 namespace trainlab {
@@ -26,49 +26,30 @@ class Metrics final : public Object {
   std::shared_ptr<Object> run_;
 };
 
-// The table run.state: lives with the state of Lua from the first access on, until the run ends.
-class StateTable {
- public:
-  StateTable(lua_State* L, const RunHandle& run) : life_(LuaState::of(L).life()), key_(&run) {
-    push_value(L, run.state.is_nil() ? Value(Value::Map{}) : run.state);
-    lua_pushlightuserdata(L, const_cast<void*>(key_));
-    lua_insert(L, -2);
-    lua_rawset(L, LUA_REGISTRYINDEX);
-  }
-  ~StateTable() {
-    if (!*life_) return;
-    lua_pushlightuserdata(*life_, const_cast<void*>(key_));
-    lua_pushnil(*life_);
-    lua_rawset(*life_, LUA_REGISTRYINDEX);
-  }
-  StateTable(const StateTable&) = delete;
-
-  Value read() const {
-    Value value;
-    LuaState& state = LuaState::of(*life_);
-    state.enter([&](lua_State* L) {
-      lua_pushlightuserdata(L, const_cast<void*>(key_));
-      lua_rawget(L, LUA_REGISTRYINDEX);
-      try {
-        value = to_value(L, -1, Functions::refuse);
-      } catch (Error& error) {
-        throw error.in("run.state");
-      }
-    });
-    return value;
-  }
-
- private:
-  std::shared_ptr<lua_State*> life_;
-  const void* key_;
-};
-
 void push_state(lua_State* L, RunHandle& run) {
-  if (!run.read_state) {
-    run.read_state = [table = std::make_shared<StateTable>(L, run)] { return table->read(); };
+  // The reader holds the table: both end with the run.
+  struct Reader {
+    std::shared_ptr<KeptTable> table;
+    ScriptState operator()() const { return table->read(); }
+  };
+  if (!run.read_state) run.read_state = Reader{std::make_shared<KeptTable>(L, run.state, "run.state")};
+  run.read_state.target<Reader>()->table->push(L);
+}
+
+// run.model, run.optim: the only one, or a table by name.
+void push_objects(lua_State* L, const RunHandle::Objects& objects, const std::string& field) {
+  if (objects.empty()) {
+    throw recipe_error(field + " is there only in a fit with a training step of its own (the option `step`)");
   }
-  lua_pushlightuserdata(L, &run);
-  lua_rawget(L, LUA_REGISTRYINDEX);
+  if (objects.contains("")) {
+    push_object(L, objects.at(""));
+    return;
+  }
+  lua_newtable(L);
+  for (const auto& [name, object] : objects) {
+    push_object(L, object);
+    lua_setfield(L, -2, name.c_str());
+  }
 }
 
 struct Method {
@@ -104,7 +85,7 @@ int l_method(lua_State* L) {
 }
 
 [[noreturn]] void unknown_member(const std::string& name) {
-  std::vector<std::string> names{"step", "epoch", "samples", "metrics", "state"};
+  std::vector<std::string> names{"step", "epoch", "samples", "metrics", "state", "model", "optim"};
   for (const auto& [method, function] : methods()) names.push_back(method);
   Error error = recipe_error("run has no '" + name + "'");
   const std::string close = Registry::closest(name, names);
@@ -127,6 +108,10 @@ int l_run_index(lua_State* L) {
       push_object(L, std::make_shared<Metrics>(to_object(L, 1)));
     } else if (name == "state") {
       push_state(L, run);
+    } else if (name == "model") {
+      push_objects(L, run.models(), "run.model");
+    } else if (name == "optim") {
+      push_objects(L, run.optimizers(), "run.optim");
     } else {
       lua_getfield(L, lua_upvalueindex(1), name.c_str());
       if (lua_isnil(L, -1)) unknown_member(name);

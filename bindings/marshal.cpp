@@ -7,7 +7,9 @@
 
 #include "bindings/lua_object.h"
 #include "bindings/lua_state.h"
+#include "core/argument_table.h"
 #include "entry_table.h"
+#include "lua_tensor.h"
 
 namespace trainlab {
 
@@ -16,6 +18,8 @@ namespace {
 constexpr double kExactIntegers = 9007199254740992.0;  // 2^53
 constexpr std::size_t kDepth = 100;
 constexpr int kValues = 1'000'000;
+
+void push_with_tensors(lua_State* L, const Value& value, const NamedTensors* tensors);
 
 bool is_name(std::string_view key) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
@@ -28,8 +32,10 @@ std::string step_name(const std::string& key) { return is_name(key) ? key : "[\"
 
 class TableReader {
  public:
-  TableReader(lua_State* L, Functions functions, std::vector<std::shared_ptr<Callable>>* collected)
-      : L_(L), functions_(functions), collected_(collected) {}
+  // Functions are collected where `collected` is given, tensors where `tensors` is.
+  TableReader(lua_State* L, Functions functions, std::vector<std::shared_ptr<Callable>>* collected,
+              NamedTensors* tensors = nullptr)
+      : L_(L), functions_(functions), collected_(collected), tensors_(tensors) {}
 
   Value read(int index) {
     if (++count_ > kValues) throw recipe_error("more than a million values; large data belongs into tensors");
@@ -40,7 +46,10 @@ class TableReader {
       case LUA_TSTRING: return text(index);
       case LUA_TTABLE: return table(index);
       case LUA_TFUNCTION: return function(index);
-      default: throw recipe_error("expected data, found " + type_text(L_, index));
+      default:
+        if (tensors_ && to_tensor(L_, index)) return tensor(index);
+        throw recipe_error(std::string("expected data") + (tensors_ ? " or a tensor" : "") + ", found " +
+                           type_text(L_, index));
     }
   }
 
@@ -56,6 +65,12 @@ class TableReader {
     std::string text(bytes, length);
     if (valid_utf8(text) != text) throw recipe_error("a text that is not UTF-8");
     return text;
+  }
+
+  // By its path, which is a name of its own.
+  Value tensor(int index) {
+    tensors_->emplace(path_, check_tensor(L_, index).detach());
+    return Value::Map{{"@", "tensor"}, {"name", path_}};
   }
 
   Value function(int index) {
@@ -104,7 +119,9 @@ class TableReader {
     try {
       Value::List list;
       Value::Map map;
-      members(index, list, map);
+      push_content(L_, index);
+      members(lua_gettop(L_), list, map);
+      lua_pop(L_, 1);
       finish_entry(L_, index, entry, std::move(list), map);
       return map;
     } catch (Error& error) {
@@ -148,8 +165,12 @@ class TableReader {
   }
 
   Value below(const std::string& step) {
+    const std::size_t above = path_.size();
+    path_ += (path_.empty() ? "" : ".") + step;
     try {
-      return read(-1);
+      Value value = read(-1);
+      path_.resize(above);
+      return value;
     } catch (Error& error) {
       throw error.in(step);
     }
@@ -158,6 +179,8 @@ class TableReader {
   lua_State* L_;
   Functions functions_;
   std::vector<std::shared_ptr<Callable>>* collected_;
+  NamedTensors* tensors_;
+  std::string path_;
   std::vector<const void*> open_;
   int count_ = 0;
 };
@@ -166,13 +189,29 @@ class TableReader {
 
 Value to_value(lua_State* L, int index, Functions functions) { return TableReader(L, functions, nullptr).read(index); }
 
+Value to_value(lua_State* L, int index, std::vector<std::shared_ptr<Callable>>& functions) {
+  return TableReader(L, Functions::mark, &functions).read(index);
+}
+
 Spec to_spec(lua_State* L, int index) {
   Spec spec;
   spec.value = TableReader(L, Functions::mark, &spec.functions).read(index);
   return spec;
 }
 
-void push_value(lua_State* L, const Value& value) {
+ScriptState to_script_state(lua_State* L, int index) {
+  ScriptState state;
+  state.value = TableReader(L, Functions::refuse, nullptr, &state.tensors).read(index);
+  return state;
+}
+
+void push_value(lua_State* L, const Value& value) { push_with_tensors(L, value, nullptr); }
+
+void push_script_state(lua_State* L, const ScriptState& state) { push_with_tensors(L, state.value, &state.tensors); }
+
+namespace {
+
+void push_with_tensors(lua_State* L, const Value& value, const NamedTensors* tensors) {
   if (lua_checkstack(L, 10) == 0) throw recipe_error("data nested too deep for Lua");
   if (value.is_boolean()) {
     lua_pushboolean(L, value.boolean() ? 1 : 0);
@@ -191,14 +230,16 @@ void push_value(lua_State* L, const Value& value) {
     const Value::List& list = value.list();
     lua_createtable(L, static_cast<int>(list.size()), 0);
     for (std::size_t i = 0; i < list.size(); ++i) {
-      push_value(L, list[i]);
+      push_with_tensors(L, list[i], tensors);
       lua_rawseti(L, -2, static_cast<int>(i) + 1);
     }
+  } else if (tensors && value["@"] == Value("tensor")) {
+    push_tensor(L, tensors->at(value["name"].string()));
   } else if (value.is_map()) {
     lua_createtable(L, 0, static_cast<int>(value.map().size()));
     for (const auto& [key, member] : value.map()) {
       lua_pushlstring(L, key.data(), key.size());
-      push_value(L, member);
+      push_with_tensors(L, member, tensors);
       lua_rawset(L, -3);
     }
   } else {
@@ -206,16 +247,64 @@ void push_value(lua_State* L, const Value& value) {
   }
 }
 
+bool holds_objects(lua_State* L, int index) {
+  if (lua_type(L, index) != LUA_TTABLE || entry_of(L, index)) return false;
+  lua_pushnil(L);
+  while (lua_next(L, index < 0 ? index - 1 : index) != 0) {
+    const bool object = lua_type(L, -1) == LUA_TUSERDATA;
+    lua_pop(L, 1);
+    if (object) {
+      lua_pop(L, 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+std::shared_ptr<ArgumentTable> to_argument_table(lua_State* L, int index) {
+  if (index < 0) index = lua_gettop(L) + 1 + index;
+  auto table = std::make_shared<ArgumentTable>();
+  const auto length = static_cast<int>(lua_objlen(L, index));
+  for (int i = 1; i <= length; ++i) {
+    lua_rawgeti(L, index, i);
+    table->list.push_back(to_argument(L, -1));
+    lua_pop(L, 1);
+  }
+  lua_pushnil(L);
+  while (lua_next(L, index) != 0) {
+    if (lua_type(L, -2) == LUA_TSTRING) table->named.emplace(lua_tostring(L, -2), to_argument(L, -1));
+    lua_pop(L, 1);
+  }
+  return table;
+}
+
+}  // namespace
+
 void push_argument(lua_State* L, const Argument& argument) {
   if (const auto* value = std::get_if<Value>(&argument)) {
     push_value(L, *value);
-  } else {
-    push_object(L, std::get<std::shared_ptr<Object>>(argument));
+    return;
+  }
+  const auto& object = std::get<std::shared_ptr<Object>>(argument);
+  const auto* table = dynamic_cast<const ArgumentTable*>(object.get());
+  if (!table) {
+    push_object(L, object);
+    return;
+  }
+  lua_createtable(L, static_cast<int>(table->list.size()), static_cast<int>(table->named.size()));
+  for (std::size_t i = 0; i < table->list.size(); ++i) {
+    push_argument(L, table->list[i]);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
+  for (const auto& [name, member] : table->named) {
+    push_argument(L, member);
+    lua_setfield(L, -2, name.c_str());
   }
 }
 
 Argument to_argument(lua_State* L, int index) {
   if (std::shared_ptr<Object> object = to_object(L, index)) return object;
+  if (holds_objects(L, index)) return to_argument_table(L, index);
   return to_value(L, index, Functions::refuse);
 }
 

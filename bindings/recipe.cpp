@@ -9,8 +9,12 @@
 #include "core/files.h"
 #include "lua_batch.h"
 #include "lua_tensor.h"
+#include "lua_loop.h"
+#include "lua_model.h"
+#include "lua_task.h"
 #include "lua_train.h"
 #include "modules.h"
+#include "opened_data.h"
 
 namespace trainlab {
 
@@ -73,6 +77,10 @@ void Recipe::open(lua_State* L) {
   open_require(L, files_, calls_.source);
   open_tensors(L);
   open_batch(L);
+  open_data_parts(L);
+  open_loops(L);
+  open_models(L);
+  open_tasks(L);
   open_train(L);
 }
 

@@ -1,5 +1,7 @@
 #include "data/loader.h"
 
+#include "data/batch_object.h"
+
 #include <ATen/ops/empty.h>
 
 #include <cstring>
@@ -86,6 +88,16 @@ Batch gather(const Part& part, std::span<const std::int64_t> rows, at::ScalarTyp
   batch.index = at::empty({batch.size}, at::kLong);
   std::memcpy(batch.index.mutable_data_ptr(), samples.data(), samples.size() * sizeof(std::int64_t));
   return batch;
+}
+
+std::shared_ptr<BatchObject> batch_object(const Dataset& data, Batch batch) {
+  auto object = std::make_shared<BatchObject>();
+  for (std::size_t i = 0; i < data.columns.size(); ++i) {
+    object->columns.emplace(data.columns[i].name, std::move(batch.columns[i]));
+  }
+  object->index = std::move(batch.index);
+  object->size = batch.size;
+  return object;
 }
 
 }  // namespace trainlab

@@ -57,6 +57,8 @@ class FitHandle : public RunHandle {
     }
     member().logged_[name] = value;
   }
+  const Objects& models() const override { return member().trained_.models(); }
+  const Objects& optimizers() const override { return member().trained_.optimizers(); }
   void artifact(const std::string& name, const std::string& text) override {
     check_file_name("run:artifact", name);
     const auto folder = member().context_.folder / "artifacts";
@@ -225,7 +227,7 @@ void Member::finished(const Value& summary) {
 
 // -------------------------------------------------------------------------------------------------------- checkpoints
 
-Value Member::info(const Position& position) const {
+Value Member::info(const Position& position, const ScriptState& state) const {
   Value info;
   info.set("epoch", position.epoch());
   info.set("position", position.in_epoch());
@@ -255,7 +257,7 @@ Value Member::info(const Position& position) const {
   if (stop_reason_) info.set("stop_reason", *stop_reason_);
   if (failure_) info.set("failure", *failure_);
   info.set("total_steps", plan_.length.total_steps);
-  info.set("state", handle_->read_state ? handle_->read_state() : handle_->state);
+  info.set("state", state.value);
   Value::List resumed;
   for (const std::int64_t step : resumed_) resumed.emplace_back(step);
   info.set("resumed", std::move(resumed));
@@ -265,7 +267,10 @@ Value Member::info(const Position& position) const {
 void Member::commit(const Position& position) {
   call("checkpoint", position);  // before it is written, so that what it leaves in run.state is part of it
   rows_->sync();  // the rows that the checkpoint counts are on the disk before it is
-  Checkpoint checkpoint{.step = position.step, .tensors = trained_.tensors(index_), .info = info(position), .best = {}};
+  const ScriptState state = handle_->read_state ? handle_->read_state() : handle_->state;
+  Checkpoint checkpoint{
+      .step = position.step, .tensors = trained_.tensors(index_), .info = info(position, state), .best = {}};
+  for (const auto& [name, tensor] : state.tensors) checkpoint.tensors.emplace("state." + name, tensor);
   for (const auto& [name, tensor] : plan_.data.state) checkpoint.tensors.emplace("data." + name, tensor);
   if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_->weights};
   checkpoints_.commit(checkpoint);
@@ -343,7 +348,10 @@ std::int64_t Member::resume() {
     }
   }
   if (!info["lr_override"].is_nil()) rate_override_ = info["lr_override"].number();
-  handle_->state = info["state"];
+  handle_->state.value = info["state"];
+  for (const auto& [name, tensor] : found->tensors) {
+    if (name.starts_with("state.")) handle_->state.tensors.emplace(name.substr(6), tensor);
+  }
   for (const Value& step : info["resumed"].list()) resumed_.push_back(step.integer());
   resumed_.push_back(found->step);
   seconds_before_ = info["seconds"].number();

@@ -66,7 +66,7 @@ std::string validation_line(const ValidationView& view, double samples_per_secon
   std::ranges::sort(metrics, {}, [](const auto& metric) { return order_of(metric.first); });
   std::string line = "epoch " + std::to_string(view.epoch) + "  step " + std::to_string(view.step);
   for (const auto& [name, value] : metrics) line += "  " + name + " " + three_digits(value);
-  line += fmt::format("  lr {:.1e}", view.rate);
+  if (!std::isnan(view.rate)) line += fmt::format("  lr {:.1e}", view.rate);
   if (samples_per_second > 0) line += "  " + short_count(samples_per_second) + " samples/s";
   if (view.best) line += "  best";
   return line;

@@ -1,6 +1,7 @@
 // TensorBoard event files, a scalar per metric at each validation.
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <optional>
 
@@ -41,7 +42,7 @@ class TensorBoardReporter final : public Observer {
 
   void validated(const ValidationView& view) override {
     std::vector<std::pair<std::string, double>> scalars(view.metrics.begin(), view.metrics.end());
-    scalars.emplace_back("lr", view.rate);
+    if (!std::isnan(view.rate)) scalars.emplace_back("lr", view.rate);
     file_->append(framed(scalars_event(wall_seconds(), view.step, scalars)));
   }
 

@@ -31,7 +31,11 @@ class FakeRun final : public RunHandle {
     calls.push_back("artifact " + name + " " + text);
   }
 
+  const Objects& models() const override { return none; }
+  const Objects& optimizers() const override { return none; }
+
   std::vector<std::string> calls;
+  Objects none;
 };
 
 struct Fixture {
@@ -92,7 +96,7 @@ TEST_CASE_METHOD(Fixture, "wrong use of the run is an error at its line") {
 }
 
 TEST_CASE_METHOD(Fixture, "run.state is one table for the whole run, and can be read for a checkpoint") {
-  run->state = parse_json(R"({"count": 4, "list": [1, 2]})", "test");
+  run->state.value = parse_json(R"({"count": 4, "list": [1, 2]})", "test");
   const auto function = returned_function(
       sandbox.execute("return lab.stage { call = function(run) local s = run.state s.count = s.count + 1 "
                       "s.list[#s.list + 1] = s.count assert(s == run.state) return s.count end }"));
@@ -100,11 +104,11 @@ TEST_CASE_METHOD(Fixture, "run.state is one table for the whole run, and can be 
   function->call(arguments);
   CHECK(std::get<Value>(function->call(arguments).at(0)) == Value(6));
   REQUIRE(run->read_state);
-  CHECK(run->read_state() == parse_json(R"({"count": 6, "list": [1, 2, 5, 6]})", "test"));
+  CHECK(run->read_state().value == parse_json(R"({"count": 6, "list": [1, 2, 5, 6]})", "test"));
 
   // Another run has a state of its own, also at the same address.
   run = std::make_shared<FakeRun>();
-  run->state = parse_json(R"({"count": 1, "list": []})", "test");
+  run->state.value = parse_json(R"({"count": 1, "list": []})", "test");
   const Argument other[] = {run};
   CHECK(std::get<Value>(function->call(other).at(0)) == Value(2));
 }

@@ -5,6 +5,8 @@
 #include "model/model.h"
 #include "optim/optimizer.h"
 #include "train/fit.h"
+#include "train/model_object.h"
+#include "train/task.h"
 #include "train/register.h"
 #include "train/run_handle.h"
 
@@ -21,6 +23,8 @@ Registry all_entries() {
   register_stop_rules(registry);
   register_run_handle(registry);
   register_fit(registry);
+  register_task(registry);
+  register_objects(registry);
   return registry;
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/callable.h"
 #include "core/registry.h"
+#include "train/script_state.h"
 
 struct lua_State;
 
@@ -25,14 +26,20 @@ enum class Functions {
 
 // All of these run inside LuaState::enter or in a native function that Lua called; they raise Error.
 Value to_value(lua_State* L, int index, Functions functions);
+// Functions are added to `functions`.
+Value to_value(lua_State* L, int index, std::vector<std::shared_ptr<Callable>>& functions);
 // With the functions in it.
 Spec to_spec(lua_State* L, int index);
 void push_value(lua_State* L, const Value& value);
 
+// Plain data and tensors, as a recipe keeps them in run.state; Error{recipe} for anything else. Fresh tables.
+ScriptState to_script_state(lua_State* L, int index);
+void push_script_state(lua_State* L, const ScriptState& state);
+
 // A function of the recipe for the engine.
 std::shared_ptr<Callable> to_callable(lua_State* L, int index);
 
-// An argument or result of a call: data, or a native object.
+// An argument or result of a call: data, a native object, or a table with objects in it (ArgumentTable).
 void push_argument(lua_State* L, const Argument& argument);
 Argument to_argument(lua_State* L, int index);
 

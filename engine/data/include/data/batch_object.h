@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/callable.h"
+#include "data/loader.h"
 
 namespace trainlab {
 
@@ -18,5 +19,8 @@ class BatchObject : public Object {
   at::Tensor index;                           // int64 [B]: rows of the dataset, or undefined
   std::int64_t size = 0;
 };
+
+// A loader's batch of `data`, without a member axis.
+std::shared_ptr<BatchObject> batch_object(const Dataset& data, Batch batch);
 
 }  // namespace trainlab

@@ -92,7 +92,7 @@ class Member {
   void check_data(const Checkpoint& checkpoint) const;
   // Writes what run:save asked for.
   void write_saves(const Position& position);
-  Value info(const Position& position) const;
+  Value info(const Position& position, const ScriptState& state) const;
   void call(const char* callback, const Position& position);
 
   const FitPlan& plan_;

@@ -24,7 +24,7 @@ struct StepView {
 struct ValidationView {
   std::int64_t step = 0, epoch = 0, samples = 0;
   double seconds = 0;         // since the first batch, resumes included
-  double rate = 0;
+  double rate = 0;            // NaN where there is no one rate
   bool best = false;          // this validation is the best so far
   std::map<std::string, double> metrics;  // "train.loss", "val.loss", "val.accuracy", logged values
 };

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/callable.h"
 #include "core/registry.h"
+#include "train/script_state.h"
 
 namespace trainlab {
 
@@ -32,10 +35,15 @@ class RunHandle : public Object {
   // Writes artifacts/NAME.
   virtual void artifact(const std::string& name, const std::string& text) = 0;
 
-  // run.state: plain data that survives a resume. It lives with the script while it runs: bindings take `state` as
-  // the first content and install `read_state`, which every checkpoint calls.
-  Value state;
-  std::function<Value()> read_state;
+  // Of an own training step: its models and optimizers by name, or one of each under "".
+  using Objects = std::map<std::string, std::shared_ptr<Object>>;
+  virtual const Objects& models() const = 0;
+  virtual const Objects& optimizers() const = 0;
+
+  // run.state: data and tensors that survive a resume. They live with the script while it runs: bindings take `state`
+  // as the first content and install `read_state`, which every checkpoint calls.
+  ScriptState state;
+  std::function<ScriptState()> read_state;
 };
 
 // Entries of the object's methods and fields ("run:stop", "run.step", …) for docs and completion.

@@ -8,6 +8,7 @@
 
 #include "data/loader.h"
 #include "model/model.h"
+#include "train/run_handle.h"
 
 namespace trainlab {
 
@@ -41,6 +42,16 @@ class Trained {
   // Copies of a member's weights and buffers (model.…), and back.
   virtual NamedTensors weights(std::size_t member) const = 0;
   virtual void load_weights(std::size_t member, const NamedTensors& tensors) = 0;
+
+  // What run.model and run.optim give: empty but in an own training step.
+  virtual const RunHandle::Objects& models() const { return no_objects(); }
+  virtual const RunHandle::Objects& optimizers() const { return no_objects(); }
+
+ private:
+  static const RunHandle::Objects& no_objects() {
+    static const RunHandle::Objects none;
+    return none;
+  }
 };
 
 }  // namespace trainlab

@@ -1,0 +1,60 @@
+#include "kept_table.h"
+
+#include <lua.hpp>
+
+#include "bindings/lua_state.h"
+#include "bindings/marshal.h"
+
+namespace trainlab {
+
+KeptTable::KeptTable(lua_State* L, const ScriptState& state, std::string name)
+    : life_(LuaState::of(L).life()), name_(std::move(name)) {
+  if (state.value.is_nil()) {
+    lua_newtable(L);
+  } else {
+    push_script_state(L, state);
+  }
+  reference_ = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+KeptTable::~KeptTable() {
+  if (*life_) luaL_unref(*life_, LUA_REGISTRYINDEX, reference_);
+}
+
+void KeptTable::push(lua_State* L) const { lua_rawgeti(L, LUA_REGISTRYINDEX, reference_); }
+
+ScriptState KeptTable::read() const {
+  ScriptState state;
+  LuaState::of(*life_).enter([&](lua_State* L) {
+    push(L);
+    try {
+      state = to_script_state(L, lua_gettop(L));
+    } catch (Error& error) {
+      throw error.in(name_);
+    }
+  });
+  return state;
+}
+
+void KeptTable::replace(const ScriptState& state) const {
+  LuaState::of(*life_).enter([&](lua_State* L) {
+    push(L);
+    const int table = lua_gettop(L);
+    lua_pushnil(L);
+    while (lua_next(L, table) != 0) {  // to clear fields while they are traversed is allowed
+      lua_pop(L, 1);
+      lua_pushvalue(L, -1);
+      lua_pushnil(L);
+      lua_rawset(L, table);
+    }
+    push_script_state(L, state);
+    lua_pushnil(L);
+    while (lua_next(L, -2) != 0) {
+      lua_pushvalue(L, -2);
+      lua_insert(L, -2);
+      lua_rawset(L, table);
+    }
+  });
+}
+
+}  // namespace trainlab

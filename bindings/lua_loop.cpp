@@ -1,0 +1,92 @@
+#include "lua_loop.h"
+
+#include <lua.hpp>
+
+#include "bindings/lua_error.h"
+#include "bindings/lua_object.h"
+#include "data/loader.h"
+
+namespace trainlab {
+
+namespace {
+
+class PlainLoop final : public Object {
+ public:
+  PlainLoop(const Part& part, std::int64_t size)
+      : data_(part.data),
+        loader_(part, {.batch = size, .shuffle = false}, {Key(0)}, false),
+        left_(loader_.batches_per_epoch()) {}
+  std::string_view type_name() const override { return "batches"; }
+
+  std::shared_ptr<BatchObject> next() {
+    if (left_ == 0) return nullptr;
+    --left_;
+    return batch_object(*data_, loader_.next());
+  }
+
+ private:
+  std::shared_ptr<const Dataset> data_;
+  Loader loader_;
+  std::int64_t left_;
+};
+
+// Upvalue: the loop.
+int l_next_batch(lua_State* L) {
+  return guarded(L, [&] {
+    auto& loop = check_object<PlainLoop>(L, lua_upvalueindex(1), "batches");
+    std::shared_ptr<BatchObject> batch;
+    {
+      const EngineWork work(L);
+      batch = loop.next();
+    }
+    push_object(L, batch);
+    return 1;
+  });
+}
+
+int l_next_step(lua_State* L) {
+  return guarded(L, [&] {
+    auto& loop = check_object<TaskLoop>(L, lua_upvalueindex(1), "loop");
+    LuaState& state = LuaState::of(L);
+    bool more = false;
+    try {
+      const EngineWork work(L);
+      more = loop.next();
+    } catch (const Error& error) {
+      // No pcall of the recipe holds back a request to stop.
+      if (error.kind() == ErrorKind::interrupted) state.set_doom({error, false});
+      throw;
+    }
+    // After the loop too, so that what follows draws the same whether or not this process has gone through it.
+    state.rekey(more ? loop.key() : loop.key().fold("after"));
+    if (!more) {
+      lua_pushnil(L);
+    } else if (loop.batch()) {
+      push_object(L, loop.batch());
+    } else {
+      lua_pushnumber(L, static_cast<double>(loop.step()));
+    }
+    return 1;
+  });
+}
+
+}  // namespace
+
+void push_batches(lua_State* L, const Part& part, std::int64_t size) {
+  push_object(L, std::make_shared<PlainLoop>(part, size));
+  lua_pushcclosure(L, l_next_batch, 1);
+}
+
+void push_loop(lua_State* L, const std::shared_ptr<TaskLoop>& loop) {
+  push_object(L, loop);
+  lua_pushcclosure(L, l_next_step, 1);
+}
+
+void open_loops(lua_State* L) {
+  for (const char* type : {"batches", "loop"}) {
+    lua_newtable(L);
+    define_object_type(L, type);
+  }
+}
+
+}  // namespace trainlab

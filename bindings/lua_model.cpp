@@ -1,0 +1,277 @@
+#include "lua_model.h"
+
+#include <lua.hpp>
+
+#include "bindings/lua_entries.h"
+#include "bindings/lua_error.h"
+#include "bindings/lua_object.h"
+#include "bindings/marshal.h"
+#include "call_arguments.h"
+#include "entry_table.h"
+#include "lua_tensor.h"
+#include "object_type.h"
+#include "train/model_object.h"
+
+namespace trainlab {
+
+namespace {
+
+const char kModel = 0;  // in the list that model:parameters() gives: the model
+
+ModelObject& model_at(lua_State* L, int index) { return check_object<ModelObject>(L, index, "model"); }
+OptimizerObject& optimizer_at(lua_State* L, int index) { return check_object<OptimizerObject>(L, index, "optimizer"); }
+
+// The checked options of the entry `name`, called as a function of lab. Functions in them (of nn.Module) are kept.
+Options called_options(lua_State* L, const char* name) {
+  const Registry& registry = *LuaState::of(L).host().registry;
+  const Entry& entry = *registry.find(name);
+  auto spec = std::make_shared<Spec>();
+  spec->value = registry.check(
+      CallArguments(L, entry, CallArguments::Receiver::none).map(registry, &spec->functions), std::string("lab.") + name);
+  return {registry, spec, std::string("lab.") + name};
+}
+
+// --------------------------------------------------------------------------------------------------------- lab.build
+
+int l_build(lua_State* L) {
+  return guarded(L, [&] {
+    const Options options = called_options(L, "build");
+    const LuaState& state = LuaState::of(L);
+    std::shared_ptr<Object> model;
+    {
+      const EngineWork work(L);
+      model = build_model(options.child("model"), options.integers("input"),
+                          options.given("seed") ? options.integer("seed") : state.host().seed,
+                          options.string("dtype") == "float64" ? at::kDouble : at::kFloat,
+                          parse_device(options.string("device")));
+    }
+    push_object(L, model);
+    return 1;
+  });
+}
+
+int l_forward(lua_State* L) {
+  return guarded(L, [&] {
+    const ModelObject& model = model_at(L, 1);
+    const at::Tensor& x = check_tensor(L, 2);
+    LuaState& state = LuaState::of(L);
+    const Key key = model.training ? Key(state.random().next_u64()) : Key(0);
+    at::Tensor out;
+    {
+      const EngineWork work(L);
+      out = model.forward(x, key);
+    }
+    push_tensor(L, std::move(out));
+    return 1;
+  });
+}
+
+int l_parameters(lua_State* L) {
+  return guarded(L, [&] {
+    const ModelObject& model = model_at(L, 1);
+    const auto& parameters = model.state().parameters;
+    lua_createtable(L, static_cast<int>(parameters.size()), 1);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      push_tensor(L, parameters[i]);
+      lua_rawseti(L, -2, static_cast<int>(i) + 1);
+    }
+    lua_pushlightuserdata(L, const_cast<char*>(&kModel));
+    lua_pushvalue(L, 1);
+    lua_rawset(L, -3);
+    return 1;
+  });
+}
+
+// model:tensors(): by name, buffers included.
+int l_tensors(lua_State* L) {
+  return guarded(L, [&] {
+    lua_newtable(L);
+    for (const auto& [name, tensor] : model_at(L, 1).tensors()) {
+      push_tensor(L, tensor);
+      lua_setfield(L, -2, name.c_str());
+    }
+    return 1;
+  });
+}
+
+// model:load { name = tensor, … }, as model:tensors() gives them.
+int l_load(lua_State* L) {
+  return guarded(L, [&] {
+    ModelObject& model = model_at(L, 1);
+    if (!lua_istable(L, 2)) throw recipe_error("expected a table of tensors by name, found " + type_text(L, 2)).in("model:load");
+    NamedTensors tensors;
+    lua_pushnil(L);
+    while (lua_next(L, 2) != 0) {
+      if (lua_type(L, -2) == LUA_TSTRING) tensors.emplace(lua_tostring(L, -2), check_tensor(L, -1));
+      lua_pop(L, 1);
+    }
+    try {
+      model.restore(tensors);
+    } catch (Error& error) {
+      throw error.in("model:load");
+    }
+    lua_settop(L, 1);
+    return 1;
+  });
+}
+
+int set_training(lua_State* L, bool training) {
+  return guarded(L, [&] {
+    model_at(L, 1).training = training;
+    lua_settop(L, 1);
+    return 1;
+  });
+}
+int l_train(lua_State* L) { return set_training(L, true); }
+int l_eval(lua_State* L) { return set_training(L, false); }
+
+int l_model_text(lua_State* L) {
+  return guarded(L, [&] {
+    const std::string tree = model_at(L, 1).model().tree();
+    lua_pushlstring(L, tree.data(), tree.size());
+    return 1;
+  });
+}
+
+// ----------------------------------------------------------------------------------------------------- lab.optimizer
+
+std::vector<OptimizedParameter> parameters_at(lua_State* L, int index) {
+  if (const auto model = std::dynamic_pointer_cast<ModelObject>(to_object(L, index))) return model->parameters();
+  if (!lua_istable(L, index)) {
+    throw recipe_error("expected model:parameters(), or a list of tensors, found " + type_text(L, index));
+  }
+  lua_pushlightuserdata(L, const_cast<char*>(&kModel));
+  lua_rawget(L, index);
+  std::vector<OptimizedParameter> known;
+  if (const auto model = std::dynamic_pointer_cast<ModelObject>(to_object(L, -1))) known = model->parameters();
+  lua_pop(L, 1);
+  std::vector<OptimizedParameter> all;
+  const auto length = static_cast<int>(lua_objlen(L, index));
+  for (int i = 1; i <= length; ++i) {
+    lua_rawgeti(L, index, i);
+    if (!to_tensor(L, -1)) {
+      throw recipe_error("expected a tensor at position " + std::to_string(i) + ", found " + type_text(L, -1));
+    }
+    const at::Tensor tensor = check_tensor(L, -1);
+    lua_pop(L, 1);
+    // One of the model keeps its name; the list may have been cut or joined with others.
+    OptimizedParameter parameter{.name = std::to_string(i), .value = tensor, .decays = tensor.dim() > 1};
+    for (const OptimizedParameter& one : known) {
+      if (one.value.is_same(tensor)) parameter = one;
+    }
+    all.push_back(std::move(parameter));
+  }
+  return all;
+}
+
+int l_optimizer(lua_State* L) {
+  return guarded(L, [&] {
+    const Registry& registry = *LuaState::of(L).host().registry;
+    const Entry* entry = entry_of(L, 1);
+    if (!entry || entry->kind != "optimizer") {
+      throw recipe_error("expected an optimizer such as lab.optim.SGD { lr = 0.1 }, found " + type_text(L, 1))
+          .in("lab.optimizer[1]");
+    }
+    auto spec = std::make_shared<Spec>(to_spec(L, 1));
+    spec->value = registry.check(spec->value);
+    try {
+      std::optional<double> clip;
+      if (lua_istable(L, 3)) {
+        lua_getfield(L, 3, "clip");
+        if (!lua_isnil(L, -1)) {
+          if (lua_type(L, -1) != LUA_TNUMBER || !(lua_tonumber(L, -1) > 0)) {
+            throw recipe_error("expected a number > 0, found " + type_text(L, -1)).in("clip");
+          }
+          clip = lua_tonumber(L, -1);
+        }
+        lua_pop(L, 1);
+      }
+      const auto optimizer = std::make_shared<OptimizerObject>(Options(registry, spec, ""), parameters_at(L, 2));
+      optimizer->clip = clip;
+      push_object(L, optimizer);
+    } catch (Error& error) {
+      throw error.in("lab.optimizer");
+    }
+    return 1;
+  });
+}
+
+int l_zero_grad(lua_State* L) {
+  return guarded(L, [&] {
+    optimizer_at(L, 1).zero_grad();
+    return 0;
+  });
+}
+
+int l_step(lua_State* L) {
+  return guarded(L, [&] {
+    OptimizerObject& optimizer = optimizer_at(L, 1);
+    const EngineWork work(L);
+    with_torch_errors([&] { optimizer.step(); });
+    return 0;
+  });
+}
+
+int get_rate(lua_State* L) {
+  lua_pushnumber(L, optimizer_at(L, 1).rate);
+  return 1;
+}
+
+int set_rate(lua_State* L) {
+  if (lua_type(L, 3) != LUA_TNUMBER || !(lua_tonumber(L, 3) >= 0)) {
+    throw recipe_error("expected a rate ≥ 0, found " + type_text(L, 3)).in("optimizer.lr");
+  }
+  optimizer_at(L, 1).rate = lua_tonumber(L, 3);
+  return 0;
+}
+
+// ------------------------------------------------------------------------------------------------------ lab.schedule
+
+int l_schedule(lua_State* L) {
+  return guarded(L, [&] {
+    const Options options = called_options(L, "schedule");
+    const RunLength length{.total_steps = options.integer("steps"),
+                           .steps_per_epoch = options.given("steps_per_epoch") ? options.integer("steps_per_epoch") : 0,
+                           .batch = 0};
+    push_object(L, std::make_shared<ScheduleObject>(make_schedule(options.child("schedule"), length)));
+    return 1;
+  });
+}
+
+int l_factor(lua_State* L) {
+  return guarded(L, [&] {
+    auto& schedule = check_object<ScheduleObject>(L, 1, "schedule");
+    if (lua_type(L, 2) != LUA_TNUMBER) {
+      throw recipe_error("expected a step, found " + type_text(L, 2)).in("schedule:factor");
+    }
+    lua_pushnumber(L, schedule.factor(static_cast<std::int64_t>(lua_tonumber(L, 2))));
+    return 1;
+  });
+}
+
+}  // namespace
+
+void open_models(lua_State* L) {
+  const ObjectType model{.name = "model",
+                         .methods = {{"forward", l_forward},
+                                     {"parameters", l_parameters},
+                                     {"tensors", l_tensors},
+                                     {"load", l_load},
+                                     {"train", l_train},
+                                     {"eval", l_eval}},
+                         .text = l_model_text};
+  define(L, model);
+  const ObjectType optimizer{.name = "optimizer",
+                             .methods = {{"zero_grad", l_zero_grad}, {"step", l_step}},
+                             .get = {{"lr", get_rate}},
+                             .set = {{"lr", set_rate}}};
+  define(L, optimizer);
+  define(L, {.name = "schedule", .methods = {{"factor", l_factor}}});
+  for (const auto& [name, function] : std::initializer_list<std::pair<const char*, lua_CFunction>>{
+           {"build", l_build}, {"optimizer", l_optimizer}, {"schedule", l_schedule}}) {
+    lua_pushcfunction(L, function);
+    set_lab_member(L, name);
+  }
+}
+
+}  // namespace trainlab

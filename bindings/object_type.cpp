@@ -1,0 +1,95 @@
+#include "object_type.h"
+
+#include <lua.hpp>
+
+#include "bindings/lua_error.h"
+#include "bindings/lua_object.h"
+#include "core/registry.h"
+#include "entry_table.h"
+
+namespace trainlab {
+
+namespace {
+
+// Upvalues: the methods, the readers (name → light userdata), the name of the type.
+int l_index(lua_State* L) {
+  lua_pushvalue(L, 2);
+  lua_rawget(L, lua_upvalueindex(1));
+  if (!lua_isnil(L, -1)) return 1;
+  lua_pop(L, 1);
+  lua_pushvalue(L, 2);
+  lua_rawget(L, lua_upvalueindex(2));
+  return guarded(L, [&]() -> int {
+    if (auto* function = reinterpret_cast<ObjectType::Function>(lua_touserdata(L, -1))) return function(L);
+    const std::string type = lua_tostring(L, lua_upvalueindex(3));
+    const std::string wanted = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : type_text(L, 2);
+    std::vector<std::string> names;
+    for (const int table : {lua_upvalueindex(1), lua_upvalueindex(2)}) {
+      lua_pushnil(L);
+      while (lua_next(L, table) != 0) {
+        lua_pop(L, 1);
+        names.emplace_back(lua_tostring(L, -1));
+      }
+    }
+    Error error = recipe_error(type + " has no '" + wanted + "'");
+    const std::string close = Registry::closest(wanted, names);
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    throw error.hint(close.empty() ? "it has " + all : "did you mean " + close + "?");
+  });
+}
+
+// Upvalues: the setters, the name of the type.
+int l_assign(lua_State* L) {
+  return guarded(L, [&]() -> int {
+    lua_pushvalue(L, 2);
+    lua_rawget(L, lua_upvalueindex(1));
+    auto* function = reinterpret_cast<ObjectType::Function>(lua_touserdata(L, -1));
+    lua_pop(L, 1);
+    if (function) return function(L);
+    throw recipe_error("the field " + std::string(lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?") + " of " +
+                       lua_tostring(L, lua_upvalueindex(2)) + " cannot be set");
+  });
+}
+
+int l_name(lua_State* L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  return 1;
+}
+
+void push_table(lua_State* L, const std::vector<ObjectType::Member>& members, bool callable) {
+  lua_newtable(L);
+  for (const ObjectType::Member& member : members) {
+    if (callable) {
+      lua_pushcfunction(L, member.function);
+    } else {
+      lua_pushlightuserdata(L, reinterpret_cast<void*>(member.function));
+    }
+    lua_setfield(L, -2, member.name);
+  }
+}
+
+}  // namespace
+
+void define(lua_State* L, const ObjectType& type) {
+  lua_newtable(L);
+  push_table(L, type.methods, true);
+  push_table(L, type.get, false);
+  lua_pushstring(L, type.name);
+  lua_pushcclosure(L, l_index, 3);
+  lua_setfield(L, -2, "__index");
+  push_table(L, type.set, false);
+  lua_pushstring(L, type.name);
+  lua_pushcclosure(L, l_assign, 2);
+  lua_setfield(L, -2, "__newindex");
+  if (type.text) {
+    lua_pushcfunction(L, type.text);
+  } else {
+    lua_pushstring(L, type.name);
+    lua_pushcclosure(L, l_name, 1);
+  }
+  lua_setfield(L, -2, "__tostring");
+  define_object_type(L, type.name);
+}
+
+}  // namespace trainlab

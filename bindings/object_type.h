@@ -1,0 +1,28 @@
+// ObjectType: the members of a kind of object in one table: methods, fields that are read, fields that are set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+struct lua_State;
+
+namespace trainlab {
+
+// A method is found without a call into native code. Unknown members are an error with the names there are.
+struct ObjectType {
+  using Function = int (*)(lua_State*);
+  struct Member {
+    const char* name;
+    Function function;
+  };
+  const char* name;
+  std::vector<Member> methods = {};  // object:method(…)
+  std::vector<Member> get = {};      // called with the object at 1; may raise Error; pushes one value
+  std::vector<Member> set = {};      // called with the object at 1 and the value at 3; may raise Error
+  Function text = nullptr;           // __tostring
+};
+
+// Inside enter(), once for each type.
+void define(lua_State* L, const ObjectType& type);
+
+}  // namespace trainlab

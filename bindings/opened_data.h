@@ -1,0 +1,49 @@
+// Data that a recipe looks into itself: data.train, data.val and data.test of a source, opened at the first look.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/callable.h"
+#include "data/dataset.h"
+
+struct lua_State;
+
+namespace trainlab {
+
+class OpenedData {
+ public:
+  // `index`: the table of a data entry.
+  OpenedData(lua_State* L, int index);
+  const DataParts& parts();
+
+ private:
+  const Registry& registry_;
+  std::shared_ptr<const Spec> spec_;
+  std::int64_t seed_;
+  std::optional<DataParts> parts_;
+};
+
+// "train", "val" or "test" of some data.
+class PartObject final : public Object {
+ public:
+  PartObject(std::shared_ptr<OpenedData> data, std::string name) : data_(std::move(data)), name_(std::move(name)) {}
+  std::string_view type_name() const override { return "part"; }
+  const std::string& name() const { return name_; }
+
+  // Error{recipe} where the data has no such part.
+  const Part& part() const;
+
+ private:
+  std::shared_ptr<OpenedData> data_;
+  std::string name_;
+};
+
+// Pushes the part `name` of the data entry at `index`; each table is opened once.
+void push_part(lua_State* L, int index, const std::string& name);
+
+// Inside enter(), once: the types "part" and "loop".
+void open_data_parts(lua_State* L);
+
+}  // namespace trainlab

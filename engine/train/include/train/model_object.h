@@ -1,0 +1,88 @@
+// The objects of hand-written loops: a built model, an optimizer, a schedule (lab.build, lab.optimizer, lab.schedule;
+// run.model and run.optim of an own training step). Used by the recipe's thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/callable.h"
+#include "model/model.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+namespace trainlab {
+
+// What a checkpoint can hold of an object.
+class Stateful : public Object {
+ public:
+  // The live tensors under stable names.
+  virtual NamedTensors tensors() const = 0;
+  // Copies the values back. Error{recipe} for a missing tensor or another shape.
+  virtual void restore(const NamedTensors& tensors) = 0;
+};
+
+class ModelObject final : public Stateful {
+ public:
+  ModelObject(std::shared_ptr<const Model> model, ModelState state)
+      : model_(std::move(model)), state_(std::move(state)) {}
+  std::string_view type_name() const override { return "model"; }
+
+  const Model& model() const { return *model_; }
+  const ModelState& state() const { return state_; }
+  bool training = true;  // dropout and batch statistics, as in PyTorch
+
+  // x: [B, input…]. `key` is that of the pass's random numbers; used in training only.
+  at::Tensor forward(const at::Tensor& x, Key key) const;
+
+  // With the names and the decay flags that a fit's optimizer would see. They share memory with the model.
+  std::vector<OptimizedParameter> parameters() const;
+  // "2.weight", buffers included.
+  NamedTensors tensors() const override;
+  void restore(const NamedTensors& tensors) override;
+
+ private:
+  std::shared_ptr<const Model> model_;
+  ModelState state_;
+};
+
+class OptimizerObject final : public Stateful {
+ public:
+  // `spec`: an optimizer's entry. Parameters are leaves that require grad.
+  OptimizerObject(const Options& spec, std::vector<OptimizedParameter> parameters);
+  std::string_view type_name() const override { return "optimizer"; }
+
+  double rate;                 // learning rate of the coming steps
+  std::optional<double> clip;  // largest joint L2 norm of the gradients
+
+  void zero_grad();
+  // Takes the gradients of the parameters; those that have none are left as they are. The gradients stay.
+  void step();
+
+  NamedTensors tensors() const override;
+  void restore(const NamedTensors& tensors) override;
+
+ private:
+  std::vector<OptimizedParameter> parameters_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+class ScheduleObject final : public Object {
+ public:
+  explicit ScheduleObject(std::unique_ptr<Schedule> schedule) : schedule_(std::move(schedule)) {}
+  std::string_view type_name() const override { return "schedule"; }
+  double factor(std::int64_t step) { return schedule_->factor(step); }
+
+ private:
+  std::unique_ptr<Schedule> schedule_;
+};
+
+// Initial weights as a fit with this seed draws them. Error{recipe} with the layer's path where shapes do not fit.
+std::shared_ptr<ModelObject> build_model(const Options& spec, const Shape& input, std::int64_t seed, at::ScalarType type,
+                                         at::Device device);
+
+// Declares them.
+void register_objects(Registry& registry);
+
+}  // namespace trainlab

@@ -1,0 +1,94 @@
+#include "train/model_object.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include "optim/clip.h"
+
+namespace trainlab {
+namespace {
+
+// Copies each target's value from `from`; nothing is copied when one does not fit.
+void copy_back(const NamedTensors& targets, const NamedTensors& from) {
+  for (const auto& [name, target] : targets) {
+    const auto found = from.find(name);
+    if (found == from.end()) throw recipe_error("there is no tensor " + name + " to restore");
+    if (found->second.sizes() != target.sizes()) {
+      throw recipe_error("expected " + name + " of shape " + shape_text(target.sizes()) + ", found " +
+                         shape_text(found->second.sizes()));
+    }
+  }
+  const at::NoGradGuard no_gradients;
+  for (const auto& [name, target] : targets) target.copy_(from.at(name));
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------------------- ModelObject
+
+at::Tensor ModelObject::forward(const at::Tensor& x, Key key) const {
+  return model_->forward(x, Pass{.state = state_, .training = training, .keys = {&key, 1}});
+}
+
+std::vector<OptimizedParameter> ModelObject::parameters() const {
+  std::vector<OptimizedParameter> all;
+  for (std::size_t i = 0; i < state_.parameters.size(); ++i) {
+    const ParameterInfo& info = model_->parameters()[i];
+    all.push_back({.name = info.name, .value = state_.parameters[i], .decays = info.decays});
+  }
+  return all;
+}
+
+NamedTensors ModelObject::tensors() const {
+  NamedTensors all;
+  for (std::size_t i = 0; i < state_.parameters.size(); ++i) {
+    all.emplace(model_->parameters()[i].name, state_.parameters[i].detach());
+  }
+  for (std::size_t i = 0; i < state_.buffers.size(); ++i) all.emplace(model_->buffers()[i].name, state_.buffers[i]);
+  return all;
+}
+
+void ModelObject::restore(const NamedTensors& from) { copy_back(tensors(), from); }
+
+std::shared_ptr<ModelObject> build_model(const Options& spec, const Shape& input, std::int64_t seed, at::ScalarType type,
+                                         at::Device device) {
+  auto model = std::make_shared<const Model>(spec, input);
+  const Key key(static_cast<std::uint64_t>(seed));
+  ModelState state = model->initial_state({&key, 1}, type, device, false);
+  return std::make_shared<ModelObject>(std::move(model), std::move(state));
+}
+
+// --------------------------------------------------------------------------------------------------- OptimizerObject
+
+OptimizerObject::OptimizerObject(const Options& spec, std::vector<OptimizedParameter> parameters)
+    : rate(spec.number("lr")), parameters_(std::move(parameters)) {
+  if (parameters_.empty()) throw recipe_error("expected parameters to optimize, found none");
+  for (const OptimizedParameter& parameter : parameters_) {
+    if (!parameter.value.is_leaf() || !parameter.value.requires_grad()) {
+      throw recipe_error("expected tensors that require grad, found " + parameter.name + ", which does not")
+          .hint("t:requires_grad(true)");
+    }
+  }
+  optimizer_ = make_optimizer({&spec, 1}, parameters_, 0);
+}
+
+void OptimizerObject::zero_grad() {
+  for (OptimizedParameter& parameter : parameters_) parameter.value.mutable_grad().reset();
+}
+
+void OptimizerObject::step() {
+  std::vector<at::Tensor> gradients;
+  gradients.reserve(parameters_.size());
+  for (const OptimizedParameter& parameter : parameters_) gradients.push_back(parameter.value.grad());
+  if (clip) clip_by_norm(gradients, *clip, 0);
+  optimizer_->step(gradients, {&rate, 1});
+}
+
+NamedTensors OptimizerObject::tensors() const {
+  NamedTensors all;
+  for (auto& [name, tensor] : optimizer_->state()) all.emplace(name, tensor);
+  return all;
+}
+
+void OptimizerObject::restore(const NamedTensors& from) { copy_back(tensors(), from); }
+
+}  // namespace trainlab

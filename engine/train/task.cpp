@@ -1,0 +1,247 @@
+#include "train/task.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <utility>
+
+#include "core/clock.h"
+#include "train/reporters.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr std::size_t rows_at_once = 256;
+
+std::string prefix_of(std::size_t loop) { return "loop" + std::to_string(loop) + "."; }
+
+double number_of(const Logged& logged) {
+  if (const auto* number = std::get_if<double>(&logged)) return *number;
+  return std::get<at::Tensor>(logged).to(at::kDouble).item<double>();
+}
+
+void check_file_name(const char* what, const std::string& name) {
+  const bool plain = !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
+  if (plain && !name.starts_with("last-") && !name.starts_with("best-")) return;
+  throw recipe_error(std::string(what) + ": expected a plain file name, found \"" + name + "\"");
+}
+
+// Adds `from` under a prefix, and the way back.
+void put(NamedTensors& into, const std::string& prefix, const NamedTensors& from) {
+  for (const auto& [name, tensor] : from) into.emplace(prefix + name, tensor);
+}
+NamedTensors below(const NamedTensors& all, const std::string& prefix) {
+  NamedTensors some;
+  for (auto it = all.lower_bound(prefix); it != all.end() && it->first.starts_with(prefix); ++it) {
+    some.emplace(it->first.substr(prefix.size()), it->second);
+  }
+  return some;
+}
+
+NamedTensors copies(const NamedTensors& tensors) {
+  NamedTensors all;
+  for (const auto& [name, tensor] : tensors) all.emplace(name, tensor.detach().clone());
+  return all;
+}
+
+}  // namespace
+
+TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state)
+    : state{std::move(initial_state), {}},
+      name_(stage.name),
+      folder_(stage.folder),
+      say_(stage.say),
+      seed_(seed),
+      key_(Key(static_cast<std::uint64_t>(seed)).fold("task").fold(stage.name)),
+      checkpoints_(stage.folder / "checkpoints", stage.say),
+      started_(steady_seconds()),
+      last_commit_(started_) {
+  const std::filesystem::path rows = folder_ / "metrics.jsonl";
+  if (stage.resumed) from_ = checkpoints_.newest();
+  if (from_) {
+    const Value& info = from_->info;
+    for (const Value& step : info["resumed"].list()) resumed_.push_back(step.integer());
+    resumed_.push_back(from_->step);
+    seconds_before_ = info["seconds"].number();
+    truncate_file(rows, info["metrics_bytes"].integer());
+    for (const auto& [name, value] : info["last"].map()) last_[name] = value.is_nil() ? std::nan("") : value.number();
+  } else if (stage.resumed && std::filesystem::exists(rows)) {
+    stage.say("no checkpoint is there: this starts again from the beginning");
+    truncate_file(rows, 0);
+  }
+  rows_file_ = std::make_unique<AppendFile>(rows);
+  const bool terminal = isatty(STDERR_FILENO) != 0 && !stage.settings->quiet;
+  observers_.push_back(progress_reporter(terminal, [] { return std::nan(""); }, say_));
+  observers_.push_back(tensorboard_reporter(folder_));
+  for (const auto& observer : observers_) {
+    observer->started({.name = name_, .first_step = from_ ? from_->step : 0, .monitor = ""});
+  }
+}
+
+TaskContext::~TaskContext() = default;
+
+double TaskContext::seconds() const { return seconds_before_ + steady_seconds() - started_; }
+
+void TaskContext::log(const std::string& name, Logged value) {
+  if (const auto* tensor = std::get_if<at::Tensor>(&value)) {
+    if (tensor->numel() != 1) {
+      throw recipe_error("ctx:log(\"" + name + "\"): expected a number or a tensor of one element, found shape " +
+                         shape_text(tensor->sizes()));
+    }
+    value = tensor->detach();
+  }
+  if (!from_) logged_.insert_or_assign(name, std::move(value));
+}
+
+void TaskContext::artifact(const std::string& name, const std::string& text) {
+  check_file_name("ctx:artifact", name);
+  if (from_) return;
+  make_directories(folder_ / "artifacts");
+  write_atomic(folder_ / "artifacts" / name, text);
+}
+
+void TaskContext::save(const std::string& name, const NamedTensors& tensors) {
+  check_file_name("ctx:save", name);
+  if (from_) return;
+  Value info;
+  info.set("at", step());
+  checkpoints_.save(name, tensors, info);
+}
+
+void TaskContext::replace_state(ScriptState saved) {
+  state = std::move(saved);
+  if (state_replaced) state_replaced();
+}
+
+// --------------------------------------------------------------------------------------------------------------- rows
+
+void TaskContext::end_row() {
+  if (logged_.empty()) return;
+  if (loop_) {
+    epoch_ = loop_->epoch();
+    samples_ = loop_->samples();
+  }
+  rows_.push_back({step(), epoch_, samples_, seconds(), std::move(logged_)});
+  logged_.clear();
+  if (rows_.size() >= rows_at_once) flush();
+}
+
+void TaskContext::flush() {
+  std::string text;
+  for (Row& row : rows_) {
+    Value::Map map{{"step", row.step}, {"epoch", row.epoch}, {"samples", row.samples}, {"seconds", row.seconds}};
+    for (const auto& [name, value] : row.values) map[name] = last_[name] = number_of(value);
+    text += to_json(Value(std::move(map))) + "\n";
+  }
+  if (text.empty()) return;
+  rows_file_->append(text);
+  to_show_ = true;
+  rows_.clear();
+}
+
+void TaskContext::show() {
+  flush();
+  if (!std::exchange(to_show_, false)) return;
+  const ValidationView view{.step = step(),
+                            .epoch = epoch_,
+                            .samples = samples_,
+                            .seconds = seconds(),
+                            .rate = std::nan(""),
+                            .metrics = last_};
+  for (const auto& observer : observers_) observer->validated(view);
+}
+
+// -------------------------------------------------------------------------------------------------------------- loops
+
+std::shared_ptr<TaskLoop> TaskContext::loop(TaskLoopOptions options) {
+  if (options.save.empty()) {
+    return std::shared_ptr<TaskLoop>(new TaskLoop(*this, std::move(options), 0, key_.fold("loop")));
+  }
+  if (loop_) loop_->leave();
+  end_row();
+  const std::size_t number = ++loops_;
+  const Key key = key_.fold(static_cast<std::uint64_t>(number));
+  auto loop = std::shared_ptr<TaskLoop>(new TaskLoop(*this, std::move(options), number, key));
+  loop_ = loop;
+  if (from_) resume(*loop);
+  return loop;
+}
+
+void TaskContext::resume(TaskLoop& loop) {
+  const Value::List& loops = from_->info["loops"].list();
+  if (loop.number_ > loops.size()) throw std::logic_error("task: a loop beyond the checkpoint");
+  const Value& info = loops[loop.number_ - 1];
+  const std::string prefix = prefix_of(loop.number_);
+  loop.restore(from_->tensors, prefix + "saved.");
+  replace_state({info["state"], copies(below(from_->tensors, prefix + "state."))});
+  const bool ended = info["ended"].boolean();
+  const bool last = loop.number_ == loops.size();
+  loop.done_ = info["steps"].integer();
+  if (!ended && loop.loader_) {
+    const std::int64_t epoch = loop.done_ / loop.batches_per_epoch_;
+    loop.loader_->seek(epoch, loop.done_ % loop.batches_per_epoch_ * loop.options_.loader.batch);
+  }
+  loop.passed_over_ = ended;
+  // What comes now was not reached before, unless the function had come to its end.
+  if (last && !from_->info["complete"].boolean()) from_.reset();
+}
+
+void TaskContext::loop_ended(TaskLoop& loop) {
+  end_row();
+  if (loop.options_.part == std::nullopt) show();
+  finished_.push_back({copies(loop.saved()), present_state(), loop.done_});
+  for (auto& [name, tensor] : finished_.back().state.tensors) tensor = tensor.detach().clone();
+  steps_before_ += loop.done_;
+  loop_.reset();
+}
+
+void TaskContext::commit() {
+  end_row();
+  flush();
+  rows_file_->sync();
+  Checkpoint checkpoint{.step = step(), .tensors = {}, .info = {}, .best = {}};
+  Value::List loops;
+  const auto add = [&](std::size_t number, const NamedTensors& saved, const ScriptState& kept, std::int64_t steps,
+                       bool ended) {
+    put(checkpoint.tensors, prefix_of(number) + "saved.", saved);
+    put(checkpoint.tensors, prefix_of(number) + "state.", kept.tensors);
+    loops.push_back(Value::Map{{"steps", steps}, {"ended", ended}, {"state", kept.value}});
+  };
+  for (std::size_t i = 0; i < finished_.size(); ++i) {
+    add(i + 1, finished_[i].tensors, finished_[i].state, finished_[i].steps, true);
+  }
+  if (loop_) add(loop_->number_, loop_->saved(), present_state(), loop_->done_, false);
+  Value::Map last;
+  for (const auto& [name, value] : last_) last[name] = value;
+  Value::List resumed(resumed_.begin(), resumed_.end());
+  checkpoint.info = Value::Map{{"loops", std::move(loops)},
+                               {"last", std::move(last)},
+                               {"complete", complete_},
+                               {"seconds", seconds()},
+                               {"metrics_bytes", rows_file_->size()},
+                               {"resumed", std::move(resumed)}};
+  checkpoints_.commit(checkpoint);
+  last_commit_ = steady_seconds();
+}
+
+Value TaskContext::finish() {
+  if (loop_) loop_->leave();
+  end_row();
+  show();
+  complete_ = true;
+  if (!finished_.empty() && !from_) commit();
+  rows_file_->sync();
+  Value::Map metrics;
+  for (const auto& [name, value] : last_) metrics[name] = value;
+  Value summary = Value::Map{{"status", "done"},
+                             {"reason", "the function has returned"},
+                             {"metrics", std::move(metrics)},
+                             {"steps", steps_before_},
+                             {"seconds", seconds()},
+                             {"resumed", Value::List(resumed_.begin(), resumed_.end())}};
+  for (const auto& observer : observers_) observer->finished(summary);
+  return summary;
+}
+
+}  // namespace trainlab

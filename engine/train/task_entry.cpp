@@ -1,0 +1,101 @@
+// The declaration of lab.task.
+#include "run/run.h"
+#include "tensor/types.h"
+#include "train/task.h"
+
+namespace trainlab {
+
+namespace {
+
+Entry task_entry() {
+  return Entry("task", "stage", "Runs a function of the recipe as a stage: a training loop written by hand.")
+      .with(Option("name", "the stage's key, unique in the recipe").string().required())
+      .with(Option("run", "what it does; `ctx` gives durable loops, logging and the seed")
+                .function("function(ctx)")
+                .required())
+      .with(Option("seed", "ctx.seed (default: the run's)").integer().at_least(0))
+      .with(Option("state", "what ctx.state holds at the start").any())
+      .returns("a stage: run it with lab.run, or return it from the recipe")
+      .example(
+          "return lab.task { name = \"by hand\", run = function(ctx)\n"
+          "  local model = lab.build(lab.nn.Linear(1), { input = { 4 }, seed = ctx.seed })\n"
+          "  local opt = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())\n"
+          "  for batch in ctx:batches(data.train, { size = 32, epochs = 5, save = { model, opt } }) do\n"
+          "    local loss = lab.ops.mse_loss(model:forward(batch.x), batch.y)\n"
+          "    opt:zero_grad(); loss:backward(); opt:step()\n"
+          "    ctx:log(\"train.loss\", loss)\n"
+          "  end\n"
+          "end }");
+}
+
+StageWork prepare_task(const Options& stage, const RunSettings& settings) {
+  parse_device(settings.device);
+  prepare_arithmetic(settings.threads > 0 ? settings.threads : usable_cores());
+  return [stage, seed = stage.given("seed") ? stage.integer("seed") : settings.seed](const StageContext& context) {
+    return with_torch_errors([&] {
+      const auto task = std::make_shared<TaskContext>(context, seed, stage.get("state"));
+      const std::shared_ptr<Callable> function = stage.function("run");
+      function->rekey(task->key());
+      const std::vector<Argument> arguments{std::static_pointer_cast<Object>(task)};
+      function->call(arguments);
+      return task->finish();
+    });
+  };
+}
+
+std::string check_task(const Options& stage, const RunSettings& settings, bool) {
+  parse_device(settings.device);
+  return stage.string("name") + "  " + stage.where() + "\n\na function at " + stage.function("run")->where() +
+         ", which only a run executes\n";
+}
+
+}  // namespace
+
+void register_task(Registry& registry) {
+  registry.add(task_entry(), StageKind{.prepare = prepare_task, .check = check_task});
+  const auto field = [&](const char* name, const char* doc, const char* type) {
+    registry.add(Entry(name, "field", doc).returns(type));
+  };
+  field("ctx.seed", "The seed of the task.", "integer");
+  field("ctx.step", "Steps done in durable loops.", "integer");
+  field("ctx.epoch", "Epochs completed in the present loop.", "integer");
+  field("ctx.state",
+        "A table of plain data and tensors that is saved with every checkpoint and is there again after a resume.",
+        "table");
+  registry.add(Entry("ctx:log", "method", "Logs a value in the row of the present step.")
+                   .with(Option("name", "name of the value").string().required().positional())
+                   .with(Option("value", "a number, or a tensor of one element, which is read later")
+                             .any()
+                             .required()
+                             .positional())
+                   .example("ctx:log(\"train.loss\", loss)"));
+  registry.add(Entry("ctx:artifact", "method", "Writes artifacts/NAME in the run folder.")
+                   .with(Option("name", "name of the file; of a tensor .npy, or .png for an image").string().required().positional())
+                   .with(Option("content", "a text or a tensor").any().required().positional())
+                   .example("ctx:artifact(\"notes.txt\", \"first try\")"));
+  registry.add(Entry("ctx:save", "method", "Writes tensors as checkpoints/NAME.safetensors.")
+                   .with(Option("name", "name of the file, without folder and ending").string().required().positional())
+                   .with(Option("what", "a model, an optimizer, a tensor, or a list of them").any().required().positional())
+                   .example("ctx:save(\"halfway\", model)"));
+  const auto loop = [](const char* name, const char* doc) {
+    return Entry(name, "method", doc)
+        .with(Option("save", "models, optimizers and tensors that the loop changes; with it the loop is durable: it "
+                             "resumes where it stopped")
+                  .any())
+        .with(Option("checkpoint", "how often a checkpoint is written (default: when 10 s have passed)").duration());
+  };
+  registry.add(loop("ctx:batches", "Iterates over batches of a part of the data, shuffled anew in each epoch.")
+                   .with(Option("part", "data.train, data.val or data.test").any().required().positional())
+                   .with(Option("size", "samples of a batch").integer().at_least(1).or_default(64))
+                   .with(Option("epochs", "passes over the part").integer().at_least(1).or_default(1))
+                   .with(Option("shuffle", "in a new order in each epoch").boolean().or_default(true))
+                   .with(Option("drop_last", "leave out an epoch's last, smaller batch").boolean().or_default(false))
+                   .returns("function, an iterator: for batch in ctx:batches(…) do")
+                   .example("for batch in ctx:batches(data.train, { size = 64, epochs = 5, save = { model, opt } }) do … end"));
+  registry.add(loop("ctx:steps", "Iterates over step numbers from 0.")
+                   .with(Option("count", "how many steps").integer().at_least(0).required().positional())
+                   .returns("function, an iterator: for step in ctx:steps(…) do")
+                   .example("for step in ctx:steps(1000, { save = { model, opt } }) do … end"));
+}
+
+}  // namespace trainlab

@@ -1,0 +1,116 @@
+#include <algorithm>
+
+#include "core/clock.h"
+#include "train/task.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr double default_checkpoint_seconds = 10;
+
+std::string name_of(std::size_t place) { return std::to_string(place + 1) + "."; }
+
+}  // namespace
+
+TaskLoop::TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t number, Key key)
+    : task_(&task), options_(std::move(options)), number_(number), key_(key) {
+  if (options_.part) {
+    loader_ = std::make_unique<Loader>(*options_.part, options_.loader, std::vector<Key>{key_.fold("data")}, false);
+    batches_per_epoch_ = loader_->batches_per_epoch();
+  }
+  if (options_.checkpoint) {
+    const auto steps = in_steps(*options_.checkpoint, batches_per_epoch_, options_.loader.batch, total());
+    if (!steps || *steps < 1) {
+      throw recipe_error("expected a checkpoint every so many steps, epochs or seconds, found \"" +
+                         to_text(*options_.checkpoint) + "\"");
+    }
+    checkpoint_every_ = *steps;
+  }
+}
+
+std::int64_t TaskLoop::total() const { return options_.part ? options_.epochs * batches_per_epoch_ : options_.steps; }
+
+std::int64_t TaskLoop::samples() const {
+  if (!options_.part) return 0;
+  const std::int64_t per_epoch = options_.part->epoch_size();
+  const std::int64_t whole = done_ / batches_per_epoch_, rest = done_ % batches_per_epoch_;
+  return whole * per_epoch + std::min(rest * options_.loader.batch, per_epoch);
+}
+
+bool TaskLoop::next() {
+  if (ended_) {
+    throw recipe_error("this loop has ended, because another loop of ctx has begun since")
+        .hint("for a loop inside a loop use data.val:batches { … }");
+  }
+  if (started_) {
+    ++done_;
+    task_->end_row();
+    if (batches_per_epoch_ > 0 && done_ % batches_per_epoch_ == 0) task_->show();
+  }
+  started_ = true;
+  if (passed_over_ || done_ >= total()) {
+    finish();
+    return false;
+  }
+  if (stop_requested()) {
+    if (number_ > 0) task_->commit();
+    throw Error(ErrorKind::interrupted, "asked to stop at step " + std::to_string(task_->step()));
+  }
+  if (number_ > 0 && done_ > 0) {
+    const bool due = checkpoint_every_ > 0 ? done_ % checkpoint_every_ == 0
+                                           : steady_seconds() - task_->last_commit_ >=
+                                                 options_.checkpoint_seconds.value_or(default_checkpoint_seconds);
+    if (due) task_->commit();
+  }
+  if (loader_) batch_ = batch_object(*options_.part->data, loader_->next());
+  return true;
+}
+
+NamedTensors TaskLoop::saved() const {
+  NamedTensors all;
+  for (std::size_t i = 0; i < options_.save.size(); ++i) {
+    if (const auto* tensor = std::get_if<at::Tensor>(&options_.save[i])) {
+      all.emplace(name_of(i) + "tensor", tensor->detach());
+    } else {
+      for (auto& [name, value] : std::get<std::shared_ptr<Stateful>>(options_.save[i])->tensors()) {
+        all.emplace(name_of(i) + name, value);
+      }
+    }
+  }
+  return all;
+}
+
+void TaskLoop::restore(const NamedTensors& tensors, const std::string& prefix) const {
+  for (std::size_t i = 0; i < options_.save.size(); ++i) {
+    const std::string begin = prefix + name_of(i);
+    NamedTensors own;
+    for (auto it = tensors.lower_bound(begin); it != tensors.end() && it->first.starts_with(begin); ++it) {
+      own.emplace(it->first.substr(begin.size()), it->second);
+    }
+    if (const auto* tensor = std::get_if<at::Tensor>(&options_.save[i])) {
+      const auto found = own.find("tensor");
+      if (found == own.end() || found->second.sizes() != tensor->sizes()) {
+        throw recipe_error("what this loop saves is not what the checkpoint holds: tensor " + std::to_string(i + 1) +
+                           " of shape " + shape_text(tensor->sizes()));
+      }
+      tensor->detach().copy_(found->second);
+    } else {
+      std::get<std::shared_ptr<Stateful>>(options_.save[i])->restore(own);
+    }
+  }
+}
+
+void TaskLoop::leave() {
+  if (started_) ++done_;
+  finish();
+}
+
+void TaskLoop::finish() {
+  ended_ = true;
+  batch_.reset();
+  loader_.reset();
+  if (number_ > 0) task_->loop_ended(*this);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,126 @@
+"""Loops written by hand: a task that is killed at any step goes on to the bytes of the uninterrupted one."""
+
+import os
+import random
+import signal
+import unittest
+
+from program import CliTest
+
+# Two durable loops with code between them, one left by `break`, random numbers, dropout, state with a tensor in it.
+# `at` is the step whose begin is announced, which is when the test kills.
+TASK = """local nn, ops = lab.nn, lab.ops
+local at = lab.param { "at", -1, doc = "step to announce" }
+local data = lab.data.digits():split { train = 0.5, val = 0.1, test = 0.4, seed = 7 }
+local net = nn.Sequential { nn.Flatten(), nn.Linear(16), nn.BatchNorm1d(), nn.ReLU(), nn.Dropout(0.2), nn.Linear(10) }
+
+local function mean_loss(model)
+  local sum = 0
+  model:eval()
+  lab.no_grad(function()
+    for batch in data.val:batches(100) do
+      sum = sum + ops.cross_entropy_loss(model:forward(batch.x), batch.y):item() * batch.size
+    end
+  end)
+  model:train()
+  return sum / data.val.size
+end
+
+return lab.task { name = "t", state = { sum = 0 }, run = function(ctx)
+  local model = lab.build(net, { input = { 1, 8, 8 }, seed = ctx.seed })
+  local opt = lab.optimizer(lab.optim.AdamW { lr = 0.01 }, model:parameters(), { clip = 1 })
+  local schedule = lab.schedule(lab.sched.cosine { warmup = "10%%" }, { steps = 100 })
+  local function train(batch)
+    if ctx.step == at then print("announced step " .. at) end
+    opt.lr = 0.01 * schedule:factor(ctx.step)
+    local loss = ops.cross_entropy_loss(model:forward(batch.x), batch.y)
+    opt:zero_grad(); loss:backward(); opt:step()
+    ctx.state.sum = ctx.state.sum + math.random()
+    ctx.state.last = loss:detach()
+    ctx:log("loss", loss)
+    ctx:log("sum", ctx.state.sum)
+  end
+  local more = { size = 32, epochs = 2, save = { model, opt }, checkpoint = "%d steps" }
+  for batch in ctx:batches(data.train, more) do
+    train(batch)
+    if ctx.step == 39 then break end
+  end
+  ctx:log("val", mean_loss(model))
+  ctx.state.drawn = math.random()
+  local total = lab.tensor { 0 }
+  for step in ctx:steps(20, { save = { total }, checkpoint = "%d steps" }) do
+    if ctx.step == at then print("announced step " .. at) end
+    total:add_(lab.tensor.randn { 1 } * step)
+    ctx:log("total", total)
+  end
+  more.epochs = 1
+  for batch in ctx:batches(data.train, more) do train(batch) end
+  ctx:log("val", mean_loss(model))
+  ctx:log("drawn", ctx.state.drawn)
+  ctx:artifact("end.txt", "done " .. ctx.step)
+end }
+"""
+STEPS = 40 + 20 + 29
+
+
+class Loops(CliTest):
+    def kill_at(self, step, out):
+        running = self.start("t.lua", "--at", step, "--threads", "1", "--out", out)
+        running.until_said(f"announced step {step}")
+        os.kill(running.engine(), signal.SIGKILL)
+        self.assert_said(self.end(running, 3), "trainlab resume")
+
+    def test_killed_at_random_steps(self):
+        self.write("t.lua", TASK % (5, 3))
+        self.run_program("t.lua", "--threads", "1", "--out", "whole", "--quiet")
+        whole = self.folder / "whole"
+        self.assert_status(whole, "done")
+        self.assertEqual(self.summary(whole)["steps"], STEPS)
+        for step in sorted(random.Random(1).sample(range(1, STEPS), 10)):
+            with self.subTest(step=step):
+                out = self.folder / f"killed-{step}"
+                self.kill_at(step, out)
+                self.run_program("resume", out, "--quiet")
+                self.assert_same_end(out, whole)
+                self.assertEqual(self.summary(out)["metrics"], self.summary(whole)["metrics"])
+                self.assertEqual((out / "artifacts" / "end.txt").read_text(), f"done {STEPS}")
+
+    def test_a_request_to_stop_leaves_a_checkpoint_that_no_pcall_holds_back(self):
+        self.write("t.lua", """return lab.task { name = "t", run = function(ctx)
+  local x = lab.tensor { 0 }
+  pcall(function()
+    for step in ctx:steps(1000000, { save = { x } }) do
+      x:add_(1)
+      if step == 100 then print("it runs") end
+    end
+  end)
+  print("held back")
+end }""")
+        running = self.start("t.lua", "--out", "out")
+        running.until_said("it runs")
+        running.send(signal.SIGINT)
+        result = self.end(running, 130)
+        self.assertNotIn("held back", result.err)
+        self.assert_status(self.folder / "out", "interrupted")
+
+    def test_bad_input(self):
+        for name, body, message in (
+                ("part", "for b in ctx:batches(5) do end", "ctx:batches[1]: expected a part of data such as data.train, found the number 5"),
+                ("none", "for b in ctx:batches(lab.data.digits().val) do end", "the data has no val part"),
+                ("save", "for i in ctx:steps(3, { save = { 1 } }) do end", "ctx:steps.save[1]: expected a model, an optimizer or a tensor, found the number 1"),
+                ("option", "for i in ctx:steps(3, { saves = 1 }) do end", "ctx:steps: there is no option 'saves'"),
+                ("log", "ctx:log('a', lab.tensor { 1, 2 })", "expected a number or a tensor of one element, found shape [2]"),
+                ("input", "lab.build(lab.nn.Linear(2), {})", "lab.build.input: missing"),
+                ("shape", "lab.build(lab.nn.Conv2d(2, 3), { input = { 4 } })", "lab.build.model: expected an input of [channels, height, width], found an input of shape [4]"),
+                ("grad", "lab.optimizer(lab.optim.SGD { lr = 1 }, { lab.tensor { 1 } })", "expected tensors that require grad"),
+                ("nested", "for i in ctx:steps(3, { save = { x } }) do for j in ctx:steps(2, { save = { x } }) do end end",
+                 "this loop has ended, because another loop of ctx has begun since")):
+            with self.subTest(name):
+                self.write(name + ".lua", 'return lab.task { name = "t", run = function(ctx)\n  local x = lab.tensor { 0 }\n  %s\n  return x\nend }' % body)
+                result = self.run_program(name + ".lua", code=1)
+                self.assert_said(result, name + ".lua:3: ")
+                self.assert_said(result, message)
+
+
+if __name__ == "__main__":
+    unittest.main()
