@@ -1,4 +1,4 @@
--- Classification of a table, judged by k-fold cross-validation: how well a house is insulated, from its heating bill.
+-- Classification of a table, judged by k-fold cross-validation: what heats a house, from its size and demand.
 -- Every row validates once. The mean and deviation over the folds are printed and kept as artifacts/folds.txt of the last
 -- stage, which trains the model for use on all rows.
 --   trainlab recipes/kfold.lua
@@ -6,7 +6,7 @@
 local nn, optim, sched = lab.nn, lab.optim, lab.sched
 
 local path = lab.param { "data", type = "path", optional = true, doc = "a CSV file (without: the heating table beside the recipe)" }
-local target = lab.param { "target", "insulation", doc = "the column of classes" }
+local target = lab.param { "target", "heater", doc = "the column of classes" }
 local classes = lab.param { "classes", 3, doc = "how many classes the target has", min = 2 }
 local folds = lab.param { "folds", 5, doc = "number of folds", min = 2 }
 local epochs = lab.param { "epochs", 30, doc = "passes over the training rows", min = 1 }
