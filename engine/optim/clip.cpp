@@ -93,4 +93,18 @@ at::Tensor clip_by_norm(std::span<const at::Tensor> gradients, double max_norm, 
   return members ? clip_each(defined, max_norm, members) : clip_all(defined, max_norm);
 }
 
+void clip_by_value(std::span<const at::Tensor> gradients, double bound) {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& gradient : gradients) {
+    if (!gradient.defined()) continue;
+    if (!is_plain(gradient)) {
+      gradient.clamp_(-bound, bound);
+    } else if (gradient.scalar_type() == at::kFloat) {
+      limit(gradient.mutable_data_ptr<float>(), gradient.numel(), bound);
+    } else {
+      limit(gradient.mutable_data_ptr<double>(), gradient.numel(), bound);
+    }
+  }
+}
+
 }  // namespace trainlab

@@ -1,37 +1,109 @@
-// Loops over one contiguous slice of a tensor on the CPU: updates of stacked members, whose rates differ, and clipping.
+// Loops over contiguous values on the CPU: the updates of all elementwise optimizers, clipping and averaging.
 //
 // One pass over memory, vectorised by the compiler for the machine it runs on; every variant rounds alike because
 // products and sums are never contracted. `n` values each; the arrays do not overlap. Thread-safe.
+//
+// An update's numbers are a struct; update(p, g, state, n, numbers) changes p and the state arrays in place, with g the
+// gradient. `decay` is always an L2 penalty, g ← g + decay·p, and `shrink` a decoupled one, p ← shrink·p.
 #pragma once
 
 #include <cstdint>
 
 namespace trainlab {
 
-// g ← g + decay·p; buffer ← keep·buffer + take·g; p ← p − rate·(look·g + use·buffer).
+// state: velocity, unless it is not wanted: then p ← p − rate·g. velocity ← keep·velocity + take·g; p ← p − rate·(look·g + use·velocity).
 // The first step of PyTorch's momentum has keep = 0 and take = 1; Nesterov has look = 1 and use = momentum.
 struct SgdSlice {
   double rate, decay, keep, take, look, use;
+  bool with_velocity;
 };
 
-// p ← shrink·p (AdamW) and g ← g + decay·p (Adam); m ← m + (1 − beta1)(g − m); v ← beta2·v + (1 − beta2)·g²;
-// p ← p − size·m / (√v·scale + eps), where size = lr / (1 − beta1^t) and scale = 1 / √(1 − beta2^t).
-// With `peak` (amsgrad) v is replaced by its running maximum.
+// state: m, v, running maximum of v, which takes v's place where `with_peak`. p ← p − size·m / (√v·scale + eps), where
+// size = lr / (1 − beta1^t) and scale = 1 / √(1 − beta2^t).
 struct AdamSlice {
   double shrink, decay, beta1, beta2, eps, size, scale;
+  bool with_peak;
 };
 
-void sgd_update(float* p, const float* g, float* buffer, std::int64_t n, const SgdSlice& slice);
-void sgd_update(double* p, const double* g, double* buffer, std::int64_t n, const SgdSlice& slice);
-// Without momentum: p ← p − rate·(g + decay·p).
-void sgd_update(float* p, const float* g, std::int64_t n, const SgdSlice& slice);
-void sgd_update(double* p, const double* g, std::int64_t n, const SgdSlice& slice);
+// state: m, u. m as in Adam; u ← max(beta2·u, |g| + eps); p ← p − size·m / u.
+struct AdamaxSlice {
+  double decay, beta1, beta2, eps, size;
+};
 
-void adam_update(float* p, const float* g, float* m, float* v, std::int64_t n, const AdamSlice& slice);
-void adam_update(double* p, const double* g, double* m, double* v, std::int64_t n, const AdamSlice& slice);
-void adam_update(float* p, const float* g, float* m, float* v, float* peak, std::int64_t n, const AdamSlice& slice);
-void adam_update(double* p, const double* g, double* m, double* v, double* peak, std::int64_t n,
-                 const AdamSlice& slice);
+// state: m, v as in Adam. p ← p − (of_gradient·g + of_average·m) / (√(v·scale) + eps).
+struct NAdamSlice {
+  double shrink, decay, beta1, beta2, eps, scale, of_gradient, of_average;
+};
+
+// state: m, v as in Adam. p ← p − size·m·(adapts ? 1 / (√v + eps) : 1).
+struct RAdamSlice {
+  double shrink, decay, beta1, beta2, eps, size;
+  bool adapts;
+};
+
+// state: sum of squares, which starts at `initial` where `first`. p ← p − rate·g / (√sum + eps).
+struct AdagradSlice {
+  double rate, decay, eps, initial;
+  bool first;
+};
+
+// state: v, running mean of squared changes a. change = √(a + eps) / √(v + eps)·g; p ← p − rate·change.
+struct AdadeltaSlice {
+  double rate, decay, rho, eps;
+};
+
+// state: v, velocity (unused unless with_velocity), mean gradient (unused unless centered).
+// velocity ← momentum·velocity + g / (√(v − mean²) + eps); p ← p − rate·velocity.
+struct RmspropSlice {
+  double rate, decay, alpha, eps, momentum;
+  bool with_velocity, centered;
+};
+
+// state: the previous gradient, step sizes, which start at `initial` where `first`. A step size grows where the sign of
+// the gradient stays and shrinks where it changes; there the gradient counts as 0.
+struct RpropSlice {
+  double shrink, grow, smallest, largest, initial;
+  bool first;
+};
+
+// state: average of p. p ← p·shrink − eta·g; average ← average + take·(p − average).
+struct AsgdSlice {
+  double decay, shrink, eta, take;
+};
+
+// state: m. p ← shrink·p − rate·sign(beta1·m + (1 − beta1)·g); m ← beta2·m + (1 − beta2)·g.
+struct LionSlice {
+  double shrink, rate, beta1, beta2;
+};
+
+#define TRAINLAB_UPDATE(Slice)                                                                       \
+  void update(float* p, const float* g, float* const* state, std::int64_t n, const Slice& numbers);  \
+  void update(double* p, const double* g, double* const* state, std::int64_t n, const Slice& numbers)
+TRAINLAB_UPDATE(SgdSlice);
+TRAINLAB_UPDATE(AdamSlice);
+TRAINLAB_UPDATE(AdamaxSlice);
+TRAINLAB_UPDATE(NAdamSlice);
+TRAINLAB_UPDATE(RAdamSlice);
+TRAINLAB_UPDATE(AdagradSlice);
+TRAINLAB_UPDATE(AdadeltaSlice);
+TRAINLAB_UPDATE(RmspropSlice);
+TRAINLAB_UPDATE(RpropSlice);
+TRAINLAB_UPDATE(AsgdSlice);
+TRAINLAB_UPDATE(LionSlice);
+#undef TRAINLAB_UPDATE
+
+// LAMB's direction r = m·size / (√v·scale + eps) + decay·p after the moments took g in, and p ← p − rate·r.
+struct LambSlice {
+  double beta1, beta2, eps, size, scale, decay;
+};
+struct SquaredNorms {
+  double values = 0, direction = 0;
+};
+SquaredNorms lamb_moments(const float* p, const float* g, float* m, float* v, std::int64_t n, const LambSlice& numbers);
+SquaredNorms lamb_moments(const double* p, const double* g, double* m, double* v, std::int64_t n,
+                          const LambSlice& numbers);
+void lamb_apply(float* p, const float* m, const float* v, std::int64_t n, const LambSlice& numbers, double rate);
+void lamb_apply(double* p, const double* m, const double* v, std::int64_t n, const LambSlice& numbers, double rate);
 
 // Σ x², summed in double in a fixed order.
 double sum_of_squares(const float* x, std::int64_t n);
@@ -39,5 +111,14 @@ double sum_of_squares(const double* x, std::int64_t n);
 // x ← factor·x.
 void scale(float* x, std::int64_t n, double factor);
 void scale(double* x, std::int64_t n, double factor);
+// x ← x limited to −bound … bound; what is not a number stays so.
+void limit(float* x, std::int64_t n, double bound);
+void limit(double* x, std::int64_t n, double bound);
+// y ← y + factor·x.
+void add_scaled(float* y, const float* x, std::int64_t n, double factor);
+void add_scaled(double* y, const double* x, std::int64_t n, double factor);
+// average ← average + take·(x − average).
+void move_towards(float* average, const float* x, std::int64_t n, double take);
+void move_towards(double* average, const double* x, std::int64_t n, double take);
 
 }  // namespace trainlab

@@ -6,6 +6,14 @@
 #include "tensor/types.h"
 
 namespace trainlab {
+namespace {
+
+// The innermost spec of wrappers such as optim.SAM.
+Options unwrapped(const Options& spec) {
+  return spec.entry().find("base") ? unwrapped(spec.child("base")) : spec;
+}
+
+}  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
                                           std::int64_t members) {
@@ -21,6 +29,43 @@ std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::v
   return with_torch_errors([&] { return factory(specs, std::move(parameters), members); });
 }
 
+double learning_rate(const Options& spec) { return unwrapped(spec).number("lr"); }
+
+bool has_momentum(const Options& spec) {
+  const Options own = unwrapped(spec);
+  return own.entry().find("betas") || (own.entry().find("momentum") && own.number("momentum") != 0);
+}
+
+bool has_weight_decay(const Options& spec) { return unwrapped(spec).entry().find("weight_decay") != nullptr; }
+
+Option rate_option(double by_default) {
+  return Option("lr", "learning rate").number().at_least(0).or_default(by_default);
+}
+
+Option betas_option(double first, double second) {
+  return Option("betas", "decay of the running means of the gradient and of its square")
+      .number()
+      .at_least(0)
+      .less_than(1)
+      .many(2)
+      .or_default(Value::List{first, second});
+}
+
+Option eps_option(double by_default) {
+  return Option("eps", "added to the denominator").number().at_least(0).or_default(by_default);
+}
+
+Option l2_option() {
+  return Option("weight_decay", "L2 penalty, added to the gradient").number().at_least(0).or_default(0.0);
+}
+
+Option decoupled_option(double by_default) {
+  return Option("weight_decay", "share of lr by which weights shrink at each step")
+      .number()
+      .at_least(0)
+      .or_default(by_default);
+}
+
 Option decay_option() {
   return Option("decay_norms_and_biases", "whether weight decay also acts on the parameters of norms and on biases")
       .boolean()
@@ -30,6 +75,15 @@ Option decay_option() {
 void register_optim(Registry& registry) {
   register_sgd(registry);
   register_adam(registry);
+  register_adam_family(registry);
+  register_adagrad_family(registry);
+  register_sign_and_average(registry);
+  register_lamb(registry);
+  register_muon(registry);
+  register_lbfgs(registry);
+  register_sam(registry);
+  register_lookahead(registry);
+  register_averages(registry);
   register_schedules(registry);
 }
 

@@ -49,32 +49,21 @@ void ParameterSet::add_steps(at::Device device) {
   for (std::int64_t i = 0; i < flat.numel(); ++i) step_views_.push_back(flat.select(0, i));
 }
 
-std::vector<std::vector<std::size_t>> ParameterSet::groups(bool by_decay) const {
-  std::vector<std::vector<std::size_t>> groups;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const OptimizedParameter& parameter = slots_[i].parameter;
-    std::vector<std::size_t>* group = nullptr;
-    for (auto& candidate : groups) {
-      const OptimizedParameter& first = slots_[candidate.front()].parameter;
-      if (first.value.scalar_type() == parameter.value.scalar_type() &&
-          (!by_decay || first.decays == parameter.decays)) {
-        group = &candidate;
-        break;
-      }
-    }
-    if (!group) group = &groups.emplace_back();
-    group->push_back(i);
-  }
-  return groups;
+void ParameterSet::add_scalars(std::string name) {
+  const auto n = static_cast<std::int64_t>(slots_.size());
+  const auto options = at::TensorOptions().dtype(at::kDouble);
+  scalars_ = members_ ? at::zeros({members_, n}, options) : at::zeros({n}, options);
+  scalars_name_ = std::move(name);
 }
 
-void ParameterSet::check_step(std::span<const at::Tensor> gradients, std::span<const double> rates,
-                              std::span<const std::uint8_t> active) const {
+void ParameterSet::check_step(std::span<const at::Tensor> gradients, const StepInputs& inputs) const {
   const auto rows = static_cast<std::size_t>(this->rows());
-  if (gradients.size() != slots_.size() || rates.size() != rows || (!active.empty() && active.size() != rows))
+  const auto fits = [rows](std::size_t size) { return size == 0 || size == rows; };
+  if (gradients.size() != slots_.size() || inputs.rates.size() != rows || !fits(inputs.active.size()) ||
+      !fits(inputs.momentum.size()) || !fits(inputs.weight_decay.size()))
     throw std::logic_error("optimizer: a step of " + std::to_string(slots_.size()) + " parameters and " +
                            std::to_string(rows) + " rates got " + std::to_string(gradients.size()) + " gradients, " +
-                           std::to_string(rates.size()) + " rates and " + std::to_string(active.size()) +
+                           std::to_string(inputs.rates.size()) + " rates and " + std::to_string(inputs.active.size()) +
                            " activity flags");
 }
 
@@ -94,7 +83,14 @@ std::vector<std::pair<std::string, at::Tensor>> ParameterSet::state() {
     for (std::size_t s = 0; s < suffixes_.size(); ++s)
       named.emplace_back(slot.parameter.name + "." + suffixes_[s], slot.state[s]);
   if (steps_.defined()) named.emplace_back("step", steps_);
+  if (scalars_.defined()) named.emplace_back(scalars_name_, scalars_);
   return named;
+}
+
+void require_cpu(const Options& spec, at::Device device) {
+  if (device.is_cpu()) return;
+  throw spec.error("", spec.entry().name + " runs on the CPU only, found parameters on " + device.str())
+      .hint("--device cpu, or optim.SGD, optim.Adam or optim.AdamW");
 }
 
 void FusedLists::clear(std::size_t states) {

@@ -31,25 +31,24 @@ class ParameterSet {
   void add_state(std::string suffix);
   // Adds the counts of steps: float32 [parameters] or [members, parameters], on `device`.
   void add_steps(at::Device device);
+  // Adds one number for each parameter and row, 0 at first: float64 [parameters] or [members, parameters] on the CPU.
+  void add_scalars(std::string name);
 
   std::size_t size() const { return slots_.size(); }
   OptimizerSlot& operator[](std::size_t i) { return slots_[i]; }
+  const at::Tensor& value(std::size_t i) const { return slots_[i].parameter.value; }
   std::int64_t members() const { return members_; }
   std::int64_t rows() const { return members_ ? members_ : 1; }  // rates and step counts
   at::Device device() const { return device_; }
-  // True where the stacked kernels of kernels.h work.
-  bool native() const { return members_ > 0 && device_.is_cpu(); }
+  bool counts_steps() const { return steps_.defined(); }
+  double& scalar(std::int64_t row, std::size_t i) const { return scalars_.mutable_data_ptr<double>()[place(row, i)]; }
 
   // The count of steps of parameter i in a row: a 0-dim view, and on the CPU its place in memory.
   const at::Tensor& step_view(std::int64_t row, std::size_t i) const { return step_views_[place(row, i)]; }
   float& step_count(std::int64_t row, std::size_t i) const { return steps_.mutable_data_ptr<float>()[place(row, i)]; }
 
-  // Indices of parameters that one fused call can take: of one dtype, and alike in `decays` where `by_decay`.
-  std::vector<std::vector<std::size_t>> groups(bool by_decay) const;
-
   // Raises std::logic_error unless there is a gradient (or none) for each parameter and a rate for each row.
-  void check_step(std::span<const at::Tensor> gradients, std::span<const double> rates,
-                  std::span<const std::uint8_t> active) const;
+  void check_step(std::span<const at::Tensor> gradients, const StepInputs& inputs) const;
   // The gradient of parameter i as the kernels need it: contiguous, of the parameter's dtype and shape.
   at::Tensor gradient(std::span<const at::Tensor> gradients, std::size_t i) const;
 
@@ -63,7 +62,8 @@ class ParameterSet {
   at::Device device_ = at::kCPU;
   std::vector<OptimizerSlot> slots_;
   std::vector<std::string> suffixes_;
-  at::Tensor steps_;
+  at::Tensor steps_, scalars_;
+  std::string scalars_name_;
   std::vector<at::Tensor> step_views_;
 
   std::size_t place(std::int64_t row, std::size_t i) const { return static_cast<std::size_t>(row) * slots_.size() + i; }
@@ -79,6 +79,9 @@ struct FusedLists {
   void add(ParameterSet& set, std::span<const at::Tensor> all_gradients, std::int64_t row, std::size_t i,
            bool with_steps);
 };
+
+// Raises Error{recipe} for parameters on another device than the CPU.
+void require_cpu(const Options& spec, at::Device device);
 
 inline bool is_active(std::span<const std::uint8_t> active, std::int64_t row) {
   return active.empty() || active[static_cast<std::size_t>(row)] != 0;

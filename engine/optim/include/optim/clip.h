@@ -12,4 +12,7 @@ namespace trainlab {
 // returned; with members per slice of the leading axis, and [M] is returned: the norms before clipping, on the device.
 at::Tensor clip_by_norm(std::span<const at::Tensor> gradients, double max_norm, std::int64_t members);
 
+// Limits each gradient value in place to −bound … bound.
+void clip_by_value(std::span<const at::Tensor> gradients, double bound);
+
 }  // namespace trainlab

@@ -1,7 +1,7 @@
-// Optimizers for one model or a group of M members, on ATen's fused kernels where there is one model.
+// Optimizers for one model or a group of M members: native kernels of one pass on the CPU, ATen's fused ones elsewhere.
 //
 // An optimizer owns nothing but its state tensors. Rates come in from outside at each step (schedules, run:set_lr),
-// one per member. Nothing synchronises the device. Not thread-safe.
+// one per member. Nothing synchronises the device, but for optimizers that look at the loss. Not thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,15 +24,39 @@ struct OptimizedParameter {
   bool decays = true;
 };
 
+// Loss (0-dim, or [M]) and gradients at the parameters' present values.
+struct Evaluation {
+  at::Tensor loss;
+  std::span<const at::Tensor> gradients;
+};
+
+// Evaluates the same batch again, with the same randomness. The gradients stay as they are until the next call.
+using Reevaluate = std::function<Evaluation()>;
+
+// What a step takes from outside; a row is a member, or the one model where there is no member axis.
+struct StepInputs {
+  std::span<const double> rates;              // learning rate of each row
+  std::span<const std::uint8_t> active = {};  // a row with 0 keeps its parameters and state; empty: all are active
+  std::span<const double> momentum = {};      // factors of the spec's momentum or first beta, by row; empty: 1
+  std::span<const double> weight_decay = {};  // factors of the spec's weight decay, by row; empty: 1
+  at::Tensor loss = {};                       // of the given gradients; for optimizers that evaluate again
+  const Reevaluate* reevaluate = nullptr;     // ditto
+};
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
   // One step in place. gradients[i] belongs to parameter i (undefined: no gradient, skipped as PyTorch does).
-  // rates[m]: learning rate of member m (one element where there is no member axis). A member with active[m] = false
-  // keeps its parameters and state; an empty `active` means all.
-  virtual void step(std::span<const at::Tensor> gradients, std::span<const double> rates,
-                    std::span<const std::uint8_t> active = {}) = 0;
+  // Error{recipe} where the optimizer evaluates the loss again within a step and cannot.
+  virtual void step(std::span<const at::Tensor> gradients, const StepInputs& inputs) = 0;
+  void step(std::span<const at::Tensor> gradients, std::span<const double> rates,
+            std::span<const std::uint8_t> active = {}) {
+    step(gradients, StepInputs{.rates = rates, .active = active});
+  }
+
+  // Whether step() wants `loss` and `reevaluate`.
+  virtual bool evaluates_again() const { return false; }
 
   // State under stable names ("2.weight.exp_avg", "step"), for checkpoints; tensors are the live ones.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() = 0;
@@ -42,8 +66,14 @@ class Optimizer {
 std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
                                           std::int64_t members);
 
+// The learning rate that a spec names; a wrapper's is that of what it wraps.
+double learning_rate(const Options& spec);
+// Whether there is a momentum (or a first beta), or a weight decay, that a schedule could act on.
+bool has_momentum(const Options& spec);
+bool has_weight_decay(const Options& spec);
+
 using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(std::span<const Options>, std::vector<OptimizedParameter>, std::int64_t members)>;
 
-void register_optim(Registry& registry);  // optimizers and schedules
+void register_optim(Registry& registry);  // optimizers, schedules and averages of weights
 
 }  // namespace trainlab

@@ -1,0 +1,117 @@
+#include "optim/average.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+
+#include "entries.h"
+#include "kernels.h"
+#include "parameters.h"
+
+namespace trainlab {
+namespace {
+
+// average ← average + take·(value − average) for the slice of a row; take = 1 copies.
+void move_row(const at::Tensor& average, const at::Tensor& value, std::int64_t row, std::int64_t rows, double take) {
+  const std::int64_t n = value.numel() / rows, first = row * n;
+  if (take != 1 && value.is_cpu() && value.scalar_type() == at::kFloat) {
+    move_towards(average.mutable_data_ptr<float>() + first, value.const_data_ptr<float>() + first, n, take);
+  } else if (take != 1 && value.is_cpu() && value.scalar_type() == at::kDouble) {
+    move_towards(average.mutable_data_ptr<double>() + first, value.const_data_ptr<double>() + first, n, take);
+  } else {
+    const at::Tensor to = average.view({rows, n}).select(0, row), from = value.view({rows, n}).select(0, row);
+    if (take == 1 || !at::isFloatingType(value.scalar_type())) {
+      to.copy_(from);
+    } else {
+      to.lerp_(from, take);
+    }
+  }
+}
+
+}  // namespace
+
+WeightAverage::WeightAverage(std::span<const Options> specs, const RunLength& length,
+                             std::vector<AveragedTensor> tensors, std::int64_t members)
+    : length_(length), tensors_(std::move(tensors)), updates_(at::zeros({members ? members : 1}, at::kDouble)) {
+  const at::NoGradGuard no_grad;
+  for (const AveragedTensor& tensor : tensors_) averages_.push_back(at::zeros_like(tensor.value));
+  for (const Options& spec : specs) {
+    Row row{.spec = spec};
+    if (spec.entry().name == "ema") row.decay = spec.number("decay");
+    row.evaluated = spec.boolean("evaluate");
+    plan(row);
+    rows_.push_back(std::move(row));
+  }
+}
+
+void WeightAverage::plan(Row& row) const {
+  const auto steps = [&](const char* option) {
+    const Duration duration = row.spec.duration(option);
+    const std::int64_t total = length_.total_steps ? length_.total_steps : assumed_steps;
+    const auto count = in_steps(duration, length_.steps_per_epoch, length_.batch, total);
+    if (!count)
+      throw row.spec.error(option, "expected a duration in steps, epochs, samples or %, found " + to_text(duration));
+    return *count;
+  };
+  row.start = steps("start");
+  row.every = std::max<std::int64_t>(steps("every"), 1);
+}
+
+void WeightAverage::set_total(std::int64_t total_steps) {
+  length_.total_steps = std::max<std::int64_t>(total_steps, 1);
+  for (Row& row : rows_) plan(row);
+}
+
+void WeightAverage::stepped(std::int64_t step, std::span<const std::uint8_t> active) {
+  const at::NoGradGuard no_grad;
+  const auto rows = static_cast<std::int64_t>(rows_.size());
+  double* const counts = updates_.mutable_data_ptr<double>();
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const Row& row = rows_[static_cast<std::size_t>(r)];
+    // The averaged weights are those after steps start + every, start + 2·every, …
+    const std::int64_t since = step + 1 - row.start;
+    if (!is_active(active, r) || since <= 0 || since % row.every != 0) continue;
+    const double before = counts[r]++;
+    const double take = before == 0 ? 1 : row.decay < 0 ? 1 / (before + 1) : 1 - row.decay;
+    for (std::size_t i = 0; i < tensors_.size(); ++i) move_row(averages_[i], tensors_[i].value, r, rows, take);
+  }
+}
+
+std::vector<std::pair<std::string, at::Tensor>> WeightAverage::state() const {
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) named.emplace_back(tensors_[i].name, averages_[i]);
+  named.emplace_back("updates", updates_);
+  return named;
+}
+
+void register_averages(Registry& registry) {
+  const auto entry = [](const char* name, const char* doc) { return Entry(name, "average", doc); };
+  const Option evaluate = Option("evaluate", "validate, test and keep the average in place of the weights, once it has begun")
+                              .boolean()
+                              .or_default(true);
+  registry.add(entry("ema", "Exponential moving average of the weights.")
+                   .with(Option("decay", "share of the average that is kept at each update")
+                             .number()
+                             .at_least(0)
+                             .less_than(1)
+                             .or_default(0.999)
+                             .positional())
+                   .with(Option("every", "time between two updates").duration().or_default("1 steps"))
+                   .with(Option("start", "time before the first update").duration().or_default("0 steps"))
+                   .with(evaluate)
+                   .example("lab.ema { decay = 0.999 }")
+                   .note("The first update copies; then a ← decay·a + (1 − decay)·p, also for the running statistics of "
+                         "norms: PyTorch's AveragedModel with get_ema_multi_avg_fn and use_buffers. Training goes on with "
+                         "the weights themselves."));
+  registry.add(entry("swa", "Stochastic weight averaging: the equal average of weights from a point on.")
+                   .with(Option("start", "time before the first update").duration().or_default("75%").positional())
+                   .with(Option("every", "time between two updates").duration().or_default("1 epochs"))
+                   .with(evaluate)
+                   .example("lab.swa { start = \"75%\", every = \"1 epochs\" }")
+                   .note("The mean of the weights, and of the running statistics of norms, at each update: PyTorch's "
+                         "AveragedModel with use_buffers (Izmailov et al. 2018). Best with a constant or cyclic rate."));
+}
+
+}  // namespace trainlab

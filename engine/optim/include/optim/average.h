@@ -1,0 +1,63 @@
+// Averages of weights: an exponential moving average (lab.ema) or the equal average of stochastic weight averaging
+// (lab.swa), of one model or a group of M members, in one pass per tensor.
+//
+// Running statistics of norms are averaged with the weights; counts are copied. Not thread-safe.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/registry.h"
+#include "optim/schedule.h"
+
+namespace trainlab {
+
+struct AveragedTensor {
+  std::string name;  // "2.weight"
+  at::Tensor value;  // the live one; with members > 0 it has a leading member axis
+};
+
+class WeightAverage {
+ public:
+  // One spec per row, as for optimizers. Error{recipe} for durations that are no number of steps.
+  WeightAverage(std::span<const Options> specs, const RunLength& length, std::vector<AveragedTensor> tensors,
+                std::int64_t members);
+
+  // After optimizer step `step` (from 0). A row with active 0 keeps its average.
+  void stepped(std::int64_t step, std::span<const std::uint8_t> active = {});
+  // Fixes the length that a time budget leaves open.
+  void set_total(std::int64_t total_steps);
+
+  // Whether the row has an average yet, and whether it is to be validated and kept in place of the weights.
+  bool begun(std::size_t row) const { return updates(row) > 0; }
+  bool evaluated(std::size_t row) const { return rows_[row].evaluated; }
+
+  // The averages in the order of the tensors.
+  const std::vector<at::Tensor>& values() const { return averages_; }
+  // Averages and counts under stable names ("2.weight", "updates"), for checkpoints; tensors are the live ones.
+  std::vector<std::pair<std::string, at::Tensor>> state() const;
+
+ private:
+  struct Row {
+    Options spec;
+    double decay = -1;  // below 0: the equal average
+    bool evaluated = true;
+    std::int64_t start = 0, every = 1;
+  };
+  double updates(std::size_t row) const { return updates_.const_data_ptr<double>()[row]; }
+  void plan(Row& row) const;
+
+  std::vector<Row> rows_;
+  RunLength length_;
+  std::vector<AveragedTensor> tensors_;
+  std::vector<at::Tensor> averages_;
+  at::Tensor updates_;  // float64 [1] or [members]
+};
+
+}  // namespace trainlab

@@ -1,0 +1,103 @@
+// optim.Lookahead: slow weights that follow any optimizer's fast ones (Zhang et al. 2019).
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+
+#include "entries.h"
+#include "kernels.h"
+#include "parameters.h"
+
+namespace trainlab {
+namespace {
+
+class Lookahead final : public Optimizer {
+ public:
+  Lookahead(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members)
+      : set_(parameters, members) {
+    require_cpu(specs.front(), set_.device());
+    std::vector<Options> base;
+    for (const Options& spec : specs) {
+      base.push_back(spec.child("base"));
+      settings_.push_back({.every = static_cast<double>(spec.integer("k")), .alpha = spec.number("alpha")});
+    }
+    base_ = make_optimizer(base, std::move(parameters), members);
+    set_.add_state("slow");
+    set_.add_scalars("lookahead_step");
+  }
+
+  bool evaluates_again() const override { return base_->evaluates_again(); }
+
+  using Optimizer::step;
+  void step(std::span<const at::Tensor> gradients, const StepInputs& inputs) override {
+    const at::NoGradGuard no_grad;
+    set_.check_step(gradients, inputs);
+    each(inputs, [&](std::int64_t row, std::size_t i, const Settings&) {
+      if (set_.scalar(row, i)++ > 0) return;
+      use(row, i, [](const auto* fast, auto* slow, std::int64_t n) { std::copy_n(fast, n, slow); });
+    });
+    base_->step(gradients, inputs);
+    each(inputs, [&](std::int64_t row, std::size_t i, const Settings& s) {
+      if (set_.scalar(row, i) <= s.every) return;
+      set_.scalar(row, i) = 1;
+      use(row, i, [&](auto* fast, auto* slow, std::int64_t n) {
+        move_towards(slow, fast, n, s.alpha);
+        std::copy_n(slow, n, fast);
+      });
+      set_.changed(i);
+    });
+  }
+
+  std::vector<std::pair<std::string, at::Tensor>> state() override {
+    auto all = base_->state();
+    for (auto& one : set_.state()) all.push_back(std::move(one));
+    return all;
+  }
+
+ private:
+  struct Settings {
+    double every, alpha;
+  };
+
+  // Calls act(row, parameter, settings) for all parameters of active rows.
+  template <class Act>
+  void each(const StepInputs& inputs, Act&& act) {
+    for (std::int64_t row = 0; row < set_.rows(); ++row) {
+      if (!is_active(inputs.active, row)) continue;
+      for (std::size_t i = 0; i < set_.size(); ++i) act(row, i, settings_[static_cast<std::size_t>(row)]);
+    }
+  }
+
+  // Calls act(fast, slow, n) with the values of one slice.
+  template <class Use>
+  void use(std::int64_t row, std::size_t i, Use&& act) {
+    const at::Tensor &fast = set_[i].parameter.value, &slow = set_[i].state[0];
+    const std::int64_t n = fast.numel() / set_.rows(), first = row * n;
+    if (fast.scalar_type() == at::kFloat) {
+      act(fast.mutable_data_ptr<float>() + first, slow.mutable_data_ptr<float>() + first, n);
+    } else {
+      act(fast.mutable_data_ptr<double>() + first, slow.mutable_data_ptr<double>() + first, n);
+    }
+  }
+
+  ParameterSet set_;  // with the slow weights; the scalar is 0 before the first step, then 1 + steps since the last meeting
+  std::vector<Settings> settings_;  // by row
+  std::unique_ptr<Optimizer> base_;
+};
+
+}  // namespace
+
+void register_lookahead(Registry& registry) {
+  registry.add(
+      Entry("optim.Lookahead", "optimizer", "Slow weights that follow any optimizer's fast ones (Zhang et al. 2019).")
+          .with(Option("base", "the optimizer of the fast weights").entry("optimizer").required().positional())
+          .with(Option("k", "steps between two meetings").integer().at_least(1).or_default(5))
+          .with(Option("alpha", "share of the way that the slow weights go").number().more_than(0).at_most(1).or_default(0.5))
+          .example("optim.Lookahead { base = optim.AdamW { lr = 1e-3 }, k = 5 }")
+          .note("Every k steps: slow ← slow + alpha·(fast − slow); fast ← slow. The base keeps its state."),
+      OptimizerFactory{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
+                          std::int64_t members) -> std::unique_ptr<Optimizer> {
+        return std::make_unique<Lookahead>(specs, std::move(parameters), members);
+      }});
+}
+
+}  // namespace trainlab

@@ -1,0 +1,90 @@
+// RuleOptimizer: an optimizer whose update is elementwise, made from a rule: its settings and the kernel's numbers.
+//
+//   struct Rule {
+//     explicit Rule(const Options& options);               // of one group of parameters
+//     static constexpr const char* states[] = {"exp_avg"}; // in the order of the kernel's pointers
+//     bool uses(std::size_t state) const;                  // whether the options need that state
+//     bool counts_steps() const;
+//     static constexpr const char* scalar = nullptr;       // name of one number kept for each parameter and row
+//     Slice numbers(const StepNumbers& now, double& kept) const;  // for the kernel; `kept` is that number
+//   };
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include "kernels.h"
+#include "set_optimizer.h"
+
+namespace trainlab {
+
+template <class Rule>
+class RuleOptimizer : public SetOptimizer {
+ public:
+  RuleOptimizer(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members,
+                bool has_fused = false, at::Device steps_device = at::kCPU)
+      : SetOptimizer(specs, std::move(parameters), members, has_fused) {
+    for (std::int64_t row = 0; row < set_.rows(); ++row)
+      for (std::size_t i = 0; i < set_.size(); ++i) rules_.emplace_back(options_.options(row, i));
+    // Checks the options where there are no parameters too.
+    if (rules_.empty()) Rule{specs.front()};
+    places_.fill(-1);
+    int next = 0;
+    for (std::size_t s = 0; s < state_count; ++s) {
+      if (std::ranges::none_of(rules_, [s](const Rule& rule) { return rule.uses(s); })) continue;
+      set_.add_state(Rule::states[s]);
+      places_[s] = next++;
+    }
+    if (std::ranges::any_of(rules_, &Rule::counts_steps)) set_.add_steps(steps_device);
+    if constexpr (Rule::scalar != nullptr) set_.add_scalars(Rule::scalar);
+  }
+
+ protected:
+  const Rule& rule(std::int64_t row, std::size_t i) const {
+    return rules_[static_cast<std::size_t>(row) * set_.size() + i];
+  }
+  // The place of a state among those of a parameter; −1 where no rule needs it.
+  int state_place(std::size_t state) const { return places_[state]; }
+
+  void step_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) final {
+    if (gradient.scalar_type() == at::kFloat) {
+      update_slice<float>(i, row, gradient, now);
+    } else {
+      update_slice<double>(i, row, gradient, now);
+    }
+  }
+
+ private:
+  static constexpr std::size_t state_count = std::size(Rule::states);
+
+  template <class T>
+  void update_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) {
+    OptimizerSlot& slot = set_[i];
+    const std::int64_t n = gradient.numel() / set_.rows(), first = row * n;
+    double none = 0;
+    const auto slice = rule(row, i).numbers(now, Rule::scalar ? set_.scalar(row, i) : none);
+    T* const p = slot.parameter.value.template mutable_data_ptr<T>() + first;
+    const T* const g = gradient.template const_data_ptr<T>() + first;
+    std::array<T*, state_count> states{};
+    for (std::size_t s = 0; s < state_count; ++s) {
+      if (places_[s] < 0) continue;
+      states[s] = slot.state[static_cast<std::size_t>(places_[s])].template mutable_data_ptr<T>() + first;
+    }
+    update(p, g, states.data(), n, slice);
+  }
+
+  std::vector<Rule> rules_;  // [row, parameter]
+  std::array<int, state_count> places_;
+};
+
+template <class Rule>
+OptimizerFactory rule_factory() {
+  return [](std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members) {
+    return std::make_unique<RuleOptimizer<Rule>>(specs, std::move(parameters), members);
+  };
+}
+
+}  // namespace trainlab
