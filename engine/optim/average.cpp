@@ -34,34 +34,35 @@ void move_row(const at::Tensor& average, const at::Tensor& value, std::int64_t r
 
 WeightAverage::WeightAverage(std::span<const Options> specs, const RunLength& length,
                              std::vector<AveragedTensor> tensors, std::int64_t members)
-    : length_(length), tensors_(std::move(tensors)), updates_(at::zeros({members ? members : 1}, at::kDouble)) {
+    : length_(length), tensors_(std::move(tensors)), updates_(at::zeros({members ? members : 1}, at::kDouble)),
+      totals_(updates_.clone()) {
   const at::NoGradGuard no_grad;
   for (const AveragedTensor& tensor : tensors_) averages_.push_back(at::zeros_like(tensor.value));
   for (const Options& spec : specs) {
     Row row{.spec = spec};
     if (spec.entry().name == "ema") row.decay = spec.number("decay");
     row.evaluated = spec.boolean("evaluate");
-    plan(row);
+    plan(row, static_cast<double>(length.total_steps));
     rows_.push_back(std::move(row));
   }
 }
 
-void WeightAverage::plan(Row& row) const {
+void WeightAverage::plan(Row& row, double given) const {
   const auto steps = [&](const char* option) {
     const Duration duration = row.spec.duration(option);
-    const std::int64_t total = length_.total_steps ? length_.total_steps : assumed_steps;
+    const std::int64_t total = given > 0 ? static_cast<std::int64_t>(given) : assumed_steps;
     const auto count = in_steps(duration, length_.steps_per_epoch, length_.batch, total);
     if (!count)
       throw row.spec.error(option, "expected a duration in steps, epochs, samples or %, found " + to_text(duration));
     return *count;
   };
+  row.total = given;
   row.start = steps("start");
   row.every = std::max<std::int64_t>(steps("every"), 1);
 }
 
 void WeightAverage::set_total(std::int64_t total_steps) {
-  length_.total_steps = std::max<std::int64_t>(total_steps, 1);
-  for (Row& row : rows_) plan(row);
+  totals_.fill_(static_cast<double>(std::max<std::int64_t>(total_steps, 1)));
 }
 
 void WeightAverage::stepped(std::int64_t step, std::span<const std::uint8_t> active) {
@@ -69,7 +70,9 @@ void WeightAverage::stepped(std::int64_t step, std::span<const std::uint8_t> act
   const auto rows = static_cast<std::int64_t>(rows_.size());
   double* const counts = updates_.mutable_data_ptr<double>();
   for (std::int64_t r = 0; r < rows; ++r) {
-    const Row& row = rows_[static_cast<std::size_t>(r)];
+    Row& row = rows_[static_cast<std::size_t>(r)];
+    // Set since, or restored.
+    if (const double total = totals_.const_data_ptr<double>()[r]; total > 0 && total != row.total) plan(row, total);
     // The averaged weights are those after steps start + every, start + 2·every, …
     const std::int64_t since = step + 1 - row.start;
     if (!is_active(active, r) || since <= 0 || since % row.every != 0) continue;
@@ -83,6 +86,7 @@ std::vector<std::pair<std::string, at::Tensor>> WeightAverage::state() const {
   std::vector<std::pair<std::string, at::Tensor>> named;
   for (std::size_t i = 0; i < tensors_.size(); ++i) named.emplace_back(tensors_[i].name, averages_[i]);
   named.emplace_back("updates", updates_);
+  named.emplace_back("total", totals_);
   return named;
 }
 

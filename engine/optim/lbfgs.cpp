@@ -114,7 +114,7 @@ class Lbfgs final : public Optimizer {
   at::Tensor flat(std::span<const at::Tensor> gradients) const {
     std::vector<at::Tensor> parts;
     for (std::size_t i = 0; i < set_.size(); ++i) {
-      const at::Tensor& value = set_.value(i);
+      const at::Tensor& value = set_[i].parameter.value;
       parts.push_back(gradients[i].defined() ? set_.gradient(gradients, i).reshape({-1})
                                              : at::zeros({value.numel()}, value.scalar_type()));
     }

@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "entries.h"
 #include "kernels.h"
@@ -37,8 +38,7 @@ class Lookahead final : public Optimizer {
     });
     base_->step(gradients, inputs);
     each(inputs, [&](std::int64_t row, std::size_t i, const Settings& s) {
-      if (set_.scalar(row, i) <= s.every) return;
-      set_.scalar(row, i) = 1;
+      if (std::fmod(set_.scalar(row, i), s.every) != 0) return;
       use(row, i, [&](auto* fast, auto* slow, std::int64_t n) {
         move_towards(slow, fast, n, s.alpha);
         std::copy_n(slow, n, fast);
@@ -79,7 +79,7 @@ class Lookahead final : public Optimizer {
     }
   }
 
-  ParameterSet set_;  // with the slow weights; the scalar is 0 before the first step, then 1 + steps since the last meeting
+  ParameterSet set_;                // with the slow weights; the scalar counts steps
   std::vector<Settings> settings_;  // by row
   std::unique_ptr<Optimizer> base_;
 };

@@ -36,7 +36,7 @@ class ParameterSet {
 
   std::size_t size() const { return slots_.size(); }
   OptimizerSlot& operator[](std::size_t i) { return slots_[i]; }
-  const at::Tensor& value(std::size_t i) const { return slots_[i].parameter.value; }
+  const OptimizerSlot& operator[](std::size_t i) const { return slots_[i]; }
   std::int64_t members() const { return members_; }
   std::int64_t rows() const { return members_ ? members_ : 1; }  // rates and step counts
   at::Device device() const { return device_; }

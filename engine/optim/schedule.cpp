@@ -7,88 +7,52 @@
 #include <vector>
 
 #include "entries.h"
+#include "length_schedule.h"
 #include "plateau.h"
 
 namespace trainlab {
 namespace {
-
-// A schedule that depends on the number of steps in the run.
-class LengthSchedule : public Schedule {
- public:
-  explicit LengthSchedule(const RunLength& length) : length_(length) {
-    if (length_.total_steps == 0) length_.total_steps = assumed_steps;
-  }
-
-  void set_total(std::int64_t total_steps) override {
-    length_.total_steps = std::max<std::int64_t>(total_steps, 1);
-    is_set_ = true;
-    length_changed();
-  }
-  Value state() const override { return is_set_ ? Value(Value::Map{{"total", length_.total_steps}}) : Value(); }
-  void restore(const Value& state) override {
-    if (const Value& total = state["total"]; !total.is_nil()) set_total(total.integer());
-  }
-
- protected:
-  virtual void length_changed() = 0;
-  std::int64_t total() const { return length_.total_steps; }
-  std::int64_t steps_of(const Duration& duration) const {
-    return *in_steps(duration, length_.steps_per_epoch, length_.batch, length_.total_steps);
-  }
-
- private:
-  RunLength length_;
-  bool is_set_ = false;
-};
-
-// Reads a duration that can be turned into steps.
-Duration step_duration(const Options& spec, std::string_view option) {
-  const Duration duration = spec.duration(option);
-  if (duration.unit == Unit::seconds)
-    throw spec.error(option, "expected a duration in steps, epochs, samples or %, found " + to_text(duration));
-  return duration;
-}
 
 class Constant final : public Schedule {
  public:
   double factor(std::int64_t) override { return 1; }
 };
 
-class Step final : public LengthSchedule {
+class Step final : public WarmSchedule {
  public:
   Step(const Options& spec, const RunLength& length)
-      : LengthSchedule(length), every_(step_duration(spec, "every")), factor_(spec.number("factor")) {
-    length_changed();
+      : WarmSchedule(spec, length), every_(step_duration(spec, "every")), factor_(spec.number("factor")) {
+    Step::length_changed();
   }
-  double factor(std::int64_t step) override { return std::pow(factor_, static_cast<double>(step / period_)); }
 
  private:
-  void length_changed() override { period_ = std::max<std::int64_t>(steps_of(every_), 1); }
+  double at(std::int64_t step, std::int64_t) const override {
+    return std::pow(factor_, static_cast<double>(step / period_));
+  }
+  void length_changed() override {
+    WarmSchedule::length_changed();
+    period_ = std::max<std::int64_t>(steps_of(every_), 1);
+  }
 
   Duration every_;
   double factor_;
   std::int64_t period_ = 1;
 };
 
-class Cosine final : public LengthSchedule {
+class Cosine final : public WarmSchedule {
  public:
-  Cosine(const Options& spec, const RunLength& length) : LengthSchedule(length), floor_(spec.number("floor")) {
-    if (spec.has("warmup")) warmup_ = step_duration(spec, "warmup");
+  Cosine(const Options& spec, const RunLength& length) : WarmSchedule(spec, length), floor_(spec.number("floor")) {
     length_changed();
-  }
-  double factor(std::int64_t step) override {
-    if (step < rise_) return static_cast<double>(step + 1) / static_cast<double>(rise_ + 1);
-    if (step >= total()) return floor_;
-    const double share = static_cast<double>(step - rise_) / static_cast<double>(total() - rise_);
-    return floor_ + (1 - floor_) * (1 + std::cos(std::numbers::pi * share)) / 2;
   }
 
  private:
-  void length_changed() override { rise_ = steps_of(warmup_); }
+  double at(std::int64_t step, std::int64_t span) const override {
+    if (step >= span) return floor_;
+    const double share = static_cast<double>(step) / static_cast<double>(span);
+    return floor_ + (1 - floor_) * (1 + std::cos(std::numbers::pi * share)) / 2;
+  }
 
-  Duration warmup_{.amount = 0, .unit = Unit::steps};
   double floor_;
-  std::int64_t rise_ = 0;  // steps of the warm-up
 };
 
 class Function final : public LengthSchedule {
@@ -141,12 +105,53 @@ class Function final : public LengthSchedule {
   std::int64_t chunk_ = -1;
 };
 
-template <class T>
-ScheduleFactory factory() {
-  return [](const Options& spec, const RunLength& length) { return std::make_unique<T>(spec, length); };
+}  // namespace
+
+LengthSchedule::LengthSchedule(const RunLength& length) : length_(length) {
+  if (length_.total_steps == 0) length_.total_steps = assumed_steps;
 }
 
-}  // namespace
+void LengthSchedule::set_total(std::int64_t total_steps) {
+  length_.total_steps = std::max<std::int64_t>(total_steps, 1);
+  is_set_ = true;
+  length_changed();
+}
+
+Value LengthSchedule::state() const {
+  return is_set_ ? Value(Value::Map{{"total", length_.total_steps}}) : Value();
+}
+
+void LengthSchedule::restore(const Value& state) {
+  if (const Value& total = state["total"]; !total.is_nil()) LengthSchedule::set_total(total.integer());
+}
+
+std::int64_t LengthSchedule::steps_of(const Duration& duration) const {
+  return *in_steps(duration, length_.steps_per_epoch, length_.batch, length_.total_steps);
+}
+
+Duration step_duration(const Options& spec, std::string_view option) {
+  const Duration duration = spec.duration(option);
+  if (duration.unit == Unit::seconds)
+    throw spec.error(option, "expected a duration in steps, epochs, samples or %, found " + to_text(duration));
+  return duration;
+}
+
+WarmSchedule::WarmSchedule(const Options& spec, const RunLength& length) : LengthSchedule(length) {
+  if (spec.has("warmup")) warmup_ = step_duration(spec, "warmup");
+}
+
+double WarmSchedule::factor(std::int64_t step) {
+  if (step < rise_) return static_cast<double>(step + 1) / static_cast<double>(rise_ + 1);
+  return at(step - rise_, std::max<std::int64_t>(total() - rise_, 0));
+}
+
+Option warmup_option() {
+  return Option("warmup", "length of the linear rise before it; none where it is left out").duration();
+}
+
+Option floor_option() {
+  return Option("floor", "lowest factor").number().at_least(0).at_most(1).or_default(0.0);
+}
 
 std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& length) {
   return spec.registry().implementation<ScheduleFactory>(spec.entry())(spec, length);
@@ -169,16 +174,20 @@ void register_schedules(Registry& registry) {
                              .more_than(0)
                              .or_default(0.1)
                              .positional())
+                   .with(warmup_option())
                    .example("sched.step { every = \"30 epochs\", factor = 0.1 }")
                    .note("factor^⌊step / every⌋, as PyTorch's StepLR."),
-               factory<Step>());
+               schedule_factory<Step>());
   registry.add(Entry("sched.cosine", "schedule", "Linear warm-up, then half a cosine down to a floor.")
-                   .with(Option("warmup", "length of the linear rise; none where it is left out").duration())
-                   .with(Option("floor", "factor at the end of the run").number().at_least(0).at_most(1).or_default(0.0))
+                   .with(warmup_option())
+                   .with(floor_option())
                    .example("sched.cosine { warmup = \"5%\" }")
                    .note("With W steps of warm-up in a run of T: (step + 1) / (W + 1) for step < W, then floor + "
                          "(1 − floor)·(1 + cos(π·(step − W) / (T − W))) / 2 (Loshchilov and Hutter 2017)."),
-               factory<Cosine>());
+               schedule_factory<Cosine>());
+  register_falling(registry);
+  register_cycles(registry);
+  register_compositions(registry);
   register_plateau(registry);
 }
 

@@ -5,6 +5,7 @@
 #include "fit_text.h"
 #include "loop.h"
 #include "run/run.h"
+#include "train/rules.h"
 #include "train/fit.h"
 
 namespace trainlab {
@@ -18,9 +19,7 @@ Entry fit_entry() {
       .with(Option("loss", "what is minimised").entry("loss").required())
       .with(Option("metrics", "measured at each validation and on the test part").entry("metric").many())
       .with(Option("optim", "the optimizer").entry("optimizer").required())
-      .with(Option("schedule", "factor of the optimizer's rate by step")
-                .entry("schedule")
-                .function("function(step, total) → factor"))
+      .with(schedule_option())
       .with(Option("batch", "samples per micro-batch").integer().at_least(1).or_default(64))
       .with(Option("epochs", "length in passes over the training part").integer().at_least(1))
       .with(Option("steps", "length in optimizer steps, instead of epochs").integer().at_least(1))
@@ -37,7 +36,16 @@ Entry fit_entry() {
                 .many())
       .with(Option("validate", "how often the validation part is measured").duration().or_default("1 epochs"))
       .with(Option("checkpoint", "how often `last` is committed (default: at a validation when 10 s have passed)").duration())
-      .with(Option("clip", "largest joint L2 norm of the gradients").number().more_than(0))
+      .with(Option("accumulate", "micro-batches whose gradients make one optimizer step; their mean is that of one batch")
+                .integer()
+                .at_least(1)
+                .or_default(1))
+      .with(Option("clip", "largest joint L2 norm of the gradients; or bounds by name")
+                .number()
+                .more_than(0)
+                .fields({Option("norm", "largest joint L2 norm").number().more_than(0),
+                         Option("value", "largest size of each value; applied first").number().more_than(0)}))
+      .with(Option("ema", "an average of the weights, validated and kept in their place").entry("average"))
       .with(Option("precision", "type of weights and arithmetic").choice({"float32", "float64"}).or_default("float32"))
       .with(Option("loader", "how batches are prepared; never changes results, but for drop_last")
                 .fields({Option("threads", "worker threads; 0 gathers on the training thread").integer().at_least(0).at_most(64).or_default(1),
@@ -79,10 +87,10 @@ std::string try_step(const FitPlan& plan) {
   const std::vector<Options> optimizer{plan.options.child("optim")};
   Group group(plan, {&key, 1}, optimizer, false);
   Loader loader(plan.data.train, plan.loader, {key}, false);
-  const std::vector<double> rate{optimizer.front().number("lr")};
+  const std::vector<double> rate{learning_rate(optimizer.front())};
   const Batch batch = loader.next();
   const double begin = steady_seconds();
-  group.step(batch, 0, rate);
+  group.step({&batch, 1}, 0, {.rates = rate});
   std::string text = fmt::format("one training step    loss {:.4g}, {:.3g} ms\n", group.train_loss().mean(0),
                                  1e3 * (steady_seconds() - begin));
   if (plan.data.val) {

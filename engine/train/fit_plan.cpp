@@ -3,10 +3,10 @@
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 
+#include "optim/average.h"
 #include "optim/optimizer.h"
 #include "train/rules.h"
 
@@ -71,13 +71,15 @@ std::int64_t steps_per_epoch(const FitPlan& plan) {
                             std::to_string(batch))
         .hint("a smaller batch, or more data");
   }
-  return plan.loader.drop_last ? n / batch : (n + batch - 1) / batch;
+  const std::int64_t batches = plan.loader.drop_last ? n / batch : (n + batch - 1) / batch;
+  return (batches + plan.accumulate - 1) / plan.accumulate;
 }
 
 // Exactly one of epochs and steps; `time` bounds either, or stands alone.
 void plan_length(FitPlan& plan, const RunSettings& settings) {
   const Options& fit = plan.options;
-  plan.length.batch = plan.loader.batch;
+  plan.accumulate = fit.integer("accumulate");
+  plan.length.batch = plan.loader.batch * plan.accumulate;
   plan.length.steps_per_epoch = steps_per_epoch(plan);
   const bool epochs = fit.given("epochs") || settings.extend_epochs, steps = fit.given("steps");
   if (fit.given("epochs") && steps) throw fit.error("steps", "expected either epochs or steps, found both");
@@ -160,6 +162,45 @@ void plan_monitor(FitPlan& plan) {
   }
 }
 
+void plan_clip(FitPlan& plan) {
+  if (!plan.options.given("clip")) return;
+  if (plan.options.get("clip").is_number()) {
+    plan.clip.norm = plan.options.number("clip");
+    return;
+  }
+  const Options clip = plan.options.child("clip");
+  if (!clip.given("norm") && !clip.given("value"))
+    throw clip.error("", "expected a bound of the norm or of the values, found neither").hint("clip = { value = 0.5 }");
+  if (clip.given("norm")) plan.clip.norm = clip.number("norm");
+  if (clip.given("value")) plan.clip.value = clip.number("value");
+}
+
+// The optimizer on tensors named and shaped like the model's parameters, of few values: to check it and to ask for the
+// size of its state.
+struct Probe {
+  std::vector<OptimizedParameter> parameters;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+Probe probe_optimizer(const FitPlan& plan) {
+  constexpr std::int64_t largest = 32;
+  Probe probe;
+  for (const ParameterInfo& info : plan.model->parameters()) {
+    Shape shape = info.shape;
+    for (std::int64_t& size : shape) size = std::min(size, largest);
+    probe.parameters.push_back({.name = info.name, .value = at::zeros(shape, plan.type), .decays = info.decays});
+  }
+  const std::vector<Options> spec{plan.options.child("optim")};
+  probe.optimizer = make_optimizer(spec, probe.parameters, 0);
+  return probe;
+}
+
+void check_average(const FitPlan& plan) {
+  if (!plan.options.given("ema")) return;
+  const std::vector<Options> spec{plan.options.child("ema")};
+  WeightAverage(spec, plan.length, {}, 0);
+}
+
 }  // namespace
 
 bool FitPlan::minimize(const std::string& full_name) const {
@@ -209,10 +250,12 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings) {
   plan.loader = loader_options(options, plan.type);
   plan_length(plan, settings);
   plan_intervals(plan);
-  if (options.given("clip")) plan.clip = options.number("clip");
+  plan_clip(plan);
   plan_monitor(plan);
   // Made here once to be checked: members make their own.
-  schedule_of(options, plan.length, Key(0));
+  schedules_of(options, plan.length, Key(0));
+  probe_optimizer(plan);
+  check_average(plan);
   stop_rules_of(options, plan, nullptr, Key(0));
   return plan;
 }
@@ -220,15 +263,15 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings) {
 MemoryEstimate estimate_memory(const FitPlan& plan) {
   const double value = plan.type == at::kDouble ? 8 : 4;
   const double weights = static_cast<double>(plan.model->parameter_count()) * value;
-  // State tensors per weight, measured on an optimizer of this spec instead of tabulated per kind.
-  const at::Tensor probe = at::zeros({1024}, plan.type);
-  const std::vector<Options> spec{plan.options.child("optim")};
-  const auto optimizer = make_optimizer(spec, {{.name = "probe", .value = probe, .decays = true}}, 0);
-  optimizer->step(std::vector<at::Tensor>{at::zeros_like(probe)}, std::vector<double>{0.0});
-  double state = 0;
-  for (const auto& [name, tensor] : optimizer->state()) {
-    if (tensor.numel() == probe.numel()) state += 1;
+  // State tensors per weight, measured on an optimizer of this spec instead of tabulated per kind. Counts of steps and
+  // the like are small beside tensors of the parameters' shapes.
+  Probe probe = probe_optimizer(plan);
+  double values = 0, state = 0;
+  for (const OptimizedParameter& parameter : probe.parameters) values += static_cast<double>(parameter.value.numel());
+  for (const auto& [name, tensor] : probe.optimizer->state()) {
+    if (tensor.scalar_type() == plan.type && name != "step") state += static_cast<double>(tensor.numel()) / values;
   }
+  if (plan.options.given("ema")) state += 1;
   const auto data = static_cast<double>(plan.data.train.data->bytes());
   return {.weights = weights,
           .gradients = weights,

@@ -226,71 +226,172 @@ Value Evaluator::reports(std::size_t member) const {
 
 // -------------------------------------------------------------------------------------------------------------- Group
 
-Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis)
+Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis,
+             std::span<const Options> averages)
     : plan_(plan),
       keys_(keys.begin(), keys.end()),
       state_(plan.model->initial_state(keys, plan.type, plan.device, axis)),
+      is_final_(keys.size()),
       train_loss_(axis ? static_cast<std::int64_t>(keys.size()) : 0, plan.loss->parts()) {
   std::vector<OptimizedParameter> parameters;
+  std::vector<AveragedTensor> tensors;
   for (std::size_t i = 0; i < state_.parameters.size(); ++i) {
     const ParameterInfo& info = plan.model->parameters()[i];
     parameters.push_back({.name = info.name, .value = state_.parameters[i], .decays = info.decays});
+    tensors.push_back({.name = info.name, .value = state_.parameters[i].detach()});
   }
+  for (std::size_t i = 0; i < state_.buffers.size(); ++i)
+    tensors.push_back({.name = plan.model->buffers()[i].name, .value = state_.buffers[i]});
   optimizer_ = make_optimizer(optimizers, std::move(parameters), state_.members);
+  if (!averages.empty())
+    average_ = std::make_unique<WeightAverage>(averages, plan.length, std::move(tensors), state_.members);
   gradients_.resize(state_.parameters.size());
 }
 
-void Group::step(const Batch& batch, std::int64_t step, std::span<const double> rates,
-                 std::span<const std::uint8_t> active) {
+LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches) {
+  const auto keyed = [&](const Key& key, const char* purpose) {
+    const Key own = key.fold(purpose).fold(static_cast<std::uint64_t>(step));
+    return micro_batches == 1 ? own : own.fold(micro_batch);
+  };
   pass_keys_.clear();
-  for (const Key& key : keys_) pass_keys_.push_back(key.fold("dropout").fold(static_cast<std::uint64_t>(step)));
-
+  for (const Key& key : keys_) pass_keys_.push_back(keyed(key, "dropout"));
   const Pass pass{.state = state_, .training = true, .keys = pass_keys_};
   std::vector<at::Tensor> moved;
-  const BatchView view = view_of(plan_, batch, state_.members,
-                                 keys_.front().fold("loss").fold(static_cast<std::uint64_t>(step)), moved);
-  const auto out = plan_.model->forward(view.columns[plan_.x], pass);
-  const LossValue loss = loss_of(plan_, out, view);
-  // Members do not meet anywhere but in this sum, so each gets the gradient of its own mean.
-  with_torch_errors([&] { (axis() ? loss.value.sum() : loss.value).backward(); });
-  train_loss_.add(loss, batch.size);
+  const BatchView view = view_of(plan_, batch, state_.members, keyed(keys_.front(), "loss"), moved);
+  return loss_of(plan_, plan_.model->forward(view.columns[plan_.x], pass), view);
+}
 
+// Moved out, so that the next backward pass stores its gradients instead of adding to these.
+void Group::take_gradients() {
   for (std::size_t i = 0; i < gradients_.size(); ++i) {
-    // Moved out, so that the next backward pass stores its gradient instead of adding to this one.
     gradients_[i] = std::move(state_.parameters[i].mutable_grad());
     state_.parameters[i].mutable_grad().reset();
   }
+}
+
+at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bool is_measured) {
+  // Members do not meet anywhere but in this sum, so each gets the gradient of its own mean.
+  const auto backward = [&](const at::Tensor& loss) {
+    with_torch_errors([&] { (axis() ? loss.sum() : loss).backward(); });
+  };
+  at::Tensor mean;
+  if (batches.size() == 1) {
+    const LossValue loss = forward(batches[0], step, 0, 1);
+    backward(loss.value);
+    if (is_measured) train_loss_.add(loss, batches[0].size);
+    mean = loss.value.detach();
+    take_gradients();
+  } else {
+    // The mean over all micro-batches, each weighted by what its own mean was divided by.
+    at::Tensor total;
+    for (std::size_t k = 0; k < batches.size(); ++k) {
+      const LossValue loss = forward(batches[k], step, k, batches.size());
+      const at::Tensor weight = loss.weight.defined()
+                                    ? loss.weight.detach()
+                                    : at::full_like(loss.value.detach(), static_cast<double>(batches[k].size));
+      const at::Tensor sum = loss.value.mul(weight);
+      backward(sum);
+      if (is_measured) train_loss_.add(loss, batches[k].size);
+      mean = k == 0 ? sum.detach() : mean.add(sum.detach());
+      total = k == 0 ? weight : total.add(weight);
+    }
+    take_gradients();
+    const at::NoGradGuard no_gradients;
+    total = total.masked_fill(total.eq(0), 1);
+    mean = mean.div(total);
+    for (const at::Tensor& gradient : gradients_) {
+      if (!gradient.defined()) continue;
+      Shape shape(static_cast<std::size_t>(gradient.dim()), 1);
+      if (axis()) shape.front() = state_.members;
+      gradient.div_(axis() ? total.view(shape) : total);
+    }
+  }
+  if (plan_.clip.value > 0) clip_by_value(gradients_, plan_.clip.value);
+  if (plan_.clip.norm > 0) clip_by_norm(gradients_, plan_.clip.norm, state_.members);
+  return mean;
+}
+
+void Group::step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) {
+  StepInputs all = inputs;
+  all.loss = evaluate(batches, step, true);
+  const Reevaluate again = [&] {
+    const at::AutoGradMode with_gradients(true);
+    // Running statistics take a batch in once.
+    std::vector<at::Tensor> buffers;
+    for (const at::Tensor& buffer : state_.buffers) buffers.push_back(buffer.clone());
+    const at::Tensor loss = evaluate(batches, step, false);
+    for (std::size_t i = 0; i < buffers.size(); ++i) state_.buffers[i].copy_(buffers[i]);
+    return Evaluation{.loss = loss, .gradients = gradients_};
+  };
+  all.reevaluate = &again;
   const at::NoGradGuard no_gradients;
-  if (plan_.clip > 0) clip_by_norm(gradients_, plan_.clip, state_.members);
-  optimizer_->step(gradients_, rates, active);
+  optimizer_->step(gradients_, all);
   for (auto& gradient : gradients_) gradient.reset();
+  if (average_) average_->stepped(step, inputs.active);
+}
+
+void Group::set_total(std::int64_t total_steps) {
+  if (average_) average_->set_total(total_steps);
+}
+
+bool Group::averaged(std::size_t member) const {
+  return average_ && !is_final_[member] && average_->evaluated(member) && average_->begun(member);
+}
+
+const ModelState& Group::state() const {
+  if (!average_) return state_;
+  const at::NoGradGuard no_gradients;
+  if (validated_.parameters.empty()) validated_ = state_.snapshot();
+  const auto fill = [&](const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& live, std::size_t first) {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      for (std::size_t m = 0; m < keys_.size(); ++m) {
+        const at::Tensor& from = averaged(m) ? average_->values()[first + i] : live[i];
+        member_slice(to[i], state_.members, m).copy_(member_slice(from, state_.members, m));
+      }
+    }
+  };
+  fill(validated_.parameters, state_.parameters, 0);
+  fill(validated_.buffers, state_.buffers, state_.parameters.size());
+  return validated_;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Group::stored_state() {
+  std::vector<std::pair<std::string, at::Tensor>> all;
+  for (auto& [name, tensor] : optimizer_->state()) all.emplace_back("optim." + name, tensor);
+  if (!average_) return all;
+  for (auto& [name, tensor] : average_->state()) all.emplace_back("ema." + name, tensor);
+  return all;
 }
 
 NamedTensors Group::tensors(std::size_t member) {
   NamedTensors all;
   for (auto& [name, tensor] : named_state(*plan_.model, state_, slice(member))) all.emplace(name, tensor);
-  for (auto& [name, tensor] : optimizer_->state()) {
-    all.emplace("optim." + name, member_slice(tensor, state_.members, member));
-  }
+  for (auto& [name, tensor] : stored_state()) all.emplace(name, member_slice(tensor, state_.members, member));
   return all;
 }
 
 void Group::restore(std::size_t member, const NamedTensors& tensors) {
-  load_weights(member, tensors);
+  load_named_state(*plan_.model, state_, tensors, slice(member));
   const at::NoGradGuard no_gradients;
-  for (auto& [name, tensor] : optimizer_->state()) {
+  for (auto& [name, tensor] : stored_state()) {
     const at::Tensor target = member_slice(tensor, state_.members, member);
-    target.copy_(stored(tensors, "optim." + name, target.sizes()));
+    target.copy_(stored(tensors, name, target.sizes()));
   }
 }
 
 void Group::load_weights(std::size_t member, const NamedTensors& tensors) {
   load_named_state(*plan_.model, state_, tensors, slice(member));
+  is_final_[member] = 1;
 }
 
 NamedTensors Group::weights(std::size_t member) const {
   NamedTensors copies;
   for (auto& [name, tensor] : named_state(*plan_.model, state_, slice(member))) copies.emplace(name, tensor.clone());
+  if (!averaged(member)) return copies;
+  for (auto& [name, tensor] : average_->state()) {
+    const auto found = copies.find("model." + name);
+    if (found != copies.end()) found->second.copy_(member_slice(tensor, state_.members, member));
+  }
   return copies;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "core/clock.h"
 
@@ -24,9 +25,13 @@ std::vector<Key> member_keys(std::span<const FitMember> members, const FitPlan& 
   return keys;
 }
 
-std::vector<Options> optimizer_specs(std::span<const FitMember> members) {
+// What each member gives for an option that is an entry; empty where nobody does.
+std::vector<Options> member_specs(std::span<const FitMember> members, const char* option) {
   std::vector<Options> specs;
-  for (const FitMember& member : members) specs.push_back(member.options.child("optim"));
+  for (const FitMember& member : members)
+    if (member.options.given(option)) specs.push_back(member.options.child(option));
+  if (!specs.empty() && specs.size() != members.size())
+    throw std::logic_error(std::string("members of a group differ in whether they have the option ") + option);
   return specs;
 }
 
@@ -35,9 +40,12 @@ std::vector<Options> optimizer_specs(std::span<const FitMember> members) {
 FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis)
     : plan_(plan),
       axis_(axis ? static_cast<std::int64_t>(members.size()) : 0),
-      trained_(std::make_unique<Group>(plan, member_keys(members, plan), optimizer_specs(members), axis)),
+      trained_(std::make_unique<Group>(plan, member_keys(members, plan), member_specs(members, "optim"), axis,
+                                       member_specs(members, "ema"))),
       loader_(plan.data.train, plan.loader, member_keys(members, plan), axis),
       rates_(members.size()),
+      momentum_(members.size()),
+      weight_decay_(members.size()),
       active_(members.size(), 1) {
   for (std::size_t m = 0; m < members.size(); ++m) {
     members_.push_back(std::make_unique<Member>(plan, members[m].options, members[m].context, *trained_, m));
@@ -46,7 +54,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   position_.steps_per_epoch = plan.length.steps_per_epoch;
   position_.batch = plan.length.batch;
   position_.samples_per_epoch =
-      plan.loader.drop_last ? position_.steps_per_epoch * position_.batch : plan.data.train.epoch_size();
+      plan.loader.drop_last ? loader_.batches_per_epoch() * plan.loader.batch : plan.data.train.epoch_size();
   extended_ = members.front().context.settings->extend_epochs.has_value();
   if (members.front().context.resumed) resume();
 }
@@ -112,16 +120,26 @@ void FitLoop::fix_total() {
   const double step = step_seconds();
   const double left = std::max(plan_.time_budget - members_.front()->seconds() - reserve(), 0.0);
   const auto total = position_.step + static_cast<std::int64_t>(left / step);
-  for (const auto& member : members_) member->schedule().set_total(total);
+  for (const auto& member : members_) member->schedules().set_total(total);
+  trained_->set_total(total);
 }
 
 void FitLoop::train_step() {
-  const Batch batch = loader_.next();
+  // The micro-batches of a step are of one epoch; its last step may have fewer.
+  const std::int64_t first = position_.step % position_.steps_per_epoch * plan_.accumulate;
+  for (std::int64_t k = std::min(plan_.accumulate, loader_.batches_per_epoch() - first); k > 0; --k)
+    batches_.push_back(loader_.next());
   for (std::size_t m = 0; m < members_.size(); ++m) {
     active_[m] = members_[m]->active() ? 1 : 0;
-    rates_[m] = active_[m] ? members_[m]->rate(position_.step) : 0;
+    const Member::StepValues values = active_[m] ? members_[m]->values(position_.step) : Member::StepValues{};
+    rates_[m] = values.rate;
+    momentum_[m] = values.momentum;
+    weight_decay_[m] = values.weight_decay;
   }
-  trained_->step(batch, position_.step, rates_, axis_ > 0 ? std::span<const std::uint8_t>(active_) : std::span<const std::uint8_t>());
+  StepInputs inputs{.rates = rates_, .momentum = momentum_, .weight_decay = weight_decay_};
+  if (axis_ > 0) inputs.active = active_;
+  trained_->step(batches_, position_.step, inputs);
+  batches_.clear();
   position_.step += 1;
   for (std::size_t m = 0; m < members_.size(); ++m) {
     if (!members_[m]->active()) continue;

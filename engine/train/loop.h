@@ -42,7 +42,8 @@ class FitLoop {
   std::unique_ptr<Evaluator> validation_;
 
   Position position_;
-  std::vector<double> rates_;
+  std::vector<Batch> batches_;  // of the present step
+  std::vector<double> rates_, momentum_, weight_decay_;  // by member
   std::vector<std::uint8_t> active_;
   bool extended_ = false;
   std::int64_t first_step_ = 0;

@@ -90,8 +90,8 @@ Member::Member(const FitPlan& plan, const Options& options, const StageContext& 
       index_(index),
       key_(Key(static_cast<std::uint64_t>(options.given("seed") ? options.integer("seed") : plan.seed))),
       callback_key_(key_.fold("callback").fold(context.name)),
-      base_rate_(options.child("optim").number("lr")),
-      schedule_(schedule_of(options, plan.length, key_)),
+      base_rate_(learning_rate(options.child("optim"))),
+      schedules_(schedules_of(options, plan.length, key_)),
       checkpoints_(context.folder / "checkpoints", context.say),
       handle_(std::make_shared<FitHandle>(this)) {
   stop_rules_ = stop_rules_of(options, plan, handle_, callback_key_.fold("stop"));
@@ -108,8 +108,10 @@ Member::Member(const FitPlan& plan, const Options& options, const StageContext& 
 
 Member::~Member() { handle_->release(); }
 
-double Member::rate(std::int64_t step) {
-  return rate_override_ ? *rate_override_ : base_rate_ * schedule_->factor(step);
+Member::StepValues Member::values(std::int64_t step) {
+  return {.rate = rate_override_ ? *rate_override_ : base_rate_ * schedules_.lr->factor(step),
+          .momentum = schedules_.momentum ? schedules_.momentum->factor(step) : 1,
+          .weight_decay = schedules_.weight_decay ? schedules_.weight_decay->factor(step) : 1};
 }
 
 void Member::stop(std::string reason) {
@@ -192,7 +194,7 @@ void Member::validated(const Position& position, MetricMap metrics) {
     best_ = Best{.value = value, .step = position.step, .epoch = position.epoch(), .metrics = metrics_,
                  .weights = plan_.keep_best ? trained_.weights(index_) : NamedTensors{}};
   }
-  schedule_->validated(value, minimize);
+  schedules_.validated(value, minimize);
 
   ValidationView view{.step = position.step,
                       .epoch = position.epoch(),
@@ -241,7 +243,7 @@ Value Member::info(const Position& position, const ScriptState& state) const {
   info.set("logged", to_value(logged_));
   info.set("train_loss", trained_.metrics_state());
   info.set("metrics_bytes", rows_->size());
-  info.set("schedule", schedule_->state());
+  info.set("schedule", schedules_.state());
   Value::List rules;
   for (const auto& rule : stop_rules_) rules.push_back(rule->state());
   info.set("stop_rules", std::move(rules));
@@ -279,14 +281,10 @@ void Member::commit(const Position& position) {
 
 void Member::write_saves(const Position& position) {
   for (const std::string& name : saves_) {
-    NamedTensors tensors;
-    for (auto& [key, tensor] : trained_.tensors(index_)) {
-      if (key.starts_with("model.")) tensors.emplace(key, tensor);
-    }
     Value info;
     info.set("step", position.step);
     info.set("metrics", to_value(metrics_));
-    checkpoints_.save(name, tensors, info);
+    checkpoints_.save(name, trained_.weights(index_), info);
   }
   saves_.clear();
 }
@@ -329,7 +327,7 @@ std::int64_t Member::resume() {
   metrics_ = to_metrics(info["metrics"]);
   logged_ = to_metrics(info["logged"]);
   trained_.restore_metrics(info["train_loss"]);
-  schedule_->restore(info["schedule"]);
+  schedules_.restore(info["schedule"]);
   last_rate_ = info["lr"].number();
   // A run that was extended since goes on, whatever stopped it before, and its rules count anew.
   const bool extended = info["total_steps"].integer() != plan_.length.total_steps;

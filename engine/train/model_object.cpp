@@ -60,7 +60,7 @@ std::shared_ptr<ModelObject> build_model(const Options& spec, const Shape& input
 // --------------------------------------------------------------------------------------------------- OptimizerObject
 
 OptimizerObject::OptimizerObject(const Options& spec, std::vector<OptimizedParameter> parameters)
-    : rate(spec.number("lr")), parameters_(std::move(parameters)) {
+    : rate(learning_rate(spec)), parameters_(std::move(parameters)) {
   if (parameters_.empty()) throw recipe_error("expected parameters to optimize, found none");
   for (const OptimizedParameter& parameter : parameters_) {
     if (!parameter.value.is_leaf() || !parameter.value.requires_grad()) {

@@ -1,5 +1,7 @@
 #include "train/rules.h"
 
+#include "optim/optimizer.h"
+
 namespace trainlab {
 namespace {
 
@@ -29,9 +31,62 @@ class FunctionRule : public StopRule {
 
 }  // namespace
 
-std::unique_ptr<Schedule> schedule_of(const Options& fit, const RunLength& length, Key key) {
-  if (fit.is_function("schedule")) return make_schedule(fit.function("schedule"), length, key);
-  return fit.has("schedule") ? make_schedule(fit.child("schedule"), length) : constant_schedule();
+void Schedules::set_total(std::int64_t total_steps) {
+  for (Schedule* one : {lr.get(), momentum.get(), weight_decay.get()})
+    if (one) one->set_total(total_steps);
+}
+
+void Schedules::validated(double value, bool minimize) {
+  for (Schedule* one : {lr.get(), momentum.get(), weight_decay.get()})
+    if (one) one->validated(value, minimize);
+}
+
+Value Schedules::state() const {
+  if (!momentum && !weight_decay) return lr->state();
+  Value state;
+  state.set("lr", lr->state());
+  if (momentum) state.set("momentum", momentum->state());
+  if (weight_decay) state.set("weight_decay", weight_decay->state());
+  return state;
+}
+
+void Schedules::restore(const Value& state) {
+  if (!momentum && !weight_decay) return lr->restore(state);
+  lr->restore(state["lr"]);
+  if (momentum) momentum->restore(state["momentum"]);
+  if (weight_decay) weight_decay->restore(state["weight_decay"]);
+}
+
+Option schedule_option() {
+  const auto of = [](const char* name, const char* doc) {
+    return Option(name, doc).entry("schedule").function("function(step, total) → factor");
+  };
+  return of("schedule", "factor of the optimizer's rate by step; or of several of its numbers, by name")
+      .fields({of("lr", "factor of the rate"), of("momentum", "factor of the momentum, or of the first beta"),
+               of("weight_decay", "factor of the weight decay")});
+}
+
+Schedules schedules_of(const Options& fit, const RunLength& length, Key key) {
+  const auto one = [&](const Options& given, const char* name, Key own) -> std::unique_ptr<Schedule> {
+    if (!given.given(name)) return nullptr;
+    if (given.is_function(name)) return make_schedule(given.function(name), length, own);
+    return make_schedule(given.child(name), length);
+  };
+  Schedules all;
+  if (fit.given("schedule") && !fit.is_function("schedule") && !fit.is_entry("schedule")) {
+    const Options given = fit.child("schedule"), optimizer = fit.child("optim");
+    all.lr = one(given, "lr", key);
+    all.momentum = one(given, "momentum", key.fold("momentum"));
+    all.weight_decay = one(given, "weight_decay", key.fold("weight_decay"));
+    if (all.momentum && !has_momentum(optimizer))
+      throw given.error("momentum", "expected an optimizer with a momentum, found " + optimizer.entry().name + " without");
+    if (all.weight_decay && !has_weight_decay(optimizer))
+      throw given.error("weight_decay", "expected an optimizer with a weight decay, found " + optimizer.entry().name);
+  } else {
+    all.lr = one(fit, "schedule", key);
+  }
+  if (!all.lr) all.lr = constant_schedule();
+  return all;
 }
 
 std::vector<std::unique_ptr<StopRule>> stop_rules_of(const Options& fit, const FitPlan& plan,

@@ -4,7 +4,12 @@ tests/engine/optim computes the same; the problem is written in both places and 
 value k (counted over all tensors) starts at sin(1 + 0.7 k) and has at step t the gradient
   (0.2 + 0.3 (k mod 7)) x + 0.3 cos(3 x) + 0.5 sin(0.3 t + k).
 The rate at step t of 100 is lr (1 - t / 200). In the cases named "late" the last tensor has no gradient before step 3.
+In those named "still" the gradient is that of step 0: a line search on a moving one amplifies rounding without bound.
+In those named "scheduled" momentum (or beta1) and weight decay are multiplied by 1 - t / 400 and 1 - t / 300.
+The loss, for optimizers that evaluate it again, is the sum whose gradient that is. What PyTorch does not have (Lion, LAMB,
+SAM, Lookahead) is written below from the papers.
 """
+import fnmatch
 import json
 import math
 import pathlib
@@ -30,35 +35,190 @@ CASES = {
     "adam amsgrad": ("Adam", {"lr": 0.02, "amsgrad": True, "betas": [0.9, 0.9]}),
     "adamw": ("AdamW", {"lr": 0.02}),
     "adamw amsgrad late": ("AdamW", {"lr": 0.02, "amsgrad": True, "weight_decay": 0.3, "betas": [0.9, 0.95]}),
+    "sgd scheduled": ("SGD", {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.1}),
+    "adamw scheduled": ("AdamW", {"lr": 0.02, "weight_decay": 0.3}),
+    "sgd by pattern": ("SGD", {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.1, "groups": [
+        {"params": ["3.*"], "lr": 0.02, "momentum": 0.5}, {"params": ["2.p", "*.p"], "weight_decay": 0.4}]}),
+    "adamw by pattern": ("AdamW", {"lr": 0.02, "groups": [
+        {"params": ["?.p"], "betas": [0.8, 0.9]}, {"params": ["*"], "lr": 1.0}]}),
+    "adam layers": ("Adam", {"lr": 0.02, "layer_decay": 0.7}),
+    "adamax": ("Adamax", {}),
+    "adamax l2 late": ("Adamax", {"lr": 0.02, "weight_decay": 0.1, "betas": [0.8, 0.99], "eps": 1e-6}),
+    "nadam": ("NAdam", {}),
+    "nadam l2 late": ("NAdam", {"lr": 0.02, "weight_decay": 0.1, "betas": [0.8, 0.99], "momentum_decay": 0.1}),
+    "nadam decoupled": ("NAdam", {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    "radam": ("RAdam", {"lr": 0.02}),
+    "radam l2 late": ("RAdam", {"lr": 0.02, "weight_decay": 0.1, "betas": [0.8, 0.95]}),
+    "radam decoupled": ("RAdam", {"lr": 0.02, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    "adagrad": ("Adagrad", {}),
+    "adagrad all late": ("Adagrad", {"lr": 0.1, "lr_decay": 0.05, "weight_decay": 0.1, "initial_accumulator_value": 0.2,
+                                     "eps": 1e-6}),
+    "adadelta": ("Adadelta", {}),
+    "adadelta l2 late": ("Adadelta", {"lr": 0.5, "rho": 0.8, "eps": 1e-4, "weight_decay": 0.1}),
+    "rmsprop": ("RMSprop", {}),
+    "rmsprop momentum late": ("RMSprop", {"lr": 0.01, "momentum": 0.9, "alpha": 0.9, "weight_decay": 0.1}),
+    "rmsprop centered": ("RMSprop", {"lr": 0.01, "centered": True, "alpha": 0.9, "eps": 1e-3}),
+    "rmsprop centered momentum": ("RMSprop", {"lr": 0.01, "centered": True, "momentum": 0.5, "eps": 1e-3}),
+    "rprop": ("Rprop", {}),
+    "rprop late": ("Rprop", {"lr": 0.05, "etas": [0.4, 1.3], "step_sizes": [1e-4, 0.2]}),
+    "asgd": ("ASGD", {}),
+    "asgd all late": ("ASGD", {"lr": 0.1, "lambd": 0.01, "alpha": 0.6, "t0": 20, "weight_decay": 0.1}),
+    "muon": ("Muon", {"lr": 0.02}),
+    "muon plain": ("Muon", {"lr": 0.02, "nesterov": False, "momentum": 0.8, "weight_decay": 0.3, "ns_steps": 3,
+                            "adjust_lr_fn": "match_rms_adamw"}),
+    "lbfgs": ("LBFGS", {"lr": 0.1, "max_iter": 3}),
+    "lbfgs short history still": ("LBFGS", {"lr": 0.1, "history_size": 2, "max_iter": 3, "max_eval": 2}),
+    "lbfgs search still": ("LBFGS", {"history_size": 5, "max_iter": 2, "line_search_fn": "strong_wolfe"}),
+    "lbfgs search all still": ("LBFGS", {"lr": 0.7, "line_search_fn": "strong_wolfe"}),
+    "lion": ("Lion", {}),
+    "lion decay late": ("Lion", {"lr": 0.01, "betas": [0.8, 0.95], "weight_decay": 0.3}),
+    "lamb": ("LAMB", {}),
+    "lamb decay late": ("LAMB", {"lr": 0.02, "betas": [0.8, 0.95], "weight_decay": 0.3, "eps": 1e-3}),
+    "sam sgd": ("SAM", {"rho": 0.2, "base": {"@": "optim.SGD", "lr": 0.05, "momentum": 0.9}}),
+    "sam adamw late": ("SAM", {"base": {"@": "optim.AdamW", "lr": 0.02}}),
+    "lookahead sgd": ("Lookahead", {"base": {"@": "optim.SGD", "lr": 0.05, "momentum": 0.9}}),
+    "lookahead adam": ("Lookahead", {"k": 3, "alpha": 0.8, "base": {"@": "optim.Adam", "lr": 0.02}}),
     "adamw groups": ("AdamW", {"lr": 0.02, "weight_decay": 0.3, "decay_norms_and_biases": False}),
 }
 
 
-def run_optimizer(name, entry, options):
-    options = dict(options)
+class Lion(torch.optim.Optimizer):
+    """Chen et al. 2023, algorithm 2."""
+
+    def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for p in (p for p in group["params"] if p.grad is not None):
+                m = self.state[p].setdefault("m", torch.zeros_like(p))
+                update = torch.sign(beta1 * m + (1 - beta1) * p.grad)
+                p.sub_(group["lr"] * (update + group["weight_decay"] * p))
+                m.copy_(beta2 * m + (1 - beta2) * p.grad)
+
+
+class LAMB(torch.optim.Optimizer):
+    """You et al. 2020, algorithm 2, with phi the identity."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for p in (p for p in group["params"] if p.grad is not None):
+                state = self.state[p]
+                if not state:
+                    state.update(t=0, m=torch.zeros_like(p), v=torch.zeros_like(p))
+                state["t"] += 1
+                state["m"] = beta1 * state["m"] + (1 - beta1) * p.grad
+                state["v"] = beta2 * state["v"] + (1 - beta2) * p.grad ** 2
+                m, v = state["m"] / (1 - beta1 ** state["t"]), state["v"] / (1 - beta2 ** state["t"])
+                r = m / (v.sqrt() + group["eps"])
+                update = r + group["weight_decay"] * p
+                p.sub_(group["lr"] * p.norm() / update.norm() * update)
+
+
+class Problem:
+    def __init__(self):
+        first, self.values, self.offsets = 0, [], []
+        for shape in SHAPES:
+            k = torch.arange(first, first + math.prod(shape)).double()
+            self.values.append(torch.sin(1 + 0.7 * k).view(shape).requires_grad_())
+            self.offsets.append(k.view(shape))
+            first += math.prod(shape)
+
+    def evaluate(self, t, late=False):
+        """Sets the gradients and returns the loss."""
+        total = 0.0
+        for value, k in zip(self.values, self.offsets):
+            x, curve, shift = value.detach(), 0.2 + 0.3 * (k % 7), 0.5 * torch.sin(0.3 * t + k)
+            total = total + (curve * x * x / 2 + 0.1 * torch.sin(3 * x) + shift * x).sum()
+            value.grad = curve * x + 0.3 * torch.cos(3 * x) + shift
+        if late and t < 3:
+            self.values[-1].grad = None
+        return total
+
+
+def groups_of(values, options):
+    """Parameter groups, as PyTorch takes them, of this project's options; names of the tensors are 1.p, 2.p, …"""
     decay_all = options.pop("decay_norms_and_biases", True)
-    first, values, offsets = 0, [], []
-    for shape in SHAPES:
-        k = torch.arange(first, first + math.prod(shape)).double()
-        values.append(torch.sin(1 + 0.7 * k).view(shape).requires_grad_())
-        offsets.append(k.view(shape))
-        first += math.prod(shape)
-    groups = [{"params": values}]
-    if not decay_all:
-        groups = [{"params": [v for v in values if v.dim() > 1]},
-                  {"params": [v for v in values if v.dim() == 1], "weight_decay": 0.0}]
-    optimizer = getattr(torch.optim, entry)(groups, **options, foreach=False)
-    rate = optimizer.param_groups[0]["lr"]
+    given, layer_decay = options.pop("groups", []), options.pop("layer_decay", 1.0)
+    groups = []
+    for i, value in enumerate(values):
+        group = {"params": [value], "share": layer_decay ** (len(values) - 1 - i)}
+        for one in given:
+            if any(fnmatch.fnmatchcase(f"{i + 1}.p", pattern) for pattern in one["params"]):
+                group.update({key: option for key, option in one.items() if key != "params"})
+                break
+        if not decay_all and value.dim() == 1:
+            group["weight_decay"] = 0.0
+        groups.append(group)
+    return groups
+
+
+def make(entry, values, options):
+    own = {"Lion": Lion, "LAMB": LAMB}
+    if entry in own:
+        return own[entry](groups_of(values, options), **options)
+    if entry == "Muon":
+        return torch.optim.Muon(values, **options)
+    if entry == "LBFGS":
+        return torch.optim.LBFGS(values, **options)
+    # Muon and Rprop and a few others have no foreach here; it would round otherwise.
+    return getattr(torch.optim, entry)(groups_of(values, options), **options, foreach=False)
+
+
+def run_optimizer(name, entry, options):
+    options = json.loads(json.dumps(options))
+    problem, late = Problem(), "late" in name
+    if entry == "Muon":  # all four tensors have to be matrices
+        for i, value in enumerate(problem.values):
+            problem.values[i] = value.detach().view(-1, 1 if value.dim() == 1 else value.shape[1]).requires_grad_()
+            problem.offsets[i] = problem.offsets[i].view(problem.values[i].shape)
+    values = problem.values
+    wrapper = entry if entry in ("SAM", "Lookahead") else None
+    given = options.pop("base") if wrapper else options
+    optimizer = make(given.pop("@").split(".")[1] if wrapper else entry, values, given)
+    first = [(g["lr"] * g.get("share", 1.0), g.get("momentum"), g.get("betas"), g.get("weight_decay"))
+             for g in optimizer.param_groups]
+    rate = optimizer.defaults["lr"]
+    slow = [v.detach().clone() for v in values]
     saved = []
     for t in range(100):
-        for value, k in zip(values, offsets):
-            x = value.detach()
-            value.grad = (0.2 + 0.3 * (k % 7)) * x + 0.3 * torch.cos(3 * x) + 0.5 * torch.sin(0.3 * t + k)
-        if "late" in name and t < 3:
-            values[-1].grad = None
-        for group in optimizer.param_groups:
-            group["lr"] = rate * (1 - t / 200)
-        optimizer.step()
+        for group, (lr, momentum, betas, decay) in zip(optimizer.param_groups, first):
+            group["lr"] = lr * (1 - t / 200)
+            if "scheduled" in name:
+                if momentum is not None:
+                    group["momentum"] = momentum * (1 - t / 400)
+                if betas is not None:
+                    group["betas"] = (betas[0] * (1 - t / 400), betas[1])
+                group["weight_decay"] = decay * (1 - t / 300)
+        now = 0 if "still" in name else t
+        problem.evaluate(now, late)
+        if wrapper == "SAM":
+            with torch.no_grad():
+                gradients = [v.grad for v in values if v.grad is not None]
+                size = options.get("rho", 0.05) / torch.cat([g.flatten() for g in gradients]).norm()
+                before = [v.detach().clone() for v in values]
+                for v in values:
+                    if v.grad is not None:
+                        v.add_(size * v.grad)
+                problem.evaluate(t, late)
+                for v, old in zip(values, before):
+                    v.copy_(old)
+        if entry == "LBFGS":
+            optimizer.step(lambda: problem.evaluate(now, late))
+        else:
+            optimizer.step()
+        if wrapper == "Lookahead" and (t + 1) % options.get("k", 5) == 0:
+            with torch.no_grad():
+                for v, s in zip(values, slow):
+                    s.add_(options.get("alpha", 0.5) * (v - s))
+                    v.copy_(s)
         if t + 1 in SAVED:
             saved.append(torch.cat([v.detach().flatten() for v in values]).tolist())
     return {"name": name, "entry": "optim." + entry, "rate": rate, "options": CASES[name][1], "values": saved}
@@ -122,10 +282,53 @@ def plateau_cases():
     return {"sequences": {k: [None if math.isnan(x) else x for x in v] for k, v in sequences.items()}, "cases": cases}
 
 
+def schedule_cases():
+    """Name, options of this project's entry, length of the run, and what PyTorch makes of it."""
+    S = lr_scheduler
+    steps = lambda n: f"{n} steps"
+    cases = []
+
+    def add(name, options, total, scheduler, count=60):
+        cases.append({"name": "sched." + name, "options": options, "total": total, "factors": factors(scheduler, count)})
+
+    add("linear", {"start": 0.25, "finish": 1.0, "over": steps(20)}, 60, lambda o: S.LinearLR(o, 0.25, 1.0, 20))
+    add("linear", {"finish": 0.1}, 60, lambda o: S.LinearLR(o, 1.0, 0.1, 60))
+    add("polynomial", {"power": 2.5, "over": steps(40)}, 60, lambda o: S.PolynomialLR(o, 40, 2.5))
+    add("polynomial", {}, 60, lambda o: S.PolynomialLR(o, 60))
+    add("exponential", {"factor": 0.9, "every": steps(1)}, 60, lambda o: S.ExponentialLR(o, 0.9))
+    add("multi_step", {"at": [steps(5), steps(17), steps(30)], "factor": 0.3}, 60,
+        lambda o: S.MultiStepLR(o, [5, 17, 30], 0.3))
+    for linear in [False, True]:
+        for three in [False, True]:
+            for total in [61, 100]:
+                add("one_cycle", {"shape": "linear" if linear else "cosine", "three_phases": three}, total,
+                    lambda o: S.OneCycleLR(o, 1.0, total_steps=total, anneal_strategy="linear" if linear else "cos",
+                                           three_phase=three, cycle_momentum=False), total - 1)
+    add("one_cycle", {"start": 0.1, "finish": 0.001, "rise": 0.45}, 80,
+        lambda o: S.OneCycleLR(o, 1.0, total_steps=80, pct_start=0.45, div_factor=10, final_div_factor=100,
+                               cycle_momentum=False), 79)
+    for mode in ["triangular", "triangular2", "exp_range"]:
+        add("cyclic", {"floor": 0.2, "up": steps(7), "down": steps(4), "mode": mode, "gamma": 0.98}, 60,
+            lambda o: S.CyclicLR(o, 0.2, 1.0, 7, 4, mode, 0.98, cycle_momentum=False))
+    add("cyclic", {"floor": 0.1, "up": steps(5)}, 60, lambda o: S.CyclicLR(o, 0.1, 1.0, 5, cycle_momentum=False))
+    add("cosine_restarts", {"every": steps(9)}, 60, lambda o: S.CosineAnnealingWarmRestarts(o, 9))
+    add("cosine_restarts", {"every": steps(6), "longer": 2, "floor": 0.05}, 60,
+        lambda o: S.CosineAnnealingWarmRestarts(o, 6, 2, 0.05))
+    linear, cosine = {"@": "sched.linear", "start": 0.2, "finish": 1.0, "over": steps(10)}, {"@": "sched.cosine"}
+    add("sequence", {"parts": [linear, {"@": "sched.exponential", "factor": 0.95, "every": steps(1)}, cosine],
+                     "at": [steps(10), steps(30)]}, 60,
+        lambda o: S.SequentialLR(o, [S.LinearLR(o, 0.2, 1.0, 10), S.ExponentialLR(o, 0.95),
+                                     S.CosineAnnealingLR(o, 30)], [10, 30]))
+    add("product", {"parts": [{"@": "sched.exponential", "factor": 0.95, "every": steps(1)}, linear]}, 60,
+        lambda o: S.ChainedScheduler([S.ExponentialLR(o, 0.95), S.LinearLR(o, 0.2, 1.0, 10)]))
+    return cases
+
+
 golden = {
     "torch": torch.__version__.split("+")[0],
     "steps": SAVED,
     "optimizers": [run_optimizer(name, *case) for name, case in CASES.items()],
+    "schedules": schedule_cases(),
     "step": [{"every": every, "factor": factor,
               "factors": factors(lambda o: lr_scheduler.StepLR(o, every, factor), 30)}
              for every, factor in [(1, 0.9), (7, 0.1), (10, 0.5)]],

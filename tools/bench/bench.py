@@ -1,6 +1,7 @@
 """Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
 
-    tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn overhead start help loader memory
+    tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn overhead averaging start help
+    loader memory
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
 MNIST files; the benchmarks that need them are left out, and said so, where it is missing.
@@ -80,6 +81,12 @@ class Bench:
         self.row("trainer over a bare ATen loop, MLP 784-128-10, batch 64", f"{result['trainer_us']:.0f} µs a step",
                  f"bare {result['bare_us']:.0f} µs", f"{100 * (result['ratio'] - 1):+.1f} %", "≤ 3 %")
 
+    def averaging(self):
+        result = json.loads(run([os.path.join(BUILD, "bench", "bench_averaging")]))
+        for name, what in (("ema", "moving average of the weights"), ("clip", "clipping by norm")):
+            self.row(f"{what} over its bare arithmetic, {result['values']} values", f"{result[name + '_us']:.0f} µs",
+                     f"bare {result[name + '_bare_us']:.0f} µs", f"{100 * (result[name + '_ratio'] - 1):+.1f} %", "≤ 3 %")
+
     def loader(self):
         ours = json.loads(run([os.path.join(BUILD, "bench", "bench_loader"), self.data]))["us_per_batch"]
         peer = json.loads(run([sys.executable, os.path.join(HERE, "peer_loader.py"), self.data]))["us_per_batch"]
@@ -131,7 +138,7 @@ def machine():
 
 
 def main():
-    names = ["small", "mnist", "cnn", "overhead", "loader", "start", "help", "memory"]
+    names = ["small", "mnist", "cnn", "overhead", "averaging", "loader", "start", "help", "memory"]
     needs_data = {"mnist", "cnn", "overhead", "loader"}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")

@@ -81,3 +81,13 @@ TEST_CASE("clip: without any gradient the norms are zero") {
   CHECK(clip_by_norm(std::vector<at::Tensor>(2), 1, 0).item<double>() == 0);
   CHECK(at::equal(clip_by_norm(std::vector<at::Tensor>(2), 1, 3), at::full({3}, 0.0f)));
 }
+
+TEST_CASE("clip: by value, whatever the strides") {
+  const at::Tensor dense = row({3, -0.2, -7, std::nan("")}), strided = row({3, 1, -7, 0.5}).view({2, 2}).t();
+  clip_by_value(std::vector{dense, at::Tensor(), strided}, 0.5);
+  CHECK(dense[0].item<double>() == 0.5);
+  CHECK(dense[1].item<double>() == -0.2);
+  CHECK(dense[2].item<double>() == -0.5);
+  CHECK(std::isnan(dense[3].item<double>()));
+  CHECK(at::equal(strided, row({0.5, 0.5, -0.5, 0.5}).view({2, 2}).t()));
+}

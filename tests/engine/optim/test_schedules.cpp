@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "core/error.h"
 #include "optim/schedule.h"
@@ -56,6 +57,97 @@ TEST_CASE("schedules: step is PyTorch's StepLR") {
     for (std::size_t i = 0; i < factors.size(); ++i)
       CHECK(schedule->factor(static_cast<std::int64_t>(i)) == Approx(factors[i].number()).epsilon(1e-13));
   }
+}
+
+TEST_CASE("schedules: equal to PyTorch's") {
+  std::size_t compared = 0;
+  for (const Value& golden : optim_golden()["schedules"].list()) {
+    INFO(golden["name"].string() << " " << to_json(golden["options"]));
+    const auto schedule = make(golden["name"].string(), golden["options"].map(),
+                               {.total_steps = golden["total"].integer(), .steps_per_epoch = 10, .batch = 4});
+    const Value::List& factors = golden["factors"].list();
+    double worst = 0;
+    for (std::size_t i = 0; i < factors.size(); ++i)
+      worst = std::max(worst, std::abs(schedule->factor(static_cast<std::int64_t>(i)) - factors[i].number()));
+    CHECK(worst < 1e-10);
+    ++compared;
+  }
+  CHECK(compared > 20);
+}
+
+TEST_CASE("schedules: a warm-up before any curve") {
+  for (const auto& [name, options] : std::map<std::string, Value::Map>{
+           {"sched.linear", {{"finish", 0.2}}},
+           {"sched.polynomial", {{"power", 2}}},
+           {"sched.exponential", {{"factor", 0.5}}},
+           {"sched.step", {{"every", "1 epochs"}}},
+           {"sched.cosine", {}},
+           {"sched.cosine_restarts", {{"every", "20 steps"}}},
+           {"sched.wsd", {{"decay", "30 steps"}}}}) {
+    INFO(name);
+    Value::Map warm = options;
+    warm["warmup"] = "10%";
+    const auto with = make(name, warm), without = make(name, options, {.total_steps = 90, .steps_per_epoch = 10, .batch = 4});
+    for (int step = 0; step < 10; ++step) CHECK(with->factor(step) == Approx((step + 1) / 11.0));
+    for (int step = 0; step <= 95; ++step) CHECK(with->factor(step + 10) == without->factor(step));
+  }
+  const auto root = make("sched.inverse_sqrt", {{"warmup", "15 steps"}});
+  CHECK(root->factor(14) == Approx(15.0 / 16));
+  CHECK(root->factor(15) == 1);
+  CHECK(root->factor(63) == 0.5);
+}
+
+TEST_CASE("schedules: a stable stretch and its fall") {
+  const auto factor = [](const std::string& shape, std::int64_t step) {
+    return make("sched.wsd", {{"decay", "20%"}, {"shape", shape}, {"floor", 0.1}})->factor(step);
+  };
+  for (const std::string shape : {"linear", "sqrt", "cosine"}) {
+    CHECK(factor(shape, 80) == Approx(1));
+    CHECK(factor(shape, 79) == 1);
+    CHECK(factor(shape, 100) == Approx(0.1));
+  }
+  CHECK(factor("linear", 85) == Approx(0.1 + 0.9 * 0.75));
+  CHECK(factor("sqrt", 85) == Approx(0.1 + 0.9 * 0.5));
+  CHECK(factor("cosine", 90) == Approx(0.1 + 0.9 * 0.5));
+}
+
+TEST_CASE("schedules: a sequence has lengths of its own, also where the total comes late") {
+  const Value::List parts{Value::Map{{"@", "sched.linear"}, {"start", 0.5}, {"finish", 1.0}}, Value::Map{{"@", "sched.cosine"}}};
+  const auto schedule = make("sched.sequence", {{"parts", parts}, {"at", "20%"}}, {.total_steps = 0, .steps_per_epoch = 10});
+  schedule->set_total(50);
+  CHECK(schedule->factor(0) == 0.5);
+  CHECK(schedule->factor(5) == 0.75);
+  CHECK(schedule->factor(10) == 1);
+  CHECK(schedule->factor(30) == Approx(0.5));
+  const auto resumed = make("sched.sequence", {{"parts", parts}, {"at", "20%"}}, {.total_steps = 0, .steps_per_epoch = 10});
+  resumed->restore(parse_json(to_json(schedule->state()), "state"));
+  for (int step = 0; step < 60; ++step) CHECK(resumed->factor(step) == schedule->factor(step));
+
+  CHECK_THROWS_WITH(make("sched.sequence", {{"parts", parts}, {"at", Value::List{"1 steps", "2 steps"}}}),
+                    Catch::Contains("optim.at") && Catch::Contains("expected a time for each part but the first, 1, found 2"));
+  CHECK_THROWS_WITH(make("sched.sequence", {{"parts", Value::List{parts[0], parts[0], parts[1]}},
+                                            {"at", Value::List{"9 steps", "2 steps"}}}),
+                    Catch::Contains("rising order"));
+  CHECK_THROWS_WITH(make("sched.sequence", {{"parts", Value::List{parts[0], Value::Map{{"@", "sched.plateau"}}}}, {"at", "1 steps"}}),
+                    Catch::Contains("no place in a sequence"));
+}
+
+TEST_CASE("schedules: a product keeps the state of its parts") {
+  const Value::Map options{{"parts", Value::List{"cosine", Value::Map{{"@", "sched.plateau"}, {"patience", 0}, {"factor", 0.5}}}}};
+  const auto schedule = make("sched.product", options), resumed = make("sched.product", options);
+  for (const double value : {1.0, 2.0, 2.0}) schedule->validated(value, true);
+  CHECK(schedule->factor(50) == Approx(0.5 * 0.25));
+  resumed->restore(parse_json(to_json(schedule->state()), "state"));
+  CHECK(resumed->factor(50) == schedule->factor(50));
+}
+
+TEST_CASE("schedules: options that make no sense") {
+  CHECK_THROWS_WITH(make("sched.multi_step", {}), Catch::Contains("at"));
+  CHECK_THROWS_WITH(make("sched.multi_step", {{"at", "5 min"}}), Catch::Contains("optim.at") && Catch::Contains("5 min"));
+  CHECK_THROWS_WITH(make("sched.one_cycle", {{"rise", 1}}), Catch::Contains("rise"));
+  CHECK_THROWS_WITH(make("sched.cyclic", {{"mode", "square"}}), Catch::Contains("triangular"));
+  CHECK_THROWS_WITH(make("sched.exponential", {}), Catch::Contains("factor"));
+  CHECK_THROWS_WITH(make("sched.linear", {{"start", -1}}), Catch::Contains("start"));
 }
 
 TEST_CASE("schedules: step in every unit") {
@@ -155,6 +247,28 @@ TEST_CASE("schedules: plateau with negative values, where PyTorch takes worse fo
   CHECK(cut(false, -10.5));
   CHECK(cut(false, -9.1));
   CHECK_FALSE(cut(false, -8.9));
+}
+
+TEST_CASE("schedules: plateau with negative values and an absolute threshold") {
+  // The case in which LibTorch's own scheduler cuts after 6 validations: the first value is far below 0 and rises.
+  const auto schedule = make("sched.plateau", {{"patience", 5}, {"cooldown", 5}, {"mode", "abs"}, {"factor", 0.1}});
+  std::vector<int> cuts;
+  double before = 1;
+  for (int i = 1; i <= 22; ++i) {
+    schedule->validated(i <= 2 ? -0.8 : -0.234, false);
+    if (schedule->factor(0) < before) cuts.push_back(i);
+    before = schedule->factor(0);
+  }
+  CHECK(cuts == std::vector{9, 20});
+  // min: better means more than 0.5 below.
+  const auto cut = [](double second) {
+    const auto one = make("sched.plateau", {{"patience", 0}, {"threshold", 0.5}, {"mode", "abs"}});
+    one->validated(-10, true);
+    one->validated(second, true);
+    return one->factor(0) < 1;
+  };
+  CHECK(cut(-10.4));
+  CHECK_FALSE(cut(-10.6));
 }
 
 TEST_CASE("schedules: a value that is not finite is never the best") {

@@ -49,15 +49,17 @@ class WeightAverage {
     double decay = -1;  // below 0: the equal average
     bool evaluated = true;
     std::int64_t start = 0, every = 1;
+    double total = 0;  // steps that they were planned for
   };
   double updates(std::size_t row) const { return updates_.const_data_ptr<double>()[row]; }
-  void plan(Row& row) const;
+  // Turns the row's durations into steps of a run of so many.
+  void plan(Row& row, double total) const;
 
   std::vector<Row> rows_;
   RunLength length_;
   std::vector<AveragedTensor> tensors_;
   std::vector<at::Tensor> averages_;
-  at::Tensor updates_;  // float64 [1] or [members]
+  at::Tensor updates_, totals_;  // float64 [1] or [members]; a total of 0: not set since
 };
 
 }  // namespace trainlab

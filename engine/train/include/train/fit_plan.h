@@ -46,7 +46,10 @@ struct FitPlan {
   // When `last` is committed: every so many steps or seconds; neither given: at a validation, some seconds after the one before.
   std::optional<std::int64_t> checkpoint_every;
   std::optional<double> checkpoint_seconds;
-  double clip = 0;          // 0: none
+  struct Clip {
+    double norm = 0, value = 0;  // 0: none
+  } clip;
+  std::int64_t accumulate = 1;  // micro-batches of an optimizer step
 
   std::string monitor;      // "val.loss"
   bool keep_best = true;

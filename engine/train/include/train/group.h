@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/loader.h"
+#include "optim/average.h"
 #include "optim/optimizer.h"
 #include "train/fit_plan.h"
 #include "train/trained.h"
@@ -68,13 +69,15 @@ class Evaluator {
 
 class Group final : public Trained {
  public:
-  // One key and one optimizer spec per member; axis = false for a plain fit (then there is one of each).
-  Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis);
+  // One key and one optimizer spec per member; axis = false for a plain fit (then there is one of each). `averages`: a
+  // spec per member where averages of the weights are kept (lab.ema, lab.swa).
+  Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis,
+        std::span<const Options> averages = {});
 
-  void step(const Batch& batch, std::int64_t step, std::span<const double> rates,
-            std::span<const std::uint8_t> active = {}) override;
+  void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
+  void set_total(std::int64_t total_steps) override;
 
-  const ModelState& state() const override { return state_; }
+  const ModelState& state() const override;
   LossMeter& train_loss() { return train_loss_; }
   bool axis() const { return state_.members > 0; }
 
@@ -91,11 +94,21 @@ class Group final : public Trained {
 
  private:
   std::int64_t slice(std::size_t member) const { return axis() ? static_cast<std::int64_t>(member) : -1; }
+  // Forward and backward over the micro-batches; leaves the gradients in gradients_. The mean loss, 0-dim or [M].
+  at::Tensor evaluate(std::span<const Batch> batches, std::int64_t step, bool is_measured);
+  LossValue forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches);
+  void take_gradients();
+  // Whether the average stands for the member's weights.
+  bool averaged(std::size_t member) const;
+  std::vector<std::pair<std::string, at::Tensor>> stored_state();  // optim.… and ema.…
 
   const FitPlan& plan_;
   std::vector<Key> keys_;
   ModelState state_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<WeightAverage> average_;
+  std::vector<std::uint8_t> is_final_;  // by member: its weights were loaded to be kept
+  mutable ModelState validated_;        // what state() gives where there is an average
   LossMeter train_loss_;
   std::vector<Key> pass_keys_;          // reused each step
   std::vector<at::Tensor> gradients_;   // reused each step

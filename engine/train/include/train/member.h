@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/files.h"
-#include "optim/schedule.h"
 #include "run/stage.h"
 #include "train/checkpoint.h"
 #include "train/fit_plan.h"
 #include "train/observer.h"
+#include "train/rules.h"
 #include "train/run_handle.h"
 #include "train/stop.h"
 #include "train/trained.h"
@@ -41,8 +41,11 @@ class Member {
   Member(const FitPlan& plan, const Options& options, const StageContext& context, Trained& trained, std::size_t index);
   ~Member();
 
-  // The rate of the coming step.
-  double rate(std::int64_t step);
+  // The rate of the coming step, and the factors of momentum and weight decay.
+  struct StepValues {
+    double rate = 0, momentum = 1, weight_decay = 1;
+  };
+  StepValues values(std::int64_t step);
 
   // Continues from the newest checkpoint of the folder: restores the group's slice and everything here. Returns the
   // step; 0 where there is none (then a metrics.jsonl of a lost start is cut to nothing).
@@ -75,7 +78,7 @@ class Member {
   double seconds() const;
   // Where this member is: it stays behind the group's once it has stopped.
   const Position& position() const { return position_; }
-  Schedule& schedule() { return *schedule_; }
+  Schedules& schedules() { return schedules_; }
 
  private:
   friend class FitHandle;
@@ -102,7 +105,7 @@ class Member {
   std::size_t index_;
   Key key_, callback_key_;
   double base_rate_, last_rate_ = 0;
-  std::unique_ptr<Schedule> schedule_;
+  Schedules schedules_;
   std::vector<std::unique_ptr<StopRule>> stop_rules_;
   std::map<std::string, std::shared_ptr<Callable>, std::less<>> callbacks_;
   std::vector<std::unique_ptr<Observer>> observers_;

@@ -12,8 +12,21 @@
 
 namespace trainlab {
 
-// The option `schedule`; constant where there is none.
-std::unique_ptr<Schedule> schedule_of(const Options& fit, const RunLength& length, Key key);
+// The schedules of a fit: of the learning rate, and of the momentum and the weight decay where they have one (null where
+// they have none). State and events of all of them together.
+struct Schedules {
+  std::unique_ptr<Schedule> lr, momentum, weight_decay;
+
+  void set_total(std::int64_t total_steps);
+  void validated(double value, bool minimize);
+  Value state() const;  // of lr alone, that schedule's own; else a map
+  void restore(const Value& state);
+};
+
+// The declaration of the option `schedule`, and what a fit gives for it; a constant rate where there is none.
+// Error{recipe} for a momentum or a weight decay that the optimizer does not have.
+Option schedule_option();
+Schedules schedules_of(const Options& fit, const RunLength& length, Key key);
 
 // The option `stop`. A function stop(run) is called with `run` and re-keyed from `key`, its place and the step.
 std::vector<std::unique_ptr<StopRule>> stop_rules_of(const Options& fit, const FitPlan& plan,

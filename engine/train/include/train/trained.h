@@ -8,6 +8,7 @@
 
 #include "data/loader.h"
 #include "model/model.h"
+#include "optim/optimizer.h"
 #include "train/run_handle.h"
 
 namespace trainlab {
@@ -18,13 +19,15 @@ class Trained {
  public:
   virtual ~Trained() = default;
 
-  // One optimizer step on a batch. `step` counts from 0 and keys the randomness. rates: the learning rate of each
-  // member of a group, or of each optimizer of an own step. A member with active[m] = false stays as it is; an empty
-  // `active` means all.
-  virtual void step(const Batch& batch, std::int64_t step, std::span<const double> rates,
-                    std::span<const std::uint8_t> active = {}) = 0;
+  // One optimizer step on a batch, or on the micro-batches that are accumulated to one. `step` counts from 0 and keys
+  // the randomness. inputs.rates: the learning rate of each member of a group, or of each optimizer of an own step. A
+  // member with active[m] = false stays as it is; an empty `active` means all.
+  virtual void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) = 0;
 
-  // The weights that are validated.
+  // Fixes the number of steps that a time budget leaves open, once it was estimated.
+  virtual void set_total(std::int64_t total_steps) { (void)total_steps; }
+
+  // The weights that are validated: their average, where one is kept for that.
   virtual const ModelState& state() const = 0;
 
   // What training measured of a member since reset_metrics(), by full name: "train.loss". Synchronises the device.
@@ -39,7 +42,7 @@ class Trained {
   // values are copied. Error{recipe} when one is missing or has another shape.
   virtual NamedTensors tensors(std::size_t member) = 0;
   virtual void restore(std::size_t member, const NamedTensors& tensors) = 0;
-  // Copies of a member's weights and buffers (model.…), and back.
+  // Copies of the weights and buffers (model.…) of a member that are validated, and back; from then on state() is these.
   virtual NamedTensors weights(std::size_t member) const = 0;
   virtual void load_weights(std::size_t member, const NamedTensors& tensors) = 0;
 

@@ -1,0 +1,110 @@
+// sched.sequence and sched.product: schedules made of schedules.
+#include <algorithm>
+#include <vector>
+
+#include "length_schedule.h"
+
+namespace trainlab {
+namespace {
+
+std::vector<std::unique_ptr<Schedule>> parts_of(const Options& spec, const RunLength& length) {
+  std::vector<std::unique_ptr<Schedule>> parts;
+  for (const Options& part : spec.children("parts")) parts.push_back(make_schedule(part, length));
+  return parts;
+}
+
+Value states_of(const std::vector<std::unique_ptr<Schedule>>& parts) {
+  Value::List states;
+  for (const auto& part : parts) states.push_back(part->state());
+  if (std::ranges::all_of(states, &Value::is_nil)) return {};
+  return states;
+}
+
+void restore_parts(const std::vector<std::unique_ptr<Schedule>>& parts, const Value& states) {
+  if (states.is_nil()) return;
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i]->restore(states.list().at(i));
+}
+
+class Product final : public Schedule {
+ public:
+  Product(const Options& spec, const RunLength& length) : parts_(parts_of(spec, length)) {}
+
+  double factor(std::int64_t step) override {
+    double product = 1;
+    for (const auto& part : parts_) product *= part->factor(step);
+    return product;
+  }
+  void set_total(std::int64_t total_steps) override {
+    for (const auto& part : parts_) part->set_total(total_steps);
+  }
+  void validated(double value, bool minimize) override {
+    for (const auto& part : parts_) part->validated(value, minimize);
+  }
+  Value state() const override { return states_of(parts_); }
+  void restore(const Value& state) override { restore_parts(parts_, state); }
+
+ private:
+  std::vector<std::unique_ptr<Schedule>> parts_;
+};
+
+// Each part counts its steps, and the run's length, from where it begins to where the next one does.
+class Sequence final : public LengthSchedule {
+ public:
+  Sequence(const Options& spec, const RunLength& length) : LengthSchedule(length), parts_(parts_of(spec, length)) {
+    for (const Value& text : spec.get("at").list()) {
+      at_.push_back(parse_duration(text.string()));
+      if (at_.back().unit == Unit::seconds)
+        throw spec.error("at", "expected durations in steps, epochs, samples or %, found " + to_text(at_.back()));
+    }
+    if (at_.size() + 1 != parts_.size())
+      throw spec.error("at", "expected a time for each part but the first, " + std::to_string(parts_.size() - 1) +
+                                 ", found " + std::to_string(at_.size()));
+    for (const Options& part : spec.children("parts"))
+      if (part.entry().name == "sched.plateau")
+        throw spec.error("", "sched.plateau has no place in a sequence; it looks at validations, not at steps")
+            .hint("sched.product { sched.plateau(), sched.sequence { … } }");
+    Sequence::length_changed();
+    if (!std::ranges::is_sorted(begins_))
+      throw spec.error("at", "expected times in rising order");
+  }
+
+  double factor(std::int64_t step) override {
+    const auto next = std::ranges::upper_bound(begins_, step);
+    const auto part = static_cast<std::size_t>(next - begins_.begin()) - 1;
+    return parts_[part]->factor(step - begins_[part]);
+  }
+
+ private:
+  void length_changed() override {
+    begins_.assign(1, 0);
+    for (const Duration& one : at_) begins_.push_back(steps_of(one));
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const std::int64_t end = i + 1 < begins_.size() ? begins_[i + 1] : total();
+      parts_[i]->set_total(end - begins_[i]);
+    }
+  }
+
+  std::vector<std::unique_ptr<Schedule>> parts_;
+  std::vector<Duration> at_;
+  std::vector<std::int64_t> begins_;  // of each part, in steps
+};
+
+}  // namespace
+
+void register_compositions(Registry& registry) {
+  const auto parts = [](const char* doc) { return Option("parts", doc).entry("schedule").array().required(); };
+  registry.add(Entry("sched.sequence", "schedule", "One schedule after another.")
+                   .with(parts("the schedules in order"))
+                   .with(Option("at", "when each but the first begins, from the start of the run").duration().many().required())
+                   .example("sched.sequence { sched.linear { start = 0.1, finish = 1 }, sched.cosine(), at = { \"10%\" } }")
+                   .note("Each part counts its steps from its own beginning, and takes the time to the next one for the "
+                         "length of the run: percentages in it are of that. PyTorch's SequentialLR."),
+               schedule_factory<Sequence>());
+  registry.add(Entry("sched.product", "schedule", "The product of schedules.")
+                   .with(parts("the schedules; all see the same steps"))
+                   .example("sched.product { sched.cosine(), sched.plateau() }")
+                   .note("PyTorch's ChainedScheduler, for schedules that multiply the rate."),
+               schedule_factory<Product>());
+}
+
+}  // namespace trainlab

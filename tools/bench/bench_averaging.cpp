@@ -1,0 +1,118 @@
+// What an average of the weights and clipping add to their bare arithmetic: one loop over as many contiguous values,
+// written here. The tensors are those of a small language model (4 layers of width 128); one thread, alternating.
+//
+//   bench_averaging        prints {"ema_us", "ema_bare_us", "ema_ratio", "clip_us", "clip_bare_us", "clip_ratio"}:
+//                          medians; the ratios are medians over pairs
+#include <ATen/ops/ones.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "core/clock.h"
+#include "optim/average.h"
+#include "optim/clip.h"
+#include "optim/optimizer.h"
+#include "tensor/types.h"
+
+using namespace trainlab;
+
+namespace {
+
+constexpr int pairs = 600, warm_up = 50;
+
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+
+CLONES void bare_average(float* __restrict average, const float* __restrict x, std::int64_t n, float take) {
+  for (std::int64_t i = 0; i < n; ++i) average[i] += take * (x[i] - average[i]);
+}
+
+CLONES double bare_norm(const float* x, std::int64_t n) {
+  double sums[16] = {};
+  for (std::int64_t i = 0; i + 16 <= n; i += 16)
+    for (std::int64_t lane = 0; lane < 16; ++lane) sums[lane] += double(x[i + lane]) * double(x[i + lane]);
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return std::sqrt(total);
+}
+
+CLONES void bare_scale(float* x, std::int64_t n, float factor) {
+  for (std::int64_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
+std::vector<at::Tensor> weights() {
+  std::vector<at::Tensor> all{at::ones({65, 128}), at::ones({64, 128})};
+  for (int layer = 0; layer < 4; ++layer) {
+    for (const auto& shape : std::vector<std::vector<std::int64_t>>{
+             {128}, {128}, {384, 128}, {384}, {128, 128}, {128}, {128}, {128}, {512, 128}, {512}, {128, 512}, {128}})
+      all.push_back(at::ones(shape));
+  }
+  return all;
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+// Times both in turn, the order swapped at every other pair; prints the medians.
+template <class Ours, class Bare>
+void compare(const char* name, Ours&& ours, Bare&& bare, const char* end) {
+  std::vector<double> mine, theirs, ratios;
+  const auto time = [](auto& act) {
+    const double begin = steady_seconds();
+    act();
+    return steady_seconds() - begin;
+  };
+  for (int pair = 0; pair < warm_up + pairs; ++pair) {
+    double a = 0, b = 0;
+    if (pair % 2 == 0) {
+      a = time(ours);
+      b = time(bare);
+    } else {
+      b = time(bare);
+      a = time(ours);
+    }
+    if (pair < warm_up) continue;
+    mine.push_back(a * 1e6);
+    theirs.push_back(b * 1e6);
+    ratios.push_back(a / b);
+  }
+  std::printf("\"%s_us\": %.2f, \"%s_bare_us\": %.2f, \"%s_ratio\": %.4f%s", name, median(mine), name, median(theirs), name,
+              median(ratios), end);
+}
+
+}  // namespace
+
+int main() {
+  prepare_arithmetic(1);
+  Registry registry;
+  register_optim(registry);
+  Spec spec{.value = registry.check(Value(Value::Map{{"@", "ema"}, {"decay", 0.999}})), .functions = {}};
+  const Options ema(registry, std::make_shared<const Spec>(std::move(spec)), "ema");
+
+  const std::vector<at::Tensor> values = weights(), gradients = weights();
+  std::vector<AveragedTensor> named;
+  std::int64_t n = 0;
+  for (const at::Tensor& value : values) {
+    named.push_back({.name = std::to_string(named.size()), .value = value});
+    n += value.numel();
+  }
+  WeightAverage average(std::span(&ema, 1), {.total_steps = 1000, .steps_per_epoch = 100, .batch = 1}, named, 0);
+  std::vector<float> x(static_cast<std::size_t>(n), 1), y(static_cast<std::size_t>(n), 1), g(static_cast<std::size_t>(n), 1);
+  std::int64_t step = 0;
+  std::printf("{\"values\": %lld, ", static_cast<long long>(n));
+  compare("ema", [&] { average.stepped(step++); }, [&] { bare_average(y.data(), x.data(), n, 0.001F); }, ", ");
+  // The bound falls a little each time, so that clipping always scales.
+  double ours = std::sqrt(static_cast<double>(n)), bare = ours;
+  compare(
+      "clip", [&] { clip_by_norm(gradients, ours *= 0.9999, 0); },
+      [&] {
+        const double norm = bare_norm(g.data(), n);
+        bare_scale(g.data(), n, static_cast<float>((bare *= 0.9999) / (norm + 1e-6)));
+      },
+      "}\n");
+  return 0;
+}
