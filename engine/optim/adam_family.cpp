@@ -70,8 +70,7 @@ struct RAdamRule : Family {
 
   static constexpr const char* states[] = {"exp_avg", "exp_avg_sq"};
 
-  explicit RAdamRule(const Options& options)
-      : Family(options), decoupled(options.boolean("decoupled_weight_decay")) {}
+  explicit RAdamRule(const Options& options) : Family(options), decoupled(options.boolean("decoupled_weight_decay")) {}
 
   RAdamSlice numbers(const StepNumbers& now, double&) const {
     const double beta = beta1 * now.momentum, power = std::pow(beta2, now.t);
@@ -92,7 +91,8 @@ struct RAdamRule : Family {
 };
 
 Option decoupled_choice() {
-  return Option("decoupled_weight_decay", "shrink the weights by lr·weight_decay, as AdamW does, instead of the penalty")
+  return Option("decoupled_weight_decay",
+                "shrink the weights by lr·weight_decay, as AdamW does, instead of the penalty")
       .boolean()
       .or_default(false);
 }

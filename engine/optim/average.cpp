@@ -34,7 +34,9 @@ void move_row(const at::Tensor& average, const at::Tensor& value, std::int64_t r
 
 WeightAverage::WeightAverage(std::span<const Options> specs, const RunLength& length,
                              std::vector<AveragedTensor> tensors, std::int64_t members)
-    : length_(length), tensors_(std::move(tensors)), updates_(at::zeros({members ? members : 1}, at::kDouble)),
+    : length_(length),
+      tensors_(std::move(tensors)),
+      updates_(at::zeros({members ? members : 1}, at::kDouble)),
       totals_(updates_.clone()) {
   const at::NoGradGuard no_grad;
   for (const AveragedTensor& tensor : tensors_) averages_.push_back(at::zeros_like(tensor.value));
@@ -92,30 +94,33 @@ std::vector<std::pair<std::string, at::Tensor>> WeightAverage::state() const {
 
 void register_averages(Registry& registry) {
   const auto entry = [](const char* name, const char* doc) { return Entry(name, "average", doc); };
-  const Option evaluate = Option("evaluate", "validate, test and keep the average in place of the weights, once it has begun")
-                              .boolean()
-                              .or_default(true);
-  registry.add(entry("ema", "Exponential moving average of the weights.")
-                   .with(Option("decay", "share of the average that is kept at each update")
-                             .number()
-                             .at_least(0)
-                             .less_than(1)
-                             .or_default(0.999)
-                             .positional())
-                   .with(Option("every", "time between two updates").duration().or_default("1 steps"))
-                   .with(Option("start", "time before the first update").duration().or_default("0 steps"))
-                   .with(evaluate)
-                   .example("lab.ema { decay = 0.999 }")
-                   .note("The first update copies; then a ← decay·a + (1 − decay)·p, also for the running statistics of "
-                         "norms: PyTorch's AveragedModel with get_ema_multi_avg_fn and use_buffers. Training goes on with "
-                         "the weights themselves."));
-  registry.add(entry("swa", "Stochastic weight averaging: the equal average of weights from a point on.")
-                   .with(Option("start", "time before the first update").duration().or_default("75%").positional())
-                   .with(Option("every", "time between two updates").duration().or_default("1 epochs"))
-                   .with(evaluate)
-                   .example("lab.swa { start = \"75%\", every = \"1 epochs\" }")
-                   .note("The mean of the weights, and of the running statistics of norms, at each update: PyTorch's "
-                         "AveragedModel with use_buffers (Izmailov et al. 2018). Best with a constant or cyclic rate."));
+  const Option evaluate =
+      Option("evaluate", "validate, test and keep the average in place of the weights, once it has begun")
+          .boolean()
+          .or_default(true);
+  registry.add(
+      entry("ema", "Exponential moving average of the weights.")
+          .with(Option("decay", "share of the average that is kept at each update")
+                    .number()
+                    .at_least(0)
+                    .less_than(1)
+                    .or_default(0.999)
+                    .positional())
+          .with(Option("every", "time between two updates").duration().or_default("1 steps"))
+          .with(Option("start", "time before the first update").duration().or_default("0 steps"))
+          .with(evaluate)
+          .example("lab.ema { decay = 0.999 }")
+          .note("The first update copies; then a ← decay·a + (1 − decay)·p, also for the running statistics of "
+                "norms: PyTorch's AveragedModel with get_ema_multi_avg_fn and use_buffers. Training goes on with "
+                "the weights themselves."));
+  registry.add(
+      entry("swa", "Stochastic weight averaging: the equal average of weights from a point on.")
+          .with(Option("start", "time before the first update").duration().or_default("75%").positional())
+          .with(Option("every", "time between two updates").duration().or_default("1 epochs"))
+          .with(evaluate)
+          .example("lab.swa { start = \"75%\", every = \"1 epochs\" }")
+          .note("The mean of the weights, and of the running statistics of norms, at each update: PyTorch's "
+                "AveragedModel with use_buffers (Izmailov et al. 2018). Best with a constant or cyclic rate."));
 }
 
 }  // namespace trainlab

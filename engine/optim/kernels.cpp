@@ -55,7 +55,7 @@ TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* sta
   const Moments<T> moments(numbers);
   const T shrink = T(numbers.shrink), decay = T(numbers.decay), eps = T(numbers.eps), size = T(numbers.size);
   const T scale = T(numbers.scale);
-  T *__restrict m = state[0], *__restrict v = state[1], *__restrict peak = state[2];
+  T* __restrict m = state[0], * __restrict v = state[1], * __restrict peak = state[2];
   if (!numbers.with_peak) {
     for (std::int64_t i = 0; i < n; ++i) {
       const T before = shrink * p[i];
@@ -77,7 +77,7 @@ TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* sta
                            const AdamaxSlice& numbers) {
   const T decay = T(numbers.decay), move1 = T(1 - numbers.beta1), beta2 = T(numbers.beta2), eps = T(numbers.eps);
   const T size = T(numbers.size);
-  T *__restrict m = state[0], *__restrict u = state[1];
+  T* __restrict m = state[0], * __restrict u = state[1];
   for (std::int64_t i = 0; i < n; ++i) {
     const T gradient = g[i] + decay * p[i];
     m[i] += move1 * (gradient - m[i]);
@@ -93,7 +93,7 @@ TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* sta
   const Moments<T> moments(numbers);
   const T shrink = T(numbers.shrink), decay = T(numbers.decay), eps = T(numbers.eps), scale = T(numbers.scale);
   const T of_gradient = T(numbers.of_gradient), of_average = T(numbers.of_average);
-  T *__restrict m = state[0], *__restrict v = state[1];
+  T* __restrict m = state[0], * __restrict v = state[1];
   for (std::int64_t i = 0; i < n; ++i) {
     const T before = shrink * p[i], gradient = g[i] + decay * p[i];
     moments.take_in(gradient, m[i], v[i]);
@@ -106,7 +106,7 @@ TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* sta
                            const RAdamSlice& numbers) {
   const Moments<T> moments(numbers);
   const T shrink = T(numbers.shrink), decay = T(numbers.decay), eps = T(numbers.eps), size = T(numbers.size);
-  T *__restrict m = state[0], *__restrict v = state[1];
+  T* __restrict m = state[0], * __restrict v = state[1];
   const T root = numbers.adapts ? T(1) : T(0), offset = numbers.adapts ? eps : T(1);
   for (std::int64_t i = 0; i < n; ++i) {
     const T before = shrink * p[i];
@@ -133,7 +133,7 @@ TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* sta
                            const AdadeltaSlice& numbers) {
   const T rate = T(numbers.rate), decay = T(numbers.decay), rho = T(numbers.rho), take = T(1 - numbers.rho);
   const T eps = T(numbers.eps);
-  T *__restrict v = state[0], *__restrict a = state[1];
+  T* __restrict v = state[0], * __restrict a = state[1];
   for (std::int64_t i = 0; i < n; ++i) {
     const T gradient = g[i] + decay * p[i];
     v[i] = rho * v[i] + take * gradient * gradient;
@@ -148,7 +148,7 @@ TRAINLAB_INLINE void rmsprop(T* __restrict p, const T* __restrict g, T* const* s
                              const RmspropSlice& numbers) {
   const T rate = T(numbers.rate), decay = T(numbers.decay), alpha = T(numbers.alpha), take = T(1 - numbers.alpha);
   const T eps = T(numbers.eps), momentum = T(numbers.momentum);
-  T *__restrict v = state[0], *__restrict velocity = state[1], *__restrict mean = state[2];
+  T* __restrict v = state[0], * __restrict velocity = state[1], * __restrict mean = state[2];
   for (std::int64_t i = 0; i < n; ++i) {
     const T gradient = g[i] + decay * p[i];
     v[i] = alpha * v[i] + take * gradient * gradient;
@@ -179,7 +179,7 @@ TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* sta
   const T shrink = T(numbers.shrink), grow = T(numbers.grow), initial = T(numbers.initial);
   const T smallest = T(numbers.smallest), largest = T(numbers.largest);
   const bool first = numbers.first;
-  T *__restrict before = state[0], *__restrict size = state[1];
+  T* __restrict before = state[0], * __restrict size = state[1];
   for (std::int64_t i = 0; i < n; ++i) {
     const T product = g[i] * before[i];
     const T gradient = product < 0 ? T(0) : g[i];
@@ -268,13 +268,13 @@ TRAINLAB_INLINE double squares(const T* x, std::int64_t n) {
 
 }  // namespace
 
-#define TRAINLAB_UPDATE(Slice)                                                                                      \
+#define TRAINLAB_UPDATE(Slice)                                                                                       \
   TRAINLAB_CLONES void update(float* p, const float* g, float* const* state, std::int64_t n, const Slice& numbers) { \
-    apply(p, g, state, n, numbers);                                                                                 \
-  }                                                                                                                 \
-  TRAINLAB_CLONES void update(double* p, const double* g, double* const* state, std::int64_t n,                     \
-                              const Slice& numbers) {                                                               \
-    apply(p, g, state, n, numbers);                                                                                 \
+    apply(p, g, state, n, numbers);                                                                                  \
+  }                                                                                                                  \
+  TRAINLAB_CLONES void update(double* p, const double* g, double* const* state, std::int64_t n,                      \
+                              const Slice& numbers) {                                                                \
+    apply(p, g, state, n, numbers);                                                                                  \
   }
 TRAINLAB_UPDATE(SgdSlice)
 TRAINLAB_UPDATE(AdamSlice)
@@ -288,31 +288,31 @@ TRAINLAB_UPDATE(RpropSlice)
 TRAINLAB_UPDATE(AsgdSlice)
 TRAINLAB_UPDATE(LionSlice)
 
-#define TRAINLAB_FOR_TYPES(T)                                                                                         \
-  TRAINLAB_CLONES SquaredNorms lamb_moments(const T* p, const T* g, T* m, T* v, std::int64_t n,                       \
-                                            const LambSlice& numbers) {                                               \
-    return moments_and_norms(p, g, m, v, n, numbers);                                                                 \
-  }                                                                                                                   \
-  TRAINLAB_CLONES void lamb_apply(T* p, const T* m, const T* v, std::int64_t n, const LambSlice& numbers,             \
-                                  double rate) {                                                                      \
-    lamb_move(p, m, v, n, numbers, rate);                                                                             \
-  }                                                                                                                   \
-  TRAINLAB_CLONES double sum_of_squares(const T* x, std::int64_t n) { return squares(x, n); }                         \
-  TRAINLAB_CLONES void scale(T* x, std::int64_t n, double factor) {                                                   \
-    const T by = T(factor);                                                                                           \
-    for (std::int64_t i = 0; i < n; ++i) x[i] *= by;                                                                  \
-  }                                                                                                                   \
-  TRAINLAB_CLONES void limit(T* x, std::int64_t n, double bound) {                                                    \
-    const T top = T(bound);                                                                                           \
-    for (std::int64_t i = 0; i < n; ++i) x[i] = x[i] > top ? top : x[i] < -top ? -top : x[i];                         \
-  }                                                                                                                   \
-  TRAINLAB_CLONES void add_scaled(T* __restrict y, const T* __restrict x, std::int64_t n, double factor) {            \
-    const T by = T(factor);                                                                                           \
-    for (std::int64_t i = 0; i < n; ++i) y[i] += by * x[i];                                                           \
-  }                                                                                                                   \
-  TRAINLAB_CLONES void move_towards(T* __restrict average, const T* __restrict x, std::int64_t n, double take) {      \
-    const T by = T(take);                                                                                             \
-    for (std::int64_t i = 0; i < n; ++i) average[i] += by * (x[i] - average[i]);                                      \
+#define TRAINLAB_FOR_TYPES(T)                                                                                    \
+  TRAINLAB_CLONES SquaredNorms lamb_moments(const T* p, const T* g, T* m, T* v, std::int64_t n,                  \
+                                            const LambSlice& numbers) {                                          \
+    return moments_and_norms(p, g, m, v, n, numbers);                                                            \
+  }                                                                                                              \
+  TRAINLAB_CLONES void lamb_apply(T* p, const T* m, const T* v, std::int64_t n, const LambSlice& numbers,        \
+                                  double rate) {                                                                 \
+    lamb_move(p, m, v, n, numbers, rate);                                                                        \
+  }                                                                                                              \
+  TRAINLAB_CLONES double sum_of_squares(const T* x, std::int64_t n) { return squares(x, n); }                    \
+  TRAINLAB_CLONES void scale(T* x, std::int64_t n, double factor) {                                              \
+    const T by = T(factor);                                                                                      \
+    for (std::int64_t i = 0; i < n; ++i) x[i] *= by;                                                             \
+  }                                                                                                              \
+  TRAINLAB_CLONES void limit(T* x, std::int64_t n, double bound) {                                               \
+    const T top = T(bound);                                                                                      \
+    for (std::int64_t i = 0; i < n; ++i) x[i] = x[i] > top ? top : x[i] < -top ? -top : x[i];                    \
+  }                                                                                                              \
+  TRAINLAB_CLONES void add_scaled(T* __restrict y, const T* __restrict x, std::int64_t n, double factor) {       \
+    const T by = T(factor);                                                                                      \
+    for (std::int64_t i = 0; i < n; ++i) y[i] += by * x[i];                                                      \
+  }                                                                                                              \
+  TRAINLAB_CLONES void move_towards(T* __restrict average, const T* __restrict x, std::int64_t n, double take) { \
+    const T by = T(take);                                                                                        \
+    for (std::int64_t i = 0; i < n; ++i) average[i] += by * (x[i] - average[i]);                                 \
   }
 TRAINLAB_FOR_TYPES(float)
 TRAINLAB_FOR_TYPES(double)

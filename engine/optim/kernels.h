@@ -11,8 +11,9 @@
 
 namespace trainlab {
 
-// state: velocity, unless it is not wanted: then p ← p − rate·g. velocity ← keep·velocity + take·g; p ← p − rate·(look·g + use·velocity).
-// The first step of PyTorch's momentum has keep = 0 and take = 1; Nesterov has look = 1 and use = momentum.
+// state: velocity, unless it is not wanted: then p ← p − rate·g. velocity ← keep·velocity + take·g; p ← p −
+// rate·(look·g + use·velocity). The first step of PyTorch's momentum has keep = 0 and take = 1; Nesterov has look = 1
+// and use = momentum.
 struct SgdSlice {
   double rate, decay, keep, take, look, use;
   bool with_velocity;
@@ -76,8 +77,8 @@ struct LionSlice {
   double shrink, rate, beta1, beta2;
 };
 
-#define TRAINLAB_UPDATE(Slice)                                                                       \
-  void update(float* p, const float* g, float* const* state, std::int64_t n, const Slice& numbers);  \
+#define TRAINLAB_UPDATE(Slice)                                                                      \
+  void update(float* p, const float* g, float* const* state, std::int64_t n, const Slice& numbers); \
   void update(double* p, const double* g, double* const* state, std::int64_t n, const Slice& numbers)
 TRAINLAB_UPDATE(SgdSlice);
 TRAINLAB_UPDATE(AdamSlice);

@@ -67,12 +67,13 @@ class Lamb final : public SetOptimizer {
 
 void register_lamb(Registry& registry) {
   registry.add(
-      with_groups(Entry("optim.LAMB", "optimizer", "Adam with a rate for each tensor, for large batches (You et al. 2020).")
-                      .with(rate_option(1e-3))
-                      .with(betas_option(0.9, 0.999))
-                      .with(eps_option(1e-6))
-                      .with(decoupled_option(0.0))
-                      .with(decay_option()))
+      with_groups(
+          Entry("optim.LAMB", "optimizer", "Adam with a rate for each tensor, for large batches (You et al. 2020).")
+              .with(rate_option(1e-3))
+              .with(betas_option(0.9, 0.999))
+              .with(eps_option(1e-6))
+              .with(decoupled_option(0.0))
+              .with(decay_option()))
           .example("optim.LAMB { lr = 2e-3, weight_decay = 0.01 }")
           .note("r = m̂ / (√v̂ + eps) + weight_decay·p; p ← p − lr·‖p‖ / ‖r‖·r, with the ratio 1 where a norm is 0. "
                 "Algorithm 2 of the paper, with the norms as they are."),

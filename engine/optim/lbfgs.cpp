@@ -53,7 +53,8 @@ class Lbfgs final : public Optimizer {
   using Optimizer::step;
   void step(std::span<const at::Tensor> gradients, const StepInputs& inputs) override {
     if (!inputs.reevaluate || !inputs.loss.defined())
-      throw recipe_error("optim.LBFGS evaluates the loss several times a step and needs a function that does so, found none")
+      throw recipe_error(
+          "optim.LBFGS evaluates the loss several times a step and needs a function that does so, found none")
           .hint("it works in lab.fit");
     const at::NoGradGuard no_grad;
     set_.check_step(gradients, inputs);
@@ -96,12 +97,13 @@ class Lbfgs final : public Optimizer {
         }
       }
       if (iteration == iterations_ || evaluated >= evaluations_ || largest(g) <= tolerance_grad_) break;
-      if (largest(direction_) * number(length) <= tolerance_change_ || std::abs(loss - before) < tolerance_change_) break;
+      if (largest(direction_) * number(length) <= tolerance_change_ || std::abs(loss - before) < tolerance_change_)
+        break;
     }
   }
 
   std::vector<std::pair<std::string, at::Tensor>> state() override {
-    return {{"old_dirs", changes_}, {"old_stps", moves_}, {"ro", inverse_},
+    return {{"old_dirs", changes_}, {"old_stps", moves_},     {"ro", inverse_},
             {"d", direction_},      {"prev_grad", previous_}, {"step", numbers_}};
   }
 
@@ -203,7 +205,10 @@ void register_lbfgs(Registry& registry) {
           .with(rate_option(1.0))
           .with(Option("max_iter", "iterations within a step").integer().at_least(1).or_default(20))
           .with(Option("max_eval", "evaluations within a step (default: 5/4 of max_iter)").integer().at_least(1))
-          .with(Option("tolerance_grad", "ends the step when no gradient is larger").number().at_least(0).or_default(1e-7))
+          .with(Option("tolerance_grad", "ends the step when no gradient is larger")
+                    .number()
+                    .at_least(0)
+                    .or_default(1e-7))
           .with(Option("tolerance_change", "ends the step when weights or loss change less")
                     .number()
                     .at_least(0)

@@ -91,7 +91,11 @@ void register_lookahead(Registry& registry) {
       Entry("optim.Lookahead", "optimizer", "Slow weights that follow any optimizer's fast ones (Zhang et al. 2019).")
           .with(Option("base", "the optimizer of the fast weights").entry("optimizer").required().positional())
           .with(Option("k", "steps between two meetings").integer().at_least(1).or_default(5))
-          .with(Option("alpha", "share of the way that the slow weights go").number().more_than(0).at_most(1).or_default(0.5))
+          .with(Option("alpha", "share of the way that the slow weights go")
+                    .number()
+                    .more_than(0)
+                    .at_most(1)
+                    .or_default(0.5))
           .example("optim.Lookahead { base = optim.AdamW { lr = 1e-3 }, k = 5 }")
           .note("Every k steps: slow ← slow + alpha·(fast − slow); fast ← slow. The base keeps its state."),
       OptimizerFactory{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,

@@ -93,8 +93,8 @@ class Muon final : public Optimizer {
     matrices_ = std::make_unique<Matrices>(specs, std::move(matrices), members);
     rest_ = make_optimizer(rest, std::move(others), members);
     if (rest_->evaluates_again())
-      throw specs.front().error("rest", "expected an optimizer of one evaluation a step, found " +
-                                            rest.front().entry().name);
+      throw specs.front().error("rest",
+                                "expected an optimizer of one evaluation a step, found " + rest.front().entry().name);
   }
 
   using Optimizer::step;
@@ -138,7 +138,8 @@ class Muon final : public Optimizer {
         chosen[i] = found = true;
       }
       if (!found)
-        throw spec.error("params", "expected patterns that fit the name of a matrix, found \"" + pattern.string() + "\"")
+        throw spec
+            .error("params", "expected patterns that fit the name of a matrix, found \"" + pattern.string() + "\"")
             .hint(names.empty() ? "the model has no matrices" : "the matrices are " + names);
     }
     return chosen;
@@ -171,8 +172,9 @@ void register_muon(Registry& registry) {
                     .or_default(Value::List{3.4445, -4.775, 2.0315}))
           .with(eps_option(1e-7))
           .with(Option("ns_steps", "Newton–Schulz iterations").integer().at_least(1).less_than(100).or_default(5))
-          .with(Option("adjust_lr_fn", "rate of an [A, B] matrix: times √max(1, A/B), or 0.2·√max(A, B) so that steps are "
-                                       "as large as AdamW's")
+          .with(Option("adjust_lr_fn",
+                       "rate of an [A, B] matrix: times √max(1, A/B), or 0.2·√max(A, B) so that steps are "
+                       "as large as AdamW's")
                     .choice({"original", "match_rms_adamw"})
                     .or_default("original"))
           .with(Option("params", "patterns of the matrices that it takes (default: all but the first and the last)")
@@ -182,9 +184,10 @@ void register_muon(Registry& registry) {
                     .entry("optimizer")
                     .or_default(Value::Map{{"@", "optim.AdamW"}}))
           .example("optim.Muon { lr = 0.02, rest = optim.AdamW { lr = 3e-4 } }")
-          .note("The first and the last matrix are taken to be input and output, which the authors leave to AdamW; name "
-                "the hidden ones with `params` where that is wrong. The iteration runs in bfloat16. The same rule and "
-                "defaults as PyTorch's torch.optim.Muon."),
+          .note(
+              "The first and the last matrix are taken to be input and output, which the authors leave to AdamW; name "
+              "the hidden ones with `params` where that is wrong. The iteration runs in bfloat16. The same rule and "
+              "defaults as PyTorch's torch.optim.Muon."),
       OptimizerFactory{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
                           std::int64_t members) -> std::unique_ptr<Optimizer> {
         return std::make_unique<Muon>(specs, std::move(parameters), members);

@@ -9,17 +9,15 @@ namespace trainlab {
 namespace {
 
 // The innermost spec of wrappers such as optim.SAM.
-Options unwrapped(const Options& spec) {
-  return spec.entry().find("base") ? unwrapped(spec.child("base")) : spec;
-}
+Options unwrapped(const Options& spec) { return spec.entry().find("base") ? unwrapped(spec.child("base")) : spec; }
 
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
                                           std::int64_t members) {
   if (members < 0 || specs.size() != static_cast<std::size_t>(members ? members : 1))
-    throw std::logic_error("make_optimizer: " + std::to_string(specs.size()) + " specs for " +
-                           std::to_string(members) + " members");
+    throw std::logic_error("make_optimizer: " + std::to_string(specs.size()) + " specs for " + std::to_string(members) +
+                           " members");
   const Options& first = specs.front();
   for (const Options& spec : specs)
     if (spec.entry().name != first.entry().name)

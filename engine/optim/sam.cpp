@@ -23,8 +23,8 @@ class Sam final : public Optimizer {
     }
     base_ = make_optimizer(base, std::move(parameters), members);
     if (base_->evaluates_again())
-      throw specs.front().error("base", "expected an optimizer of one evaluation a step, found " +
-                                            base.front().entry().name);
+      throw specs.front().error("base",
+                                "expected an optimizer of one evaluation a step, found " + base.front().entry().name);
     for (std::size_t i = 0; i < set_.size(); ++i) saved_.push_back(at::empty_like(set_[i].parameter.value.detach()));
   }
 

@@ -117,9 +117,7 @@ void LengthSchedule::set_total(std::int64_t total_steps) {
   length_changed();
 }
 
-Value LengthSchedule::state() const {
-  return is_set_ ? Value(Value::Map{{"total", length_.total_steps}}) : Value();
-}
+Value LengthSchedule::state() const { return is_set_ ? Value(Value::Map{{"total", length_.total_steps}}) : Value(); }
 
 void LengthSchedule::restore(const Value& state) {
   if (const Value& total = state["total"]; !total.is_nil()) LengthSchedule::set_total(total.integer());
@@ -149,9 +147,7 @@ Option warmup_option() {
   return Option("warmup", "length of the linear rise before it; none where it is left out").duration();
 }
 
-Option floor_option() {
-  return Option("floor", "lowest factor").number().at_least(0).at_most(1).or_default(0.0);
-}
+Option floor_option() { return Option("floor", "lowest factor").number().at_least(0).at_most(1).or_default(0.0); }
 
 std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& length) {
   return spec.registry().implementation<ScheduleFactory>(spec.entry())(spec, length);

@@ -64,8 +64,7 @@ class Sequence final : public LengthSchedule {
         throw spec.error("", "sched.plateau has no place in a sequence; it looks at validations, not at steps")
             .hint("sched.product { sched.plateau(), sched.sequence { … } }");
     Sequence::length_changed();
-    if (!std::ranges::is_sorted(begins_))
-      throw spec.error("at", "expected times in rising order");
+    if (!std::ranges::is_sorted(begins_)) throw spec.error("at", "expected times in rising order");
   }
 
   double factor(std::int64_t step) override {
@@ -93,13 +92,14 @@ class Sequence final : public LengthSchedule {
 
 void register_compositions(Registry& registry) {
   const auto parts = [](const char* doc) { return Option("parts", doc).entry("schedule").array().required(); };
-  registry.add(Entry("sched.sequence", "schedule", "One schedule after another.")
-                   .with(parts("the schedules in order"))
-                   .with(Option("at", "when each but the first begins, from the start of the run").duration().many().required())
-                   .example("sched.sequence { sched.linear { start = 0.1, finish = 1 }, sched.cosine(), at = { \"10%\" } }")
-                   .note("Each part counts its steps from its own beginning, and takes the time to the next one for the "
-                         "length of the run: percentages in it are of that. PyTorch's SequentialLR."),
-               schedule_factory<Sequence>());
+  registry.add(
+      Entry("sched.sequence", "schedule", "One schedule after another.")
+          .with(parts("the schedules in order"))
+          .with(Option("at", "when each but the first begins, from the start of the run").duration().many().required())
+          .example("sched.sequence { sched.linear { start = 0.1, finish = 1 }, sched.cosine(), at = { \"10%\" } }")
+          .note("Each part counts its steps from its own beginning, and takes the time to the next one for the "
+                "length of the run: percentages in it are of that. PyTorch's SequentialLR."),
+      schedule_factory<Sequence>());
   registry.add(Entry("sched.product", "schedule", "The product of schedules.")
                    .with(parts("the schedules; all see the same steps"))
                    .example("sched.product { sched.cosine(), sched.plateau() }")

@@ -173,21 +173,27 @@ void register_falling(Registry& registry) {
                    .example("sched.polynomial { power = 2, warmup = \"5%\" }")
                    .note("floor + (1 − floor)·(1 − min(step / over, 1))^power: PyTorch's PolynomialLR."),
                schedule_factory<Polynomial>());
-  registry.add(Entry("sched.exponential", "schedule", "Falls by the same factor in the same time, at each step a little.")
-                   .with(Option("factor", "what the rate is multiplied by each time").number().more_than(0).required().positional())
-                   .with(Option("every", "the time in which it falls by that factor").duration().or_default("1 epochs"))
-                   .with(floor_option())
-                   .with(warmup_option())
-                   .example("sched.exponential { factor = 0.9, every = \"1 epochs\" }")
-                   .note("factor^(step / every): PyTorch's ExponentialLR, called once in `every`, and between."),
-               schedule_factory<Exponential>());
-  registry.add(Entry("sched.multi_step", "schedule", "Multiplies the rate by a factor at given times.")
-                   .with(Option("at", "times from the start of the run").duration().many().required())
-                   .with(Option("factor", "what the rate is multiplied by each time").number().more_than(0).or_default(0.1))
-                   .with(warmup_option())
-                   .example("sched.multi_step { at = { \"50%\", \"75%\" }, factor = 0.1 }")
-                   .note("factor to the number of times that have passed: PyTorch's MultiStepLR."),
-               schedule_factory<MultiStep>());
+  registry.add(
+      Entry("sched.exponential", "schedule", "Falls by the same factor in the same time, at each step a little.")
+          .with(Option("factor", "what the rate is multiplied by each time")
+                    .number()
+                    .more_than(0)
+                    .required()
+                    .positional())
+          .with(Option("every", "the time in which it falls by that factor").duration().or_default("1 epochs"))
+          .with(floor_option())
+          .with(warmup_option())
+          .example("sched.exponential { factor = 0.9, every = \"1 epochs\" }")
+          .note("factor^(step / every): PyTorch's ExponentialLR, called once in `every`, and between."),
+      schedule_factory<Exponential>());
+  registry.add(
+      Entry("sched.multi_step", "schedule", "Multiplies the rate by a factor at given times.")
+          .with(Option("at", "times from the start of the run").duration().many().required())
+          .with(Option("factor", "what the rate is multiplied by each time").number().more_than(0).or_default(0.1))
+          .with(warmup_option())
+          .example("sched.multi_step { at = { \"50%\", \"75%\" }, factor = 0.1 }")
+          .note("factor to the number of times that have passed: PyTorch's MultiStepLR."),
+      schedule_factory<MultiStep>());
   registry.add(Entry("sched.wsd", "schedule", "Warm-up, a stable stretch, a fall at the end (Hu et al. 2024).")
                    .with(Option("decay", "length of the fall, at the end of the run").duration().or_default("20%"))
                    .with(Option("shape", "of the fall over x = 0 … 1: 1 − x, 1 − √x, or half a cosine")
@@ -199,11 +205,12 @@ void register_falling(Registry& registry) {
                    .note("1 until the fall, then floor + (1 − floor)·shape(x). A longer run shares its stable stretch "
                          "with a shorter one."),
                schedule_factory<Wsd>());
-  registry.add(Entry("sched.inverse_sqrt", "schedule", "Falls with the root of the step after a warm-up (Vaswani et al. 2017).")
-                   .with(warmup_option())
-                   .example("sched.inverse_sqrt { warmup = \"4000 steps\" }")
-                   .note("√((W + 1) / (step + 1)) after W steps of warm-up; it never reaches 0."),
-               schedule_factory<InverseSqrt>());
+  registry.add(
+      Entry("sched.inverse_sqrt", "schedule", "Falls with the root of the step after a warm-up (Vaswani et al. 2017).")
+          .with(warmup_option())
+          .example("sched.inverse_sqrt { warmup = \"4000 steps\" }")
+          .note("√((W + 1) / (step + 1)) after W steps of warm-up; it never reaches 0."),
+      schedule_factory<InverseSqrt>());
 }
 
 }  // namespace trainlab

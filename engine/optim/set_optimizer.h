@@ -16,11 +16,11 @@ namespace trainlab {
 
 // The numbers of one step of one slice.
 struct StepNumbers {
-  double rate = 0;        // with the factors of group and layer
-  double momentum = 1;    // factor of the momentum or first beta
+  double rate = 0;          // with the factors of group and layer
+  double momentum = 1;      // factor of the momentum or first beta
   double weight_decay = 1;  // factor of the weight decay
-  bool decays = true;     // false for norms and biases
-  double t = 0;           // steps of this slice, this one included; 0 where steps are not counted
+  bool decays = true;       // false for norms and biases
+  double t = 0;             // steps of this slice, this one included; 0 where steps are not counted
 };
 
 // The two options on weight decay that every optimizer with one has.

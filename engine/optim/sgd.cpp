@@ -80,16 +80,20 @@ std::unique_ptr<Optimizer> make_sgd(std::span<const Options> specs, std::vector<
 
 void register_sgd(Registry& registry) {
   registry.add(
-      with_groups(
-          Entry("optim.SGD", "optimizer", "Stochastic gradient descent, with momentum or Nesterov's momentum.")
-              .with(rate_option(1e-3))
-              .with(Option("momentum", "share of the previous velocity that is kept").number().at_least(0).or_default(0.0))
-              .with(Option("dampening", "share of the gradient that does not enter the velocity").number().or_default(0.0))
-              .with(l2_option())
-              .with(Option("nesterov", "look ahead along the velocity; needs momentum and no dampening")
-                        .boolean()
-                        .or_default(false))
-              .with(decay_option()))
+      with_groups(Entry("optim.SGD", "optimizer", "Stochastic gradient descent, with momentum or Nesterov's momentum.")
+                      .with(rate_option(1e-3))
+                      .with(Option("momentum", "share of the previous velocity that is kept")
+                                .number()
+                                .at_least(0)
+                                .or_default(0.0))
+                      .with(Option("dampening", "share of the gradient that does not enter the velocity")
+                                .number()
+                                .or_default(0.0))
+                      .with(l2_option())
+                      .with(Option("nesterov", "look ahead along the velocity; needs momentum and no dampening")
+                                .boolean()
+                                .or_default(false))
+                      .with(decay_option()))
           .example("optim.SGD { lr = 0.1, momentum = 0.9, nesterov = true }")
           .note("v ← momentum·v + (1 − dampening)·g, on the first step v ← g; then p ← p − lr·v, with Nesterov "
                 "p ← p − lr·(g + momentum·v). The same rule and defaults as PyTorch's torch.optim.SGD."),

@@ -74,10 +74,7 @@ struct LionRule {
       : beta1(options.numbers("betas")[0]), beta2(options.numbers("betas")[1]), decay(options) {}
 
   LionSlice numbers(const StepNumbers& now, double&) const {
-    return {.shrink = 1 - now.rate * decay.at(now),
-            .rate = now.rate,
-            .beta1 = beta1 * now.momentum,
-            .beta2 = beta2};
+    return {.shrink = 1 - now.rate * decay.at(now), .rate = now.rate, .beta1 = beta1 * now.momentum, .beta2 = beta2};
   }
 };
 
@@ -85,18 +82,19 @@ struct LionRule {
 
 void register_sign_and_average(Registry& registry) {
   registry.add(
-      with_groups(Entry("optim.Rprop", "optimizer", "A step size for each value, from the gradient's signs; for full batches.")
-                      .with(rate_option(1e-2))
-                      .with(Option("etas", "factors of a step size where the sign changes and where it stays")
-                                .number()
-                                .more_than(0)
-                                .many(2)
-                                .or_default(Value::List{0.5, 1.2}))
-                      .with(Option("step_sizes", "smallest and largest step")
-                                .number()
-                                .more_than(0)
-                                .many(2)
-                                .or_default(Value::List{1e-6, 50.0})))
+      with_groups(
+          Entry("optim.Rprop", "optimizer", "A step size for each value, from the gradient's signs; for full batches.")
+              .with(rate_option(1e-2))
+              .with(Option("etas", "factors of a step size where the sign changes and where it stays")
+                        .number()
+                        .more_than(0)
+                        .many(2)
+                        .or_default(Value::List{0.5, 1.2}))
+              .with(Option("step_sizes", "smallest and largest step")
+                        .number()
+                        .more_than(0)
+                        .many(2)
+                        .or_default(Value::List{1e-6, 50.0})))
           .example("optim.Rprop { lr = 1e-3 }")
           .note("The rate is the first step size of each value; a schedule has no effect after the first step. "
                 "Riedmiller and Braun 1993; the same rule and defaults as PyTorch's torch.optim.Rprop."),
@@ -113,8 +111,9 @@ void register_sign_and_average(Registry& registry) {
                       .with(l2_option())
                       .with(decay_option()))
           .example("optim.ASGD { lr = 0.1, t0 = 1000 }")
-          .note("The average is kept as state `ax` beside the weights, as in PyTorch's torch.optim.ASGD, whose rule and "
-                "defaults these are; to validate with an average use lab.ema or lab.swa."),
+          .note(
+              "The average is kept as state `ax` beside the weights, as in PyTorch's torch.optim.ASGD, whose rule and "
+              "defaults these are; to validate with an average use lab.ema or lab.swa."),
       rule_factory<AsgdRule>());
   registry.add(
       with_groups(Entry("optim.Lion", "optimizer", "Sign of a momentum (Chen et al. 2023): little state, small rates.")

@@ -80,8 +80,8 @@ void compare(const char* name, Ours&& ours, Bare&& bare, const char* end) {
     theirs.push_back(b * 1e6);
     ratios.push_back(a / b);
   }
-  std::printf("\"%s_us\": %.2f, \"%s_bare_us\": %.2f, \"%s_ratio\": %.4f%s", name, median(mine), name, median(theirs), name,
-              median(ratios), end);
+  std::printf("\"%s_us\": %.2f, \"%s_bare_us\": %.2f, \"%s_ratio\": %.4f%s", name, median(mine), name, median(theirs),
+              name, median(ratios), end);
 }
 
 }  // namespace
@@ -101,10 +101,12 @@ int main() {
     n += value.numel();
   }
   WeightAverage average(std::span(&ema, 1), {.total_steps = 1000, .steps_per_epoch = 100, .batch = 1}, named, 0);
-  std::vector<float> x(static_cast<std::size_t>(n), 1), y(static_cast<std::size_t>(n), 1), g(static_cast<std::size_t>(n), 1);
+  std::vector<float> x(static_cast<std::size_t>(n), 1), y(static_cast<std::size_t>(n), 1),
+      g(static_cast<std::size_t>(n), 1);
   std::int64_t step = 0;
   std::printf("{\"values\": %lld, ", static_cast<long long>(n));
-  compare("ema", [&] { average.stepped(step++); }, [&] { bare_average(y.data(), x.data(), n, 0.001F); }, ", ");
+  compare(
+      "ema", [&] { average.stepped(step++); }, [&] { bare_average(y.data(), x.data(), n, 0.001F); }, ", ");
   // The bound falls a little each time, so that clipping always scales.
   double ours = std::sqrt(static_cast<double>(n)), bare = ours;
   compare(

@@ -31,7 +31,9 @@ struct Weights {
     }
     count.fill_(t + 1);
   }
-  std::vector<AveragedTensor> tensors() const { return {{.name = "1.w", .value = value}, {.name = "1.n", .value = count}}; }
+  std::vector<AveragedTensor> tensors() const {
+    return {{.name = "1.w", .value = value}, {.name = "1.n", .value = count}};
+  }
   at::Tensor value, count;
 };
 
@@ -59,7 +61,8 @@ TEST_CASE("averages: ema is the recursion, from its start on") {
 TEST_CASE("averages: swa is the equal mean, by default of epochs' ends in the last quarter") {
   const Options spec = optim_spec("swa", {{"evaluate", false}});
   Weights weights;
-  WeightAverage average(std::span(&spec, 1), {.total_steps = 80, .steps_per_epoch = 10, .batch = 4}, weights.tensors(), 0);
+  WeightAverage average(std::span(&spec, 1), {.total_steps = 80, .steps_per_epoch = 10, .batch = 4}, weights.tensors(),
+                        0);
   for (std::int64_t t = 0; t < 80; ++t) {
     weights.go(t);
     average.stepped(t);

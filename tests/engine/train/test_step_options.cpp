@@ -24,7 +24,8 @@ std::string plain_fit(const std::string& more, const std::string& loss = "\"cros
     "data": {"@": "data:split", "source": {"@": "data.digits"}, "train": 0.8, "val": 0.1, "test": 0.1, "seed": 7},
     "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 16}, {"@": "nn.Tanh"},
               {"@": "nn.Linear", "out_features": 10}]},
-    "precision": "float64", "loss": )" + loss + R"(, "optim": )" + optim + more + "}";
+    "precision": "float64", "loss": )" +
+         loss + R"(, "optim": )" + optim + more + "}";
 }
 
 std::vector<fs::path> files(const fs::path& folder, const std::string& prefix) {
@@ -42,8 +43,7 @@ NamedTensors last(const fs::path& folder) { return load_safetensors(files(folder
 double worst(const NamedTensors& a, const NamedTensors& b, const std::string& prefix) {
   double difference = 0;
   for (const auto& [name, tensor] : a)
-    if (name.starts_with(prefix))
-      difference = std::max(difference, tensor.sub(b.at(name)).abs().max().item<double>());
+    if (name.starts_with(prefix)) difference = std::max(difference, tensor.sub(b.at(name)).abs().max().item<double>());
   return difference;
 }
 
@@ -64,7 +64,8 @@ void check_resume(const std::string& fit_text, std::int64_t step) {
   const TemporaryFolder temporary;
   run_one(parse_options(fit_text), temporary.path() / "whole");
   const fs::path folder = temporary.path() / "part";
-  const std::string with_stop = fit_text.substr(0, fit_text.size() - 1) + R"(, "on": {"step": {"@": "function", "index": 0}}})";
+  const std::string with_stop =
+      fit_text.substr(0, fit_text.size() - 1) + R"(, "on": {"step": {"@": "function", "index": 0}}})";
   {
     const ClearStop clear;
     REQUIRE(run_one(parse_options(with_stop, {stop_at(step)}), folder)["status"] == Value("interrupted"));
@@ -82,7 +83,8 @@ void check_resume(const std::string& fit_text, std::int64_t step) {
 
 TEST_CASE("accumulated micro-batches are one batch, also where samples do not count alike") {
   // With class weights the micro-batches' means have different divisors; the last step of an epoch has fewer of them.
-  for (const std::string loss : {R"("cross_entropy")", R"({"@": "loss.cross_entropy", "weight": [1, 5, 0.1, 1, 2, 1, 9, 1, 0.5, 1]})"}) {
+  for (const std::string loss :
+       {R"("cross_entropy")", R"({"@": "loss.cross_entropy", "class_weights": [1, 5, 0.1, 1, 2, 1, 9, 1, 0.5, 1]})"}) {
     for (const std::string clip : {"", R"(, "clip": 0.05)", R"(, "clip": {"value": 0.001})"}) {
       INFO(loss << clip);
       const TemporaryFolder temporary;
@@ -110,14 +112,17 @@ TEST_CASE("momentum and weight decay follow their schedules") {
     run_one(parse_options(plain_fit(R"(, "steps": 30)" + more, "\"cross_entropy\"", optim)), temporary.path() / name);
     return last(temporary.path() / name);
   };
-  const NamedTensors direct = run(R"({"@": "optim.SGD", "lr": 0.1, "momentum": 0.4, "weight_decay": 0.05})", "", "direct");
-  const NamedTensors scheduled =
-      run(R"({"@": "optim.SGD", "lr": 0.1, "momentum": 0.8, "weight_decay": 0.1})",
-          R"(, "schedule": {"momentum": {"@": "sched.linear", "start": 0.5, "finish": 0.5},
-              "weight_decay": {"@": "sched.linear", "start": 0.5, "finish": 0.5}})", "scheduled");
+  const NamedTensors direct =
+      run(R"({"@": "optim.SGD", "lr": 0.1, "momentum": 0.4, "weight_decay": 0.05})", "", "direct");
+  const NamedTensors scheduled = run(R"({"@": "optim.SGD", "lr": 0.1, "momentum": 0.8, "weight_decay": 0.1})",
+                                     R"(, "schedule": {"momentum": {"@": "sched.linear", "start": 0.5, "finish": 0.5},
+              "weight_decay": {"@": "sched.linear", "start": 0.5, "finish": 0.5}})",
+                                     "scheduled");
   CHECK(worst(direct, scheduled, "model.") < 1e-14);
-  const NamedTensors cycled = run(R"({"@": "optim.SGD", "lr": 0.1, "momentum": 0.8})",
-                                  R"(, "schedule": {"lr": "one_cycle", "momentum": {"@": "sched.one_cycle", "start": 1, "peak": 0.9, "finish": 1}})", "cycled");
+  const NamedTensors cycled = run(
+      R"({"@": "optim.SGD", "lr": 0.1, "momentum": 0.8})",
+      R"(, "schedule": {"lr": "one_cycle", "momentum": {"@": "sched.one_cycle", "start": 1, "peak": 0.9, "finish": 1}})",
+      "cycled");
   CHECK(worst(direct, cycled, "model.") > 1e-3);
   CHECK_THROWS_WITH(run(R"({"@": "optim.SGD"})", R"(, "schedule": {"momentum": "cosine"})", "none"),
                     Catch::Contains("schedule.momentum") && Catch::Contains("optim.SGD"));
@@ -128,14 +133,17 @@ TEST_CASE("momentum and weight decay follow their schedules") {
 TEST_CASE("an average is what is validated, kept and tested, and resumes exactly") {
   const TemporaryFolder temporary;
   const std::string length = R"(, "epochs": 3, "keep": "best")";
-  for (const std::string ema : {R"({"@": "ema", "decay": 0.95})", R"({"@": "swa", "start": "50%", "every": "5 steps"})"}) {
+  for (const std::string ema :
+       {R"({"@": "ema", "decay": 0.95})", R"({"@": "swa", "start": "50%", "every": "5 steps"})"}) {
     INFO(ema);
     check_resume(digits_fit(length + R"(, "ema": )" + ema), 40);
   }
-  const fs::path with = temporary.path() / "with", without = temporary.path() / "without", beside = temporary.path() / "beside";
+  const fs::path with = temporary.path() / "with", without = temporary.path() / "without",
+                 beside = temporary.path() / "beside";
   const Value averaged = run_one(parse_options(digits_fit(length + R"(, "ema": {"@": "ema", "decay": 0.95})")), with);
   const Value plain = run_one(parse_options(digits_fit(length)), without);
-  const Value watched = run_one(parse_options(digits_fit(length + R"(, "ema": {"@": "ema", "decay": 0.95, "evaluate": false})")), beside);
+  const Value watched =
+      run_one(parse_options(digits_fit(length + R"(, "ema": {"@": "ema", "decay": 0.95, "evaluate": false})")), beside);
   // Training itself is the same; what is validated is not, unless the average only runs along.
   CHECK(worst(last(without), last(with), "model.") == 0);
   CHECK(worst(last(without), last(beside), "model.") == 0);
@@ -150,10 +158,12 @@ TEST_CASE("an average is what is validated, kept and tested, and resumes exactly
 TEST_CASE("optimizers that evaluate again train in a fit and resume exactly") {
   std::string sam = digits_fit(R"(, "steps": 30, "validate": "10 steps")");
   const std::string adamw = R"({"@": "optim.AdamW", "lr": 0.005})";
-  sam.replace(sam.find(adamw), adamw.size(), R"({"@": "optim.SAM", "base": {"@": "optim.SGD", "lr": 0.1, "momentum": 0.9}})");
+  sam.replace(sam.find(adamw), adamw.size(),
+              R"({"@": "optim.SAM", "base": {"@": "optim.SGD", "lr": 0.1, "momentum": 0.9}})");
   check_resume(sam, 14);
   const TemporaryFolder temporary;
-  const std::string lbfgs = R"({"@": "optim.LBFGS", "history_size": 10, "max_iter": 10, "line_search_fn": "strong_wolfe"})";
+  const std::string lbfgs =
+      R"({"@": "optim.LBFGS", "history_size": 10, "max_iter": 10, "line_search_fn": "strong_wolfe"})";
   const std::string length = R"(, "steps": 6, "batch": 1400, "loader": {"drop_last": true}, "validate": "2 steps")";
   check_resume(plain_fit(length, "\"cross_entropy\"", lbfgs), 3);
   const Value summary = run_one(parse_options(plain_fit(length, "\"cross_entropy\"", lbfgs)), temporary.path());
