@@ -1,9 +1,18 @@
 // Activations: functions of single elements, and softmax along one axis.
+#include <ATen/ops/celu.h>
 #include <ATen/ops/elu.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/glu.h>
+#include <ATen/ops/hardsigmoid.h>
+#include <ATen/ops/hardswish.h>
 #include <ATen/ops/leaky_relu.h>
+#include <ATen/ops/log_sigmoid.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/mish.h>
+#include <ATen/ops/prelu.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/relu6.h>
+#include <ATen/ops/selu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softmax.h>
@@ -11,6 +20,7 @@
 #include <ATen/ops/tanh.h>
 
 #include "entries.h"
+#include "init.h"
 #include "model/layer.h"
 
 namespace trainlab {
@@ -58,6 +68,52 @@ class ELU final : public Activation<Keeps::input> {
   at::Scalar alpha_;
 };
 
+class CELU final : public Activation<Keeps::input> {
+ public:
+  CELU(const Options& options, LayerContext& context) : Activation(context), alpha_(options.number("alpha")) {}
+  at::Tensor forward(const at::Tensor& x, const Pass&) const override { return at::celu(x, alpha_); }
+
+ private:
+  at::Scalar alpha_;
+};
+
+// Half of the last axis (of `dim`) gates the other.
+class GLU final : public Layer {
+ public:
+  GLU(const Options& options, LayerContext& context) : dim_(options.integer("dim")) {
+    output = context.input();
+    const auto axis = static_cast<std::int64_t>(output.size()) + dim_;
+    if (axis < 0 || output[static_cast<std::size_t>(axis)] % 2 != 0) {
+      throw context.shape_error("an even number of elements along dim = " + std::to_string(dim_));
+    }
+    output[static_cast<std::size_t>(axis)] /= 2;
+  }
+  at::Tensor forward(const at::Tensor& x, const Pass&) const override { return at::glu(x, dim_); }
+  bool stackable() const override { return true; }
+
+ private:
+  std::int64_t dim_;
+};
+
+class PReLU final : public Activation<Keeps::input> {
+ public:
+  PReLU(const Options& options, LayerContext& context) : Activation(context) {
+    const std::int64_t count = options.integer("num_parameters");
+    if (count != 1 && (output.empty() || output[0] != count)) {
+      throw context.shape_error("an input of " + std::to_string(count) + " channels (its first axis) for num_parameters = " +
+                                std::to_string(count));
+    }
+    slope_ = context.parameter("weight", {count}, constant(options.number("init")), false);
+  }
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    return at::prelu(x, pass.parameter(slope_));
+  }
+  bool stackable() const override { return false; }  // the operator takes one slope per channel
+
+ private:
+  std::size_t slope_ = 0;
+};
+
 class GELU final : public Activation<Keeps::input> {
  public:
   GELU(const Options& options, LayerContext& context)
@@ -100,7 +156,13 @@ class Softmax final : public Activation<Keeps::output> {
   std::int64_t dim_;  // negative, so that batch and member axes do not shift it
 };
 
+at::Tensor hardsigmoid(const at::Tensor& x) { return at::hardsigmoid(x); }
+at::Tensor hardswish(const at::Tensor& x) { return at::hardswish(x); }
+at::Tensor log_sigmoid(const at::Tensor& x) { return at::log_sigmoid(x); }
+at::Tensor mish(const at::Tensor& x) { return at::mish(x); }
 at::Tensor relu(const at::Tensor& x) { return at::relu(x); }
+at::Tensor relu6(const at::Tensor& x) { return at::relu6(x); }
+at::Tensor selu(const at::Tensor& x) { return at::selu(x); }
 at::Tensor sigmoid(const at::Tensor& x) { return at::sigmoid(x); }
 at::Tensor silu(const at::Tensor& x) { return at::silu(x); }
 at::Tensor tanh(const at::Tensor& x) { return at::tanh(x); }
@@ -113,9 +175,10 @@ void add(Registry& registry, Entry entry) {
                }));
 }
 
-Option softmax_dim() {
-  return Option("dim",
-                "the axis that sums to one, counted from the end: -1 is the last (features), -3 the channels of images")
+Option softmax_dim(std::string doc =
+                       "the axis that sums to one, counted from the end: -1 is the last (features), -3 the channels "
+                       "of images") {
+  return Option("dim", std::move(doc))
       .integer()
       .at_most(-1)
       .or_default(-1)
@@ -151,6 +214,35 @@ void register_activation(Registry& registry) {
           .with(Option("beta", "sharpness").number().more_than(0).or_default(1.0).positional())
           .with(Option("threshold", "x itself where beta·x is larger than this").number().or_default(20.0).positional())
           .example("nn.Softplus()"));
+  add<Plain<mish, Keeps::input>>(
+      registry, Entry("nn.Mish", "layer", "x·tanh(softplus(x)).").example("nn.Mish()").note("Misra 2019."));
+  add<Plain<selu, Keeps::output>>(registry, Entry("nn.SELU", "layer", "Scaled ELU that keeps mean 0 and variance 1.")
+                                                .example("nn.SELU()")
+                                                .note("With init.kaiming_normal { nonlinearity = \"linear\" } and "
+                                                      "nn.AlphaDropout. Klambauer et al. 2017."));
+  add<Plain<hardswish, Keeps::input>>(
+      registry, Entry("nn.Hardswish", "layer", "x·min(max(x + 3, 0), 6) / 6.").example("nn.Hardswish()"));
+  add<Plain<hardsigmoid, Keeps::input>>(
+      registry, Entry("nn.Hardsigmoid", "layer", "min(max(x + 3, 0), 6) / 6.").example("nn.Hardsigmoid()"));
+  add<Plain<relu6, Keeps::input>>(registry, Entry("nn.ReLU6", "layer", "min(max(0, x), 6).").example("nn.ReLU6()"));
+  add<Plain<log_sigmoid, Keeps::input>>(
+      registry, Entry("nn.LogSigmoid", "layer", "log(1 / (1 + exp(−x))).").example("nn.LogSigmoid()"));
+  add<CELU>(registry, Entry("nn.CELU", "layer", "max(0, x) + min(0, alpha·(exp(x / alpha) − 1)).")
+                          .with(Option("alpha", "minus the value for x → −∞").number().more_than(0).or_default(1.0).positional())
+                          .example("nn.CELU()"));
+  add<GLU>(registry, Entry("nn.GLU", "layer", "The first half of an axis times sigmoid of the second half.")
+                         .with(softmax_dim("the axis that is halved, counted from the end: -1 is the last (features)"))
+                         .example("nn.GLU()")
+                         .note("Dauphin et al. 2017."));
+  add<PReLU>(registry, Entry("nn.PReLU", "layer", "x where positive, else a learned slope times x.")
+                           .with(Option("num_parameters", "one slope, or one for each channel (the first axis)")
+                                     .integer()
+                                     .at_least(1)
+                                     .or_default(1)
+                                     .positional())
+                           .with(Option("init", "slope at the start").number().or_default(0.25).positional())
+                           .example("nn.PReLU()")
+                           .note("He et al. 2015."));
   add<Softmax<false>>(registry, Entry("nn.Softmax", "layer", "exp(x) divided by its sum along one axis.")
                                     .with(softmax_dim())
                                     .example("nn.Softmax()")

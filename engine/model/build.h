@@ -5,8 +5,11 @@
 
 namespace trainlab {
 
-std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& spec, const Shape& input,
-                                   const std::string& path, const std::string& name, bool input_needs_gradient);
+std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& spec, const Signal& incoming,
+                                   const std::string& path, const std::string& name, const std::string& place);
+
+// The spec of a layer that another one makes of its own options: nn.NAME { options }, at the same line of the recipe.
+Options made_spec(const Options& maker, const std::string& name, Value::Map options);
 
 // "Conv2d" of "nn.Conv2d".
 std::string short_name(const Entry& entry);

@@ -1,59 +1,174 @@
-// nn.Dropout: in training, elements are zeroed with probability p and the others scaled by 1 / (1 − p).
+// nn.Dropout and its kin: in training, elements, channels or whole samples are zeroed with probability p and the others
+// scaled by 1 / (1 − p).
+#include "dropout.h"
+
+#include <ATen/ops/add.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
 
+#include <cmath>
+
+#include "chain.h"
 #include "entries.h"
-#include "model/layer.h"
 #include "tensor/random.h"
 
 namespace trainlab {
 
+KeyedDropout::KeyedDropout(double p, const LayerContext& context, std::string_view purpose)
+    : p_(p), purpose_(Key(0).fold(purpose).fold(context.place()).bits()) {}
+
+at::Tensor KeyedDropout::multipliers(at::IntArrayRef shape, const at::TensorOptions& type, const Pass& pass) const {
+  c10::SmallVector<Key, 16> keys;
+  for (const Key& key : pass.keys) keys.push_back(key.fold(purpose_));
+  const at::Tensor drawn = at::empty(shape, type.device(at::kCPU));
+  return dropout_multipliers(drawn, p_, {keys.data(), keys.size()}).to(type.device());
+}
+
+at::Tensor KeyedDropout::operator()(const at::Tensor& x, const Pass& pass) const {
+  return acts(pass) ? at::mul(x, multipliers(x.sizes(), x.options(), pass)) : x;
+}
+
+// The multipliers; the input is not needed, since they take no gradient.
+void KeyedDropout::count_kept(KeptMemory& memory, double values) const {
+  if (p_ > 0) memory.extra_bytes(values * memory.element_bytes());
+}
+
+Option dropout_option(std::string name, std::string doc) {
+  return Option(std::move(name), std::move(doc)).number().at_least(0).less_than(1);
+}
+
 namespace {
 
+// What is dropped together: single elements, whole channels (the first axis of a sample), whole samples.
+enum class Dropped { element, channel, sample };
+
+template <Dropped unit>
 class Dropout final : public Layer {
  public:
-  Dropout(const Options& options, LayerContext& context)
-      : p_(options.number("p")), purpose_(Key(0).fold("dropout").fold(context.name()).bits()) {
+  Dropout(const Options& options, LayerContext& context) : drop_(options.number("p"), context) {
     output = context.input();
+    if (unit == Dropped::channel && output.size() < 2) throw context.shape_error("an input of [channels, length, …]");
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
-    if (!pass.training || p_ == 0) return x;
-    c10::SmallVector<Key, 16> keys;
-    for (const Key& key : pass.keys) keys.push_back(key.fold(purpose_));
-    return at::mul(x, dropout_multipliers(x, p_, {keys.data(), keys.size()}));
+    if (!drop_.acts(pass)) return x;
+    if constexpr (unit == Dropped::element) return drop_(x, pass);
+    const std::size_t leading = pass.members() > 0 ? 2 : 1;
+    Shape shape(x.sizes().begin(), x.sizes().end());
+    for (std::size_t i = leading + (unit == Dropped::channel ? 1 : 0); i < shape.size(); ++i) shape[i] = 1;
+    return at::mul(x, drop_.multipliers(shape, x.options(), pass));
   }
 
   bool stackable() const override { return true; }
 
-  // The multipliers; the input is not needed, since they take no gradient.
   void count_kept(KeptMemory& memory) const override {
-    if (p_ == 0) return;
-    memory.extra_bytes(static_cast<double>(element_count(output)) * memory.element_bytes());
+    if (drop_.p() == 0) return;
+    const auto values = static_cast<double>(element_count(output));
+    drop_.count_kept(memory, unit == Dropped::element   ? values
+                             : unit == Dropped::channel ? static_cast<double>(output[0])
+                                                        : 1);
     memory.produce(output);
   }
 
  private:
-  double p_;
-  std::uint64_t purpose_;  // "dropout" and the layer's place, folded into each step's key
+  KeyedDropout drop_;
 };
+
+// Klambauer et al. 2017, section 3: what is dropped becomes −λα, and an affine map restores mean 0 and variance 1.
+class AlphaDropout final : public Layer {
+ public:
+  AlphaDropout(const Options& options, LayerContext& context) : drop_(options.number("p"), context) {
+    output = context.input();
+    const double p = drop_.p(), low = -1.7580993408473766;
+    scale_ = 1 / std::sqrt((1 - p) * (1 + p * low * low));
+    shift_ = -scale_ * p * low;
+    low_ = low;
+  }
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    if (!drop_.acts(pass)) return x;
+    // 1 where kept, 0 where dropped
+    const at::Tensor kept = drop_.multipliers(x.sizes(), x.options(), pass).mul_(1 - drop_.p());
+    const at::Tensor constant = kept.neg().add_(1).mul_(low_ * scale_).add_(shift_);
+    return at::mul(x, kept.mul_(scale_)).add_(constant);
+  }
+  bool stackable() const override { return true; }
+  void count_kept(KeptMemory& memory) const override {
+    if (drop_.p() == 0) return;
+    drop_.count_kept(memory, static_cast<double>(element_count(output)));
+    memory.produce(output);
+  }
+
+ private:
+  KeyedDropout drop_;
+  double scale_, shift_, low_;
+};
+
+class StochasticDepth final : public Layer {
+ public:
+  StochasticDepth(const Options& options, LayerContext& context)
+      : body_(options.children("body"), context), drop_(options.number("p"), context, "depth") {
+    output = context.input();
+    if (body_.last().output != output) {
+      throw context.error("expected layers that keep their input's shape " + shape_text(output) +
+                          ", found an output of shape " + shape_text(body_.last().output));
+    }
+  }
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    const at::Tensor y = body_.forward(x, pass);
+    if (!drop_.acts(pass)) return at::add(x, y);
+    const std::size_t leading = pass.members() > 0 ? 2 : 1;
+    Shape shape(static_cast<std::size_t>(x.dim()), 1);
+    for (std::size_t i = 0; i < leading; ++i) shape[i] = x.size(static_cast<std::int64_t>(i));
+    return at::add(x, at::mul(y, drop_.multipliers(shape, x.options(), pass)));
+  }
+  bool stackable() const override { return body_.stackable(); }
+  Flops flops() const override { return body_.flops(); }
+  void count_kept(KeptMemory& memory) const override {
+    body_.count_kept(memory);
+    drop_.count_kept(memory, 1);
+    memory.produce(output);
+  }
+  std::vector<const Layer*> children() const override { return body_.children(); }
+
+ private:
+  Chain body_;
+  KeyedDropout drop_;
+};
+
+Option p_option(std::string doc) { return dropout_option("p", std::move(doc)).or_default(0.5).positional(); }
+
+constexpr const char* keyed_note =
+    "Drawn from the fit's seed, the layer's place and the step: a resumed run drops the same elements.";
 
 }  // namespace
 
 void register_dropout(Registry& registry) {
   registry.add(
       Entry("nn.Dropout", "layer", "In training, zeroes elements at random and scales the others by 1/(1 − p).")
-          .with(Option("p", "probability that an element is zeroed")
-                    .number()
-                    .at_least(0)
-                    .less_than(1)
-                    .or_default(0.5)
-                    .positional())
+          .with(p_option("probability that an element is zeroed"))
           .example("nn.Dropout(0.1)")
-          .note("Drawn from the fit's seed, the layer's place and the step: a resumed run drops the same "
-                "elements. Srivastava et al. 2014."),
-      LayerFactory([](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
-        return std::make_unique<Dropout>(options, context);
-      }));
+          .note(std::string(keyed_note) + " Srivastava et al. 2014."),
+      layer_factory<Dropout<Dropped::element>>());
+  for (const auto& [name, input] :
+       {std::pair("nn.Dropout1d", "[channels, length]"), std::pair("nn.Dropout2d", "[channels, height, width]")}) {
+    registry.add(Entry(name, "layer", std::string("Dropout of whole channels of ") + input + ".")
+                     .with(p_option("probability that a channel is zeroed"))
+                     .example(std::string(name) + "(0.1)")
+                     .note(keyed_note),
+                 layer_factory<Dropout<Dropped::channel>>());
+  }
+  registry.add(Entry("nn.AlphaDropout", "layer", "Dropout that keeps mean 0 and variance 1, for nn.SELU.")
+                   .with(p_option("probability that an element is dropped"))
+                   .example("nn.AlphaDropout(0.1)")
+                   .note(std::string(keyed_note) + " Klambauer et al. 2017."),
+               layer_factory<AlphaDropout>());
+  registry.add(Entry("nn.StochasticDepth", "layer",
+                     "A residual chain that training leaves out at random, sample by sample: x + body(x)·keep/(1 − p).")
+                   .with(Option("body", "the layers of the chain, in order").entry("layer").array().required())
+                   .with(dropout_option("p", "probability that a sample passes by").or_default(0.1))
+                   .example("nn.StochasticDepth { p = 0.2, nn.Linear(64), nn.ReLU() }")
+                   .note(std::string(keyed_note) + " Huang et al. 2016."),
+               layer_factory<StochasticDepth>());
 }
 
 }  // namespace trainlab

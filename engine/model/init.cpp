@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "model/initial.h"
 #include "tensor/random.h"
 
 namespace trainlab {
@@ -15,6 +16,12 @@ Initializer constant(double value) {
 Initializer uniform_by_fan_in(std::int64_t fan_in) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
   return [bound](const at::Tensor& out, Key key) { fill_uniform(out, key, -bound, bound); };
+}
+
+Option init_option() { return Option("init", "initial values of the weight").entry("init"); }
+
+Initializer weight_init(const Options& options, const Shape& shape, Initializer otherwise) {
+  return options.given("init") ? initializer_of(options, "init", shape) : std::move(otherwise);
 }
 
 }  // namespace trainlab

@@ -1,15 +1,24 @@
 #include "model/layer.h"
 
+#include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "build.h"
 
 namespace trainlab {
 
-KeptMemory::KeptMemory(double element_bytes, const Shape& input)
-    : element_bytes_(element_bytes), current_(add(input, true)) {
-  tensors_[current_].values = 0;
+namespace {
+
+std::string column_names(const Signals& columns) {
+  std::string list;
+  for (const auto& [name, signal] : columns) list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "none" : list;
 }
+
+}  // namespace
+
+KeptMemory::KeptMemory(double element_bytes) : element_bytes_(element_bytes) { start_at_column(); }
 
 std::size_t KeptMemory::add(const Shape& shape, bool kept) {
   tensors_.push_back({static_cast<double>(element_count(shape)), kept});
@@ -27,20 +36,53 @@ void Layer::count_kept(KeptMemory& memory) const {
   memory.produce(output);
 }
 
-LayerContext::LayerContext(Tables& tables, const Options& spec, Shape input, std::string path, std::string name,
-                           bool input_needs_gradient)
+LayerContext::LayerContext(Tables& tables, const Options& spec, Signal incoming, std::string path, std::string name,
+                           std::string place)
     : tables_(&tables),
       spec_(&spec),
-      input_(std::move(input)),
+      incoming_(std::move(incoming)),
       path_(std::move(path)),
       name_(std::move(name)),
-      input_needs_gradient_(input_needs_gradient),
-      first_parameter_(tables.parameters.size()) {}
+      place_(std::move(place)) {}
+
+const Shape& LayerContext::any_input() const {
+  if (incoming_.nothing) {
+    throw error("expected an input, and the data has no column \"x\"")
+        .hint("begin with nn.Input(\"NAME\"); the data has " + column_names(tables_->columns));
+  }
+  return incoming_.shape;
+}
+
+const Shape& LayerContext::input() const {
+  const Shape& shape = any_input();
+  if (incoming_.integers) {
+    throw error("expected floating-point numbers, found integers of shape " + shape_text(shape))
+        .hint("nn.Embedding makes vectors of token ids and categories");
+  }
+  return shape;
+}
 
 namespace {
 
 std::string joined(const std::string& prefix, std::string_view name) {
   return prefix.empty() ? std::string(name) : prefix + "." + std::string(name);
+}
+
+// Declares a tensor, or finds the one that a layer which shares its weights has declared under the same name.
+template <class Info>
+std::size_t declare(std::vector<Info>& all, Info info, const LayerContext& context) {
+  const auto first = std::find_if(all.begin(), all.end(), [&](const Info& other) { return other.name == info.name; });
+  if (first == all.end()) {
+    all.push_back(std::move(info));
+    return all.size() - 1;
+  }
+  if (first->shape != info.shape) {
+    throw context
+        .error("expected " + info.name + " of shape " + shape_text(first->shape) +
+               " as in the layer that it is shared with, found " + shape_text(info.shape))
+        .hint("layers that share weights need equal sizes; under another name they have weights of their own");
+  }
+  return static_cast<std::size_t>(first - all.begin());
 }
 
 }  // namespace
@@ -49,28 +91,58 @@ std::size_t LayerContext::parameter(std::string_view name, Shape shape, Initiali
   double values = 1;
   for (const std::int64_t n : shape) values *= static_cast<double>(n);
   if (values > 0x1p60) throw error("its " + std::string(name) + " of shape " + shape_text(shape) + " is too large");
-  tables_->parameters.push_back({joined(name_, name), std::move(shape), std::move(initialize), decays});
-  return tables_->parameters.size() - 1;
+  return declare(tables_->parameters,
+                 ParameterInfo{joined(name_, name), std::move(shape), std::move(initialize), decays, true}, *this);
 }
 
 std::size_t LayerContext::buffer(std::string_view name, Shape shape, double value, at::ScalarType type) {
-  tables_->buffers.push_back({joined(name_, name), std::move(shape), value, type});
-  return tables_->buffers.size() - 1;
+  return declare(tables_->buffers, BufferInfo{joined(name_, name), std::move(shape), value, type}, *this);
 }
 
-std::unique_ptr<Layer> LayerContext::child(const Options& spec, const Shape& input, int position) {
+std::unique_ptr<Layer> LayerContext::child(const Options& spec, const Signal& input, int position) {
   const std::string number = std::to_string(position);
-  const bool needs_gradient = input_needs_gradient_ || tables_->parameters.size() > first_parameter_;
   return build_layer(*tables_, spec, input, path_ + "[" + number + "]." + short_name(spec.entry()),
-                     joined(name_, number), needs_gradient);
+                     joined(name_, number), joined(place_, number));
 }
 
-std::unique_ptr<Layer> LayerContext::child(const Options& spec, const Shape& input, std::string_view name) {
-  return build_layer(*tables_, spec, input, joined(path_, name), joined(name_, name), input_needs_gradient_);
+std::unique_ptr<Layer> LayerContext::child(const Options& spec, const Signal& input, std::string_view name) {
+  return build_layer(*tables_, spec, input, joined(path_, name), joined(name_, name), joined(place_, name));
+}
+
+std::unique_ptr<Layer> LayerContext::shared_child(const Options& spec, const Signal& input, std::string_view name) {
+  return build_layer(*tables_, spec, input, joined(path_, name), "shared." + std::string(name), joined(place_, name));
+}
+
+std::pair<Source, Signal> LayerContext::named(const std::string& name) {
+  const auto& branches = tables_->branches;
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    if (branches[i].first == name) return {{.branch = true, .slot = i}, branches[i].second};
+  }
+  const auto found = tables_->columns.find(name);
+  if (found == tables_->columns.end()) {
+    std::string before;
+    for (const auto& [branch, signal] : branches) before += (before.empty() ? "; branches: " : ", ") + branch;
+    throw error("there is no column or branch \"" + name + "\"")
+        .hint("the data has " + column_names(tables_->columns) + before);
+  }
+  std::vector<std::string>& read = tables_->read;
+  auto slot = std::find(read.begin(), read.end(), name);
+  if (slot == read.end()) slot = read.insert(read.end(), name);
+  return {{.branch = false, .slot = static_cast<std::size_t>(slot - read.begin())}, found->second};
+}
+
+std::size_t LayerContext::name_branch(const std::string& name, const Signal& output) {
+  auto& branches = tables_->branches;
+  const bool taken = std::any_of(branches.begin(), branches.end(), [&](const auto& b) { return b.first == name; });
+  if (taken || tables_->columns.contains(name)) {
+    throw error("\"" + name + "\" is the name of a " + (taken ? "branch" : "column of the data") + " already");
+  }
+  branches.emplace_back(name, output);
+  return branches.size() - 1;
 }
 
 Error LayerContext::shape_error(const std::string& expected) const {
-  return error("expected " + expected + ", found an input of shape " + shape_text(input_));
+  return error("expected " + expected + ", found an input of shape " + shape_text(incoming_.shape));
 }
 
 Error LayerContext::error(const std::string& message) const { return layer_error(path_, spec_->where(), message); }
@@ -94,14 +166,21 @@ Error layer_error(const std::string& path, const std::string& where, const std::
   return at_layer(recipe_error(message), path, where);
 }
 
+Options made_spec(const Options& maker, const std::string& name, Value::Map options) {
+  options.insert_or_assign("@", "nn." + name);
+  if (!maker.where().empty()) options.insert_or_assign("@at", maker.where());
+  Value checked = maker.registry().check(std::move(options), maker.path());
+  return {maker.registry(), std::make_shared<const Spec>(Spec{std::move(checked), {}}), maker.path()};
+}
+
 std::string short_name(const Entry& entry) { return entry.name.substr(entry.name.rfind('.') + 1); }
 
-std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& spec, const Shape& input,
-                                   const std::string& path, const std::string& name, bool input_needs_gradient) {
+std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& spec, const Signal& incoming,
+                                   const std::string& path, const std::string& name, const std::string& place) {
   const std::size_t first_parameter = tables.parameters.size();
-  LayerContext context(tables, spec, input, path, name, input_needs_gradient);
+  LayerContext context(tables, spec, incoming, path, name, place);
   std::unique_ptr<Layer> layer = spec.registry().implementation<LayerFactory>(spec.entry())(spec, context);
-  layer->input_shape = input;
+  layer->input_shape = context.incoming().shape;
   layer->path = path;
   layer->where = spec.where();
   const std::string name_only = short_name(spec.entry());
@@ -114,6 +193,7 @@ std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& 
   for (std::size_t i = first_parameter; i < tables.parameters.size(); ++i) {
     layer->own_parameters += static_cast<std::size_t>(element_count(tables.parameters[i].shape));
   }
+  layer->needs_gradient |= context.input_needs_gradient() || layer->own_parameters > 0;
   return layer;
 }
 

@@ -23,7 +23,7 @@ class Linear final : public Layer {
     if (in_ < 1) throw context.shape_error("an input of at least one feature");
     output = input;
     output.back() = out_;
-    weight_ = context.parameter("weight", {out_, in_}, uniform_by_fan_in(in_));
+    weight_ = context.parameter("weight", {out_, in_}, weight_init(options, {out_, in_}, uniform_by_fan_in(in_)));
     if (options.boolean("bias")) bias_ = context.parameter("bias", {out_}, uniform_by_fan_in(in_), false);
   }
 
@@ -69,6 +69,7 @@ void register_linear(Registry& registry) {
       Entry("nn.Linear", "layer", "A linear map of the last axis: x·Wᵀ + b.")
           .with(Option("out_features", "size of the output's last axis").integer().at_least(1).positional().required())
           .with(Option("bias", "adds a learned bias").boolean().or_default(true))
+          .with(init_option())
           .example("nn.Linear(64)")
           .note("The input's size is inferred. Weights and biases start uniform in ±1/√(input size), as PyTorch's do."),
       LayerFactory([](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {

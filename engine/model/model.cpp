@@ -6,18 +6,25 @@
 
 namespace trainlab {
 
-Model::Model(const Options& spec, const Shape& input) : input_(input) {
+Model::Model(const Options& spec, Signals columns) {
   const std::string path = spec.path().empty() ? "model" : spec.path();
   if (spec.entry().kind != "layer") {
     throw layer_error(path, spec.where(), "expected a layer, found " + spec.entry().name);
   }
-  root_ = build_layer(tables_, spec, input, path, "", false);
+  Signal incoming;
+  incoming.nothing = true;
+  if (const auto x = columns.find("x"); x != columns.end()) {
+    incoming = x->second;
+    tables_.read.emplace_back("x");
+  }
+  tables_.columns = std::move(columns);
+  root_ = build_layer(tables_, spec, incoming, path, "", "");
 }
 
 std::int64_t Model::parameter_count() const { return static_cast<std::int64_t>(root_->own_parameters); }
 
 double Model::kept_bytes(at::ScalarType type) const {
-  KeptMemory memory(static_cast<double>(c10::elementSize(type)), input_);
+  KeptMemory memory(static_cast<double>(c10::elementSize(type)));
   root_->count_kept(memory);
   memory.keep_current();
   return memory.bytes();
@@ -37,17 +44,34 @@ std::string Model::not_stackable() const {
   return found ? found->path : "";
 }
 
-at::Tensor Model::forward(const at::Tensor& x, const Pass& pass) const {
+at::Tensor Model::forward(std::span<const at::Tensor> columns, const Pass& pass) const {
   const std::size_t leading = pass.members() > 0 ? 2 : 1;
-  const at::IntArrayRef sizes = x.sizes();
-  if (sizes.size() != leading + input_.size() || !std::equal(input_.begin(), input_.end(), sizes.begin() + leading) ||
-      (leading == 2 && sizes[0] != pass.members())) {
-    std::string expected = leading == 2 ? "[" + std::to_string(pass.members()) + ", batch" : "[batch";
-    for (const std::int64_t n : input_) expected += ", " + std::to_string(n);
-    throw layer_error(root_->path, root_->where,
-                      "expected a batch of shape " + expected + "], found " + shape_text(sizes));
+  if (columns.size() != tables_.read.size()) {
+    throw std::logic_error(root_->path + ": expected " + std::to_string(tables_.read.size()) + " columns, found " +
+                           std::to_string(columns.size()));
   }
-  return forward_checked(*root_, x, pass);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const std::string& name = tables_.read[i];
+    const Shape& sample = tables_.columns.find(name)->second.shape;
+    const at::IntArrayRef sizes = columns[i].sizes();
+    if (sizes.size() == leading + sample.size() && std::equal(sample.begin(), sample.end(), sizes.begin() + leading) &&
+        (leading == 1 || sizes[0] == pass.members())) {
+      continue;
+    }
+    std::string expected = leading == 2 ? "[" + std::to_string(pass.members()) + ", batch" : "[batch";
+    for (const std::int64_t n : sample) expected += ", " + std::to_string(n);
+    throw layer_error(root_->path, root_->where,
+                      "expected a batch of shape " + expected + "]" + (name == "x" ? "" : " in column " + name) +
+                          ", found " + shape_text(sizes));
+  }
+  const bool has_x = !tables_.read.empty() && tables_.read[0] == "x";
+  c10::SmallVector<at::Tensor, 4> branches(tables_.branches.size());
+  return forward_checked(*root_, has_x ? columns[0] : at::Tensor(),
+                         {.state = pass.state,
+                          .training = pass.training,
+                          .keys = pass.keys,
+                          .columns = columns,
+                          .branches = {branches.data(), branches.size()}});
 }
 
 }  // namespace trainlab

@@ -1,9 +1,12 @@
 // Norms: by statistics of the batch (BatchNorm1d, BatchNorm2d) or of each sample (LayerNorm).
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/batch_norm.h>
+#include <ATen/ops/group_norm.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/mul.h>
+#include <ATen/ops/rms_norm.h>
 
+#include <array>
 #include <optional>
 
 #include "build.h"
@@ -87,6 +90,65 @@ class BatchNorm2d final : public BatchNorm {
   }
 };
 
+class BatchNorm3d final : public BatchNorm {
+ public:
+  BatchNorm3d(const Options& options, LayerContext& context) : BatchNorm(options, checked(context)) {}
+
+ private:
+  static LayerContext& checked(LayerContext& context) {
+    if (context.input().size() == 4) return context;
+    throw context.shape_error("an input of [channels, depth, height, width]");
+  }
+};
+
+// One weight and bias per channel of [channels, …], by statistics of groups of channels of each sample.
+class GroupNorm final : public Layer {
+ public:
+  // groups 0: a group for each channel (InstanceNorm)
+  GroupNorm(const Options& options, LayerContext& context, std::int64_t groups, bool affine)
+      : groups_(groups), epsilon_(options.number("eps")) {
+    output = context.input();
+    const std::int64_t channels = output.at(0);
+    if (channels < 1) throw context.shape_error("an input of at least one channel");
+    if (groups_ == 0) groups_ = channels;
+    if (channels % groups_ != 0) {
+      throw context.error("expected a number of groups that divides the " + std::to_string(channels) +
+                          " channels, found num_groups = " + std::to_string(groups_));
+    }
+    if (element_count(output) / groups_ < 2) {
+      throw context.shape_error("an input of more than one value per group")
+          .hint("one value has no variance: use fewer groups, or a larger input");
+    }
+    if (affine) {
+      weight_ = context.parameter("weight", {channels}, constant(1), false);
+      bias_ = context.parameter("bias", {channels}, constant(0), false);
+    }
+  }
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    const auto& parameters = pass.state.parameters;
+    return at::group_norm(x, groups_, given(parameters, weight_), given(parameters, bias_), epsilon_);
+  }
+
+  bool stackable() const override { return false; }  // the operator takes one weight per channel
+  void count_kept(KeptMemory& memory) const override {
+    memory.keep_current();
+    memory.extra_bytes(2.0 * memory.element_bytes() * static_cast<double>(groups_));  // mean and deviation
+    memory.produce(output);
+  }
+
+ private:
+  std::int64_t groups_;
+  double epsilon_;
+  Slot weight_, bias_;
+};
+
+LayerContext& with_axes(LayerContext& context, std::size_t axes) {
+  if (context.input().size() == axes) return context;
+  constexpr std::array texts = {"[channels, length]", "[channels, height, width]", "[channels, depth, height, width]"};
+  throw context.shape_error(std::string("an input of ") + texts.at(axes - 2));
+}
+
 class LayerNorm final : public Layer {
  public:
   LayerNorm(const Options& options, LayerContext& context) : epsilon_(options.number("eps")) {
@@ -139,10 +201,39 @@ class LayerNorm final : public Layer {
   Slot weight_, bias_;
 };
 
-template <class T>
-std::unique_ptr<Layer> make(const Options& options, LayerContext& context) {
-  return std::make_unique<T>(options, context);
-}
+// x / √(mean(x²) + eps) over the last axis.
+class RMSNorm final : public Layer {
+ public:
+  RMSNorm(const Options& options, LayerContext& context) : epsilon_(options.number("eps")) {
+    output = context.input();
+    if (output.empty() || output.back() < 1) throw context.shape_error("an input of [features] or [..., features]");
+    if (options.boolean("elementwise_affine")) weight_ = context.parameter("weight", {output.back()}, constant(1), false);
+  }
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    if (pass.members() == 0 || !weight_) {
+      return at::rms_norm(x, output.back(), given(pass.state.parameters, weight_), epsilon_);
+    }
+    Shape shape(static_cast<std::size_t>(x.dim()), 1);
+    shape.front() = pass.members();
+    shape.back() = output.back();
+    return at::mul(at::rms_norm(x, output.back(), {}, epsilon_), pass.parameter(*weight_).view(shape));
+  }
+
+  bool stackable() const override { return true; }
+
+  // The operator is made of several: it keeps its input twice, as it came and divided.
+  void count_kept(KeptMemory& memory) const override {
+    memory.keep_current();
+    const auto values = static_cast<double>(element_count(output));
+    memory.extra_bytes(memory.element_bytes() * (values + values / static_cast<double>(output.back())));
+    memory.produce(output);
+  }
+
+ private:
+  double epsilon_;
+  Slot weight_;
+};
 
 Option epsilon_option() {
   return Option("eps", "added to the variance").number().more_than(0).or_default(1e-5);
@@ -168,10 +259,10 @@ Entry batch_norm(std::string name, std::string doc) {
 void register_norm(Registry& registry) {
   registry.add(batch_norm("nn.BatchNorm1d", "Batch normalisation of [features] or [channels, length].")
                    .example("nn.BatchNorm1d()"),
-               LayerFactory(make<BatchNorm1d>));
+               layer_factory<BatchNorm1d>());
   registry.add(batch_norm("nn.BatchNorm2d", "Batch normalisation of images [channels, height, width].")
                    .example("nn.BatchNorm2d()"),
-               LayerFactory(make<BatchNorm2d>));
+               layer_factory<BatchNorm2d>());
   registry.add(
       Entry("nn.LayerNorm", "layer", "Normalisation of each sample by mean and variance of its last axes.")
           .with(epsilon_option())
@@ -188,7 +279,39 @@ void register_norm(Registry& registry) {
                     .positional())
           .example("nn.LayerNorm()")
           .note("Ba et al. 2016."),
-      LayerFactory(make<LayerNorm>));
+      layer_factory<LayerNorm>());
+  registry.add(batch_norm("nn.BatchNorm3d", "Batch normalisation of [channels, depth, height, width].")
+                   .example("nn.BatchNorm3d()"),
+               layer_factory<BatchNorm3d>());
+  registry.add(
+      Entry("nn.RMSNorm", "layer", "Division of each sample's last axis by the root of its mean square.")
+          .with(epsilon_option())
+          .with(Option("elementwise_affine", "learns a weight per element").boolean().or_default(true))
+          .example("nn.RMSNorm()")
+          .note("Zhang and Sennrich 2019."),
+      layer_factory<RMSNorm>());
+  registry.add(
+      Entry("nn.GroupNorm", "layer", "Normalisation of [channels, …] by mean and variance of groups of channels.")
+          .with(Option("num_groups", "number of groups, which divides the channels").integer().at_least(1).positional().required())
+          .with(epsilon_option())
+          .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(true))
+          .example("nn.GroupNorm(8)")
+          .note("The same in training and outside, whatever the batch. Wu and He 2018."),
+      LayerFactory([](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
+        if (context.input().empty()) throw context.shape_error("an input of [channels, …]");
+        return std::make_unique<GroupNorm>(options, context, options.integer("num_groups"), options.boolean("affine"));
+      }));
+  for (std::size_t axes = 1; axes <= 3; ++axes) {
+    const std::string name = "nn.InstanceNorm" + std::to_string(axes) + "d";
+    registry.add(Entry(name, "layer", "Normalisation of each channel of each sample by its own mean and variance.")
+                     .with(epsilon_option())
+                     .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(false))
+                     .example(name + "()")
+                     .note("Ulyanov et al. 2016."),
+                 LayerFactory([axes](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
+                   return std::make_unique<GroupNorm>(options, with_axes(context, axes + 1), 0, options.boolean("affine"));
+                 }));
+  }
 }
 
 }  // namespace trainlab

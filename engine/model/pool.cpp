@@ -1,7 +1,13 @@
-// Pools: the largest or the mean of windows of images.
+// Pools: the largest or the mean of windows over one, two or three axes.
+#include <ATen/ops/adaptive_avg_pool1d.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
+#include <ATen/ops/adaptive_avg_pool3d.h>
+#include <ATen/ops/avg_pool1d.h>
 #include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/avg_pool3d.h>
+#include <ATen/ops/max_pool1d.h>
 #include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/max_pool3d.h>
 
 #include "entries.h"
 #include "window.h"
@@ -12,29 +18,38 @@ namespace {
 
 Window pool_window(const Options& options, const LayerContext& context) {
   Window window;
-  window.kernel = pair(options, "kernel_size");
-  window.stride = options.has("stride") ? pair(options, "stride") : window.kernel;
-  window.padding = pair(options, "padding");
+  window.kernel = options.integers("kernel_size");
+  window.stride = options.has("stride") ? options.integers("stride") : window.kernel;
+  window.before = window.after = options.integers("padding");
+  window.dilation = Shape(window.kernel.size(), 1);
   window.ceil = options.boolean("ceil_mode");
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (2 * window.padding[i] > window.kernel[i]) {
-      throw context.error("expected a padding of at most half the kernel, found padding " + shape_text(window.padding) +
+  for (std::size_t i = 0; i < window.axes(); ++i) {
+    if (2 * window.before[i] > window.kernel[i]) {
+      throw context.error("expected a padding of at most half the kernel, found padding " + shape_text(window.before) +
                           " for a kernel of " + shape_text(window.kernel));
     }
   }
   return window;
 }
 
-class MaxPool2d final : public Layer {
+template <std::size_t axes>
+class MaxPool final : public Layer {
  public:
-  MaxPool2d(const Options& options, LayerContext& context) {
-    const Shape input = image_shape(context, "a pool");
+  MaxPool(const Options& options, LayerContext& context) {
+    const Shape& input = windowed_input(context, "a pool", axes);
     window_ = pool_window(options, context);
-    window_.dilation = pair(options, "dilation");
+    window_.dilation = options.integers("dilation");
     output = window_output(context, window_, input[0]);
   }
   at::Tensor forward(const at::Tensor& x, const Pass&) const override {
-    return at::max_pool2d(x, window_.kernel, window_.stride, window_.padding, window_.dilation, window_.ceil);
+    const auto& [kernel, stride, dilation, before, after, ceil] = window_;
+    if constexpr (axes == 1) {
+      return at::max_pool1d(x, kernel, stride, before, dilation, ceil);
+    } else if constexpr (axes == 2) {
+      return at::max_pool2d(x, kernel, stride, before, dilation, ceil);
+    } else {
+      return at::max_pool3d(x, kernel, stride, before, dilation, ceil);
+    }
   }
   bool stackable() const override { return false; }
   void count_kept(KeptMemory& memory) const override {
@@ -46,15 +61,23 @@ class MaxPool2d final : public Layer {
   Window window_;
 };
 
-class AvgPool2d final : public Layer {
+template <std::size_t axes>
+class AvgPool final : public Layer {
  public:
-  AvgPool2d(const Options& options, LayerContext& context) : count_padding_(options.boolean("count_include_pad")) {
-    const Shape input = image_shape(context, "a pool");
+  AvgPool(const Options& options, LayerContext& context) : count_padding_(options.boolean("count_include_pad")) {
+    const Shape& input = windowed_input(context, "a pool", axes);
     window_ = pool_window(options, context);
     output = window_output(context, window_, input[0]);
   }
   at::Tensor forward(const at::Tensor& x, const Pass&) const override {
-    return at::avg_pool2d(x, window_.kernel, window_.stride, window_.padding, window_.ceil, count_padding_);
+    const auto& [kernel, stride, dilation, before, after, ceil] = window_;
+    if constexpr (axes == 1) {
+      return at::avg_pool1d(x, kernel, stride, before, ceil, count_padding_);
+    } else if constexpr (axes == 2) {
+      return at::avg_pool2d(x, kernel, stride, before, ceil, count_padding_);
+    } else {
+      return at::avg_pool3d(x, kernel, stride, before, ceil, count_padding_);
+    }
   }
   bool stackable() const override { return false; }
 
@@ -63,72 +86,76 @@ class AvgPool2d final : public Layer {
   bool count_padding_;
 };
 
-class AdaptiveAvgPool2d final : public Layer {
+template <std::size_t axes>
+class AdaptiveAvgPool final : public Layer {
  public:
-  AdaptiveAvgPool2d(const Options& options, LayerContext& context) : size_(pair(options, "output_size")) {
-    const Shape input = image_shape(context, "a pool");
-    output = {input[0], size_[0], size_[1]};
+  AdaptiveAvgPool(const Options& options, LayerContext& context) : size_(options.integers("output_size")) {
+    output = size_;
+    output.insert(output.begin(), windowed_input(context, "a pool", axes)[0]);
   }
-  at::Tensor forward(const at::Tensor& x, const Pass&) const override { return at::adaptive_avg_pool2d(x, size_); }
+  at::Tensor forward(const at::Tensor& x, const Pass&) const override {
+    if constexpr (axes == 1) {
+      return at::adaptive_avg_pool1d(x, size_);
+    } else if constexpr (axes == 2) {
+      return at::adaptive_avg_pool2d(x, size_);
+    } else {
+      return at::adaptive_avg_pool3d(x, size_);
+    }
+  }
   bool stackable() const override { return false; }
 
  private:
-  Pair size_;
+  Shape size_;
 };
 
-template <class T>
-void add(Registry& registry, Entry entry) {
-  registry.add(std::move(entry),
-               LayerFactory([](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
-                 return std::make_unique<T>(options, context);
-               }));
+Option sized(std::string name, std::string doc, std::size_t axes, int least) {
+  return sizes_option(std::move(name), std::move(doc), axes).at_least(least).in("pixels").positional();
 }
-
-Option kernel_option() {
-  return pair_option("kernel_size", "size of a window").at_least(1).in("pixels").positional().required();
+Option kernel_option(std::size_t axes) { return sized("kernel_size", "size of a window", axes, 1).required(); }
+Option stride_option(std::size_t axes) {
+  return sized("stride", "step between windows, kernel_size unless given", axes, 1);
 }
-Option stride_option() {
-  return pair_option("stride", "step between windows, kernel_size unless given").at_least(1).in("pixels").positional();
-}
-Option padding_option(const std::string& with) {
-  return pair_option("padding", with + " added on each side, at most half the kernel")
-      .at_least(0)
-      .in("pixels")
-      .or_default(Value::List{0, 0})
-      .positional();
+Option padding_option(const std::string& with, std::size_t axes) {
+  return sized("padding", with + " added on each side, at most half the kernel", axes, 0).or_default(each(0, axes));
 }
 Option ceil_option() {
   return Option("ceil_mode", "keeps a last window that hangs over the edge").boolean().or_default(false).positional();
 }
 
+template <std::size_t axes>
+void add(Registry& registry) {
+  const std::string d = std::to_string(axes) + "d", input = axes_text(axes) + ".";
+  registry.add(Entry("nn.MaxPool" + d, "layer", "The largest element of each window of " + input)
+                   .with(kernel_option(axes))
+                   .with(stride_option(axes))
+                   .with(padding_option("minus infinity", axes))
+                   .with(sized("dilation", "distance between a window's elements", axes, 1).or_default(each(1, axes)))
+                   .with(ceil_option())
+                   .example("nn.MaxPool" + d + "(2)"),
+               layer_factory<MaxPool<axes>>());
+  registry.add(Entry("nn.AvgPool" + d, "layer", "The mean of each window of " + input)
+                   .with(kernel_option(axes))
+                   .with(stride_option(axes))
+                   .with(padding_option("zeros", axes))
+                   .with(ceil_option())
+                   .with(Option("count_include_pad", "the padding's zeros count in the mean")
+                             .boolean()
+                             .or_default(true)
+                             .positional())
+                   .example("nn.AvgPool" + d + "(2)"),
+               layer_factory<AvgPool<axes>>());
+  registry.add(Entry("nn.AdaptiveAvgPool" + d, "layer", "The means of a fixed number of equal parts of " + input)
+                   .with(sizes_option("output_size", "number of parts", axes).at_least(1).positional().required())
+                   .example("nn.AdaptiveAvgPool" + d + "(1)"),
+               layer_factory<AdaptiveAvgPool<axes>>());
+}
+
 }  // namespace
 
 void register_pool(Registry& registry) {
-  add<MaxPool2d>(registry, Entry("nn.MaxPool2d", "layer", "The largest element of each window of an image.")
-                               .with(kernel_option())
-                               .with(stride_option())
-                               .with(padding_option("minus infinity"))
-                               .with(pair_option("dilation", "distance between a window's elements")
-                                         .at_least(1)
-                                         .in("pixels")
-                                         .or_default(Value::List{1, 1})
-                                         .positional())
-                               .with(ceil_option())
-                               .example("nn.MaxPool2d(2)"));
-  add<AvgPool2d>(registry, Entry("nn.AvgPool2d", "layer", "The mean of each window of an image.")
-                               .with(kernel_option())
-                               .with(stride_option())
-                               .with(padding_option("zeros"))
-                               .with(ceil_option())
-                               .with(Option("count_include_pad", "the padding's zeros count in the mean")
-                                         .boolean()
-                                         .or_default(true)
-                                         .positional())
-                               .example("nn.AvgPool2d(2)"));
-  add<AdaptiveAvgPool2d>(
-      registry, Entry("nn.AdaptiveAvgPool2d", "layer", "The means of a fixed number of equal parts of an image.")
-                    .with(pair_option("output_size", "number of parts").at_least(1).positional().required())
-                    .example("nn.AdaptiveAvgPool2d(1)"));
+  add<1>(registry);
+  add<2>(registry);
+  add<3>(registry);
 }
 
 }  // namespace trainlab

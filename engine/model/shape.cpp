@@ -1,4 +1,6 @@
-// Layers that move no numbers: Flatten and Identity.
+// Layers that move no numbers, or only to other places: Flatten, Reshape, Transpose, Permute, Identity.
+#include <algorithm>
+
 #include "entries.h"
 #include "model/layer.h"
 
@@ -6,40 +8,169 @@ namespace trainlab {
 
 namespace {
 
-class Flatten final : public Layer {
+// Views, which take integers as well.
+class Moves : public Layer {
  public:
-  Flatten(const Options&, LayerContext& context) { output = {element_count(context.input())}; }
+  explicit Moves(LayerContext& context) {
+    output = context.any_input();
+    integers = context.incoming().integers;
+  }
+  bool stackable() const final { return true; }
+  void count_kept(KeptMemory&) const final {}
 
+ protected:
+  // The axis `dim` of a sample, from the front, from 0; negative from the end.
+  static std::size_t axis(const LayerContext& context, const char* option, std::int64_t dim) {
+    const auto axes = static_cast<std::int64_t>(context.any_input().size());
+    if (dim < -axes || dim >= axes) {
+      throw context.shape_error("an input with an axis " + std::string(option) + " = " + std::to_string(dim) +
+                                " (of a sample, from 0, or from the end)");
+    }
+    return static_cast<std::size_t>(dim < 0 ? dim + axes : dim);
+  }
+  // Leading axes of x kept, and the sample's made `output`.
+  at::Tensor reshaped(const at::Tensor& x, const Pass& pass) const {
+    Shape shape(x.sizes().begin(), x.sizes().begin() + (pass.members() > 0 ? 2 : 1));
+    shape.insert(shape.end(), output.begin(), output.end());
+    return x.reshape(shape);
+  }
+};
+
+class Identity final : public Moves {
+ public:
+  Identity(const Options&, LayerContext& context) : Moves(context) {}
+  at::Tensor forward(const at::Tensor& x, const Pass&) const override { return x; }
+};
+
+class Flatten final : public Moves {
+ public:
+  Flatten(const Options& options, LayerContext& context) : Moves(context) {
+    if (output.empty()) {
+      output = {1};
+      return;
+    }
+    const std::size_t first = axis(context, "start_dim", options.integer("start_dim"));
+    const std::size_t last = axis(context, "end_dim", options.integer("end_dim"));
+    if (first > last) throw context.error("expected start_dim before end_dim");
+    const Shape input = output;
+    output.assign(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(first));
+    std::int64_t joined = 1;
+    for (std::size_t i = first; i <= last; ++i) joined *= input[i];
+    output.push_back(joined);
+    output.insert(output.end(), input.begin() + static_cast<std::ptrdiff_t>(last) + 1, input.end());
+  }
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override { return reshaped(x, pass); }
+};
+
+class Reshape final : public Moves {
+ public:
+  Reshape(const Options& options, LayerContext& context) : Moves(context) {
+    Shape wanted = options.integers("shape");
+    const std::int64_t values = element_count(output);
+    std::int64_t known = 1;
+    for (const std::int64_t n : wanted) known *= n < 0 ? 1 : n;
+    const auto open = std::count(wanted.begin(), wanted.end(), -1);
+    if (open > 1) throw context.error("expected at most one -1, found shape = " + shape_text(wanted));
+    if (open == 1 && known > 0 && values % known == 0) {
+      *std::find(wanted.begin(), wanted.end(), -1) = values / known;
+      known = values;
+    }
+    if (known != values) {
+      throw context.shape_error("an input of as many values as shape = " + shape_text(wanted));
+    }
+    output = wanted;
+  }
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override { return reshaped(x, pass); }
+};
+
+class Permute final : public Moves {
+ public:
+  Permute(const Options& options, LayerContext& context) : Moves(context) {
+    const std::vector<std::int64_t> order = options.integers("dims");
+    Shape input = output;
+    std::vector<bool> used(input.size());
+    output.clear();
+    for (const std::int64_t dim : order) {
+      const std::size_t from = axis(context, "dims", dim);
+      if (used[from]) throw context.error("expected each axis once, found dims = " + shape_text(order));
+      used[from] = true;
+      from_.push_back(static_cast<std::int64_t>(from));
+      output.push_back(input[from]);
+    }
+    if (order.size() != input.size()) {
+      throw context.shape_error("an input of " + std::to_string(order.size()) +
+                                " axes for dims = " + shape_text(order));
+    }
+  }
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
-    if (pass.members() > 0) return x.reshape({x.size(0), x.size(1), output[0]});
-    return x.reshape({x.size(0), output[0]});
+    const std::int64_t leading = pass.members() > 0 ? 2 : 1;
+    Shape order;
+    for (std::int64_t i = 0; i < leading; ++i) order.push_back(i);
+    for (const std::int64_t from : from_) order.push_back(leading + from);
+    return x.permute(order);
   }
 
-  bool stackable() const override { return true; }
-  void count_kept(KeptMemory&) const override {}  // a view of its input
+ private:
+  std::vector<std::int64_t> from_;
 };
 
-class Identity final : public Layer {
+class Transpose final : public Moves {
  public:
-  Identity(const Options&, LayerContext& context) { output = context.input(); }
-  at::Tensor forward(const at::Tensor& x, const Pass&) const override { return x; }
-  bool stackable() const override { return true; }
-  void count_kept(KeptMemory&) const override {}
+  Transpose(const Options& options, LayerContext& context)
+      : Moves(context),
+        first_(axis(context, "dim0", options.integer("dim0"))),
+        second_(axis(context, "dim1", options.integer("dim1"))) {
+    std::swap(output[first_], output[second_]);
+  }
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    const std::int64_t leading = pass.members() > 0 ? 2 : 1;
+    return x.transpose(leading + static_cast<std::int64_t>(first_), leading + static_cast<std::int64_t>(second_));
+  }
+
+ private:
+  std::size_t first_, second_;
 };
 
-template <class T>
-std::unique_ptr<Layer> make(const Options& options, LayerContext& context) {
-  return std::make_unique<T>(options, context);
+Option axis_option(std::string name, std::string doc, std::int64_t at) {
+  return Option(std::move(name), std::move(doc) + ", of a sample, from 0, or negative from the end")
+      .integer()
+      .or_default(at)
+      .positional();
 }
 
 }  // namespace
 
 void register_shape(Registry& registry) {
-  registry.add(Entry("nn.Flatten", "layer", "All axes of a sample made into one: [1, 8, 8] becomes [64].")
+  registry.add(Entry("nn.Flatten", "layer", "Axes of a sample made into one: [1, 8, 8] becomes [64].")
+                   .with(axis_option("start_dim", "the first of them", 0))
+                   .with(axis_option("end_dim", "the last of them", -1))
                    .example("nn.Flatten()"),
-               LayerFactory(make<Flatten>));
+               layer_factory<Flatten>());
   registry.add(Entry("nn.Identity", "layer", "Passes its input on.").example("nn.Identity()"),
-               LayerFactory(make<Identity>));
+               layer_factory<Identity>());
+  registry.add(Entry("nn.Reshape", "layer", "The values of a sample in another shape.")
+                   .with(Option("shape", "the shape of a sample; one -1 stands for what is left")
+                             .integer()
+                             .at_least(-1)
+                             .many()
+                             .positional()
+                             .required())
+                   .example("nn.Reshape { shape = { 16, 4, 4 } }"),
+               layer_factory<Reshape>());
+  registry.add(Entry("nn.Permute", "layer", "The axes of a sample in another order.")
+                   .with(Option("dims", "for each new axis the old one, of a sample, from 0, or negative from the end")
+                             .integer()
+                             .many()
+                             .positional()
+                             .required())
+                   .example("nn.Permute { dims = { 1, 2, 0 } }"),
+               layer_factory<Permute>());
+  registry.add(
+      Entry("nn.Transpose", "layer", "Two axes of a sample exchanged: [length, features] becomes [features, length].")
+          .with(axis_option("dim0", "one axis", -2))
+          .with(axis_option("dim1", "the other", -1))
+          .example("nn.Transpose()"),
+      layer_factory<Transpose>());
 }
 
 }  // namespace trainlab

@@ -48,7 +48,7 @@ ModelState Model::initial_state(std::span<const Key> keys, at::ScalarType type, 
         info.initialize(group ? drawn.select(0, static_cast<std::int64_t>(m)) : drawn,
                         keys[m].fold("init").fold(info.name));
       }
-      state.parameters.push_back(drawn.to(device, type).requires_grad_());
+      state.parameters.push_back(drawn.to(device, type).requires_grad_(info.trains));
     }
     for (const BufferInfo& info : tables_.buffers) {
       const at::ScalarType of = is_floating(info.type) ? type : info.type;

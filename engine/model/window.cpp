@@ -1,54 +1,67 @@
 #include "window.h"
 
+#include <algorithm>
+#include <array>
+
 namespace trainlab {
 
-Option pair_option(std::string name, std::string doc) {
-  return Option(std::move(name), std::move(doc) + "; one for both axes, or { height, width }").integer().many(2);
+Option sizes_option(std::string name, std::string doc, std::size_t axes) {
+  constexpr std::array more = {"", "; one for both axes, or { height, width }",
+                               "; one for all axes, or { depth, height, width }"};
+  return Option(std::move(name), std::move(doc) + more.at(axes - 1)).integer().many(static_cast<int>(axes));
 }
 
-Pair pair(const Options& options, std::string_view name) {
-  const std::vector<std::int64_t> both = options.integers(name);
-  return {both.at(0), both.at(1)};
-}
+Value::List each(std::int64_t n, std::size_t axes) { return Value::List(axes, Value(n)); }
 
-Pair Window::places(const Pair& size) const {
-  Pair count;
-  for (std::size_t i = 0; i < 2; ++i) {
+Shape sizes_of(const Shape& input) { return {input.begin() + 1, input.end()}; }
+
+Shape Window::places(const Shape& sizes) const {
+  Shape count(axes(), 0);
+  for (std::size_t i = 0; i < axes(); ++i) {
     const std::int64_t span = dilation[i] * (kernel[i] - 1) + 1;
-    const std::int64_t room = size[i] + 2 * padding[i] - span;
-    if (room < 0) {
-      count[i] = 0;
-      continue;
-    }
+    const std::int64_t room = sizes[i] + before[i] + after[i] - span;
+    if (room < 0) continue;
     count[i] = (room + (ceil ? stride[i] - 1 : 0)) / stride[i] + 1;
-    if (ceil && (count[i] - 1) * stride[i] >= size[i] + padding[i]) --count[i];
+    if (ceil && (count[i] - 1) * stride[i] >= sizes[i] + before[i]) --count[i];
   }
   return count;
 }
 
-Shape image_shape(const LayerContext& context, const std::string& what) {
-  if (context.input().size() == 3) return context.input();
-  Error error = context.shape_error("an input of [channels, height, width]");
-  if (context.input().size() == 1) {
-    error.hint(what + " needs images: is there an nn.Flatten before it, or does the data have flat rows?");
-  } else if (context.input().size() == 2) {
-    error.hint(what + " needs a channel axis too: [1, height, width] for grey images");
+std::string axes_text(std::size_t axes) {
+  constexpr std::array texts = {"[channels, length]", "[channels, height, width]", "[channels, depth, height, width]"};
+  return texts.at(axes - 1);
+}
+
+const Shape& windowed_input(const LayerContext& context, const std::string& what, std::size_t axes) {
+  const Shape& input = context.input();
+  if (input.size() == axes + 1) return input;
+  Error error = context.shape_error("an input of " + axes_text(axes));
+  if (input.size() == 1) {
+    error.hint(what + " needs " + (axes == 2 ? "images" : "a channel axis") +
+               ": is there an nn.Flatten before it, or does the data have flat rows?");
+  } else if (input.size() == axes) {
+    error.hint(what + " needs a channel axis too: " +
+               (axes == 2 ? "[1, height, width] for grey images" : "nn.Reshape adds one"));
+  } else if (input.size() >= 2 && input.size() <= 4) {
+    error.hint("for " + axes_text(input.size() - 1) + " there is the layer whose name ends in " +
+               std::to_string(input.size() - 1) + "d");
   }
   throw error;
 }
 
 Shape window_output(const LayerContext& context, const Window& window, std::int64_t channels) {
   const Shape& input = context.input();
-  const Pair places = window.places({input[1], input[2]});
-  if (places[0] > 0 && places[1] > 0) return {channels, places[0], places[1]};
+  Shape output = window.places(sizes_of(input));
+  output.insert(output.begin(), channels);
+  if (std::all_of(output.begin(), output.end(), [](std::int64_t n) { return n > 0; })) return output;
   Shape smallest = input;
-  for (std::size_t i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < window.axes(); ++i) {
     smallest[i + 1] =
-        std::max<std::int64_t>(1, window.dilation[i] * (window.kernel[i] - 1) + 1 - 2 * window.padding[i]);
+        std::max<std::int64_t>(1, window.dilation[i] * (window.kernel[i] - 1) + 1 - window.before[i] - window.after[i]);
   }
   throw context
       .shape_error("an input of at least " + shape_text(smallest) + " for a kernel of " + shape_text(window.kernel) +
-                   " and padding " + shape_text(window.padding))
+                   " and padding " + shape_text(window.before))
       .hint("use a smaller kernel, more padding, or fewer strides and pools before it");
 }
 

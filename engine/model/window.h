@@ -1,32 +1,42 @@
-// Windows that slide over the last two axes of images: what convolutions and pools have in common.
+// Windows that slide over the last one, two or three axes: what convolutions and pools have in common.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <string>
+#include <utility>
 
 #include "model/layer.h"
 
 namespace trainlab {
 
-using Pair = std::array<std::int64_t, 2>;  // height, width
+// An option that takes an integer or a list of one for each of `axes` axes.
+Option sizes_option(std::string name, std::string doc, std::size_t axes);
+// A default of n for each.
+Value::List each(std::int64_t n, std::size_t axes);
 
-// Options that take an integer or a list of two.
-Option pair_option(std::string name, std::string doc);
-Pair pair(const Options& options, std::string_view name);
-
+// One number per axis.
 struct Window {
-  Pair kernel{1, 1}, stride{1, 1}, padding{0, 0}, dilation{1, 1};
-  bool ceil = false;  // a last window may hang over the edge
+  Shape kernel, stride, dilation;
+  Shape before, after;  // padding
+  bool ceil = false;    // a last window may hang over the edge
 
-  // Places of the window on an image of height and width `size`, by the formula in PyTorch's documentation of Conv2d
-  // and MaxPool2d; a last window of `ceil` must start inside the image or its left padding.
-  Pair places(const Pair& size) const;
+  std::size_t axes() const { return kernel.size(); }
+  bool symmetric() const { return before == after; }
+  // Places of the window on an input of these sizes, by the formula in PyTorch's documentation of Conv2d and
+  // MaxPool2d; a last window of `ceil` must start inside the input or the padding before it.
+  Shape places(const Shape& sizes) const;
 };
 
-// The context's input as [channels, height, width], or its error, with `what` ("a convolution") in the hint.
-Shape image_shape(const LayerContext& context, const std::string& what);
+// "[channels, height, width]" for two axes.
+std::string axes_text(std::size_t axes);
 
-// Channels and places as a shape; an error when the window is larger than the padded image.
+// The context's input as channels and `axes` sizes, or its error, with `what` ("a convolution") in the hint.
+const Shape& windowed_input(const LayerContext& context, const std::string& what, std::size_t axes);
+
+// Channels and places as a shape; an error when the window is larger than the padded input.
 Shape window_output(const LayerContext& context, const Window& window, std::int64_t channels);
+
+// Without the first element: sizes of [channels, sizes…].
+Shape sizes_of(const Shape& input);
 
 }  // namespace trainlab

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "model/initial.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
 #include "train/rules.h"
@@ -18,6 +19,15 @@ std::size_t column_index(const Dataset& data, std::string_view name) {
     if (data.columns[i].name == name) return i;
   }
   throw recipe_error("the data has no column \"" + std::string(name) + "\"");
+}
+
+Signals signals_of(const Dataset& data) {
+  Signals signals;
+  for (const Column& column : data.columns) {
+    signals[column.name] = {.shape = column.sample_shape(),
+                            .integers = c10::isIntegralType(column.batch_type(), /*includeBool=*/true)};
+  }
+  return signals;
 }
 
 Head make_head(const FitPlan& plan) {
@@ -239,9 +249,11 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings) {
   plan.device = parse_device(settings.device);
   plan.data = open_data(options.child("data"), {.seed = plan.seed});
   const Dataset& data = *plan.data.train.data;
-  plan.x = column_index(data, "x");
   plan.y = column_index(data, "y");
-  plan.model = std::make_unique<Model>(options.child("model"), data.columns[plan.x].sample_shape());
+  plan.model = std::make_unique<Model>(options.child("model"), signals_of(data));
+  initialize_by_pattern(*plan.model, options, "init");
+  freeze_by_pattern(*plan.model, options, "freeze");
+  for (const std::string& column : plan.model->columns()) plan.inputs.push_back(column_index(data, column));
   plan.head = make_head(plan);
   const Options loss = options.child("loss");
   plan.loss = options.registry().implementation<LossFactory>(loss.entry())(loss, plan.head);

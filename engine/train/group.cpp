@@ -169,6 +169,12 @@ BatchView view_of(const FitPlan& plan, const Batch& batch, std::int64_t members,
   return view;
 }
 
+c10::SmallVector<at::Tensor, 4> model_inputs(const FitPlan& plan, const BatchView& view) {
+  c10::SmallVector<at::Tensor, 4> inputs;
+  for (const std::size_t column : plan.inputs) inputs.push_back(view.columns[column]);
+  return inputs;
+}
+
 LossValue loss_of(const FitPlan& plan, const at::Tensor& out, const BatchView& view) {
   try {
     return (*plan.loss)(out, view);
@@ -202,7 +208,7 @@ std::vector<MetricMap> Evaluator::run(const ModelState& state) {
   for (std::int64_t i = 0; i < loader_.batches_per_epoch(); ++i) {
     const Batch batch = loader_.next();
     const BatchView view = view_of(plan_, batch, members_, key_.fold(static_cast<std::uint64_t>(i)), moved);
-    const auto out = plan_.model->forward(view.columns[plan_.x], pass);
+    const auto out = plan_.model->forward(model_inputs(plan_, view), pass);
     meter_.add(loss_of(plan_, out, view), batch.size);
     for (const auto& metric : metrics_) metric->update(out, view);
   }
@@ -237,15 +243,17 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
   std::vector<AveragedTensor> tensors;
   for (std::size_t i = 0; i < state_.parameters.size(); ++i) {
     const ParameterInfo& info = plan.model->parameters()[i];
-    parameters.push_back({.name = info.name, .value = state_.parameters[i], .decays = info.decays});
     tensors.push_back({.name = info.name, .value = state_.parameters[i].detach()});
+    if (!info.trains) continue;
+    trained_.push_back(state_.parameters[i]);
+    parameters.push_back({.name = info.name, .value = state_.parameters[i], .decays = info.decays});
   }
   for (std::size_t i = 0; i < state_.buffers.size(); ++i)
     tensors.push_back({.name = plan.model->buffers()[i].name, .value = state_.buffers[i]});
   optimizer_ = make_optimizer(optimizers, std::move(parameters), state_.members);
   if (!averages.empty())
     average_ = std::make_unique<WeightAverage>(averages, plan.length, std::move(tensors), state_.members);
-  gradients_.resize(state_.parameters.size());
+  gradients_.resize(trained_.size());
 }
 
 LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches) {
@@ -258,14 +266,14 @@ LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micr
   const Pass pass{.state = state_, .training = true, .keys = pass_keys_};
   std::vector<at::Tensor> moved;
   const BatchView view = view_of(plan_, batch, state_.members, keyed(keys_.front(), "loss"), moved);
-  return loss_of(plan_, plan_.model->forward(view.columns[plan_.x], pass), view);
+  return loss_of(plan_, plan_.model->forward(model_inputs(plan_, view), pass), view);
 }
 
 // Moved out, so that the next backward pass stores its gradients instead of adding to these.
 void Group::take_gradients() {
   for (std::size_t i = 0; i < gradients_.size(); ++i) {
-    gradients_[i] = std::move(state_.parameters[i].mutable_grad());
-    state_.parameters[i].mutable_grad().reset();
+    gradients_[i] = std::move(trained_[i].mutable_grad());
+    trained_[i].mutable_grad().reset();
   }
 }
 

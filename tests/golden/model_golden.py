@@ -93,17 +93,32 @@ CASES = {
 }
 
 
+# What weight_norm and spectral_norm call the tensors of a module's weight.
+PARAMETRIZED = {
+    "layer.parametrizations.weight.original0": "weight_g",
+    "layer.parametrizations.weight.original1": "layer.weight",
+    "layer.parametrizations.weight.original": "layer.weight",
+    "layer.parametrizations.weight.0._u": "weight_u",
+    "layer.parametrizations.weight.0._v": "weight_v",
+}
+
+
 def our_name(name):
+    if name in PARAMETRIZED:
+        return PARAMETRIZED[name]
     parts = [str(int(p) + 1) if p.isdigit() else p for p in name.split(".") if p != "body"]
     return ".".join(parts)
 
 
-def run(case, module, shape, generator, out):
+def run(case, module, shape, generator, out, below=0):
+    """Adds a case; `below`: the input are integers from 0 up to, without, this one."""
+
     def draw(size):
         return torch.randn(size, generator=generator, dtype=torch.float32).double()
 
     module.double()
-    x, tensors = draw(shape).requires_grad_(), {}
+    tensors = {}
+    x = torch.randint(below, shape, generator=generator) if below else draw(shape).requires_grad_()
     for name, parameter in module.named_parameters():
         parameter.data = draw(parameter.shape) * 0.5
         tensors[f"p/{our_name(name)}"] = parameter.detach().clone()
@@ -120,7 +135,8 @@ def run(case, module, shape, generator, out):
         g = tensors.setdefault("g", draw(y.shape))
         y.backward(g)
         tensors[prefix + "y"] = y.detach().clone()
-        tensors[prefix + "dx"] = x.grad.clone()
+        if not below:
+            tensors[prefix + "dx"] = x.grad.clone()
         for name, parameter in module.named_parameters():
             tensors[f"{prefix}d/{our_name(name)}"] = parameter.grad.clone()
 
@@ -139,7 +155,8 @@ def write(path, tensors):
     header, offset, data = {"__metadata__": {"torch": torch.__version__.split("+")[0]}}, 0, b""
     for name in sorted(tensors):
         raw = tensors[name].contiguous().numpy().tobytes()
-        header[name] = {"dtype": "F64", "shape": list(tensors[name].shape), "data_offsets": [offset, offset + len(raw)]}
+        kind = "I64" if tensors[name].dtype == torch.int64 else "F64"
+        header[name] = {"dtype": kind, "shape": list(tensors[name].shape), "data_offsets": [offset, offset + len(raw)]}
         offset += len(raw)
         data += raw
     text = json.dumps(header, separators=(",", ":")).encode()
@@ -147,13 +164,14 @@ def write(path, tensors):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def main():
+def write_cases(script, cases):
+    """Runs cases (module, shape of a batch[, below]) and writes them beside the script."""
     torch.set_num_threads(1)
     tensors, generator = {}, torch.Generator().manual_seed(1)
-    for case, (module, shape) in CASES.items():
-        run(case, module, shape, generator, tensors)
-    write(pathlib.Path(__file__).with_name("model_golden.safetensors"), tensors)
+    for case, (module, shape, *below) in cases.items():
+        run(case, module, shape, generator, tensors, *below)
+    write(pathlib.Path(script).with_suffix(".safetensors"), tensors)
 
 
 if __name__ == "__main__":
-    main()
+    write_cases(__file__, CASES)

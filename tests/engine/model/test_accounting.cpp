@@ -37,7 +37,9 @@ std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& function) {
                                     padding = function.inputs()[4].toIntVector(),
                                     dilation = function.inputs()[5].toIntVector();
     double places = static_cast<double>(x.size(0));
-    for (std::size_t i = 0; i < 2; ++i) {
+    const bool transposed = function.inputs()[6].toBool();
+    if (transposed) places = product(x.sizes()) / static_cast<double>(x.size(1));
+    for (std::size_t i = 0; i < stride.size() && !transposed; ++i) {
       const auto axis = static_cast<std::int64_t>(i + 2);
       places *= static_cast<double>(
           (x.size(axis) + 2 * padding[i] - dilation[i] * (weight.size(axis) - 1) - 1) / stride[i] + 1);
@@ -45,11 +47,18 @@ std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& function) {
     counted += 2 * places * product(weight.sizes());
   }
   if (name == "aten::convolution_backward") {
-    const at::Tensor gradient = tensor(0), weight = tensor(2);
+    // A kernel meets each place of the output, or of the input where it is transposed.
+    const at::Tensor gradient = tensor(function.inputs()[7].toBool() ? 1 : 0), weight = tensor(2);
     const auto wanted = function.inputs().back().toBoolList();
     const double once = 2 * product(gradient.sizes()) / static_cast<double>(gradient.size(1)) * product(weight.sizes());
     counted += once * ((wanted[0] ? 1 : 0) + (wanted[1] ? 1 : 0));
   }
+  // Two products with the scores forward; backward makes the scores again and takes four gradients through them.
+  const auto attention = [&](std::size_t q, double products) {
+    counted += products * 2 * product(tensor(q).sizes()) * static_cast<double>(tensor(q + 1).size(2));
+  };
+  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu") attention(0, 2);
+  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu_backward") attention(1, 5);
   return nullptr;
 }
 
@@ -97,6 +106,20 @@ std::vector<Network> networks() {
             nn("Flatten"), nn("Linear", {24}), nn("Residual", {nn("LayerNorm"), nn("Linear", {24}), nn("Tanh")}),
             nn("Linear", {3})}),
        {2, 6, 6}},
+      {"attention",
+       sequential({nn("Linear", {8}), nn("MultiheadAttention", {2}, {{"causal", true}}),
+                   nn("TransformerEncoderLayer", {2}, {{"bias", false}}),
+                   nn("TransformerEncoderLayer", {2}, {{"norm_first", false}, {"dim_feedforward", 12}})}),
+       {7, 8}},
+      {"convolutions",
+       sequential({nn("Conv1d", {4, 4}, {{"padding", "same"}}), nn("GroupNorm", {2}), nn("SiLU"),
+                   nn("ConvTranspose1d", {6, 4}, {{"stride", 2}, {"groups", 2}}), nn("Conv1d", {2, 3}), nn("Flatten")}),
+       {3, 12}},
+      {"branches",
+       sequential({nn("Concat", {nn("Linear", {5}), sequential({nn("Linear", {3}), nn("Tanh")})}),
+                   nn("Shared", {"w", nn("Linear", {8})}), nn("Sum", {nn("Identity"), nn("Linear", {8})}),
+                   nn("Shared", {"w", nn("Linear", {8})}), nn("Repeat", {2, nn("Linear", {8})})}),
+       {6}},
       {"sequence", sequential({nn("Linear", {12}), nn("SiLU"), nn("LayerNorm"), nn("Linear", {5})}), {7, 9}},
   };
 }

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,17 +32,38 @@ struct ModelState {
   void assign(const ModelState& from) const;
 };
 
+// Where a tensor that has a name is found in a pass: a column of the batch, or the output of an nn.Branch.
+struct Source {
+  bool branch = false;
+  std::size_t slot = 0;
+};
+
 // One forward pass. `keys` holds a key per member (one where there is no member axis), already folded with step and
-// micro-batch; random layers fold in their own path.
+// micro-batch; random layers fold in their own place. Model::forward sets `columns`, the batch's in the order of
+// Model::columns(), and `branches`, which fill as the pass goes on.
 struct Pass {
   const ModelState& state;
   bool training = false;
   std::span<const Key> keys;
+  std::span<const at::Tensor> columns = {};
+  std::span<at::Tensor> branches = {};
+
+  const at::Tensor& named(Source source) const { return source.branch ? branches[source.slot] : columns[source.slot]; }
 
   std::int64_t members() const { return state.members; }
   const at::Tensor& parameter(std::size_t slot) const { return state.parameters[slot]; }
   const at::Tensor& buffer(std::size_t slot) const { return state.buffers[slot]; }
 };
+
+// What passes from one layer to the next.
+struct Signal {
+  Shape shape = {};             // of one sample: no batch and no member axis
+  bool integers = false;        // token ids, labels, counts; otherwise numbers of the model's floating type
+  bool needs_gradient = false;  // depends on parameters
+  bool nothing = false;         // before an nn.Input, where the data has no column "x"
+};
+// The columns of a batch that a model may read, by name.
+using Signals = std::map<std::string, Signal, std::less<>>;
 
 // Draws initial values in place from a key.
 using Initializer = std::function<void(const at::Tensor& out, Key key)>;
@@ -51,6 +73,7 @@ struct ParameterInfo {
   Shape shape;       // without the member axis
   Initializer initialize;
   bool decays = true;  // false for norms and biases (`decay_norms_and_biases = false`)
+  bool trains = true;  // false for frozen ones
 };
 struct BufferInfo {
   std::string name;
@@ -78,7 +101,7 @@ struct Flops {
 class KeptMemory {
  public:
   // Starts at the model's input, which is the batch and not counted.
-  KeptMemory(double element_bytes, const Shape& input);
+  explicit KeptMemory(double element_bytes);
 
   void keep_current() { tensors_[current_].kept = true; }
   // The layer's output is a new tensor.
@@ -90,6 +113,22 @@ class KeptMemory {
   std::size_t mark() const { return current_; }
   void back_to(std::size_t mark) { current_ = mark; }
 
+  // The current tensor is a column of the batch, which is not counted.
+  void start_at_column() {
+    current_ = add({}, true);
+    tensors_[current_].values = 0;
+  }
+
+  // The current tensor is the output of a branch, to be read later; and reading it, or a column of the batch.
+  void name_branch(std::size_t slot) { branches_[slot] = current_; }
+  void go_to(Source source) {
+    if (source.branch) {
+      current_ = branches_.at(source.slot);
+    } else {
+      start_at_column();
+    }
+  }
+
   double bytes() const;
 
  private:
@@ -100,29 +139,47 @@ class KeptMemory {
   std::size_t add(const Shape& shape, bool kept);
 
   std::vector<Tensor> tensors_;
+  std::map<std::size_t, std::size_t> branches_;
   double element_bytes_;
   double extra_ = 0;
-  std::size_t current_;
+  std::size_t current_ = 0;
 };
 
 class Layer;
 
-// What a layer sees while it is built: its place in the model, the shape that comes in, and where to declare.
+// What a layer sees while it is built: its place in the model, what comes in, and where to declare.
 class LayerContext {
  public:
-  const Shape& input() const { return input_; }      // of one sample: no batch and no member axis
-  const std::string& path() const { return path_; }  // "model[3].Linear"
-  const std::string& name() const { return name_; }  // of tensors: "3", "3.1"; empty for the root
-  bool input_needs_gradient() const { return input_needs_gradient_; }
+  // The shape that comes in, of one sample. input() is for layers that calculate: an error where integers come in.
+  // any_input() takes them too. Both: an error where nothing comes in (the data has no column "x").
+  const Shape& input() const;
+  const Shape& any_input() const;
+  // The same unchecked, for containers to hand on to what they contain.
+  const Signal& incoming() const { return incoming_; }
+  bool input_needs_gradient() const { return incoming_.needs_gradient; }
 
-  // Declares; the slot is the index in ModelState.
+  const std::string& path() const { return path_; }    // "model[3].Linear"
+  const std::string& name() const { return name_; }    // of tensors: "3", "3.1"; empty for the root
+  const std::string& place() const { return place_; }  // the same, but for shared layers, which are in several places
+
+  // Declares; the slot is the index in ModelState. Layers that share their weights declare each of them again, and get
+  // the slot of the first; an error where the shapes differ.
   std::size_t parameter(std::string_view name, Shape shape, Initializer initialize, bool decays = true);
   std::size_t buffer(std::string_view name, Shape shape, double value, at::ScalarType type = at::kFloat);
 
-  // Builds a child layer at position `position` (from 1) of a list, whose input is the output of the one before, or
-  // under a name, whose input is this layer's own; `input` is the shape that it receives.
-  std::unique_ptr<Layer> child(const Options& spec, const Shape& input, int position);
-  std::unique_ptr<Layer> child(const Options& spec, const Shape& input, std::string_view name);
+  // Builds a child layer at position `position` (from 1) of a list, or under a name; `input` is what it receives.
+  std::unique_ptr<Layer> child(const Options& spec, const Signal& input, int position);
+  std::unique_ptr<Layer> child(const Options& spec, const Signal& input, std::string_view name);
+  // A child whose tensors are those of all layers that are shared under this name: "shared.NAME.weight".
+  std::unique_ptr<Layer> shared_child(const Options& spec, const Signal& input, std::string_view name);
+
+  // What has this name: a column of the batch, or the output of an nn.Branch that was built before. Error when there
+  // is none.
+  std::pair<Source, Signal> named(const std::string& name);
+  // Names an output; the slot is the index in Pass::branches. Error when something has the name already.
+  std::size_t name_branch(const std::string& name, const Signal& output);
+  // For a layer that reads this in place of what comes in.
+  void replace_incoming(const Signal& signal) { incoming_ = signal; }
 
   // Error with the layer's path, source line and "expected …, found an input of shape […]".
   Error shape_error(const std::string& expected) const;
@@ -133,18 +190,20 @@ class LayerContext {
   struct Tables {
     std::vector<ParameterInfo> parameters;
     std::vector<BufferInfo> buffers;
+    Signals columns;                // that a batch has
+    std::vector<std::string> read;  // columns that the model reads
+    std::vector<std::pair<std::string, Signal>> branches;
   };
-  LayerContext(Tables& tables, const Options& spec, Shape input, std::string path, std::string name,
-               bool input_needs_gradient);
+  LayerContext(Tables& tables, const Options& spec, Signal incoming, std::string path, std::string name,
+               std::string place);
 
  private:
   Tables* tables_;
   const Options* spec_;
-  Shape input_;
+  Signal incoming_;
   std::string path_;
   std::string name_;
-  bool input_needs_gradient_;
-  std::size_t first_parameter_;  // declared after it: those of this layer and its children
+  std::string place_;
 };
 
 class Layer {
@@ -162,8 +221,16 @@ class Layer {
   // Children for the printed tree, in order.
   virtual std::vector<const Layer*> children() const { return {}; }
 
+  // What goes out, for the layer after this one.
+  Signal outgoing() const { return {output, integers, needs_gradient}; }
+
+  // Set by the layer's constructor.
+  Shape output;           // of one sample
+  bool integers = false;  // the output holds integers
+
   // Set by Model when the layer was built.
-  Shape input_shape, output;       // `output` is set by the layer's constructor, of one sample
+  Shape input_shape;
+  bool needs_gradient = false;     // the output depends on parameters
   std::string path;                // "model[3].Linear"
   std::string printed;             // "Linear(64)"; of a container "Sequential"
   std::string where;               // "digits.lua:14" or empty
@@ -171,6 +238,14 @@ class Layer {
 };
 
 using LayerFactory = std::function<std::unique_ptr<Layer>(const Options&, LayerContext&)>;
+
+// Of a class with a constructor (const Options&, LayerContext&).
+template <class T>
+LayerFactory layer_factory() {
+  return [](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
+    return std::make_unique<T>(options, context);
+  };
+}
 
 // Calls layer.forward; an operator's error becomes Error{recipe} with the layer's path and source line. Costs nothing
 // when there is no error.

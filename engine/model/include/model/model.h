@@ -13,15 +13,23 @@ namespace trainlab {
 
 class Model {
  public:
-  // Builds the layers for samples of shape `input` (no batch axis). Error{recipe} with the layer's path, both shapes
-  // and the source line when they do not fit.
-  Model(const Options& spec, const Shape& input);
+  // Builds the layers for batches with these columns. The model's input is the column "x", where there is one; layers
+  // nn.Input read others. Error{recipe} with the layer's path, both shapes and the source line when they do not fit.
+  Model(const Options& spec, Signals columns);
+  // For samples of this shape, of floating-point numbers: one column "x".
+  Model(const Options& spec, const Shape& input) : Model(spec, Signals{{"x", {.shape = input}}}) {}
 
-  const Shape& input() const { return input_; }
+  // The columns that the model reads, in the order in which forward takes them: "x" first, where the data has it.
+  const std::vector<std::string>& columns() const { return tables_.read; }
   const Shape& output() const { return root_->output; }
   const std::vector<ParameterInfo>& parameters() const { return tables_.parameters; }
   const std::vector<BufferInfo>& buffers() const { return tables_.buffers; }
   std::int64_t parameter_count() const;
+  // Before states are made: other initial values of one parameter, and a parameter that does not train.
+  void set_initial(std::size_t parameter, Initializer initialize) {
+    tables_.parameters.at(parameter).initialize = std::move(initialize);
+  }
+  void freeze(std::size_t parameter) { tables_.parameters.at(parameter).trains = false; }
   Flops flops() const { return root_->flops(); }
   // Bytes per sample that a training step keeps for the backward pass, with as much for the loss as the model's output
   // (estimate, see KeptMemory). Weights and the batch itself are not in it.
@@ -34,14 +42,16 @@ class Model {
   // a single model with that key would be.
   ModelState initial_state(std::span<const Key> keys, at::ScalarType type, at::Device device, bool group) const;
 
-  // x: [B, input…] or, for a group, [M, B, input…]. Operator errors carry the layer's path. Thread-safe.
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) const;
+  // The batch's columns(), each [B, sample…] or, for a group, [M, B, sample…]. Operator errors carry the layer's path.
+  // Thread-safe.
+  at::Tensor forward(std::span<const at::Tensor> columns, const Pass& pass) const;
+  // For a model that reads one column.
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const { return forward({&x, 1}, pass); }
 
   // A line per layer: path, constructor form, output shape, parameters, FLOPs.
   std::string tree() const;
 
  private:
-  Shape input_;
   LayerContext::Tables tables_;
   std::unique_ptr<Layer> root_;
 };

@@ -33,7 +33,8 @@ struct FitPlan {
   at::Device device = at::kCPU;
 
   DataParts data;
-  std::size_t x = 0, y = 0;  // columns of the dataset
+  std::vector<std::size_t> inputs;  // columns of the dataset that the model reads, in the order of its columns()
+  std::size_t y = 0;                // and the target's
   std::unique_ptr<Model> model;
   Head head;
   std::unique_ptr<Loss> loss;

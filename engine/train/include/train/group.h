@@ -111,6 +111,7 @@ class Group final : public Trained {
   mutable ModelState validated_;        // what state() gives where there is an average
   LossMeter train_loss_;
   std::vector<Key> pass_keys_;          // reused each step
+  std::vector<at::Tensor> trained_;     // the parameters that are not frozen
   std::vector<at::Tensor> gradients_;   // reused each step
 };
 

@@ -1,0 +1,31 @@
+// Dropout as a part of other layers: multipliers keyed by the layer's place and the step.
+#pragma once
+
+#include <string_view>
+
+#include "model/layer.h"
+
+namespace trainlab {
+
+class KeyedDropout {
+ public:
+  // `purpose` tells several of one layer apart.
+  KeyedDropout(double p, const LayerContext& context, std::string_view purpose = "dropout");
+
+  bool acts(const Pass& pass) const { return pass.training && p_ > 0; }
+  double p() const { return p_; }
+  // Multipliers 0 and 1/(1 − p) of this shape, with the member axis where there is one.
+  at::Tensor multipliers(at::IntArrayRef shape, const at::TensorOptions& type, const Pass& pass) const;
+  // x with its elements dropped, in training.
+  at::Tensor operator()(const at::Tensor& x, const Pass& pass) const;
+  // Of one sample's tensor of this many values.
+  void count_kept(KeptMemory& memory, double values) const;
+
+ private:
+  double p_;
+  std::uint64_t purpose_;  // folded into each step's key
+};
+
+Option dropout_option(std::string name, std::string doc);
+
+}  // namespace trainlab

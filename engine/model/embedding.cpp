@@ -1,0 +1,117 @@
+// nn.Embedding: a learned vector for each of a number of integers; nn.PositionalEmbedding: one added to each position.
+#include <ATen/ops/add.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/embedding.h>
+
+#include "entries.h"
+#include "init.h"
+#include "model/layer.h"
+#include "tensor/random.h"
+
+namespace trainlab {
+
+namespace {
+
+Initializer unit_normal() {
+  return [](const at::Tensor& out, Key key) { fill_normal(out, key, 0, 1); };
+}
+
+class Embedding final : public Layer {
+ public:
+  Embedding(const Options& options, LayerContext& context)
+      : count_(options.integer("num_embeddings")), size_(options.integer("embedding_dim")) {
+    if (!context.incoming().integers) {
+      throw context.shape_error("integers (token ids, categories)")
+          .hint("these are floating-point numbers: nn.Linear takes such; data sources say which columns hold integers");
+    }
+    output = context.any_input();
+    output.push_back(size_);
+    if (options.given("padding_idx")) {
+      padding_ = options.integer("padding_idx");
+      if (padding_ >= count_) {
+        throw context.error("expected padding_idx below " + std::to_string(count_) + ", found " +
+                            std::to_string(padding_));
+      }
+    }
+    Initializer start = weight_init(options, {count_, size_}, unit_normal());
+    if (padding_ >= 0) {
+      start = [start, row = padding_](const at::Tensor& out, Key key) {
+        start(out, key);
+        out.select(0, row).zero_();
+      };
+    }
+    weight_ = context.parameter("weight", {count_, size_}, std::move(start));
+  }
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    const at::Tensor ids = x.scalar_type() == at::kLong || x.scalar_type() == at::kInt ? x : x.to(at::kLong);
+    const at::Tensor& weight = pass.parameter(weight_);
+    const std::int64_t members = pass.members();
+    if (members == 0) return at::embedding(weight, ids, padding_);
+    // The members' tables one under the other.
+    Shape steps(static_cast<std::size_t>(x.dim()), 1);
+    steps.front() = members;
+    const at::Tensor offset = at::arange(0, members * count_, count_, ids.options()).view(steps);
+    return at::embedding(weight.reshape({members * count_, size_}), at::add(ids, offset));
+  }
+
+  // The operator knows one padding row, not one for each member.
+  bool stackable() const override { return padding_ < 0; }
+  void count_kept(KeptMemory& memory) const override { memory.produce(output); }
+
+ private:
+  std::int64_t count_, size_, padding_ = -1;
+  std::size_t weight_ = 0;
+};
+
+class PositionalEmbedding final : public Layer {
+ public:
+  PositionalEmbedding(const Options& options, LayerContext& context) {
+    output = context.input();
+    if (output.size() < 2) throw context.shape_error("an input of [positions, features]");
+    const Shape shape = {output[output.size() - 2], output.back()};
+    weight_ = context.parameter("weight", shape, weight_init(options, shape, unit_normal()));
+  }
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    at::Tensor weight = pass.parameter(weight_);
+    if (pass.members() > 0) {
+      Shape shape(static_cast<std::size_t>(x.dim()), 1);
+      shape.front() = pass.members();
+      std::copy(output.end() - 2, output.end(), shape.end() - 2);
+      weight = weight.view(shape);
+    }
+    return at::add(x, weight);
+  }
+
+  bool stackable() const override { return true; }
+  void count_kept(KeptMemory& memory) const override { memory.produce(output); }
+
+ private:
+  std::size_t weight_ = 0;
+};
+
+}  // namespace
+
+void register_embedding(Registry& registry) {
+  registry.add(
+      Entry("nn.Embedding", "layer", "A learned vector for each integer: [length] becomes [length, embedding_dim].")
+          .with(Option("num_embeddings", "number of different integers, counted from 0")
+                    .integer()
+                    .at_least(1)
+                    .positional()
+                    .required())
+          .with(Option("embedding_dim", "size of a vector").integer().at_least(1).positional().required())
+          .with(Option("padding_idx", "an integer whose vector stays 0").integer().at_least(0))
+          .with(init_option())
+          .example("nn.Embedding(65, 128, { init = lab.init.normal(0.02) })")
+          .note("Vectors start as normal draws of deviation 1, as PyTorch's do."),
+      layer_factory<Embedding>());
+  registry.add(Entry("nn.PositionalEmbedding", "layer", "Adds a learned vector to each position of [length, features].")
+                   .with(init_option())
+                   .example("nn.PositionalEmbedding { init = lab.init.normal(0.02) }")
+                   .note("The length is that of the input. Starts as normal draws of deviation 1."),
+               layer_factory<PositionalEmbedding>());
+}
+
+}  // namespace trainlab

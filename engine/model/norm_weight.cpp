@@ -1,0 +1,151 @@
+// nn.WeightNorm and nn.SpectralNorm: a layer whose weight is computed anew in each pass from the one that it declares.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_weight_norm.h>
+#include <ATen/ops/div.h>
+#include <ATen/ops/dot.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/mv.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "build.h"
+#include "entries.h"
+
+namespace trainlab {
+
+namespace {
+
+// The weight that a layer of this spec declares: built on its own to see it.
+ParameterInfo declared_weight(const Options& spec, const LayerContext& context) {
+  LayerContext::Tables tables;
+  build_layer(tables, spec, context.incoming(), context.path(), "", "");
+  const auto found = std::find_if(tables.parameters.begin(), tables.parameters.end(),
+                                  [](const ParameterInfo& info) { return info.name == "weight"; });
+  if (found == tables.parameters.end() || found->shape.size() < 2) {
+    throw context.error("expected a layer with a weight of two or more axes, found " + spec.entry().name);
+  }
+  return *found;
+}
+
+class Reweighted : public Layer {
+ public:
+  Reweighted(const Options& options, LayerContext& context)
+      : declared_(declared_weight(options.child("layer"), context)),
+        layer_(context.child(options.child("layer"), context.incoming(), "layer")),
+        slot_(context.parameter("layer.weight", declared_.shape, declared_.initialize)) {
+    output = layer_->output;
+  }
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const final {
+    ModelState state = pass.state;  // the same tensors but for one
+    state.parameters[slot_] = weight(pass.parameter(slot_), pass);
+    return forward_checked(*layer_, x,
+                           {.state = state,
+                            .training = pass.training,
+                            .keys = pass.keys,
+                            .columns = pass.columns,
+                            .branches = pass.branches});
+  }
+
+  bool stackable() const final { return false; }  // its norms are of one weight
+  Flops flops() const override { return layer_->flops(); }
+  void count_kept(KeptMemory& memory) const final { layer_->count_kept(memory); }
+  std::vector<const Layer*> children() const final { return {layer_.get()}; }
+
+ protected:
+  virtual at::Tensor weight(const at::Tensor& declared, const Pass& pass) const = 0;
+  const ParameterInfo& declared() const { return declared_; }
+
+ private:
+  ParameterInfo declared_;
+  std::unique_ptr<Layer> layer_;
+  std::size_t slot_;
+};
+
+class WeightNorm final : public Reweighted {
+ public:
+  WeightNorm(const Options& options, LayerContext& context) : Reweighted(options, context) {
+    Shape shape(declared().shape.size(), 1);
+    shape[0] = declared().shape[0];
+    length_ = context.parameter(
+        "weight_g", shape,
+        [whole = declared()](const at::Tensor& out, Key key) {
+          const at::Tensor drawn = at::empty(whole.shape, out.options());
+          whole.initialize(drawn, key);
+          out.copy_(at::linalg_vector_norm(drawn.flatten(1), 2, 1).view(out.sizes()));
+        },
+        false);
+  }
+
+ private:
+  at::Tensor weight(const at::Tensor& direction, const Pass& pass) const override {
+    return at::_weight_norm(direction, pass.parameter(length_), 0);
+  }
+
+  std::size_t length_ = 0;
+};
+
+class SpectralNorm final : public Reweighted {
+ public:
+  SpectralNorm(const Options& options, LayerContext& context)
+      : Reweighted(options, context),
+        iterations_(options.integer("n_power_iterations")),
+        epsilon_(options.number("eps")) {
+    const std::int64_t rows = declared().shape[0], columns = element_count(declared().shape) / rows;
+    left_ = context.buffer("weight_u", {rows}, 1.0 / std::sqrt(static_cast<double>(rows)));
+    right_ = context.buffer("weight_v", {columns}, 1.0 / std::sqrt(static_cast<double>(columns)));
+  }
+
+ private:
+  // Miyato et al. 2018, algorithm 1; the vectors are kept and improved by each training pass.
+  at::Tensor weight(const at::Tensor& now, const Pass& pass) const override {
+    const at::Tensor matrix = now.flatten(1);
+    const at::Tensor &left = pass.buffer(left_), &right = pass.buffer(right_);
+    if (pass.training) {
+      const at::NoGradGuard no_grad;
+      const auto unit = [&](const at::Tensor& x) { return at::div(x, at::linalg_vector_norm(x).clamp_min(epsilon_)); };
+      for (std::int64_t i = 0; i < iterations_; ++i) {
+        left.copy_(unit(at::mv(matrix, right)));
+        right.copy_(unit(at::mv(matrix.t(), left)));
+      }
+    }
+    // Copies, because the backward pass needs those of this pass.
+    const at::Tensor u = left.clone(), v = right.clone();
+    return at::div(now, at::dot(u, at::mv(matrix, v)));
+  }
+
+  std::int64_t iterations_;
+  double epsilon_;
+  std::size_t left_ = 0, right_ = 0;
+};
+
+Option layer_option() {
+  return Option("layer", "the layer, with a weight of two or more axes").entry("layer").positional().required();
+}
+
+}  // namespace
+
+void register_norm_weight(Registry& registry) {
+  registry.add(
+      Entry("nn.WeightNorm", "layer", "A layer whose weight is learned as direction and length: g·v/‖v‖ per output.")
+          .with(layer_option())
+          .example("nn.WeightNorm(nn.Linear(64))")
+          .note("The directions are layer.weight, the lengths weight_g; these start as those of a weight drawn as "
+                "the layer says. Salimans and Kingma 2016."),
+      layer_factory<WeightNorm>());
+  registry.add(
+      Entry("nn.SpectralNorm", "layer", "A layer whose weight is divided by its largest singular value.")
+          .with(layer_option())
+          .with(Option("n_power_iterations", "improvements of the estimate in each training pass")
+                    .integer()
+                    .at_least(1)
+                    .or_default(1))
+          .with(Option("eps", "least norm that is divided by").number().more_than(0).or_default(1e-12))
+          .example("nn.SpectralNorm(nn.Conv2d(16, 3))")
+          .note("The value is estimated by power iteration, which begins with equal numbers. Miyato et al. 2018."),
+      layer_factory<SpectralNorm>());
+}
+
+}  // namespace trainlab
