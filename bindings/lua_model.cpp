@@ -175,7 +175,7 @@ int l_optimizer(lua_State* L) {
     auto spec = std::make_shared<Spec>(to_spec(L, 1));
     spec->value = registry.check(spec->value);
     try {
-      std::optional<double> clip;
+      double clip = 0;
       if (lua_istable(L, 3)) {
         lua_getfield(L, 3, "clip");
         if (!lua_isnil(L, -1)) {
@@ -187,7 +187,7 @@ int l_optimizer(lua_State* L) {
         lua_pop(L, 1);
       }
       const auto optimizer = std::make_shared<OptimizerObject>(Options(registry, spec, ""), parameters_at(L, 2));
-      optimizer->clip = clip;
+      optimizer->clip_norm = clip;
       push_object(L, optimizer);
     } catch (Error& error) {
       throw error.in("lab.optimizer");
@@ -206,8 +206,28 @@ int l_zero_grad(lua_State* L) {
 int l_step(lua_State* L) {
   return guarded(L, [&] {
     OptimizerObject& optimizer = optimizer_at(L, 1);
+    if (lua_isnoneornil(L, 2)) {
+      const EngineWork work(L);
+      with_torch_errors([&] { optimizer.step(); });
+      return 0;
+    }
+    if (!lua_isfunction(L, 2)) {
+      throw recipe_error("expected a function that evaluates the loss, found " + type_text(L, 2)).in("optimizer:step");
+    }
+    const std::shared_ptr<Callable> function = to_callable(L, 2);
+    // The same batch again with the same random numbers.
+    function->rekey(Key(LuaState::of(L).random().next_u64()));
+    const auto again = [&] {
+      const std::vector<Argument> results = function->call({});
+      const auto* object = results.empty() ? nullptr : std::get_if<std::shared_ptr<Object>>(&results.front());
+      const auto* loss = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
+      if (!loss || loss->tensor.numel() != 1) {
+        throw recipe_error(function->where() + ": expected the function to return the loss, a tensor of one element");
+      }
+      return loss->tensor;
+    };
     const EngineWork work(L);
-    with_torch_errors([&] { optimizer.step(); });
+    with_torch_errors([&] { optimizer.step(again); });
     return 0;
   });
 }

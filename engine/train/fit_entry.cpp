@@ -15,10 +15,21 @@ Entry fit_entry() {
   return Entry("fit", "stage", "Trains a model on data to its length, a stop rule or a budget.")
       .with(Option("name", "the stage's key, unique in the recipe").string().required())
       .with(Option("data", "what to train on, with its validation and test parts").entry("data").required())
-      .with(Option("model", "the model; input sizes are inferred from the data").entry("layer").required())
-      .with(Option("loss", "what is minimised").entry("loss").required())
+      .with(Option("model", "the model; input sizes are inferred from the data. Several by name where `step` is given")
+                .entry("layer")
+                .keyed()
+                .required())
+      .with(Option("input", "sizes of a sample that comes into a model, where it is not the data's x; with `step` only")
+                .integer()
+                .at_least(1)
+                .many()
+                .keyed())
+      .with(Option("step", "a training step of the recipe's own: does all backward passes and optimizer steps itself, "
+                           "returns what is measured as train.NAME")
+                .function("function(run, batch) → { name = scalar, … }"))
+      .with(Option("loss", "what is minimised; with `step` only measured").entry("loss"))
       .with(Option("metrics", "measured at each validation and on the test part").entry("metric").many())
-      .with(Option("optim", "the optimizer").entry("optimizer").required())
+      .with(Option("optim", "the optimizer").entry("optimizer").keyed().required())
       .with(schedule_option())
       .with(Option("batch", "samples per micro-batch").integer().at_least(1).or_default(64))
       .with(Option("epochs", "length in passes over the training part").integer().at_least(1))
@@ -49,7 +60,8 @@ Entry fit_entry() {
                 .number()
                 .more_than(0)
                 .fields({Option("norm", "largest joint L2 norm").number().more_than(0),
-                         Option("value", "largest size of each value; applied first").number().more_than(0)}))
+                         Option("value", "largest size of each value; applied first").number().more_than(0)})
+                .keyed())
       .with(Option("ema", "an average of the weights, validated and kept in their place").entry("average"))
       .with(Option("precision", "type of weights and arithmetic").choice({"float32", "float64"}).or_default("float32"))
       .with(Option("loader", "how batches are prepared; never changes results, but for drop_last")
@@ -88,6 +100,7 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
 
 // One training and one validation step with what the recipe gives, thrown away afterwards.
 std::string try_step(const FitPlan& plan) {
+  if (plan.step) return "the step at " + plan.step->where() + " was not tried: it needs a run\n";
   const Key key(static_cast<std::uint64_t>(plan.seed));
   const std::vector<Options> optimizer{plan.options.child("optim")};
   Group group(plan, {&key, 1}, optimizer, false);

@@ -9,6 +9,7 @@
 #include "model/initial.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
+#include "train/own_step.h"
 #include "train/rules.h"
 
 namespace trainlab {
@@ -150,8 +151,16 @@ void plan_metrics(FitPlan& plan) {
 
 void plan_monitor(FitPlan& plan) {
   const Options& fit = plan.options;
-  const bool validates = plan.data.val.has_value();
+  const bool validates = plan.data.val.has_value() && plan.measures();
   plan.monitor = fit.given("monitor") ? fit.string("monitor") : validates ? "val.loss" : "train.loss";
+  if (plan.step && plan.monitor.starts_with("train.")) {
+    // What the step returns is known when it has run.
+    if (plan.monitor != "train.loss" && !fit.given("goal")) {
+      throw fit.error("goal", "missing: " + plan.monitor + " is a metric of the recipe's own").hint("goal = \"min\" or \"max\"");
+    }
+    plan.keep_best = fit.given("keep") && fit.string("keep") == "best";
+    return;
+  }
   if (plan.monitor.starts_with("val.") && !validates) {
     throw fit.error("monitor", "\"" + plan.monitor + "\" needs a validation part, and the data has none")
         .hint("data:split { train = 0.9, val = 0.1 }");
@@ -172,17 +181,89 @@ void plan_monitor(FitPlan& plan) {
   }
 }
 
-void plan_clip(FitPlan& plan) {
-  if (!plan.options.given("clip")) return;
-  if (plan.options.get("clip").is_number()) {
-    plan.clip.norm = plan.options.number("clip");
+FitPlan::Clip clip_of(const Options& table, const std::string& name) {
+  FitPlan::Clip clip;
+  if (!table.given(name)) return clip;
+  if (table.get(name).is_number()) {
+    clip.norm = table.number(name);
+    return clip;
+  }
+  const Options bounds = table.child(name);
+  if (!bounds.given("norm") && !bounds.given("value"))
+    throw bounds.error("", "expected a bound of the norm or of the values, found neither").hint("clip = { value = 0.5 }");
+  if (bounds.given("norm")) clip.norm = bounds.number("norm");
+  if (bounds.given("value")) clip.value = bounds.number("value");
+  return clip;
+}
+
+void plan_loss(FitPlan& plan) {
+  const Options& fit = plan.options;
+  if (!fit.given("loss")) {
+    if (!plan.step) throw fit.error("loss", "missing; expected a loss").hint("loss = \"cross_entropy\"");
+    if (fit.given("metrics")) throw fit.error("metrics", "go with a loss: both are measured on the validation part");
     return;
   }
-  const Options clip = plan.options.child("clip");
-  if (!clip.given("norm") && !clip.given("value"))
-    throw clip.error("", "expected a bound of the norm or of the values, found neither").hint("clip = { value = 0.5 }");
-  if (clip.given("norm")) plan.clip.norm = clip.number("norm");
-  if (clip.given("value")) plan.clip.value = clip.number("value");
+  plan.y = column_index(*plan.data.train.data, "y");
+  plan.head = make_head(plan);
+  const Options loss = fit.child("loss");
+  plan.loss = loss.registry().implementation<LossFactory>(loss.entry())(loss, plan.head);
+  plan_metrics(plan);
+}
+
+std::shared_ptr<const Model> only_model(const Options& fit, Signals columns) {
+  auto model = std::make_shared<Model>(fit.child("model"), std::move(columns));
+  initialize_by_pattern(*model, fit, "init");
+  freeze_by_pattern(*model, fit, "freeze");
+  return model;
+}
+
+bool names(const Options& fit, const char* option, const std::string& name) {
+  if (!fit.is_keyed(option)) return false;
+  const std::vector<std::string> all = fit.keyed(option).names();
+  return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+// A step of the recipe's own: one model, or several by name, each with its optimizer.
+void plan_own_step(FitPlan& plan) {
+  const Options& fit = plan.options;
+  plan.step = fit.function("step");
+  const Signals columns = signals_of(*plan.data.train.data);
+  for (const char* option : {"ema", "accumulate"}) {
+    if (fit.given(option)) throw fit.error(option, "a fit with a step of its own has no such option; the step can do it");
+  }
+  if (!fit.is_keyed("model")) {
+    plan.model = only_model(fit, fit.given("input") ? Signals{{"x", {.shape = fit.integers("input")}}} : columns);
+    plan.step_models.push_back({"", plan.model, fit.child("optim"), clip_of(fit, "clip")});
+    return;
+  }
+  for (const char* option : {"loss", "metrics", "init", "freeze"}) {
+    if (fit.given(option)) {
+      throw fit.error(option, "goes with one model; of several the step measures and changes what it wants");
+    }
+  }
+  const Options models = fit.keyed("model");
+  if (!fit.is_keyed("optim")) throw fit.error("optim", "expected an optimizer for each model, by name");
+  const Options optimizers = fit.keyed("optim");
+  const std::vector<std::string> all = models.names();
+  for (const char* option : {"optim", "input", "schedule", "clip"}) {
+    if (!fit.is_keyed(option)) continue;
+    for (const std::string& name : fit.keyed(option).names()) {
+      if (!names(fit, "model", name)) {
+        throw fit.error(option, "there is no model named \"" + name + "\"");
+      }
+    }
+  }
+  for (const std::string& name : all) {
+    if (!names(fit, "optim", name)) throw fit.error("optim", "there is no optimizer for the model \"" + name + "\"");
+    const Signals input =
+        names(fit, "input", name) ? Signals{{"x", {.shape = fit.keyed("input").integers(name)}}} : columns;
+    plan.step_models.push_back({name,
+                                std::make_shared<const Model>(models.child(name), input),
+                                optimizers.child(name),
+                                fit.is_keyed("clip") ? names(fit, "clip", name) ? clip_of(fit.keyed("clip"), name)
+                                                                                : FitPlan::Clip()
+                                                     : clip_of(fit, "clip")});
+  }
 }
 
 // The optimizer on tensors named and shaped like the model's parameters, of few values: to check it and to ask for the
@@ -192,17 +273,22 @@ struct Probe {
   std::unique_ptr<Optimizer> optimizer;
 };
 
-Probe probe_optimizer(const FitPlan& plan) {
+Probe probe_optimizer(const Model& model, const Options& optimizer, at::ScalarType type) {
   constexpr std::int64_t largest = 32;
   Probe probe;
-  for (const ParameterInfo& info : plan.model->parameters()) {
+  for (const ParameterInfo& info : model.parameters()) {
     Shape shape = info.shape;
     for (std::int64_t& size : shape) size = std::min(size, largest);
-    probe.parameters.push_back({.name = info.name, .value = at::zeros(shape, plan.type), .decays = info.decays});
+    probe.parameters.push_back({.name = info.name, .value = at::zeros(shape, type), .decays = info.decays});
   }
-  const std::vector<Options> spec{plan.options.child("optim")};
-  probe.optimizer = make_optimizer(spec, probe.parameters, 0);
+  probe.optimizer = make_optimizer({&optimizer, 1}, probe.parameters, 0);
   return probe;
+}
+
+// What a step changes, in one form for both kinds of fit.
+std::vector<FitPlan::StepModel> trained_models(const FitPlan& plan) {
+  if (plan.step) return plan.step_models;
+  return {{"", plan.model, plan.options.child("optim"), plan.clip}};
 }
 
 void check_average(const FitPlan& plan) {
@@ -214,6 +300,9 @@ void check_average(const FitPlan& plan) {
 }  // namespace
 
 bool FitPlan::minimize(const std::string& full_name) const {
+  if (step && full_name.starts_with("train.")) {
+    return full_name != monitor || !options.given("goal") || options.string("goal") == "min";
+  }
   const auto dot = full_name.find('.');
   const std::string name = dot == std::string::npos ? full_name : full_name.substr(dot + 1);
   const std::vector<std::string> known = metric_names();
@@ -232,6 +321,7 @@ bool FitPlan::minimize(const std::string& full_name) const {
 
 std::vector<std::string> FitPlan::metric_names() const {
   std::vector<std::string> names{"train.loss"};
+  if (!loss) return names;
   const std::vector<LossPart> parts = loss->parts();
   for (const LossPart& part : parts) names.push_back("train.loss." + part.name);
   if (data.val) {
@@ -242,6 +332,13 @@ std::vector<std::string> FitPlan::metric_names() const {
   return names;
 }
 
+std::int64_t FitPlan::parameter_count() const {
+  if (model) return model->parameter_count();
+  std::int64_t sum = 0;
+  for (const StepModel& one : step_models) sum += one.model->parameter_count();
+  return sum;
+}
+
 FitPlan plan_fit(const Options& options, const RunSettings& settings) {
   FitPlan plan(options);
   plan.seed = options.given("seed") ? options.integer("seed") : settings.seed;
@@ -249,24 +346,34 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings) {
   plan.device = parse_device(settings.device);
   plan.data = open_data(options.child("data"), {.seed = plan.seed});
   const Dataset& data = *plan.data.train.data;
-  plan.y = column_index(data, "y");
-  plan.model = std::make_unique<Model>(options.child("model"), signals_of(data));
-  initialize_by_pattern(*plan.model, options, "init");
-  freeze_by_pattern(*plan.model, options, "freeze");
-  for (const std::string& column : plan.model->columns()) plan.inputs.push_back(column_index(data, column));
-  plan.head = make_head(plan);
-  const Options loss = options.child("loss");
-  plan.loss = options.registry().implementation<LossFactory>(loss.entry())(loss, plan.head);
-  plan_metrics(plan);
+  if (options.given("step")) {
+    plan_own_step(plan);
+  } else {
+    for (const char* option : {"model", "optim", "schedule", "clip", "input"}) {
+      if (options.is_keyed(option) || (option == std::string_view("input") && options.given(option))) {
+        throw options.error(option, "several models by name, and inputs of their own, need a training step of the recipe's own")
+            .hint("step = function(run, batch) … end");
+      }
+    }
+    plan.model = only_model(options, signals_of(data));
+  }
+  if (plan.model) {
+    for (const std::string& column : plan.model->columns()) plan.inputs.push_back(column_index(data, column));
+  }
+  plan_loss(plan);
 
   plan.loader = loader_options(options, plan.type);
   plan_length(plan, settings);
   plan_intervals(plan);
-  plan_clip(plan);
+  if (!plan.step) plan.clip = clip_of(options, "clip");
   plan_monitor(plan);
   // Made here once to be checked: members make their own.
-  schedules_of(options, plan.length, Key(0));
-  probe_optimizer(plan);
+  for (const FitPlan::StepModel& one : trained_models(plan)) probe_optimizer(*one.model, one.optimizer, plan.type);
+  if (plan.step) {
+    OwnStep(plan, Key(0));
+  } else {
+    schedules_of(options, "schedule", options.child("optim"), plan.length, Key(0));
+  }
   check_average(plan);
   stop_rules_of(options, plan, nullptr, Key(0));
   return plan;
@@ -274,21 +381,26 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings) {
 
 MemoryEstimate estimate_memory(const FitPlan& plan) {
   const double value = plan.type == at::kDouble ? 8 : 4;
-  const double weights = static_cast<double>(plan.model->parameter_count()) * value;
+  const double weights = static_cast<double>(plan.parameter_count()) * value;
   // State tensors per weight, measured on an optimizer of this spec instead of tabulated per kind. Counts of steps and
   // the like are small beside tensors of the parameters' shapes.
-  Probe probe = probe_optimizer(plan);
-  double values = 0, state = 0;
-  for (const OptimizedParameter& parameter : probe.parameters) values += static_cast<double>(parameter.value.numel());
-  for (const auto& [name, tensor] : probe.optimizer->state()) {
-    if (tensor.scalar_type() == plan.type && name != "step") state += static_cast<double>(tensor.numel()) / values;
+  double optimizer = 0, activations = 0;
+  for (const FitPlan::StepModel& one : trained_models(plan)) {
+    Probe probe = probe_optimizer(*one.model, one.optimizer, plan.type);
+    double values = 0, state = 0;
+    for (const OptimizedParameter& parameter : probe.parameters) values += static_cast<double>(parameter.value.numel());
+    for (const auto& [name, tensor] : probe.optimizer->state()) {
+      if (tensor.scalar_type() == plan.type && name != "step") state += static_cast<double>(tensor.numel()) / values;
+    }
+    optimizer += state * static_cast<double>(one.model->parameter_count()) * value;
+    activations += one.model->kept_bytes(plan.type) * static_cast<double>(plan.loader.batch);
   }
-  if (plan.options.given("ema")) state += 1;
+  if (plan.options.given("ema")) optimizer += weights;
   const auto data = static_cast<double>(plan.data.train.data->bytes());
   return {.weights = weights,
           .gradients = weights,
-          .optimizer = state * weights,
-          .activations = plan.model->kept_bytes(plan.type) * static_cast<double>(plan.loader.batch),
+          .optimizer = optimizer,
+          .activations = activations,
           .data = data};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 namespace trainlab {
 namespace {
@@ -16,7 +17,11 @@ std::string with_unit(double x, double base, const std::array<const char*, 5>& u
   return fmt::format("{:.3g} {}", x, units[i]);
 }
 
-std::string flops_text(double x) { return with_unit(x, 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"}); }
+// What a layer of the recipe's own computes is not known.
+std::string flops_text(double x) {
+  if (std::isnan(x)) return "unknown";
+  return with_unit(x, 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"});
+}
 std::string bytes_text(double x) { return with_unit(x, 1024, {"B", "KiB", "MiB", "GiB", "TiB"}); }
 
 std::string column_text(const Dataset& data, const Column& column) {
@@ -44,20 +49,29 @@ std::string length_text(const FitPlan& plan) {
   return text;
 }
 
+std::string trees(const FitPlan& plan) {
+  if (plan.model) return plan.model->tree();
+  std::string text;
+  for (const FitPlan::StepModel& one : plan.step_models) text += one.name + "\n" + one.model->tree();
+  return text;
+}
+
 }  // namespace
 
 std::string describe(const FitPlan& plan) {
-  const Flops flops = plan.model->flops();
   const MemoryEstimate memory = estimate_memory(plan);
-  std::string text = plan.options.string("name") + "  " + plan.options.where() + "\n\n" + plan.model->tree() + "\n";
+  std::string text = plan.options.string("name") + "  " + plan.options.where() + "\n\n" + trees(plan) + "\n";
   const auto line = [&text](const char* name, const std::string& value) {
     text += fmt::format("{:<20} {}\n", name, value);
   };
   line("data", data_text(plan));
   line("length", length_text(plan));
-  line("parameters", fmt::format("{}", plan.model->parameter_count()));
-  line("FLOPs per sample", flops_text(flops.forward) + " forward, " + flops_text(flops.backward) + " backward");
-  if (plan.length.total_steps > 0) {
+  line("parameters", fmt::format("{}", plan.parameter_count()));
+  const Flops flops = plan.step ? Flops{} : plan.model->flops();
+  if (!plan.step) {
+    line("FLOPs per sample", flops_text(flops.forward) + " forward, " + flops_text(flops.backward) + " backward");
+  }
+  if (!plan.step && plan.length.total_steps > 0) {
     const double samples = static_cast<double>(plan.length.total_steps) * static_cast<double>(plan.length.batch);
     line("FLOPs of the run", flops_text((flops.forward + flops.backward) * samples) + " (at most)");
   }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "core/clock.h"
+#include "train/own_step.h"
 
 namespace trainlab {
 namespace {
@@ -35,13 +36,21 @@ std::vector<Options> member_specs(std::span<const FitMember> members, const char
   return specs;
 }
 
+std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMember> members, bool axis) {
+  const std::vector<Key> keys = member_keys(members, plan);
+  if (!plan.step) {
+    return std::make_unique<Group>(plan, keys, member_specs(members, "optim"), axis, member_specs(members, "ema"));
+  }
+  if (axis || members.size() > 1) throw std::logic_error("a step of its own trains one member");
+  return std::make_unique<OwnStep>(plan, keys.front());
+}
+
 }  // namespace
 
 FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis)
     : plan_(plan),
       axis_(axis ? static_cast<std::int64_t>(members.size()) : 0),
-      trained_(std::make_unique<Group>(plan, member_keys(members, plan), member_specs(members, "optim"), axis,
-                                       member_specs(members, "ema"))),
+      trained_(make_trained(plan, members, axis)),
       loader_(plan.data.train, plan.loader, member_keys(members, plan), axis),
       rates_(members.size()),
       momentum_(members.size()),
@@ -50,7 +59,8 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   for (std::size_t m = 0; m < members.size(); ++m) {
     members_.push_back(std::make_unique<Member>(plan, members[m].options, members[m].context, *trained_, m));
   }
-  if (plan.data.val) validation_ = std::make_unique<Evaluator>(plan, *plan.data.val, "val", axis_);
+  if (auto* own = dynamic_cast<OwnStep*>(trained_.get())) own->set_run(members_.front()->handle());
+  if (plan.data.val && plan.measures()) validation_ = std::make_unique<Evaluator>(plan, *plan.data.val, "val", axis_);
   position_.steps_per_epoch = plan.length.steps_per_epoch;
   position_.batch = plan.length.batch;
   position_.samples_per_epoch =
@@ -141,11 +151,12 @@ void FitLoop::train_step() {
   trained_->step(batches_, position_.step, inputs);
   batches_.clear();
   position_.step += 1;
+  if (const std::optional<double> rate = trained_->rate()) rates_.front() = *rate;
   for (std::size_t m = 0; m < members_.size(); ++m) {
     if (!members_[m]->active()) continue;
     if (plan_.device == at::kCPU && !trained_->finite(m)) {
       members_[m]->fail("the training loss is not finite at step " + std::to_string(position_.step) +
-                        " (learning rate " + number_text(rates_[m]) + ")");
+                        (plan_.step ? "" : " (learning rate " + number_text(rates_[m]) + ")"));
       continue;
     }
     members_[m]->stepped(position_, rates_[m]);
@@ -222,7 +233,7 @@ std::vector<Value> FitLoop::run() {
 
 std::vector<Value> FitLoop::summaries(bool interrupted) {
   std::vector<MetricMap> test(members_.size());
-  if (!interrupted && plan_.data.test && !all_failed()) {
+  if (!interrupted && plan_.data.test && plan_.measures() && !all_failed()) {
     for (const auto& member : members_) member->restore_kept();
     test = Evaluator(plan_, *plan_.data.test, "test", axis_).run(trained_->state());
   }

@@ -42,6 +42,9 @@ class FitHandle : public RunHandle {
   std::vector<std::string> metric_names() const override { return member().plan_.metric_names(); }
   void stop(const std::string& reason) override { member().stop(reason); }
   void set_lr(double rate) override {
+    if (member().plan_.step) {
+      throw recipe_error("run:set_lr: a step of its own has optimizers of its own").hint("run.optim.lr = rate");
+    }
     if (!(rate >= 0) || std::isinf(rate)) throw recipe_error("run:set_lr: expected a rate ≥ 0, found " + number_text(rate));
     member().rate_override_ = rate;
   }
@@ -90,10 +93,15 @@ Member::Member(const FitPlan& plan, const Options& options, const StageContext& 
       index_(index),
       key_(Key(static_cast<std::uint64_t>(options.given("seed") ? options.integer("seed") : plan.seed))),
       callback_key_(key_.fold("callback").fold(context.name)),
-      base_rate_(learning_rate(options.child("optim"))),
-      schedules_(schedules_of(options, plan.length, key_)),
+      base_rate_(plan.step ? 0 : learning_rate(options.child("optim"))),
       checkpoints_(context.folder / "checkpoints", context.say),
       handle_(std::make_shared<FitHandle>(this)) {
+  // A step of the recipe's own has schedules of its own.
+  if (plan.step) {
+    schedules_.lr = constant_schedule();
+  } else {
+    schedules_ = schedules_of(options, "schedule", options.child("optim"), plan.length, key_);
+  }
   stop_rules_ = stop_rules_of(options, plan, handle_, callback_key_.fold("stop"));
   if (options.given("on")) {
     const Options on = options.child("on");
@@ -107,6 +115,8 @@ Member::Member(const FitPlan& plan, const Options& options, const StageContext& 
 }
 
 Member::~Member() { handle_->release(); }
+
+std::shared_ptr<Object> Member::handle() const { return handle_; }
 
 Member::StepValues Member::values(std::int64_t step) {
   return {.rate = rate_override_ ? *rate_override_ : base_rate_ * schedules_.lr->factor(step),
@@ -158,7 +168,7 @@ void Member::start(const Position& position) {
                      .steps_per_epoch = position.steps_per_epoch,
                      .batch = position.batch,
                      .first_step = position.step,
-                     .parameters = plan_.model->parameter_count(),
+                     .parameters = plan_.parameter_count(),
                      .monitor = plan_.monitor};
   for (const auto& observer : observers_) observer->started(view);
   if (position.step == 0) call("start", position);  // a resumed fit has the state that it left behind
@@ -195,6 +205,7 @@ void Member::validated(const Position& position, MetricMap metrics) {
                  .weights = plan_.keep_best ? trained_.weights(index_) : NamedTensors{}};
   }
   schedules_.validated(value, minimize);
+  trained_.validated(value, minimize);
 
   ValidationView view{.step = position.step,
                       .epoch = position.epoch(),
@@ -241,7 +252,7 @@ Value Member::info(const Position& position, const ScriptState& state) const {
   info.set("validated_step", validated_step_);
   info.set("metrics", to_value(metrics_));
   info.set("logged", to_value(logged_));
-  info.set("train_loss", trained_.metrics_state());
+  info.set("train_loss", trained_.progress());
   info.set("metrics_bytes", rows_->size());
   info.set("schedule", schedules_.state());
   Value::List rules;
@@ -326,7 +337,7 @@ std::int64_t Member::resume() {
   validated_step_ = info["validated_step"].integer();
   metrics_ = to_metrics(info["metrics"]);
   logged_ = to_metrics(info["logged"]);
-  trained_.restore_metrics(info["train_loss"]);
+  trained_.restore_progress(info["train_loss"]);
   schedules_.restore(info["schedule"]);
   last_rate_ = info["lr"].number();
   // A run that was extended since goes on, whatever stopped it before, and its rules count anew.
@@ -381,8 +392,9 @@ Value Member::summary(const MetricMap& test) const {
   }
   summary.set("steps", position_.step);
   summary.set("samples", position_.samples());
-  summary.set("parameters", plan_.model->parameter_count());
-  const Flops flops = plan_.model->flops();
+  summary.set("parameters", plan_.parameter_count());
+  // What a step of the recipe's own computes is its own affair.
+  const Flops flops = plan_.step ? Flops{std::nan(""), std::nan("")} : plan_.model->flops();
   summary.set("flops", (flops.forward + flops.backward) * static_cast<double>(position_.samples()));
   summary.set("seconds", seconds());
   Value::List resumed;

@@ -60,7 +60,7 @@ std::shared_ptr<ModelObject> build_model(const Options& spec, const Shape& input
 // --------------------------------------------------------------------------------------------------- OptimizerObject
 
 OptimizerObject::OptimizerObject(const Options& spec, std::vector<OptimizedParameter> parameters)
-    : rate(learning_rate(spec)), parameters_(std::move(parameters)) {
+    : rate(learning_rate(spec)), name_(spec.entry().name), parameters_(std::move(parameters)) {
   if (parameters_.empty()) throw recipe_error("expected parameters to optimize, found none");
   for (const OptimizedParameter& parameter : parameters_) {
     if (!parameter.value.is_leaf() || !parameter.value.requires_grad()) {
@@ -75,12 +75,28 @@ void OptimizerObject::zero_grad() {
   for (OptimizedParameter& parameter : parameters_) parameter.value.mutable_grad().reset();
 }
 
-void OptimizerObject::step() {
-  std::vector<at::Tensor> gradients;
-  gradients.reserve(parameters_.size());
-  for (const OptimizedParameter& parameter : parameters_) gradients.push_back(parameter.value.grad());
-  if (clip) clip_by_norm(gradients, *clip, 0);
-  optimizer_->step(gradients, {&rate, 1});
+void OptimizerObject::step(const std::function<at::Tensor()>& again) {
+  if (optimizer_->evaluates_again() && !again) {
+    throw recipe_error(name_ + " evaluates the loss more than once in a step")
+        .hint("opt:step(function() opt:zero_grad(); local loss = …; loss:backward(); return loss end)");
+  }
+  std::vector<at::Tensor> gradients(parameters_.size());
+  const auto take = [&] {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) gradients[i] = parameters_[i].value.grad();
+    if (clip_value > 0) clip_by_value(gradients, clip_value);
+    if (clip_norm > 0) clip_by_norm(gradients, clip_norm, 0);
+  };
+  StepInputs inputs{.rates = {&rate, 1}, .momentum = {&momentum, 1}, .weight_decay = {&weight_decay, 1}};
+  if (again) inputs.loss = again().detach();
+  take();
+  const Reevaluate reevaluate = [&] {
+    const at::AutoGradMode gradients_wanted(true);  // a step has switched them off
+    at::Tensor loss = again().detach();
+    take();
+    return Evaluation{std::move(loss), gradients};
+  };
+  if (again) inputs.reevaluate = &reevaluate;
+  optimizer_->step(gradients, inputs);
 }
 
 NamedTensors OptimizerObject::tensors() const {

@@ -52,7 +52,11 @@ void register_objects(Registry& registry) {
          "model");
   method("model:eval", "Dropout and batch statistics as in evaluation. Gives the model.", "model");
   method("optimizer:zero_grad", "Forgets the gradients of its parameters.", "nil");
-  method("optimizer:step", "One step with the gradients there are.", "nil");
+  method("optimizer:step", "One step with the gradients there are.", "nil",
+         {Option("evaluate", "forgets the gradients, makes new ones and returns the loss: for SAM and L-BFGS, which evaluate "
+                             "it more than once")
+              .function("function() → loss")
+              .positional()});
   registry.add(Entry("optimizer.lr", "field", "The learning rate of the coming steps; can be set.").returns("number"));
   method("schedule:factor", "The factor of the learning rate.", "number",
          {Option("step", "from 0").integer().at_least(0).required().positional()});

@@ -63,18 +63,20 @@ Option schedule_option() {
   };
   return of("schedule", "factor of the optimizer's rate by step; or of several of its numbers, by name")
       .fields({of("lr", "factor of the rate"), of("momentum", "factor of the momentum, or of the first beta"),
-               of("weight_decay", "factor of the weight decay")});
+               of("weight_decay", "factor of the weight decay")})
+      .keyed();
 }
 
-Schedules schedules_of(const Options& fit, const RunLength& length, Key key) {
-  const auto one = [&](const Options& given, const char* name, Key own) -> std::unique_ptr<Schedule> {
-    if (!given.given(name)) return nullptr;
-    if (given.is_function(name)) return make_schedule(given.function(name), length, own);
-    return make_schedule(given.child(name), length);
+Schedules schedules_of(const Options& table, const std::string& name, const Options& optimizer, const RunLength& length,
+                       Key key) {
+  const auto one = [&](const Options& given, const std::string& option, Key own) -> std::unique_ptr<Schedule> {
+    if (!given.given(option)) return nullptr;
+    if (given.is_function(option)) return make_schedule(given.function(option), length, own);
+    return make_schedule(given.child(option), length);
   };
   Schedules all;
-  if (fit.given("schedule") && !fit.is_function("schedule") && !fit.is_entry("schedule")) {
-    const Options given = fit.child("schedule"), optimizer = fit.child("optim");
+  if (table.given(name) && !table.is_function(name) && !table.is_entry(name)) {
+    const Options given = table.child(name);
     all.lr = one(given, "lr", key);
     all.momentum = one(given, "momentum", key.fold("momentum"));
     all.weight_decay = one(given, "weight_decay", key.fold("weight_decay"));
@@ -83,7 +85,7 @@ Schedules schedules_of(const Options& fit, const RunLength& length, Key key) {
     if (all.weight_decay && !has_weight_decay(optimizer))
       throw given.error("weight_decay", "expected an optimizer with a weight decay, found " + optimizer.entry().name);
   } else {
-    all.lr = one(fit, "schedule", key);
+    all.lr = one(table, name, key);
   }
   if (!all.lr) all.lr = constant_schedule();
   return all;

@@ -13,9 +13,11 @@ void register_run_handle(Registry& registry) {
         "Values of the last validation by full name: run.metrics[\"val.loss\"]. NaN before the first one; an unknown "
         "name is an error.",
         "table");
+  field("run.model", "In a training step of the recipe's own: the model, or a table of them by name.", "model");
+  field("run.optim", "In a training step of the recipe's own: the optimizer, or a table of them by name.", "optimizer");
   field(
       "run.state",
-      "A table of plain data that is saved with every checkpoint and is there again after a resume. Upvalues are not.",
+      "A table of plain data and tensors that is saved with every checkpoint and is there again after a resume. Upvalues are not.",
       "table");
 
   registry.add(Entry("run:stop", "method", "Ends the run at the next step boundary with status \"stopped\".")

@@ -40,7 +40,7 @@ class Options(CliTest):
 
     def test_missing_option(self):
         self.write("r.lua", fit().replace('  loss = "cross_entropy",\n', ""))
-        self.refused(LINES["fit"], "fit.loss: missing; expected a loss")
+        self.refused(LINES["fit"], "loss: missing; expected a loss")
 
     def test_shape_mismatch(self):
         # The layer's path, both shapes, and the line of the layer itself.

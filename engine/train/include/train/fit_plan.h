@@ -35,7 +35,7 @@ struct FitPlan {
   DataParts data;
   std::vector<std::size_t> inputs;  // columns of the dataset that the model reads, in the order of its columns()
   std::size_t y = 0;                // and the target's
-  std::unique_ptr<Model> model;
+  std::shared_ptr<const Model> model;  // null where a step of the recipe's own trains several
   Head head;
   std::unique_ptr<Loss> loss;
   std::vector<PlannedMetric> metrics;
@@ -52,12 +52,25 @@ struct FitPlan {
   } clip;
   std::int64_t accumulate = 1;  // micro-batches of an optimizer step
 
+  // A training step of the recipe's own, and what it trains in order of name; the name of a single one is empty.
+  struct StepModel {
+    std::string name;
+    std::shared_ptr<const Model> model;
+    Options optimizer;
+    Clip clip;
+  };
+  std::shared_ptr<Callable> step;
+  std::vector<StepModel> step_models;
+
   std::string monitor;      // "val.loss"
   bool keep_best = true;
   // The declared direction of a metric by its full name; Error{recipe} for a name that does not exist here.
   bool minimize(const std::string& full_name) const;
   // All full names that a validation gives.
   std::vector<std::string> metric_names() const;
+  // Whether the validation and test parts are measured: there is a loss, which only a step of its own can do without.
+  bool measures() const { return loss != nullptr; }
+  std::int64_t parameter_count() const;
 };
 
 // Opens the data and builds the model. Error{recipe} with the option's path for everything that does not fit.

@@ -84,8 +84,8 @@ class Group final : public Trained {
   MetricMap metrics(std::size_t member) override { return train_loss_.metrics("train", member); }
   bool finite(std::size_t member) override { return train_loss_.finite(member); }
   void reset_metrics() override { train_loss_.reset(); }
-  Value metrics_state() override { return train_loss_.state(); }
-  void restore_metrics(const Value& state) override { train_loss_.restore(state); }
+  Value progress() override { return train_loss_.state(); }
+  void restore_progress(const Value& state) override { train_loss_.restore(state); }
 
   NamedTensors tensors(std::size_t member) override;
   void restore(std::size_t member, const NamedTensors& tensors) override;

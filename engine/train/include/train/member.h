@@ -68,6 +68,8 @@ class Member {
   // The step of the latest validation, resumes included; −1 before the first.
   std::int64_t validated_step() const { return validated_step_; }
   bool active() const { return !stop_reason_ && !failure_; }
+  // The object that the recipe's functions get.
+  std::shared_ptr<Object> handle() const;
 
   // Puts the kept weights into the group (best, where the plan keeps the best), for the test part.
   void restore_kept();

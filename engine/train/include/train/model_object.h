@@ -2,6 +2,7 @@
 // run.model and run.optim of an own training step). Used by the recipe's thread only.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,17 +54,21 @@ class OptimizerObject final : public Stateful {
   OptimizerObject(const Options& spec, std::vector<OptimizedParameter> parameters);
   std::string_view type_name() const override { return "optimizer"; }
 
-  double rate;                 // learning rate of the coming steps
-  std::optional<double> clip;  // largest joint L2 norm of the gradients
+  double rate;                             // learning rate of the coming steps
+  double momentum = 1, weight_decay = 1;  // factors of the spec's
+  double clip_norm = 0, clip_value = 0;   // bounds of the gradients, 0: none
 
   void zero_grad();
-  // Takes the gradients of the parameters; those that have none are left as they are. The gradients stay.
-  void step();
+  // Takes the gradients of the parameters; those that have none are left as they are. The gradients stay. `again`
+  // evaluates: it forgets the gradients, makes new ones and gives the loss. Without it the gradients there are count;
+  // Error{recipe} for an optimizer that evaluates more than once.
+  void step(const std::function<at::Tensor()>& again = {});
 
   NamedTensors tensors() const override;
   void restore(const NamedTensors& tensors) override;
 
  private:
+  std::string name_;
   std::vector<OptimizedParameter> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
 };

@@ -23,10 +23,11 @@ struct Schedules {
   void restore(const Value& state);
 };
 
-// The declaration of the option `schedule`, and what a fit gives for it; a constant rate where there is none.
+// The declaration of the option `schedule`, and what a table gives for it under `name`; a constant rate where there is none.
 // Error{recipe} for a momentum or a weight decay that the optimizer does not have.
 Option schedule_option();
-Schedules schedules_of(const Options& fit, const RunLength& length, Key key);
+Schedules schedules_of(const Options& table, const std::string& name, const Options& optimizer, const RunLength& length,
+                       Key key);
 
 // The option `stop`. A function stop(run) is called with `run` and re-keyed from `key`, its place and the step.
 std::vector<std::unique_ptr<StopRule>> stop_rules_of(const Options& fit, const FitPlan& plan,

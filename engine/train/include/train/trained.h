@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -35,8 +36,11 @@ class Trained {
   // False when a loss since then was NaN or infinite. Synchronises other devices than the CPU.
   virtual bool finite(std::size_t member) = 0;
   virtual void reset_metrics() = 0;
-  virtual Value metrics_state() = 0;  // for checkpoints: exact
-  virtual void restore_metrics(const Value& state) = 0;
+  // Told of each validation, for schedules of an own step that look at it.
+  virtual void validated(double value, bool minimize) { (void)value, (void)minimize; }
+  // What a checkpoint holds of it beside tensors: exact.
+  virtual Value progress() = 0;
+  virtual void restore_progress(const Value& state) = 0;
 
   // The tensors of one member under their file names (model.…, optim.…), for a checkpoint, and back. The restored
   // values are copied. Error{recipe} when one is missing or has another shape.
@@ -45,6 +49,9 @@ class Trained {
   // Copies of the weights and buffers (model.…) of a member that are validated, and back; from then on state() is these.
   virtual NamedTensors weights(std::size_t member) const = 0;
   virtual void load_weights(std::size_t member, const NamedTensors& tensors) = 0;
+
+  // The learning rate of the latest step, of an own step: NaN where it has several. nullopt: as given to step().
+  virtual std::optional<double> rate() const { return std::nullopt; }
 
   // What run.model and run.optim give: empty but in an own training step.
   virtual const RunHandle::Objects& models() const { return no_objects(); }

@@ -1,0 +1,67 @@
+// OwnStep: models and optimizers of a fit whose training step is a function of the recipe:
+// step(run, batch) → { name = scalar, … }, which does its own backward passes and optimizer steps.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "train/fit_plan.h"
+#include "train/group.h"
+#include "train/model_object.h"
+#include "train/rules.h"
+#include "train/trained.h"
+
+namespace trainlab {
+
+// A single member, without member axis. Not thread-safe: used on the recipe's thread.
+class OwnStep final : public Trained {
+ public:
+  OwnStep(const FitPlan& plan, Key key);
+
+  // The object that the function gets first. It must be set before the first step; not kept alive.
+  void set_run(std::weak_ptr<Object> run) { run_ = std::move(run); }
+
+  // One batch. What the function returns becomes "train.NAME", a mean by sample. Rates come from the schedules; an
+  // optimizer without one keeps the rate that the function gave it.
+  void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
+  void set_total(std::int64_t total_steps) override;
+  void validated(double value, bool minimize) override;
+
+  // Of the only model; std::logic_error where there are several.
+  const ModelState& state() const override;
+
+  MetricMap metrics(std::size_t member) override;
+  bool finite(std::size_t member) override;
+  void reset_metrics() override { meters_.clear(); }
+  Value progress() override;
+  void restore_progress(const Value& state) override;
+
+  NamedTensors tensors(std::size_t member) override;
+  void restore(std::size_t member, const NamedTensors& tensors) override;
+  NamedTensors weights(std::size_t member) const override;
+  void load_weights(std::size_t member, const NamedTensors& tensors) override;
+
+  std::optional<double> rate() const override;
+  const RunHandle::Objects& models() const override { return model_objects_; }
+  const RunHandle::Objects& optimizers() const override { return optimizer_objects_; }
+
+ private:
+  void measure(const Argument& result, std::int64_t samples);
+
+  const FitPlan& plan_;
+  Key key_;
+  std::map<std::string, std::shared_ptr<ModelObject>> models_;
+  std::map<std::string, std::shared_ptr<OptimizerObject>> optimizers_;
+  struct Scheduled {
+    double rate;
+    Schedules schedules;
+  };
+  std::map<std::string, Scheduled> schedules_;  // of optimizers that have one
+  RunHandle::Objects model_objects_, optimizer_objects_;
+  std::map<std::string, LossMeter> meters_;
+  std::weak_ptr<Object> run_;
+};
+
+}  // namespace trainlab

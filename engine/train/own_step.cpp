@@ -1,0 +1,192 @@
+#include "train/own_step.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <ATen/ops/scalar_tensor.h>
+
+#include "core/argument_table.h"
+#include "data/batch_object.h"
+
+namespace trainlab {
+
+namespace {
+
+// "model.2.weight" of the only one, "model.g.2.weight" of the one named g.
+std::string prefix(const char* kind, const std::string& name) {
+  return std::string(kind) + "." + (name.empty() ? "" : name + ".");
+}
+
+template <class Objects>
+void collect(NamedTensors& all, const char* kind, const Objects& objects) {
+  for (const auto& [name, object] : objects) {
+    for (auto& [own, tensor] : object->tensors()) all.emplace(prefix(kind, name) + own, tensor);
+  }
+}
+
+template <class Objects>
+void give_back(const NamedTensors& tensors, const char* kind, const Objects& objects) {
+  for (const auto& [name, object] : objects) {
+    const std::string begin = prefix(kind, name);
+    NamedTensors own;
+    for (auto it = tensors.lower_bound(begin); it != tensors.end() && it->first.starts_with(begin); ++it) {
+      own.emplace(it->first.substr(begin.size()), it->second);
+    }
+    object->restore(own);
+  }
+}
+
+std::string found_text(const Argument& argument) {
+  if (const auto* value = std::get_if<Value>(&argument)) return value->brief();
+  const auto& object = std::get<std::shared_ptr<Object>>(argument);
+  if (const auto* tensor = dynamic_cast<const TensorObject*>(object.get())) {
+    return "a tensor of shape " + shape_text(tensor->tensor.sizes());
+  }
+  return "an object of type " + std::string(object->type_name());
+}
+
+at::Tensor scalar_of(const Argument& argument) {
+  if (const auto* value = std::get_if<Value>(&argument); value && value->is_number()) {
+    return at::scalar_tensor(value->number(), at::kDouble);
+  }
+  const auto* object = std::get_if<std::shared_ptr<Object>>(&argument);
+  const auto* tensor = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
+  if (!tensor || tensor->tensor.numel() != 1) return {};
+  return tensor->tensor.detach().reshape({}).to(at::kDouble);
+}
+
+}  // namespace
+
+OwnStep::OwnStep(const FitPlan& plan, Key key) : plan_(plan), key_(key) {
+  for (const FitPlan::StepModel& spec : plan.step_models) {
+    // Models of one fit do not begin alike.
+    const Key of_model = spec.name.empty() ? key : key.fold(spec.name);
+    ModelState state = spec.model->initial_state({&of_model, 1}, plan.type, plan.device, false);
+    const auto model = std::make_shared<ModelObject>(spec.model, std::move(state));
+    models_.emplace(spec.name, model);
+    model_objects_.emplace(spec.name, model);
+    const auto optimizer = std::make_shared<OptimizerObject>(spec.optimizer, model->parameters());
+    optimizer->clip_norm = spec.clip.norm;
+    optimizer->clip_value = spec.clip.value;
+    const bool keyed = plan.options.is_keyed("schedule");
+    const Options table = keyed ? plan.options.keyed("schedule") : plan.options;
+    const std::string name = keyed ? spec.name : "schedule";
+    const std::vector<std::string> given = table.names();
+    if (std::find(given.begin(), given.end(), name) != given.end()) {
+      schedules_.emplace(spec.name, Scheduled{optimizer->rate, schedules_of(table, name, spec.optimizer, plan.length,
+                                                                            of_model)});
+    }
+    optimizers_.emplace(spec.name, optimizer);
+    optimizer_objects_.emplace(spec.name, optimizer);
+  }
+}
+
+void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const StepInputs&) {
+  const Batch& batch = batches.front();
+  for (auto& [name, scheduled] : schedules_) {
+    OptimizerObject& optimizer = *optimizers_.at(name);
+    const Schedules& all = scheduled.schedules;
+    optimizer.rate = scheduled.rate * all.lr->factor(step);
+    if (all.momentum) optimizer.momentum = all.momentum->factor(step);
+    if (all.weight_decay) optimizer.weight_decay = all.weight_decay->factor(step);
+  }
+  for (const auto& [name, model] : models_) model->training = true;
+  plan_.step->rekey(key_.fold("step").fold(static_cast<std::uint64_t>(step)));
+  Batch moved = batch;
+  if (plan_.device != at::kCPU) {
+    for (at::Tensor& column : moved.columns) column = column.to(plan_.device);
+  }
+  const std::vector<Argument> arguments{run_.lock(),
+                                        batch_object(*plan_.data.train.data, std::move(moved))};
+  const std::vector<Argument> results = plan_.step->call(arguments);
+  if (!results.empty()) measure(results.front(), batch.size);
+}
+
+void OwnStep::measure(const Argument& result, std::int64_t samples) {
+  std::map<std::string, Argument> values;
+  const auto* value = std::get_if<Value>(&result);
+  const auto* object = std::get_if<std::shared_ptr<Object>>(&result);
+  const auto* table = object ? dynamic_cast<const ArgumentTable*>(object->get()) : nullptr;
+  if (value && value->is_map()) {
+    for (const auto& [name, one] : value->map()) values.emplace(name, one);
+  } else if (table && table->list.empty()) {
+    values = table->named;
+  } else if (!value || !value->is_nil()) {
+    throw recipe_error("expected step(run, batch) to return a table such as { loss = loss }, found " +
+                       found_text(result))
+        .in("step at " + plan_.step->where());
+  }
+  for (const auto& [name, one] : values) {
+    const at::Tensor scalar = scalar_of(one);
+    if (!scalar.defined()) {
+      throw recipe_error("expected a number or a tensor of one element as " + name + ", found " + found_text(one))
+          .in("step at " + plan_.step->where());
+    }
+    meters_.try_emplace("train." + name, 0).first->second.add(LossValue{{.value = scalar, .weight = {}}}, samples);
+  }
+}
+
+const ModelState& OwnStep::state() const {
+  if (models_.size() != 1) throw std::logic_error("OwnStep: no single model to validate");
+  return models_.begin()->second->state();
+}
+
+std::optional<double> OwnStep::rate() const {
+  return optimizers_.size() == 1 ? optimizers_.begin()->second->rate : std::numeric_limits<double>::quiet_NaN();
+}
+
+MetricMap OwnStep::metrics(std::size_t) {
+  MetricMap all;
+  for (auto& [name, meter] : meters_) all[name] = meter.mean(0);
+  return all;
+}
+
+bool OwnStep::finite(std::size_t) {
+  return std::all_of(meters_.begin(), meters_.end(), [](auto& meter) { return meter.second.finite(0); });
+}
+
+void OwnStep::set_total(std::int64_t total_steps) {
+  for (auto& [name, scheduled] : schedules_) scheduled.schedules.set_total(total_steps);
+}
+
+void OwnStep::validated(double value, bool minimize) {
+  for (auto& [name, scheduled] : schedules_) scheduled.schedules.validated(value, minimize);
+}
+
+Value OwnStep::progress() {
+  Value::Map meters, rates, schedules;
+  for (auto& [name, meter] : meters_) meters[name] = meter.state();
+  for (const auto& [name, optimizer] : optimizers_) rates["optim." + name] = optimizer->rate;
+  for (const auto& [name, scheduled] : schedules_) schedules["optim." + name] = scheduled.schedules.state();
+  return Value::Map{{"meters", std::move(meters)}, {"rates", std::move(rates)}, {"schedules", std::move(schedules)}};
+}
+
+void OwnStep::restore_progress(const Value& state) {
+  meters_.clear();
+  for (const auto& [name, meter] : state["meters"].map()) meters_.try_emplace(name, 0).first->second.restore(meter);
+  for (const auto& [name, optimizer] : optimizers_) optimizer->rate = state["rates"]["optim." + name].number();
+  for (auto& [name, scheduled] : schedules_) scheduled.schedules.restore(state["schedules"]["optim." + name]);
+}
+
+NamedTensors OwnStep::tensors(std::size_t) {
+  NamedTensors all;
+  collect(all, "model", models_);
+  collect(all, "optim", optimizers_);
+  return all;
+}
+
+void OwnStep::restore(std::size_t member, const NamedTensors& tensors) {
+  load_weights(member, tensors);
+  give_back(tensors, "optim", optimizers_);
+}
+
+NamedTensors OwnStep::weights(std::size_t) const {
+  NamedTensors all;
+  collect(all, "model", models_);
+  for (auto& [name, tensor] : all) tensor = tensor.clone();
+  return all;
+}
+
+void OwnStep::load_weights(std::size_t, const NamedTensors& tensors) { give_back(tensors, "model", models_); }
+
+}  // namespace trainlab

@@ -1,0 +1,97 @@
+"""Training steps written in the recipe."""
+
+import os
+import random
+import signal
+import unittest
+
+from program import CliTest
+
+HEAD = """local nn, ops, optim = lab.nn, lab.ops, lab.optim
+local at = lab.param { "at", 0, doc = "step to announce" }
+local own = lab.param { "own", true, doc = "with a step of its own" }
+local net = nn.Sequential { nn.Flatten(), nn.Linear(16), nn.ReLU(), nn.Linear(10) }
+"""
+
+ONE = HEAD + """return lab.fit {
+  name = "f", data = lab.data.digits():split { train = 0.5, val = 0.1, test = 0.4, seed = 7 },
+  model = net, loss = "cross_entropy", metrics = { "accuracy" },
+  optim = optim.AdamW { lr = 0.01 }, schedule = lab.sched.cosine { warmup = "10%" }, clip = 0.5, batch = 64, epochs = 4,
+  step = own and function(run, batch)
+    local loss = ops.cross_entropy_loss(run.model:forward(batch.x), batch.y)
+    run.optim:zero_grad(); loss:backward(); run.optim:step()
+    return { loss = loss }
+  end or nil,
+}
+"""
+
+TWO = HEAD + """return lab.fit {
+  name = "f", data = lab.data.digits(), input = { g = { 4 } }, batch = 128, epochs = 3, checkpoint = "4 steps",
+  model = { g = nn.Sequential { nn.Linear(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(64) }, d = net },
+  optim = { g = optim.Adam { lr = 1e-3 }, d = optim.SGD { lr = 0.1, momentum = 0.9 } },
+  schedule = { d = lab.sched.cosine() }, clip = { g = 1, d = { value = 0.1 } }, monitor = "train.g", goal = "max",
+  step = function(run, batch)
+    if run.step == at then print("announced step " .. at) end
+    local fake = run.model.g:forward(lab.tensor.randn { batch.size, 4 }):view(-1, 1, 8, 8)
+    local d = ops.cross_entropy_loss(run.model.d:forward(batch.x), batch.y)
+    run.optim.d:zero_grad(); d:backward(); run.optim.d:step()
+    local g = run.model.d:forward(fake):pow(2):mean()
+    run.optim.g:zero_grad(); g:backward(); run.optim.g:step()
+    run.state.seen = (run.state.seen or 0) + batch.size
+    run.state.last = g:detach()
+    return { d = d, g = g, seen = run.state.seen, drawn = math.random() }
+  end,
+}
+"""
+
+
+class OwnStep(CliTest):
+    def test_a_step_of_its_own_is_the_declared_one(self):
+        self.write("r.lua", ONE)
+        for own in ("true", "false"):
+            self.run_program("r.lua", "--own", own, "--threads", "1", "--out", own, "--quiet")
+        self.assert_same_end(self.folder / "true", self.folder / "false")
+        ours, declared = (self.summary(self.folder / own) for own in ("true", "false"))
+        self.assertEqual(ours["metrics"], declared["metrics"])
+        self.assertIsNone(ours["flops"])
+
+    def test_two_models_killed_at_random_steps(self):
+        self.write("r.lua", TWO)
+        self.run_program("r.lua", "--threads", "1", "--out", "whole", "--quiet")
+        whole = self.folder / "whole"
+        metrics = self.summary(whole)["metrics"]
+        self.assertEqual(sorted(metrics), ["train.d", "train.drawn", "train.g", "train.seen"])
+        for step in random.Random(2).sample(range(1, 45), 5):
+            with self.subTest(step=step):
+                out = self.folder / f"killed-{step}"
+                running = self.start("r.lua", "--at", step, "--threads", "1", "--out", out)
+                running.until_said(f"announced step {step}")
+                os.kill(running.engine(), signal.SIGKILL)
+                self.end(running, 3)
+                self.run_program("resume", out, "--quiet")
+                self.assert_same_end(out, whole)
+                self.assertEqual(self.summary(out)["metrics"], metrics)
+
+    def test_bad_input(self):
+        good = {"model": "net", "optim": 'optim.SGD { lr = 1 }', "step": "function(run, batch) return { loss = 1 } end", "more": ""}
+        for name, changes, message in (
+                ("none", {"step": "nil"}, "loss: missing; expected a loss"),
+                ("keyed", {"step": "nil", "model": "{ a = net }"}, "model: several models by name"),
+                ("optim", {"model": "{ a = net, b = net }", "optim": "{ a = optim.SGD { lr = 1 } }"},
+                 'there is no optimizer for the model "b"'),
+                ("name", {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 }, c = optim.SGD { lr = 1 } }"},
+                 'there is no model named "c"'),
+                ("returns", {"step": "function(run, batch) return 5 end"}, "expected step(run, batch) to return a table"),
+                ("scalar", {"step": "function(run, batch) return { loss = batch.x } end"},
+                 "expected a number or a tensor of one element as loss, found a tensor of shape [64, 1, 8, 8]"),
+                ("raises", {"step": "function(run, batch)\n error('oh') end"}, "r.lua:6: oh"),
+                ("nan", {"step": "function(run, batch) return { loss = 0/0 } end"}, "not finite"),
+                ("goal", {"more": 'monitor = "train.x"'}, "goal: missing: train.x is a metric of the recipe's own")):
+            with self.subTest(name):
+                self.write("r.lua", HEAD + 'return lab.fit { name = "f", data = lab.data.digits(), epochs = 1, model = %(model)s, optim = %(optim)s, step = %(step)s, %(more)s }' % {**good, **changes})
+                result = self.run_program("r.lua", "--out", name, code=3 if name == "nan" else 1)
+                self.assertIn(message, result.out + result.err, result)
+
+
+if __name__ == "__main__":
+    unittest.main()
