@@ -7,8 +7,10 @@
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
 #include "call_arguments.h"
+#include "data/batch_object.h"
 #include "entry_table.h"
 #include "lua_tensor.h"
+#include "model/module_object.h"
 #include "object_type.h"
 #include "train/model_object.h"
 
@@ -40,7 +42,17 @@ int l_build(lua_State* L) {
     std::shared_ptr<Object> model;
     {
       const EngineWork work(L);
-      model = build_model(options.child("model"), options.integers("input"),
+      Signals columns;
+      const bool integers = options.boolean("integers");
+      if (options.is_keyed("input")) {
+        const Options shapes = options.keyed("input");
+        for (const std::string& name : shapes.names()) {
+          columns.emplace(name, Signal{.shape = shapes.integers(name), .integers = integers});
+        }
+      } else {
+        columns.emplace("x", Signal{.shape = options.integers("input"), .integers = integers});
+      }
+      model = build_model(options.child("model"), std::move(columns),
                           options.given("seed") ? options.integer("seed") : state.host().seed,
                           options.string("dtype") == "float64" ? at::kDouble : at::kFloat,
                           parse_device(options.string("device")));
@@ -50,16 +62,41 @@ int l_build(lua_State* L) {
   });
 }
 
+// What model:forward is given from 2 on: a batch, or a tensor for each column that the model reads.
+std::vector<at::Tensor> columns_at(lua_State* L, const Model& model) {
+  std::vector<at::Tensor> all;
+  if (const auto batch = std::dynamic_pointer_cast<BatchObject>(to_object(L, 2))) {
+    for (const std::string& name : model.columns()) {
+      const auto found = batch->columns.find(name);
+      if (found == batch->columns.end()) {
+        throw recipe_error("the batch has no column '" + name + "', which the model reads").in("model:forward");
+      }
+      all.push_back(found->second);
+    }
+    return all;
+  }
+  const std::size_t count = model.columns().size();
+  if (static_cast<std::size_t>(lua_gettop(L)) != count + 1) {
+    std::string names;
+    for (const std::string& name : model.columns()) names += (names.empty() ? "" : ", ") + name;
+    throw recipe_error("expected a tensor for each column that the model reads (" + names + "), found " +
+                       std::to_string(lua_gettop(L) - 1))
+        .in("model:forward");
+  }
+  for (std::size_t i = 0; i < count; ++i) all.push_back(check_tensor(L, static_cast<int>(i) + 2));
+  return all;
+}
+
 int l_forward(lua_State* L) {
   return guarded(L, [&] {
     const ModelObject& model = model_at(L, 1);
-    const at::Tensor& x = check_tensor(L, 2);
+    const std::vector<at::Tensor> columns = columns_at(L, model.model());
     LuaState& state = LuaState::of(L);
     const Key key = model.training ? Key(state.random().next_u64()) : Key(0);
     at::Tensor out;
     {
       const EngineWork work(L);
-      out = model.forward(x, key);
+      out = model.forward(columns, key);
     }
     push_tensor(L, std::move(out));
     return 1;
@@ -269,6 +306,26 @@ int l_factor(lua_State* L) {
   });
 }
 
+// self.NAME in the function of an nn.Module.
+int l_module_index(lua_State* L) {
+  return guarded(L, [&] {
+    const auto& self = check_object<ModuleObject>(L, 1, "module");
+    const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+    if (name == "training") {
+      lua_pushboolean(L, self.training ? 1 : 0);
+      return 1;
+    }
+    const auto found = self.parameters.find(name);
+    if (found == self.parameters.end()) {
+      std::string all;
+      for (const auto& [known, tensor] : self.parameters) all += known + ", ";
+      throw recipe_error("this module has no '" + name + "'").hint("it has " + all + "training");
+    }
+    push_tensor(L, found->second);
+    return 1;
+  });
+}
+
 }  // namespace
 
 void open_models(lua_State* L) {
@@ -287,6 +344,10 @@ void open_models(lua_State* L) {
                              .set = {{"lr", set_rate}}};
   define(L, optimizer);
   define(L, {.name = "schedule", .methods = {{"factor", l_factor}}});
+  lua_newtable(L);
+  lua_pushcfunction(L, l_module_index);
+  lua_setfield(L, -2, "__index");
+  define_object_type(L, "module");
   for (const auto& [name, function] : std::initializer_list<std::pair<const char*, lua_CFunction>>{
            {"build", l_build}, {"optimizer", l_optimizer}, {"schedule", l_schedule}}) {
     lua_pushcfunction(L, function);

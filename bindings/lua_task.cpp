@@ -5,6 +5,7 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
+#include "artifact_argument.h"
 #include "call_arguments.h"
 #include "entry_table.h"
 #include "kept_table.h"
@@ -47,12 +48,7 @@ int l_artifact(lua_State* L) {
   return guarded(L, [&] {
     TaskContext& task = task_at(L);
     const std::string name = name_at(L, 2, "ctx:artifact");
-    if (lua_type(L, 3) != LUA_TSTRING) {
-      throw recipe_error("expected a text, found " + type_text(L, 3)).in("ctx:artifact");
-    }
-    std::size_t length = 0;
-    const char* bytes = lua_tolstring(L, 3, &length);
-    const std::string content(bytes, length);
+    const std::string content = artifact_at(L, 3, name, "ctx:artifact");
     const EngineWork work(L);
     task.artifact(name, content);
     return 0;

@@ -7,8 +7,11 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/lua_state.h"
+#include "artifact_argument.h"
 #include "call_arguments.h"
+#include "entry_table.h"
 #include "kept_table.h"
+#include "lua_tensor.h"
 #include "train/run_handle.h"
 
 namespace trainlab {
@@ -54,7 +57,6 @@ void push_objects(lua_State* L, const RunHandle::Objects& objects, const std::st
 
 struct Method {
   void (*call)(RunHandle&, const Value& options);
-  bool works = false;  // does work at once, for which the limits of the script wait; the others only take notes
 };
 
 const std::map<std::string, Method, std::less<>>& methods() {
@@ -62,9 +64,6 @@ const std::map<std::string, Method, std::less<>>& methods() {
       {"stop", {[](RunHandle& run, const Value& o) { run.stop(o["reason"].string()); }}},
       {"set_lr", {[](RunHandle& run, const Value& o) { run.set_lr(o["rate"].number()); }}},
       {"save", {[](RunHandle& run, const Value& o) { run.save(o["name"].string()); }}},
-      {"log", {[](RunHandle& run, const Value& o) { run.log(o["name"].string(), o["value"].number()); }}},
-      {"artifact",
-       {[](RunHandle& run, const Value& o) { run.artifact(o["name"].string(), o["text"].string()); }, true}},
   };
   return all;
 }
@@ -77,15 +76,45 @@ int l_method(lua_State* L) {
     auto& run = check_object<RunHandle>(L, 1, "run");
     const Registry& registry = *LuaState::of(L).host().registry;
     const Value options = registry.check(CallArguments(L, entry, CallArguments::Receiver::object).map(registry));
-    std::optional<EngineWork> work;
-    if (method.works) work.emplace(L);
     method.call(run, options);
     return 0;
   });
 }
 
+std::string name_at(lua_State* L, const char* method) {
+  if (lua_type(L, 2) == LUA_TSTRING) return lua_tostring(L, 2);
+  throw recipe_error("expected a name, found " + type_text(L, 2)).in(method);
+}
+
+// These two take tensors, which are no data that the registry could check.
+int l_log(lua_State* L) {
+  return guarded(L, [&] {
+    auto& run = check_object<RunHandle>(L, 1, "run");
+    const std::string name = name_at(L, "run:log");
+    if (lua_type(L, 3) == LUA_TNUMBER) {
+      run.log(name, lua_tonumber(L, 3));
+    } else if (to_tensor(L, 3)) {
+      run.log(name, check_tensor(L, 3));
+    } else {
+      throw recipe_error("expected a number or a tensor of one element, found " + type_text(L, 3)).in("run:log.value");
+    }
+    return 0;
+  });
+}
+
+int l_artifact(lua_State* L) {
+  return guarded(L, [&] {
+    auto& run = check_object<RunHandle>(L, 1, "run");
+    const std::string name = name_at(L, "run:artifact");
+    const std::string content = artifact_at(L, 3, name, "run:artifact");
+    const EngineWork work(L);
+    run.artifact(name, content);
+    return 0;
+  });
+}
+
 [[noreturn]] void unknown_member(const std::string& name) {
-  std::vector<std::string> names{"step", "epoch", "samples", "metrics", "state", "model", "optim"};
+  std::vector<std::string> names{"step", "epoch", "samples", "metrics", "state", "model", "optim", "log", "artifact"};
   for (const auto& [method, function] : methods()) names.push_back(method);
   Error error = recipe_error("run has no '" + name + "'");
   const std::string close = Registry::closest(name, names);
@@ -167,6 +196,10 @@ void open_train(lua_State* L) {
     lua_pushcclosure(L, l_method, 2);
     lua_setfield(L, -2, name.c_str());
   }
+  lua_pushcfunction(L, l_log);
+  lua_setfield(L, -2, "log");
+  lua_pushcfunction(L, l_artifact);
+  lua_setfield(L, -2, "artifact");
   define(L, "run", l_run_index, 1);
   define(L, "run.metrics", l_metrics_index, 0);
 }

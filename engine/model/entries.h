@@ -15,6 +15,7 @@ void register_embedding(Registry& registry);
 void register_init(Registry& registry);
 void register_input(Registry& registry);
 void register_linear(Registry& registry);
+void register_module(Registry& registry);
 void register_norm(Registry& registry);
 void register_norm_weight(Registry& registry);
 void register_pool(Registry& registry);

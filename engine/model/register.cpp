@@ -15,6 +15,7 @@ void register_model(Registry& registry) {
   register_embedding(registry);
   register_input(registry);
   register_linear(registry);
+  register_module(registry);
   register_norm(registry);
   register_norm_weight(registry);
   register_pool(registry);

@@ -152,10 +152,9 @@ void register_shape(Registry& registry) {
                    .with(Option("shape", "the shape of a sample; one -1 stands for what is left")
                              .integer()
                              .at_least(-1)
-                             .many()
-                             .positional()
+                             .array()
                              .required())
-                   .example("nn.Reshape { shape = { 16, 4, 4 } }"),
+                   .example("nn.Reshape { 16, 4, 4 }"),
                layer_factory<Reshape>());
   registry.add(Entry("nn.Permute", "layer", "The axes of a sample in another order.")
                    .with(Option("dims", "for each new axis the old one, of a sample, from 0, or negative from the end")

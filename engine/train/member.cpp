@@ -52,13 +52,14 @@ class FitHandle : public RunHandle {
     check_file_name("run:save", name);
     member().saves_.push_back(name);
   }
-  void log(const std::string& name, double value) override {
+  void log(const std::string& name, Logged value) override {
     static const std::set<std::string> own{"step", "epoch", "samples", "seconds", "lr"};
     const std::vector<std::string> measured = metric_names();
     if (own.contains(name) || std::find(measured.begin(), measured.end(), name) != measured.end()) {
       throw recipe_error("run:log: expected a name of its own, found \"" + name + "\", which the fit measures itself");
     }
-    member().logged_[name] = value;
+    if (const auto* tensor = std::get_if<at::Tensor>(&value)) value = logged_tensor(*tensor, "run:log." + name);
+    member().logged_.insert_or_assign(name, std::move(value));
   }
   const Objects& models() const override { return member().trained_.models(); }
   const Objects& optimizers() const override { return member().trained_.optimizers(); }
@@ -194,7 +195,7 @@ void Member::validated(const Position& position, MetricMap metrics) {
   metrics_.merge(trained_.metrics(index_));
   call("validate", position);
   // What was logged since the row before, in this validation's callback too.
-  for (const auto& [name, value] : logged_) metrics_[name] = value;
+  for (const auto& [name, value] : logged_) metrics_[name] = number_of(value);
   logged_.clear();
 
   const double value = metric(plan_.monitor);
@@ -251,7 +252,9 @@ Value Member::info(const Position& position, const ScriptState& state) const {
   info.set("seconds", seconds());
   info.set("validated_step", validated_step_);
   info.set("metrics", to_value(metrics_));
-  info.set("logged", to_value(logged_));
+  Value::Map logged;
+  for (const auto& [name, value] : logged_) logged[name] = number_of(value);
+  info.set("logged", std::move(logged));
   info.set("train_loss", trained_.progress());
   info.set("metrics_bytes", rows_->size());
   info.set("schedule", schedules_.state());
@@ -336,7 +339,7 @@ std::int64_t Member::resume() {
   trained_.restore(index_, found->tensors);
   validated_step_ = info["validated_step"].integer();
   metrics_ = to_metrics(info["metrics"]);
-  logged_ = to_metrics(info["logged"]);
+  for (const auto& [name, value] : to_metrics(info["logged"])) logged_.insert_or_assign(name, value);
   trained_.restore_progress(info["train_loss"]);
   schedules_.restore(info["schedule"]);
   last_rate_ = info["lr"].number();

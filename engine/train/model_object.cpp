@@ -25,14 +25,15 @@ void copy_back(const NamedTensors& targets, const NamedTensors& from) {
 
 // ------------------------------------------------------------------------------------------------------- ModelObject
 
-at::Tensor ModelObject::forward(const at::Tensor& x, Key key) const {
-  return model_->forward(x, Pass{.state = state_, .training = training, .keys = {&key, 1}});
+at::Tensor ModelObject::forward(std::span<const at::Tensor> columns, Key key) const {
+  return model_->forward(columns, Pass{.state = state_, .training = training, .keys = {&key, 1}});
 }
 
 std::vector<OptimizedParameter> ModelObject::parameters() const {
   std::vector<OptimizedParameter> all;
   for (std::size_t i = 0; i < state_.parameters.size(); ++i) {
     const ParameterInfo& info = model_->parameters()[i];
+    if (!info.trains) continue;
     all.push_back({.name = info.name, .value = state_.parameters[i], .decays = info.decays});
   }
   return all;
@@ -49,9 +50,9 @@ NamedTensors ModelObject::tensors() const {
 
 void ModelObject::restore(const NamedTensors& from) { copy_back(tensors(), from); }
 
-std::shared_ptr<ModelObject> build_model(const Options& spec, const Shape& input, std::int64_t seed, at::ScalarType type,
+std::shared_ptr<ModelObject> build_model(const Options& spec, Signals columns, std::int64_t seed, at::ScalarType type,
                                          at::Device device) {
-  auto model = std::make_shared<const Model>(spec, input);
+  auto model = std::make_shared<const Model>(spec, std::move(columns));
   const Key key(static_cast<std::uint64_t>(seed));
   ModelState state = model->initial_state({&key, 1}, type, device, false);
   return std::make_shared<ModelObject>(std::move(model), std::move(state));

@@ -36,11 +36,17 @@ void register_run_handle(Registry& registry) {
                    .example("run:save(\"before-decay\")"));
   registry.add(Entry("run:log", "method", "Adds a value to the next row of metrics.jsonl.")
                    .with(Option("name", "name of the value").string().required().positional())
-                   .with(Option("value", "the number").number().required().positional())
+                   .with(Option("value", "a number, or a tensor of one element, which is read later")
+                             .any()
+                             .required()
+                             .positional())
                    .example("run:log(\"temperature\", 0.7)"));
   registry.add(Entry("run:artifact", "method", "Writes artifacts/NAME in the run folder.")
                    .with(Option("name", "name of the file").string().required().positional())
-                   .with(Option("text", "its content").string().required().positional())
+                   .with(Option("content", "a text; a tensor as .npy, an image or several of them as .png")
+                             .any()
+                             .required()
+                             .positional())
                    .example("run:artifact(\"notes.txt\", \"first try\")"));
 }
 

@@ -16,11 +16,6 @@ constexpr std::size_t rows_at_once = 256;
 
 std::string prefix_of(std::size_t loop) { return "loop" + std::to_string(loop) + "."; }
 
-double number_of(const Logged& logged) {
-  if (const auto* number = std::get_if<double>(&logged)) return *number;
-  return std::get<at::Tensor>(logged).to(at::kDouble).item<double>();
-}
-
 void check_file_name(const char* what, const std::string& name) {
   const bool plain = !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
   if (plain && !name.starts_with("last-") && !name.starts_with("best-")) return;
@@ -84,13 +79,7 @@ TaskContext::~TaskContext() = default;
 double TaskContext::seconds() const { return seconds_before_ + steady_seconds() - started_; }
 
 void TaskContext::log(const std::string& name, Logged value) {
-  if (const auto* tensor = std::get_if<at::Tensor>(&value)) {
-    if (tensor->numel() != 1) {
-      throw recipe_error("ctx:log(\"" + name + "\"): expected a number or a tensor of one element, found shape " +
-                         shape_text(tensor->sizes()));
-    }
-    value = tensor->detach();
-  }
+  if (const auto* tensor = std::get_if<at::Tensor>(&value)) value = logged_tensor(*tensor, "ctx:log." + name);
   if (!from_) logged_.insert_or_assign(name, std::move(value));
 }
 

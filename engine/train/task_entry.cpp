@@ -70,8 +70,8 @@ void register_task(Registry& registry) {
                              .positional())
                    .example("ctx:log(\"train.loss\", loss)"));
   registry.add(Entry("ctx:artifact", "method", "Writes artifacts/NAME in the run folder.")
-                   .with(Option("name", "name of the file; of a tensor .npy, or .png for an image").string().required().positional())
-                   .with(Option("content", "a text or a tensor").any().required().positional())
+                   .with(Option("name", "name of the file").string().required().positional())
+                   .with(Option("content", "a text; a tensor as .npy, an image or several of them as .png").any().required().positional())
                    .example("ctx:artifact(\"notes.txt\", \"first try\")"));
   registry.add(Entry("ctx:save", "method", "Writes tensors as checkpoints/NAME.safetensors.")
                    .with(Option("name", "name of the file, without folder and ending").string().required().positional())

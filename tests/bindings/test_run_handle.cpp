@@ -24,8 +24,8 @@ class FakeRun final : public RunHandle {
   void stop(const std::string& reason) override { calls.push_back("stop " + reason); }
   void set_lr(double rate) override { calls.push_back("set_lr " + number_text(rate)); }
   void save(const std::string& name) override { calls.push_back("save " + name); }
-  void log(const std::string& name, double value) override {
-    calls.push_back("log " + name + " " + number_text(value));
+  void log(const std::string& name, Logged value) override {
+    calls.push_back("log " + name + " " + number_text(number_of(value)));
   }
   void artifact(const std::string& name, const std::string& text) override {
     calls.push_back("artifact " + name + " " + text);

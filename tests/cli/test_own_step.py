@@ -1,4 +1,4 @@
-"""Training steps written in the recipe."""
+"""Training steps and layers written in the recipe."""
 
 import os
 import random
@@ -91,6 +91,39 @@ class OwnStep(CliTest):
                 self.write("r.lua", HEAD + 'return lab.fit { name = "f", data = lab.data.digits(), epochs = 1, model = %(model)s, optim = %(optim)s, step = %(step)s, %(more)s }' % {**good, **changes})
                 result = self.run_program("r.lua", "--out", name, code=3 if name == "nan" else 1)
                 self.assertIn(message, result.out + result.err, result)
+
+    def test_a_layer_of_the_recipe_is_a_layer(self):
+        self.write("r.lua", HEAD + """
+local mine = nn.Module {
+  params = { weight = { 16, 64 }, bias = { 16 } },
+  forward = function(self, x) return x:matmul(self.weight:t()) + self.bias end,
+}
+return lab.fit {
+  name = "f", data = lab.data.digits():split { train = 0.8, val = 0.2, seed = 7 },
+  model = nn.Sequential { nn.Flatten(), own and mine or nn.Linear(16), nn.ReLU(), nn.Linear(10) },
+  loss = "cross_entropy", metrics = { "accuracy" }, optim = optim.AdamW { lr = 0.01 }, epochs = 5,
+}
+""")
+        self.run_program("r.lua", "--out", "own", "--quiet")
+        self.assertGreater(self.summary(self.folder / "own")["metrics"]["val.accuracy"], 0.9)
+        check = self.run_program("check", "r.lua")
+        self.assertIn("unknown forward", check.out)
+
+    def test_a_layer_of_the_recipe_says_where_it_went_wrong(self):
+        for name, body, message in (
+                ("raises", "error('oh')", "r.lua:7: model[2].Module: oh"),
+                ("shape", "return x:matmul(self.w)", "model[2].Module"),
+                ("nothing", "return 5", "expected forward(self, x) to return a tensor"),
+                ("batch", "return x:sum()", "expected forward(self, x) to keep the batch axis"),
+                ("changes", "if self.training then return x:narrow(1, 0, 3) end return x", "as it did when the model was built")):
+            with self.subTest(name):
+                self.write("r.lua", HEAD + """local mine = nn.Module {
+  params = { w = { 3, 3 } }, forward = function(self, x)
+    %s
+  end }
+return lab.fit { name = "f", data = lab.data.digits(), model = nn.Sequential { nn.Flatten(), mine, nn.Linear(10) },
+  loss = "cross_entropy", optim = optim.SGD { lr = 1 }, epochs = 1 }""" % body)
+                self.assert_said(self.run_program("r.lua", "--out", name, code=1), message)
 
 
 if __name__ == "__main__":

@@ -218,7 +218,7 @@ const std::vector<Case>& cases() {
       {"relu6", nn("ReLU6"), {6}},
       {"selu", nn("SELU"), {6}},
       {"flatten_some", nn("Flatten", {1, 2}), {3, 2, 2, 2}},
-      {"reshape", nn("Reshape", {List{3, -1}}), {12}},
+      {"reshape", nn("Reshape", {3, -1}), {12}},
       {"permute", nn("Permute", {List{1, 2, 0}}), {3, 4, 2}},
       {"transpose", nn("Transpose"), {3, 4}},
       // in no golden file

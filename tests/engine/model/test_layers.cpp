@@ -94,7 +94,7 @@ TEST_CASE("layers that do not fit their input or each other, by name and with wh
       {nn("ZeroPad2d", {List{1, 2, 3}}), {1, 4, 4}, "one padding, or 4 (left, right, top, bottom), found [1, 2, 3]"},
       {nn("ReflectionPad1d", {4}), {1, 4}, "larger than the padding [4, 4]"},
       {nn("PixelShuffle", {2}), {6, 2, 2}, "a multiple of 4 channels, found an input of shape [6, 2, 2]"},
-      {nn("Reshape", {List{5, -1}}), {12}, "as many values as shape = [5, -1], found an input of shape [12]"},
+      {nn("Reshape", {5, -1}), {12}, "as many values as shape = [5, -1], found an input of shape [12]"},
       {nn("Permute", {List{0, 0}}), {3, 4}, "each axis once, found dims = [0, 0]"},
       {nn("Transpose"), {4}, "an axis dim0 = -2"},
       {nn("GLU"), {5}, "an even number of elements along dim = -1, found an input of shape [5]"},

@@ -116,7 +116,7 @@ class Member {
 
   std::shared_ptr<FitHandle> handle_;
   MetricMap metrics_;  // of the latest validation
-  MetricMap logged_;   // run:log since the latest validation
+  std::map<std::string, Logged> logged_;  // run:log since the latest validation
   std::optional<Best> best_;
   std::optional<double> rate_override_;
   std::optional<std::string> stop_reason_, failure_;

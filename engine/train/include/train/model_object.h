@@ -34,10 +34,11 @@ class ModelObject final : public Stateful {
   const ModelState& state() const { return state_; }
   bool training = true;  // dropout and batch statistics, as in PyTorch
 
-  // x: [B, input…]. `key` is that of the pass's random numbers; used in training only.
-  at::Tensor forward(const at::Tensor& x, Key key) const;
+  // The columns that the model reads, each [B, sample…]. `key` is that of the pass's random numbers; used in training
+  // only.
+  at::Tensor forward(std::span<const at::Tensor> columns, Key key) const;
 
-  // With the names and the decay flags that a fit's optimizer would see. They share memory with the model.
+  // Those that train, with the names and the decay flags that a fit's optimizer would see. They share memory with the model.
   std::vector<OptimizedParameter> parameters() const;
   // "2.weight", buffers included.
   NamedTensors tensors() const override;
@@ -84,7 +85,7 @@ class ScheduleObject final : public Object {
 };
 
 // Initial weights as a fit with this seed draws them. Error{recipe} with the layer's path where shapes do not fit.
-std::shared_ptr<ModelObject> build_model(const Options& spec, const Shape& input, std::int64_t seed, at::ScalarType type,
+std::shared_ptr<ModelObject> build_model(const Options& spec, Signals columns, std::int64_t seed, at::ScalarType type,
                                          at::Device device);
 
 // Declares them.

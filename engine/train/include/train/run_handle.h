@@ -9,6 +9,7 @@
 
 #include "core/callable.h"
 #include "core/registry.h"
+#include "train/logged.h"
 #include "train/script_state.h"
 
 namespace trainlab {
@@ -31,7 +32,7 @@ class RunHandle : public Object {
   // Writes the present weights as checkpoints/NAME.safetensors at the next step boundary.
   virtual void save(const std::string& name) = 0;
   // Adds a value to the next row of metrics.jsonl, under `name`.
-  virtual void log(const std::string& name, double value) = 0;
+  virtual void log(const std::string& name, Logged value) = 0;
   // Writes artifacts/NAME.
   virtual void artifact(const std::string& name, const std::string& text) = 0;
 

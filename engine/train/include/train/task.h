@@ -22,6 +22,7 @@
 #include "data/loader.h"
 #include "run/stage.h"
 #include "train/checkpoint.h"
+#include "train/logged.h"
 #include "train/model_object.h"
 #include "train/observer.h"
 #include "train/script_state.h"
@@ -79,8 +80,6 @@ class TaskLoop : public Object {
   bool passed_over_ = false;  // it had ended before the process that goes on now
   std::shared_ptr<BatchObject> batch_;
 };
-
-using Logged = std::variant<double, at::Tensor>;
 
 // The object `ctx`.
 class TaskContext : public Object {

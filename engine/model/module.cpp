@@ -1,0 +1,125 @@
+// nn.Module: a layer whose forward pass is a function of the recipe.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+
+#include <limits>
+
+#include "entries.h"
+#include "init.h"
+#include "model/initial.h"
+#include "model/layer.h"
+#include "model/module_object.h"
+
+namespace trainlab {
+
+namespace {
+
+class Module final : public Layer {
+ public:
+  Module(const Options& options, LayerContext& context)
+      : forward_(options.function("forward")), place_(context.place()) {
+    if (options.given("params")) declare(options, context);
+    // What comes out is seen by trying: two samples of zeros, with parameters of zeros.
+    const Shape& shape = context.any_input();
+    Shape batch{2};
+    batch.insert(batch.end(), shape.begin(), shape.end());
+    const at::NoGradGuard no_gradients;
+    auto self = std::make_shared<ModuleObject>();
+    for (std::size_t i = 0; i < names_.size(); ++i) self->parameters.emplace(names_[i], at::zeros(shapes_[i]));
+    const at::Tensor x = at::zeros(batch, context.incoming().integers ? at::kLong : at::kFloat);
+    const at::Tensor y = call(self, x, Key(0), context.path());
+    if (y.dim() == 0 || y.size(0) != 2) {
+      throw context.error("expected forward(self, x) to keep the batch axis: for an input of shape " +
+                          shape_text(batch) + " it gives " + shape_text(y.sizes()));
+    }
+    output = Shape(y.sizes().begin() + 1, y.sizes().end());
+    integers = at::isIntegralType(y.scalar_type(), true);
+  }
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    auto self = std::make_shared<ModuleObject>();
+    for (std::size_t i = 0; i < names_.size(); ++i) self->parameters.emplace(names_[i], pass.parameter(slots_[i]));
+    self->training = pass.training;
+    const Key key = pass.keys.empty() ? Key(0) : pass.keys.front().fold(place_);
+    at::Tensor y = call(self, x, key, path);
+    if (y.dim() != static_cast<std::int64_t>(output.size()) + 1 || y.size(0) != x.size(0) ||
+        !std::equal(output.begin(), output.end(), y.sizes().begin() + 1)) {
+      throw recipe_error("expected forward(self, x) to give [" + std::to_string(x.size(0)) + ", …] with samples of shape " +
+                         shape_text(output) + ", as it did when the model was built, found " + shape_text(y.sizes()))
+          .in(path);
+    }
+    return y;
+  }
+
+  bool stackable() const override { return false; }
+  Flops flops() const override {
+    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+    return {unknown, unknown};
+  }
+
+ private:
+  void declare(const Options& options, LayerContext& context) {
+    if (!options.is_keyed("params")) {
+      throw context.error("expected params by name, such as { weight = { 64, 32 } }, found " +
+                          options.get("params").brief());
+    }
+    const Options sizes = options.keyed("params");
+    for (const std::string& name : sizes.names()) {
+      const Shape shape = sizes.integers(name);
+      std::int64_t fan_in = 1;
+      for (std::size_t i = 1; i < shape.size(); ++i) fan_in *= shape[i];
+      Initializer initial = shape.size() > 1 ? uniform_by_fan_in(fan_in) : constant(0);
+      if (options.is_keyed("init")) {
+        const Options inits = options.keyed("init");
+        const std::vector<std::string> named = inits.names();
+        if (std::find(named.begin(), named.end(), name) != named.end()) initial = initializer_of(inits, name, shape);
+      } else if (options.given("init") && shape.size() > 1) {
+        initial = initializer_of(options, "init", shape);
+      }
+      slots_.push_back(context.parameter(name, shape, initial, shape.size() > 1));
+      names_.push_back(name);
+      shapes_.push_back(shape);
+    }
+  }
+
+  at::Tensor call(const std::shared_ptr<ModuleObject>& self, const at::Tensor& x, Key key, const std::string& at) const {
+    try {
+      forward_->rekey(key);
+      const std::vector<Argument> arguments{std::static_pointer_cast<Object>(self), std::make_shared<TensorObject>(x)};
+      const std::vector<Argument> results = forward_->call(arguments);
+      const auto* object = results.empty() ? nullptr : std::get_if<std::shared_ptr<Object>>(&results.front());
+      const auto* tensor = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
+      if (!tensor) throw recipe_error(forward_->where() + ": expected forward(self, x) to return a tensor");
+      return tensor->tensor;
+    } catch (Error& error) {
+      throw error.in(at);
+    }
+  }
+
+  std::shared_ptr<Callable> forward_;
+  std::string place_;
+  std::vector<std::string> names_;
+  std::vector<Shape> shapes_;
+  std::vector<std::size_t> slots_;
+};
+
+}  // namespace
+
+void register_module(Registry& registry) {
+  registry.add(
+      Entry("nn.Module", "layer", "A layer whose forward pass is a function of the recipe.")
+          .with(Option("params", "the parameters by name: their sizes").integer().at_least(1).many().keyed())
+          .with(Option("forward", "gives the output for a batch x; self.NAME is a parameter, self.training whether it trains")
+                    .function("function(self, x) → tensor")
+                    .required())
+          .with(Option("init", "initial values, by name of the parameter, or of all with two or more axes (default: "
+                               "U(±1/√n) over the n values behind the first axis; 0 for those of one axis)")
+                    .entry("init")
+                    .keyed())
+          .example("nn.Module { params = { weight = { 10, 64 } }, forward = function(self, x) return x:matmul(self.weight:t()) end }")
+          .note("The output's shape is seen by calling it once with two samples of zeros. Random operators and "
+                "math.random in it are keyed by seed, step and place in the model."),
+      layer_factory<Module>());
+}
+
+}  // namespace trainlab

@@ -1,0 +1,49 @@
+-- A generative adversarial network on digits: two models, two optimizers, a training step of its own.
+--
+--   trainlab recipes/gan.lua --epochs 60        then look at artifacts/samples-*.png
+local nn, optim, ops = lab.nn, lab.optim, lab.ops
+
+local epochs = lab.param { "epochs", 60, doc = "passes over the data", min = 1 }
+local noise = 16
+
+local function bce(logits, value)
+  return ops.binary_cross_entropy_with_logits(logits, ops.full_like(logits, value))
+end
+
+return lab.fit {
+  name   = "gan",
+  data   = lab.data.digits(),
+  input  = { g = { noise }, d = { 1, 8, 8 } },
+  model  = {
+    g = nn.Sequential { nn.Linear(64), nn.LeakyReLU(0.2), nn.Linear(128), nn.LeakyReLU(0.2), nn.Linear(64), nn.Sigmoid(),
+                        nn.Reshape { 1, 8, 8 } },
+    d = nn.Sequential { nn.Flatten(), nn.Linear(128), nn.LeakyReLU(0.2), nn.Dropout(0.3), nn.Linear(1) },
+  },
+  optim  = { g = optim.Adam { lr = 1e-3, betas = { 0.5, 0.999 } }, d = optim.Adam { lr = 5e-4, betas = { 0.5, 0.999 } } },
+  batch  = 64,
+  epochs = epochs,
+  monitor = "train.d_loss", goal = "min",
+
+  step = function(run, batch)
+    local g, d = run.model.g, run.model.d
+    local fake = g:forward(lab.tensor.randn { batch.size, noise })
+
+    local d_loss = (bce(d:forward(batch.x), 0.9) + bce(d:forward(fake:detach()), 0)) / 2
+    run.optim.d:zero_grad()
+    d_loss:backward()
+    run.optim.d:step()
+
+    local g_loss = bce(d:forward(fake), 1)
+    run.optim.g:zero_grad()
+    g_loss:backward()
+    run.optim.g:step()
+    return { d_loss = d_loss, g_loss = g_loss }
+  end,
+
+  on = {
+    finish = function(run)
+      local g = run.model.g:eval()
+      run:artifact("samples.png", g:forward(lab.tensor.randn({ 64, noise }, { seed = 1 })))
+    end,
+  },
+}
