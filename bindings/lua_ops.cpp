@@ -236,7 +236,15 @@ int call_operator(lua_State* L, const Operator& op, int count) {
   torch::jit::Stack& results = binding.results;
   try {
     const Running running(state.meter());
-    overload.call(arguments, state.random(), results);
+    if (overload.draws()) {
+      const Stream before = state.random();
+      for_recipe(L, overload.in_place(), [&] {
+        state.random() = before;  // a second attempt draws the same
+        overload.call(arguments, state.random(), results);
+      });
+    } else {
+      for_recipe(L, overload.in_place(), [&] { overload.call(arguments, state.random(), results); });
+    }
   } catch (const c10::Error& error) {
     throw op.explain(overload, arguments, error);
   } catch (Error& error) {

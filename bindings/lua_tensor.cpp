@@ -4,7 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_local_scalar_dense.h>
 
-#include <cmath>
+#include <algorithm>
 #include <lua.hpp>
 #include <new>
 
@@ -177,7 +177,7 @@ int l_backward(lua_State* L) {
     const bool retain = create || flag(L, options, "retain_graph");
     try {
       const EngineWork work(L);
-      tensor.backward(gradient, retain, create);
+      for_recipe(L, /*once=*/true, [&] { tensor.backward(gradient, retain, create); });
     } catch (const c10::Error& error) {
       Error plain = torch_error(error);
       if (plain.message().find("modified by an inplace operation") != std::string::npos)
@@ -319,12 +319,22 @@ const at::Tensor& check_tensor(lua_State* L, int index) {
   return *tensor;
 }
 
+// The next time comes when half as much again is alive, so that collections stay rare beside what they look at: at
+// least 16 MiB, at most an eighth of the memory.
+void collect_tensors(lua_State* L) {
+  lua_gc(L, LUA_GCCOLLECT, 0);
+  constexpr std::int64_t least = std::int64_t{16} << 20;
+  const std::int64_t live = tensor_memory().live;
+  LuaState::of(L).tensors->collect_at = live + std::clamp(live / 2, least, std::max(least, usable_memory() / 8));
+}
+
 void push_tensor(lua_State* L, at::Tensor tensor) {
   if (!tensor.defined()) {
     lua_pushnil(L);
     return;
   }
   TensorBinding& binding = *LuaState::of(L).tensors;
+  if (tensor_memory().live > binding.collect_at) collect_tensors(L);
   void* memory = lua_newuserdata(L, sizeof(at::Tensor));
   new (memory) at::Tensor(std::move(tensor));
   lua_rawgeti(L, LUA_REGISTRYINDEX, binding.metatable_reference);
@@ -392,6 +402,7 @@ void make_namespace(lua_State* L, const char* name, lua_CFunction missing, lua_C
 
 void open_tensors(lua_State* L) {
   LuaState& state = LuaState::of(L);
+  count_tensor_memory();
   state.tensors = std::make_shared<TensorBinding>();
   TensorBinding& binding = *state.tensors;
   lua_newtable(L);

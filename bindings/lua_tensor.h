@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bindings/lua_state.h"
+#include "tensor/memory.h"
 #include "tensor/operators.h"
 
 struct lua_State;
@@ -21,6 +22,7 @@ struct TensorBinding {
   int metatable_reference = 0;
   int scope_reference = 0;  // the weak table of what the innermost lab.scope has made; 0: none
   int scope_count = 0;
+  std::int64_t collect_at = 0;      // live tensor bytes at which garbage is collected
   OperatorArguments arguments;     // of the call under way; operators do not nest
   std::deque<std::string> others;  // descriptions of arguments that have no form
   torch::jit::Stack results;
@@ -29,8 +31,26 @@ struct TensorBinding {
 // Inside enter(), once: the type "tensor", lab.tensor, lab.ops, lab.no_grad, lab.scope.
 void open_tensors(lua_State* L);
 
+// A full collection of Lua's garbage, which Lua would put off: it does not see the bytes of tensors.
+void collect_tensors(lua_State* L);
+
 // A tensor as userdata; nil for an undefined one. Collects garbage first where tensors have taken much memory.
 void push_tensor(lua_State* L, at::Tensor tensor);
+
+// Runs what allocates tensors for the recipe. Where its memory ends, garbage is collected and `f` runs once more, unless
+// `once`. LibTorch's errors come out as they are.
+template <class F>
+void for_recipe(lua_State* L, bool once, F&& f) {
+  const ScriptAllocations mine;
+  try {
+    f();
+    return;
+  } catch (const ScriptMemoryLimit&) {
+    if (once) throw;
+  }
+  collect_tensors(L);
+  f();
+}
 
 // nullptr where the value is no tensor. Undefined once it was released.
 at::Tensor* to_tensor(lua_State* L, int index);

@@ -112,7 +112,9 @@ int l_index(lua_State* L) {
   return guarded(L, [&] {
     with_torch_errors([&] {
       const Place place = find_place(L, check_tensor(L, 1));
-      push_tensor(L, place.by_tensors.empty() ? place.view : at::index(place.view, place.by_tensors));
+      at::Tensor found = place.view;
+      if (!place.by_tensors.empty()) for_recipe(L, false, [&] { found = at::index(place.view, place.by_tensors); });
+      push_tensor(L, std::move(found));
     });
     return 1;
   });

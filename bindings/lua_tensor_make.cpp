@@ -3,13 +3,17 @@
 #include <ATen/ops/from_blob.h>
 
 #include <cmath>
+#include <filesystem>
 #include <lua.hpp>
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
+#include "core/files.h"
 #include "entry_table.h"
 #include "lua_tensor.h"
 #include "tensor/names.h"
+#include "tensor/npy.h"
+#include "tensor/safetensors.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -147,7 +151,9 @@ int l_tensor(lua_State* L) {
       }
       TableReader read(L);
       read.read(1, 0, "");
-      push_tensor(L, with_torch_errors([&] { return make(read, making); }));
+      at::Tensor made;
+      with_torch_errors([&] { for_recipe(L, false, [&] { made = make(read, making); }); });
+      push_tensor(L, std::move(made));
       return 1;
     } catch (Error& error) {
       throw error.in("lab.tensor");
@@ -197,6 +203,34 @@ int l_factory(lua_State* L) {
   });
 }
 
+// lab.tensor.load(path): a table of tensors by name from a .safetensors file, one tensor from an .npy file.
+int l_load(lua_State* L) {
+  return guarded(L, [&] {
+    if (lua_type(L, 1) != LUA_TSTRING)
+      throw recipe_error("expected a path, found " + type_text(L, 1)).in("lab.tensor.load");
+    const std::filesystem::path path = std::filesystem::path(LuaState::of(L).host().recipe_folder) / lua_tostring(L, 1);
+    const EngineWork work(L);
+    if (path.extension() == ".npy") {
+      at::Tensor loaded;
+      for_recipe(L, false, [&] { loaded = load_npy(read_file(path), path.string()); });
+      push_tensor(L, std::move(loaded));
+    } else if (path.extension() == ".safetensors") {
+      LoadedTensors loaded;
+      for_recipe(L, false, [&] { loaded = load_safetensors(path); });
+      lua_createtable(L, 0, static_cast<int>(loaded.tensors.size()));
+      for (auto& [name, tensor] : loaded.tensors) {
+        lua_pushlstring(L, name.data(), name.size());
+        push_tensor(L, std::move(tensor));
+        lua_rawset(L, -3);
+      }
+    } else {
+      throw recipe_error("expected a .npy or .safetensors file, found " + path.filename().string())
+          .in("lab.tensor.load");
+    }
+    return 1;
+  });
+}
+
 int l_missing(lua_State* L) {
   return guarded(L, [&]() -> int {
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
@@ -216,6 +250,8 @@ void open_tensor_constructors(lua_State* L) {
     lua_pushcclosure(L, l_factory, 1);
     lua_setfield(L, -2, name);
   }
+  lua_pushcfunction(L, l_load);
+  lua_setfield(L, -2, "load");
   make_namespace(L, "lab.tensor", l_missing, l_tensor);
   set_lab_member(L, "tensor");
 }

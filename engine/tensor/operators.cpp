@@ -192,6 +192,7 @@ Overload::Overload(const c10::OperatorHandle& handle) : handle_(handle) {
   }
   if (!handle.hasTag(at::Tag::nondeterministic_seeded)) dropout_ = -1;
   own_ = keyed_dropout(name);
+  in_place_ = from.is_mutable();
   const std::size_t list = !parameters_.empty() && parameters_[0].takes == Takes::tensor ? 1 : 0;
   if (positional_ == list + 1 && parameters_[list].takes == Takes::integers && parameters_[list].count == 0)
     trailing_ = static_cast<int>(list);

@@ -12,6 +12,7 @@ namespace {
 Registry make_registry() {
   Registry registry;
   register_language(registry);
+  register_tensors(registry);
   register_run_handle(registry);
   registry.add(
       Entry("stage", "stage", "A stage of the tests.")

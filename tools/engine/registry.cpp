@@ -15,6 +15,7 @@ namespace trainlab {
 Registry all_entries() {
   Registry registry;
   register_language(registry);
+  register_tensors(registry);
   register_data(registry);
   register_model(registry);
   register_optim(registry);

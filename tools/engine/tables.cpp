@@ -4,8 +4,22 @@
 
 #include "core/files.h"
 #include "registry.h"
+#include "tensor/operators.h"
 
 namespace trainlab {
+
+namespace {
+
+// A line for each form of each operator, for `trainlab help ops.NAME`: "ops.add<tab>ops.add(self, other, …) → tensor".
+std::string operator_table() {
+  std::string text;
+  for (const std::string& name : operator_names()) {
+    for (const Overload& overload : find_operator(name)->overloads()) text += "ops." + name + "\t" + overload.text() + "\n";
+  }
+  return text;
+}
+
+}  // namespace
 
 bool write_tables(int argc, const char* const* argv) {
   if (argc < 2 || !std::string_view(argv[1]).starts_with("--")) return false;
@@ -19,8 +33,10 @@ bool write_tables(int argc, const char* const* argv) {
       write_atomic(argv[i + 1], reference_markdown(registry));
     } else if (what == "--luacats") {
       write_atomic(argv[i + 1], luacats_meta(registry));
+    } else if (what == "--operators") {
+      write_atomic(argv[i + 1], operator_table());
     } else {
-      throw usage_error("expected --table, --reference or --luacats, found " + std::string(what));
+      throw usage_error("expected --table, --reference, --luacats or --operators, found " + std::string(what));
     }
   }
   return true;

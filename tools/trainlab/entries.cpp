@@ -34,6 +34,27 @@ std::string entry_help(const Registry& registry, const std::string& given, int w
   throw error;
 }
 
+std::string operator_help(std::string_view table, const std::string& given) {
+  const std::string name = given.starts_with("lab.") ? given.substr(4) : given;
+  std::string text;
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin < table.size();) {
+    const std::size_t end = table.find('\n', begin);
+    const std::size_t tab = table.find('\t', begin);
+    const std::string_view found = table.substr(begin, tab - begin);
+    if (found == name) text += "  " + std::string(table.substr(tab + 1, end - tab));
+    if (names.empty() || names.back() != found) names.emplace_back(found);
+    begin = end + 1;
+  }
+  if (!text.empty()) {
+    return "lab." + name + ", an operator of ATen: what it computes is in PyTorch's documentation\n\n" + text +
+           "\nOptions in { } are given by name in a last table; those before them also by name.\n";
+  }
+  Error error = usage_error("there is no operator \"" + given + "\"");
+  const std::string close = Registry::closest(name, names);
+  throw error.hint(close.empty() ? "operators are called as in PyTorch's ATen" : "did you mean " + close + "?");
+}
+
 std::string entry_list(const Registry& registry, int width) {
   std::map<std::string, std::vector<const Entry*>> kinds;
   for (const Entry* entry : registry.entries()) kinds[entry->kind].push_back(entry);

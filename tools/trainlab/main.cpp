@@ -51,6 +51,11 @@ int help(const Arguments& arguments) {
       print(*text);
       return 0;
     }
+    const std::string& name = arguments.words.front();
+    if (name.starts_with("ops.") || name.starts_with("lab.ops.")) {
+      print(operator_help(embedded::table::operators_txt(), name));
+      return 0;
+    }
   }
   const Registry registry = Registry::from_value(parse_json(embedded::table::table_json(), "the table of entries"));
   print(arguments.words.empty() ? entry_list(registry, output_width())

@@ -27,5 +27,7 @@ std::shared_ptr<const Spec> to_stage(lua_State* L, int index, const std::string&
 
 // What `lab` offers besides constructors: param, run, seed.
 void register_language(Registry& registry);
+// lab.tensor and what belongs to tensors. Operators are no entries: there are more than a thousand, described by rule.
+void register_tensors(Registry& registry);
 
 }  // namespace trainlab

@@ -1,7 +1,7 @@
 // ATen's operators by name, bound from the dispatcher's schemas: what a script passes is matched with the overloads of
 // an operator, converted, and called through the dispatcher. Knows no scripting language.
 //
-// Which overloads there are (README of the rule; operator_exclusion gives it for each):
+// Which overloads there are (operator_exclusion gives the reason for each that is left out):
 //   * results are returned: overloads that write into an argument `out` are left out;
 //   * arguments have a form as nil, boolean, number, text, tensor or list of these: storages, streams, quantisation
 //     schemes, dictionaries, objects and dimension names have none;
@@ -97,6 +97,7 @@ class Overload {
   void call(const OperatorArguments& arguments, Stream& random, torch::jit::Stack& results) const;
 
   bool draws() const { return generator_ >= 0 || own_; }
+  bool in_place() const { return in_place_; }  // changes an argument
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const c10::FunctionSchema& schema() const { return handle_.schema(); }
   // "ops.sum(self, dim, keepdim = false, { dtype = nil }) → tensor"
@@ -127,6 +128,7 @@ class Overload {
   int training_ = -1;                // unless this one is false
   bool numbers_are_floats_ = false;  // the result's dtype comes from numbers alone
   bool undefined_memory_ = false;    // results are zeroed
+  bool in_place_ = false;
   Own own_ = nullptr;
 };
 

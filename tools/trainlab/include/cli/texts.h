@@ -24,6 +24,8 @@ std::string report_csv(const std::filesystem::path& run);
 
 // The help of one entry (with or without "lab." before its name). Raises Error{usage} with a did-you-mean.
 std::string entry_help(const Registry& registry, const std::string& name, int width);
+// The forms of an operator, from a table of lines "ops.add<tab>ops.add(self, …) → …". Raises Error{usage}.
+std::string operator_help(std::string_view table, const std::string& name);
 // All entries by kind, a line each.
 std::string entry_list(const Registry& registry, int width);
 

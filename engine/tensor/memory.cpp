@@ -1,0 +1,157 @@
+#include "tensor/memory.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/util/Exception.h>
+#include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <mutex>
+#include <string>
+
+namespace trainlab {
+
+namespace {
+
+std::atomic<std::int64_t> live{0}, peak{0}, script{0}, script_limit{0};
+thread_local bool script_allocates = false;
+
+std::string bytes_text(std::int64_t bytes) {
+  const bool large = bytes >= std::int64_t{1} << 30;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), large ? "%.1f GiB" : "%.1f MiB",
+                static_cast<double>(bytes) / (large ? 1 << 30 : 1 << 20));
+  return text.data();
+}
+
+c10::Allocator* libtorch() { return c10::GetDefaultCPUAllocator(); }
+
+// Who made a block stands in its last bytes, behind what was asked for: oneDNN frees through raw_deleter(), so that one
+// function must do for all blocks. What the C library set aside for a block is known again when it is freed.
+enum class Maker : std::uint64_t { the_engine, a_script };
+
+std::int64_t block_size(void* block) { return static_cast<std::int64_t>(malloc_usable_size(block)); }
+char* maker_of(void* block, std::int64_t size) {
+  return static_cast<char*>(block) + size - static_cast<std::int64_t>(sizeof(Maker));
+}
+
+void free_block(void* block) {
+  if (!block) return;
+  const std::int64_t size = block_size(block);
+  Maker maker{};
+  std::memcpy(&maker, maker_of(block, size), sizeof maker);
+  live.fetch_sub(size, std::memory_order_relaxed);
+  if (maker == Maker::a_script) script.fetch_sub(size, std::memory_order_relaxed);
+  libtorch()->raw_deleter()(block);
+}
+
+c10::DataPtr allocate_with_maker(std::size_t bytes) {
+  try {
+    return libtorch()->allocate(bytes + sizeof(Maker));
+  } catch (const c10::Error&) {
+    c10::DataPtr refused = libtorch()->allocate(bytes);  // raises, with the number of bytes that was asked for
+    throw;
+  }
+}
+
+class CountingAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(std::size_t bytes) override {
+    if (bytes == 0) return libtorch()->allocate(0);
+    const auto wanted = static_cast<std::int64_t>(bytes);
+    if (script_allocates && script.load(std::memory_order_relaxed) + wanted > script_memory_limit())
+      throw ScriptMemoryLimit(wanted);
+    c10::DataPtr data = allocate_with_maker(bytes);
+    void* block = data.get();
+    const std::int64_t size = block_size(block);
+    const Maker maker = script_allocates ? Maker::a_script : Maker::the_engine;
+    std::memcpy(maker_of(block, size), &maker, sizeof maker);
+    if (script_allocates) script.fetch_add(size, std::memory_order_relaxed);
+    const std::int64_t now = live.fetch_add(size, std::memory_order_relaxed) + size;
+    std::int64_t before = peak.load(std::memory_order_relaxed);
+    while (now > before && !peak.compare_exchange_weak(before, now, std::memory_order_relaxed)) {
+    }
+    data.release_context();
+    return {block, block, free_block, data.device()};
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override { return free_block; }
+
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+};
+
+// The limit in a file of a control group; none where it says "max" or is not there.
+std::int64_t limit_in(const std::string& path) {
+  std::ifstream file(path);
+  std::int64_t bytes = 0;
+  return file >> bytes && bytes > 0 ? bytes : std::numeric_limits<std::int64_t>::max();
+}
+
+// The lowest limit of the process's control group and of those around it.
+std::int64_t control_group_limit() {
+  std::int64_t lowest = limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");  // version 1, of the container
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::/")) continue;
+    std::string group = line.substr(3);
+    while (true) {
+      lowest = std::min(lowest, limit_in("/sys/fs/cgroup" + group + "/memory.max"));
+      if (group.empty()) break;
+      group.resize(group.rfind('/'));
+    }
+  }
+  return lowest;
+}
+
+}  // namespace
+
+void count_tensor_memory() {
+  static CountingAllocator allocator;
+  static std::once_flag once;
+  std::call_once(once, [] { c10::SetCPUAllocator(&allocator, /*priority=*/1); });
+}
+
+TensorMemory tensor_memory() {
+  return {live.load(std::memory_order_relaxed), peak.load(std::memory_order_relaxed),
+          script.load(std::memory_order_relaxed)};
+}
+
+void reset_tensor_peak() { peak = live.load(); }
+
+std::int64_t usable_memory() {
+  static const std::int64_t bytes = [] {
+    std::int64_t usable = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+    usable = std::min(usable, control_group_limit());
+    rlimit space{};
+    if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+      usable = std::min(usable, static_cast<std::int64_t>(space.rlim_cur));
+    return usable;
+  }();
+  return bytes;
+}
+
+std::int64_t script_memory_limit() {
+  const std::int64_t set = script_limit.load(std::memory_order_relaxed);
+  return set > 0 ? set : usable_memory() / 2;
+}
+
+void set_script_memory_limit(std::int64_t bytes) { script_limit = bytes; }
+
+ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted)
+    : Error(recipe_error("out of memory for the recipe's tensors: " + bytes_text(wanted) +
+                         " more would pass the limit of " + bytes_text(script_memory_limit()))) {
+  hint("the limit is half of the memory that the process may use; t:release() and lab.scope free tensors early");
+}
+
+ScriptAllocations::ScriptAllocations() : outer_(script_allocates) { script_allocates = true; }
+ScriptAllocations::~ScriptAllocations() { script_allocates = outer_; }
+
+}  // namespace trainlab

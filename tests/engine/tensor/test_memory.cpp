@@ -1,0 +1,56 @@
+// Counted memory of tensors, and the limit for scripts.
+#include "tensor/memory.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+using namespace trainlab;
+
+namespace {
+constexpr std::int64_t mega = std::int64_t{1} << 20;
+}
+
+TEST_CASE("live and peak follow storages, whichever thread frees them") {
+  count_tensor_memory();
+  const std::int64_t before = tensor_memory().live;
+  reset_tensor_peak();
+  {
+    at::Tensor a = at::empty({mega}, at::kFloat);
+    CHECK(tensor_memory().live - before >= 4 * mega);
+    CHECK(tensor_memory().live - before < 4 * mega + 4096);
+    const at::Tensor view = a.view({1024, 1024});
+    CHECK(tensor_memory().live - before < 4 * mega + 4096);
+    a.reset();
+    at::Tensor kept = view;
+    std::thread([moved = std::move(kept)]() mutable { moved.reset(); }).join();
+  }
+  CHECK(tensor_memory().live == before);
+  CHECK(tensor_memory().peak - before >= 4 * mega);
+}
+
+TEST_CASE("a script's tensors have a limit, the engine's do not") {
+  count_tensor_memory();
+  const std::int64_t before = tensor_memory().script;
+  set_script_memory_limit(before + 10 * mega);
+  {
+    const at::Tensor engine = at::empty({20 * mega}, at::kByte);
+    CHECK(tensor_memory().script == before);
+    const ScriptAllocations mine;
+    at::Tensor a = at::empty({8 * mega}, at::kByte);
+    CHECK(tensor_memory().script - before >= 8 * mega);
+    CHECK_THROWS_AS(at::empty({4 * mega}, at::kByte), ScriptMemoryLimit);
+    CHECK_THROWS_WITH(at::empty({4 * mega}, at::kByte), Catch::Contains("4.0 MiB more would pass the limit of"));
+    a.reset();
+    CHECK_NOTHROW(at::empty({4 * mega}, at::kByte));
+  }
+  CHECK(tensor_memory().script == before);
+  set_script_memory_limit(0);
+}
+
+TEST_CASE("usable memory is more than this test needs and no more than there is") {
+  CHECK(usable_memory() > 64 * mega);
+  CHECK(script_memory_limit() == usable_memory() / 2);
+}

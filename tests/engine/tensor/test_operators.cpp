@@ -1,0 +1,171 @@
+// Operators from the dispatcher's schemas: which there are, which overload takes what, keyed draws, errors.
+#include "tensor/operators.h"
+
+#include <ATen/core/enum_tag.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "operator_support.h"
+
+using namespace trainlab;
+using trainlab::test::Call;
+using trainlab::test::Given;
+
+TEST_CASE("every schema of ATen is either callable or left out for a known reason") {
+  // Reasons as the header gives them, with the most overloads that each may hide: more of them want a look.
+  const std::map<std::string, int> known{{"writes into an argument `out`; results are returned", 1300},
+                                         {"dimension names", 110},
+                                         {"an argument has no form in a script", 20},
+                                         {"a result has no form in a script", 10},
+                                         {"reads files", 2},
+                                         {"changes the memory behind a tensor", 20},
+                                         {"symbolic shapes", 10},
+                                         {"is the method backward", 1},
+                                         {"draws from the global generator", 20}};
+  std::map<std::string, int> excluded;
+  int callable = 0;
+  std::set<std::string> names;
+  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    const auto handle = dispatcher.findSchema(name);
+    if (!handle || name.name.compare(0, 6, "aten::") != 0) continue;
+    const std::string reason = operator_exclusion(*handle);
+    if (reason.empty()) {
+      ++callable;
+      names.insert(name.name.substr(6));
+    } else {
+      ++excluded[reason.substr(0, reason.find(':'))];
+    }
+  }
+  for (const auto& [reason, count] : excluded) {
+    CAPTURE(reason, count);
+    REQUIRE(known.contains(reason));
+    CHECK(count <= known.at(reason));
+    WARN(count << " left out: " << reason);
+  }
+  WARN(callable << " overloads of " << names.size() << " operators are callable");
+  CHECK(callable > 1800);
+  REQUIRE(operator_names() == std::vector<std::string>(names.begin(), names.end()));
+  std::size_t overloads = 0;
+  for (const std::string& name : operator_names()) {
+    const Operator* op = find_operator(name);
+    REQUIRE(op);
+    overloads += op->overloads().size();
+    for (const Overload& overload : op->overloads()) {
+      CAPTURE(overload.text());
+      // What draws at random has a generator of ours or is computed here, or must be told not to draw.
+      const bool seeded = overload.schema().arguments().size() > 0 && overload.draws();
+      if (seeded) CHECK(overload.text().find("seed = nil") != std::string::npos);
+    }
+  }
+  CHECK(overloads == static_cast<std::size_t>(callable));
+}
+
+TEST_CASE("of several overloads the one that fits is chosen") {
+  const at::Tensor t = at::ones({2, 3});
+  const auto chosen = [](const Call& call) { return call.overload().schema().overload_name(); };
+  CHECK(chosen(Call("add", {t, t})) == "Tensor");
+  CHECK(chosen(Call("add", {t, 2})) == "Scalar");
+  CHECK(chosen(Call("sum", {t})).empty());
+  CHECK(chosen(Call("sum", {t, 1})) == "dim_IntList");
+  CHECK(chosen(Call("sum", {t}, {{"dim", 1}})) == "dim_IntList");
+  CHECK(chosen(Call("max", {t})).empty());
+  CHECK(chosen(Call("max", {t, 0})) == "dim");
+  CHECK(chosen(Call("max", {t, t})) == "other");
+  CHECK(chosen(Call("pow", {2, t})) == "Scalar");
+  CHECK(chosen(Call("div", {t, t}, {{"rounding_mode", "floor"}})) == "Tensor_mode");
+  CHECK(chosen(Call("to", {t, "float64"})) == "dtype");
+  CHECK(chosen(Call("to", {t, "cpu", "float64"})) == "device");
+  CHECK(chosen(Call("to", {t, t})) == "other");
+  CHECK(chosen(Call("split", {t, 1})) == "Tensor");
+  CHECK(chosen(Call("randn", {2, 3})) == "generator");
+  CHECK(chosen(Call("arange", {5})).empty());
+  CHECK(chosen(Call("arange", {1, 5, 2})) == "start_step");
+}
+
+TEST_CASE("values are converted as the schema says") {
+  const at::Tensor t = at::arange(6).view({2, 3});
+  CHECK(Call("view", {t, 3, 2}).tensor().sizes() == at::IntArrayRef({3, 2}));
+  CHECK(Call("permute", {t, 1, 0}).tensor().sizes() == at::IntArrayRef({3, 2}));
+  CHECK(Call("zeros", {std::vector<double>{2, 2}}, {{"dtype", "int64"}}).tensor().scalar_type() == at::kLong);
+  CHECK(Call("full", {std::vector<double>{2}, 3}).tensor().scalar_type() == at::kFloat);
+  CHECK(Call("add", {t, 2}).tensor().scalar_type() == at::kLong);
+  CHECK(Call("add", {t, 0.5}).tensor().scalar_type() == at::kFloat);
+  CHECK(Call("conv2d", {at::ones({1, 1, 4, 4}), at::ones({1, 1, 2, 2}), Given::nil(), 2}).tensor().sizes() ==
+        at::IntArrayRef({1, 1, 2, 2}));
+  CHECK(Call("cat", {std::vector<at::Tensor>{t, t}}, {{"dim", 1}}).tensor().sizes() == at::IntArrayRef({2, 6}));
+  CHECK(Call("empty", {3}).tensor().equal(at::zeros({3})));
+}
+
+TEST_CASE("draws are those of the stream, and of a seed where one is given") {
+  const at::Tensor p = at::ones({64}).mul(0.5);
+  const auto cases = [&](std::uint64_t seed) {
+    std::vector<at::Tensor> drawn;
+    drawn.push_back(Call("randn", {64}).tensor(seed));
+    drawn.push_back(Call("rand_like", {p}).tensor(seed));
+    drawn.push_back(Call("randint", {100, std::vector<double>{64}}).tensor(seed));
+    drawn.push_back(Call("randperm", {64}).tensor(seed));
+    drawn.push_back(Call("bernoulli", {p}).tensor(seed));
+    drawn.push_back(Call("multinomial", {p, 8}).tensor(seed));
+    drawn.push_back(Call("dropout", {p, 0.5, true}).tensor(seed));
+    drawn.push_back(Call("alpha_dropout", {p, 0.5, true}).tensor(seed));
+    drawn.push_back(Call("native_dropout", {p, 0.5, true}).tensor(seed));
+    drawn.push_back(Call("feature_dropout", {p.view({8, 8}), 0.5, true}).tensor(seed));
+    drawn.push_back(Call("rrelu", {p.neg(), 0.1, 0.3, true}).tensor(seed));
+    drawn.push_back(Call("normal_", {p.clone(), 0, 1}).tensor(seed));
+    drawn.push_back(Call("uniform_", {p.clone()}).tensor(seed));
+    drawn.push_back(Call("exponential_", {p.clone()}).tensor(seed));
+    return drawn;
+  };
+  const auto first = cases(1), again = cases(1), other = cases(2);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    CAPTURE(i);
+    CHECK(first[i].equal(again[i]));
+    CHECK_FALSE(first[i].equal(other[i]));
+  }
+  const auto seeded = [](std::uint64_t stream) { return Call("randn", {8}, {{"seed", 3}}).tensor(stream); };
+  CHECK(seeded(1).equal(seeded(2)));
+}
+
+TEST_CASE("no operator moves the global generator") {
+  const auto state = [] { return at::Generator(at::globalContext().defaultGenerator(at::kCPU)).get_state(); };
+  const at::Tensor before = state().clone();
+  const at::Tensor t = at::ones({4, 4});
+  for (const char* name : {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout", "native_dropout"})
+    Call(name, {t, 0.5, true}).tensor();
+  for (const char* name : {"rand", "randn"}) Call(name, {4}).tensor();
+  for (const char* name : {"rand_like", "randn_like", "bernoulli", "multinomial"}) {
+    if (std::string(name) == "multinomial")
+      Call(name, {t, 2}).tensor();
+    else
+      Call(name, {t}).tensor();
+  }
+  CHECK(state().equal(before));
+  CHECK_THROWS_WITH(Call("scaled_dot_product_attention", {t, t, t, Given::nil(), 0.1}).tensor(),
+                    Catch::Contains("'dropout_p' must be 0"));
+  const std::vector<at::Tensor> hidden{at::zeros({1, 1, 2}), at::zeros({1, 1, 2})};
+  const std::vector<at::Tensor> weights{at::ones({8, 4}), at::ones({8, 2})};
+  const auto lstm = [&](double p, bool train) {
+    Call("lstm", {t.view({4, 1, 4}), hidden, weights, false, 1, p, train, false, false}).tensor();
+  };
+  CHECK_THROWS_WITH(lstm(0.5, true), Catch::Contains("'dropout' must be 0"));
+  CHECK_NOTHROW(lstm(0.5, false));
+}
+
+TEST_CASE("the moments of keyed dropout are right") {
+  const at::Tensor x = at::ones({200'000});
+  const at::Tensor dropped = Call("dropout", {x, 0.3, true}).tensor();
+  CHECK(dropped.mean().item<double>() == Approx(1).margin(0.01));
+  CHECK(dropped.eq(0).sum().item<double>() / 2e5 == Approx(0.3).margin(0.005));
+  // Alpha dropout keeps mean 0 and variance 1.
+  const at::Tensor alpha = Call("alpha_dropout", {Call("randn", {200'000}).tensor(7), 0.2, true}).tensor();
+  CHECK(alpha.mean().item<double>() == Approx(0).margin(0.02));
+  CHECK(alpha.var().item<double>() == Approx(1).margin(0.03));
+  const at::Tensor channels = Call("feature_dropout", {at::ones({50, 20, 3, 3}), 0.5, true}).tensor();
+  CHECK(channels.sum({2, 3}).remainder(18).eq(0).all().item<bool>());
+}
