@@ -6,10 +6,12 @@
 
 namespace trainlab {
 
-Shape Column::sample_shape() const { return values.sizes().slice(1).vec(); }
+Shape Column::sample_shape() const { return source ? source->shape() : values.sizes().slice(1).vec(); }
+
+at::ScalarType Column::stored_type() const { return source ? source->type() : values.scalar_type(); }
 
 at::ScalarType Column::batch_type() const {
-  return scale.defined() || shift.defined() ? at::kFloat : as_int64 ? at::kLong : values.scalar_type();
+  return scale.defined() || shift.defined() ? at::kFloat : as_int64 ? at::kLong : stored_type();
 }
 
 const Column* Dataset::find(std::string_view column) const {
@@ -22,7 +24,7 @@ std::int64_t Dataset::bytes() const {
   std::set<const void*> seen;
   std::int64_t sum = 0;
   for (const Column& column : columns)
-    if (seen.insert(column.values.storage().data()).second)
+    if (column.values.defined() && seen.insert(column.values.storage().data()).second)
       sum += static_cast<std::int64_t>(column.values.storage().nbytes());
   return sum;
 }

@@ -4,6 +4,7 @@
 #include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <stdexcept>
 
@@ -39,30 +40,34 @@ std::vector<float> first_of_blocks(const std::vector<float>& values, std::size_t
   return firsts;
 }
 
+bool is_usable(const at::Tensor& values) {
+  return values.device().is_cpu() && (values.size(0) == 0 || values.select(0, 0).is_contiguous());
+}
+
 }  // namespace
 
 struct GatherKernels {
   using Rows = std::span<const std::int64_t>;
 
-  static void same(const RowGather& g, Rows rows, std::byte* out) {
+  static void same(const RowGather& g, const std::byte* base, Rows rows, std::byte* out) {
     const std::size_t bytes = g.row_bytes_;
     for (std::size_t i = 0; i < rows.size(); ++i, out += bytes) {
       if (i + rows_ahead < rows.size())
-        prefetch_row(g.source_ + static_cast<std::size_t>(rows[i + rows_ahead]) * g.source_row_bytes_, bytes);
-      std::memcpy(out, g.source_ + static_cast<std::size_t>(rows[i]) * g.source_row_bytes_, bytes);
+        prefetch_row(base + static_cast<std::size_t>(rows[i + rows_ahead]) * g.stride_bytes_, bytes);
+      std::memcpy(out, base + static_cast<std::size_t>(rows[i]) * g.stride_bytes_, bytes);
     }
   }
 
   // Compiled twice below; the wider registers change the speed and no bit: each element is one product and one sum.
   template <class From, class To>
-  [[gnu::always_inline]] static inline void convert(const RowGather& g, Rows rows, std::byte* out) {
+  [[gnu::always_inline]] static inline void convert(const RowGather& g, const std::byte* base, Rows rows, std::byte* out) {
     const std::size_t elements = g.elements_;
     for (std::size_t i = 0; i < rows.size(); ++i, out += g.row_bytes_) {
       if (i + rows_ahead < rows.size())
-        prefetch_row(g.source_ + static_cast<std::size_t>(rows[i + rows_ahead]) * g.source_row_bytes_,
+        prefetch_row(base + static_cast<std::size_t>(rows[i + rows_ahead]) * g.stride_bytes_,
                      elements * sizeof(From));
       const auto* __restrict from =
-          reinterpret_cast<const From*>(g.source_ + static_cast<std::size_t>(rows[i]) * g.source_row_bytes_);
+          reinterpret_cast<const From*>(base + static_cast<std::size_t>(rows[i]) * g.stride_bytes_);
       auto* __restrict to = reinterpret_cast<To*>(out);
       if (g.scale_.empty()) {
         for (std::size_t j = 0; j < elements; ++j) to[j] = static_cast<To>(from[j]);
@@ -83,14 +88,14 @@ struct GatherKernels {
   }
 
   template <class From, class To>
-  static void converted(const RowGather& g, Rows rows, std::byte* out) {
-    convert<From, To>(g, rows, out);
+  static void converted(const RowGather& g, const std::byte* base, Rows rows, std::byte* out) {
+    convert<From, To>(g, base, rows, out);
   }
 
 #ifdef __x86_64__
   template <class From, class To>
-  __attribute__((target("avx2"))) static void converted_avx2(const RowGather& g, Rows rows, std::byte* out) {
-    convert<From, To>(g, rows, out);
+  __attribute__((target("avx2"))) static void converted_avx2(const RowGather& g, const std::byte* base, Rows rows, std::byte* out) {
+    convert<From, To>(g, base, rows, out);
   }
 #endif
 
@@ -118,19 +123,23 @@ struct GatherKernels {
 };
 
 RowGather::RowGather(const Column& column, at::ScalarType float_type)
-    : values_(column.values), type_(column.values.scalar_type()), sample_(column.sample_shape()) {
+    : values_(column.values), source_(column.source), type_(column.stored_type()), sample_(column.sample_shape()) {
   if (float_type != at::kFloat && float_type != at::kDouble)
     throw std::logic_error("batches have float32 or float64 columns, not " + dtype_name(float_type));
-  if (!values_.device().is_cpu() || (values_.size(0) > 0 && !values_.select(0, 0).is_contiguous()))
+  if (!source_ && !is_usable(values_))
     throw std::logic_error("samples of column " + column.name + " must be contiguous and on the CPU");
 
-  source_ = static_cast<const std::byte*>(values_.const_data_ptr());
+  const at::ScalarType stored = type_;
   elements_ = static_cast<std::size_t>(element_count(sample_));
-  source_row_bytes_ = static_cast<std::size_t>(values_.stride(0)) * values_.element_size();
+  stored_row_bytes_ = elements_ * c10::elementSize(stored);
+  if (!source_) {
+    stored_ = static_cast<const std::byte*>(values_.const_data_ptr());
+    stride_bytes_ = static_cast<std::size_t>(values_.stride(0)) * values_.element_size();
+  }
   const bool affine = column.scale.defined() || column.shift.defined();
-  if (column.as_int64 && (affine || values_.is_floating_point()))
+  if (column.as_int64 && (affine || at::isFloatingType(stored)))
     throw std::logic_error("column " + column.name + " cannot be both whole numbers and floats");
-  if (affine || values_.is_floating_point()) type_ = float_type;
+  if (affine || at::isFloatingType(stored)) type_ = float_type;
   if (column.as_int64) type_ = at::kLong;
   row_bytes_ = elements_ * c10::elementSize(type_);
 
@@ -147,13 +156,30 @@ RowGather::RowGather(const Column& column, at::ScalarType float_type)
     }
   }
 
-  if (!affine && type_ == values_.scalar_type()) {
+  if (!affine && type_ == stored) {
     kernel_ = &GatherKernels::same;
   } else if (type_ == at::kLong) {
-    kernel_ = GatherKernels::to<std::int64_t>(values_.scalar_type());
+    kernel_ = GatherKernels::to<std::int64_t>(stored);
   } else {
-    kernel_ = type_ == at::kFloat ? GatherKernels::to<float>(values_.scalar_type())
-                                  : GatherKernels::to<double>(values_.scalar_type());
+    kernel_ = type_ == at::kFloat ? GatherKernels::to<float>(stored) : GatherKernels::to<double>(stored);
+  }
+}
+
+void RowGather::copy(std::span<const std::int64_t> rows, std::byte* out, const Change& change) const {
+  if (!source_ && !change) return kernel_(*this, stored_, rows, out);
+  constexpr std::array<std::int64_t, 1> only{0};
+  const bool in_place = kernel_ == &GatherKernels::same;
+  std::vector<std::byte> scratch(in_place ? 0 : stored_row_bytes_);
+  for (const std::int64_t row : rows) {
+    std::byte* const values = in_place ? out : scratch.data();
+    if (source_) {
+      source_->make(row, values);
+    } else {
+      std::memcpy(values, stored_ + static_cast<std::size_t>(row) * stride_bytes_, stored_row_bytes_);
+    }
+    if (change) change(row, values);
+    if (!in_place) kernel_(*this, values, only, out);
+    out += row_bytes_;
   }
 }
 

@@ -1,9 +1,11 @@
-// RowGather: rows of one column, copied to a place in memory and converted on the way.
+// RowGather: rows of one column, copied or made at a place in memory and converted on the way.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,16 +25,22 @@ class RowGather {
   // Bytes of one converted row.
   std::size_t row_bytes() const { return row_bytes_; }
 
-  // out receives rows.size() × row_bytes(). Thread-safe. Rows must be within the column.
-  void copy(std::span<const std::int64_t> rows, std::byte* out) const { kernel_(*this, rows, out); }
+  // Changes the stored values of a row before they are converted.
+  using Change = std::function<void(std::int64_t row, std::byte* values)>;
+
+  // out receives rows.size() × row_bytes(). Thread-safe where `change` is. Rows must be within the column.
+  void copy(std::span<const std::int64_t> rows, std::byte* out, const Change& change = nullptr) const;
 
  private:
   friend struct GatherKernels;
-  using Kernel = void (*)(const RowGather&, std::span<const std::int64_t>, std::byte*);
+  // Rows of the values that lie at `base`.
+  using Kernel = void (*)(const RowGather&, const std::byte* base, std::span<const std::int64_t>, std::byte* out);
 
-  at::Tensor values_;  // keeps the source alive
-  const std::byte* source_ = nullptr;
-  std::size_t source_row_bytes_ = 0;  // from one row to the next
+  at::Tensor values_;  // keeps the stored values alive
+  const std::byte* stored_ = nullptr;
+  std::size_t stride_bytes_ = 0;  // from one stored row to the next
+  std::shared_ptr<const RowSource> source_;  // makes the rows where none are stored
+  std::size_t stored_row_bytes_ = 0;
   at::ScalarType type_;
   Shape sample_;
   std::size_t elements_ = 1, row_bytes_ = 0;

@@ -88,3 +88,43 @@ TEST_CASE("what no source makes is refused") {
   CHECK_THROWS_AS(RowGather({"x", at::zeros({2, 2}).t(), {}, {}}, at::kFloat), std::logic_error);
   CHECK_THROWS_AS(RowGather({"x", at::zeros({2, 2}, at::kBool), at::full({}, 1.0f), {}}, at::kFloat), std::logic_error);
 }
+
+namespace {
+
+// Row r is r, r + 1, r + 2 as bytes.
+class CountingRows : public RowSource {
+ public:
+  at::ScalarType type() const override { return at::kByte; }
+  Shape shape() const override { return {3}; }
+  void make(std::int64_t row, std::byte* out) const override {
+    for (int i = 0; i < 3; ++i) out[i] = static_cast<std::byte>(row + i);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("rows that a source makes are converted like stored ones") {
+  const at::Tensor stored = at::arange(60, at::kLong).unsqueeze(1).add(at::arange(3, at::kLong)).to(at::kByte);
+  const std::vector<std::int64_t> rows{7, 0, 59, 7};
+  for (const at::Tensor& scale : {at::Tensor(), at::full({}, 0.3f)}) {
+    Column column{"x", {}, scale, {}};
+    column.source = std::make_shared<CountingRows>();
+    const RowGather made(column, at::kFloat), kept(Column{"x", stored, scale, {}}, at::kFloat);
+    REQUIRE(made.type() == kept.type());
+    REQUIRE(made.sample_shape() == Shape{3});
+    REQUIRE(made.row_bytes() == kept.row_bytes());
+    std::vector<std::byte> a(rows.size() * made.row_bytes()), b(a.size());
+    made.copy(rows, a.data());
+    kept.copy(rows, b.data());
+    CHECK((a == b));
+    // A change sees the stored values, and which row they are, before they are converted.
+    const RowGather::Change add_row = [](std::int64_t row, std::byte* values) {
+      values[1] = static_cast<std::byte>(static_cast<int>(values[1]) + row);
+    };
+    made.copy(rows, a.data(), add_row);
+    const std::vector<std::byte> unchanged = b;
+    kept.copy(rows, b.data(), add_row);
+    CHECK((a == b));
+    CHECK((b != unchanged));
+  }
+}

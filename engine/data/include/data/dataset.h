@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,16 +22,29 @@
 
 namespace trainlab {
 
+// Rows that are made when a batch is gathered instead of being kept: decoded images. Immutable.
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+  virtual at::ScalarType type() const = 0;
+  virtual Shape shape() const = 0;  // of one row
+  // Writes row `row` to `out`: as many bytes as type() and shape() say. What it writes depends on `row` only. Called by
+  // several threads at once. Error{recipe} names the file that cannot be read.
+  virtual void make(std::int64_t row, std::byte* out) const = 0;
+};
+
 // values: [N, sample…], on the CPU; each sample is contiguous, but samples may lie anywhere, also overlap: windows of a
-// text are a strided view. A numeric column given to a model is float32 after conversion: out = values * scale + shift,
+// text are a strided view. With a source of rows `values` is undefined. A numeric column given to a model is float32 after conversion: out = values * scale + shift,
 // with scale and shift broadcast over one sample (empty tensors: no conversion, the batch has the stored dtype).
 struct Column {
   std::string name;  // "x", "y", or any other
   at::Tensor values;
   at::Tensor scale, shift;  // float32, broadcastable to one sample, or undefined
   bool as_int64 = false;    // whole numbers stored in fewer bytes, given as int64; without scale and shift
+  std::shared_ptr<const RowSource> source = nullptr;
 
   Shape sample_shape() const;
+  at::ScalarType stored_type() const;
   at::ScalarType batch_type() const;  // float32 when scaled, int64 when asked for, else the stored type
 };
 
@@ -55,11 +69,15 @@ struct Draws {
   std::vector<std::int64_t> draw(Key key, std::int64_t size) const;
 };
 
+class Augmentation;
+
 // Rows of a dataset. `rows` in the order of the part; nullptr: all rows.
 struct Part {
   std::shared_ptr<const Dataset> data;
   std::shared_ptr<const std::vector<std::int64_t>> rows;
   std::shared_ptr<const Draws> draws = {};  // of training parts; nullptr: an epoch is each sample once
+  std::shared_ptr<const Augmentation> augmentation = {};   // of training parts, or none
+  std::vector<std::shared_ptr<Callable>> transforms = {};  // of the recipe, over each batch, in this order
 
   // Samples of an epoch in training.
   std::int64_t epoch_size() const { return draws ? draws->count : size(); }
