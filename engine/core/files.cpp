@@ -144,11 +144,11 @@ ScopedFileCalls::~ScopedFileCalls() {
   current_calls = before_;
 }
 
-void write_atomic(const fs::path& path, std::span<const std::string_view> parts) {
+void write_atomic(const fs::path& path, const std::function<void(const Append&)>& write) {
   const auto [fd, temporary] = open_temporary(path);
   try {
     Descriptor file(fd, path);
-    for (const std::string_view part : parts) write_all(fd, path, part);
+    write([&, out = fd](std::string_view bytes) { write_all(out, path, bytes); });
     sync_all(fd, path);
     file.close();
     if (file_calls().rename(temporary, path) != 0) throw failure("rename a finished temporary to", path);
@@ -157,6 +157,12 @@ void write_atomic(const fs::path& path, std::span<const std::string_view> parts)
     throw;
   }
   sync_folder(folder_of(path));
+}
+
+void write_atomic(const fs::path& path, std::span<const std::string_view> parts) {
+  write_atomic(path, [&](const Append& append) {
+    for (const std::string_view part : parts) append(part);
+  });
 }
 
 void write_atomic(const fs::path& path, std::string_view bytes) {

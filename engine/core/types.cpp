@@ -38,6 +38,7 @@ bool is_source(const Entry& entry, const Option& option) {
 std::string kind_text(std::string_view kind) {
   if (kind == "data") return "data source";
   if (kind == "stop") return "stop rule";
+  if (kind == "augment") return "change of images";
   return std::string(kind);
 }
 

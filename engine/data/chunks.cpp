@@ -61,8 +61,8 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
   }
 
   std::size_t batch_bytes = 0;
-  for (const Column& column : part_.data->columns) {
-    columns_.emplace_back(column, options_.float_type);
+  for (std::size_t c = 0; c < part_.data->columns.size(); ++c) {
+    columns_.emplace_back(part_, c, options_.float_type);
     layouts_.push_back(layout_for(columns_.back().type(), columns_.back().sample_shape()));
   }
   layouts_.push_back(layout_for(at::kLong, {}));
@@ -166,7 +166,7 @@ std::vector<Batch> Chunks::make_here(std::int64_t number) {
         if (same < s) {
           std::memcpy(out, block + same * slice_bytes, slice_bytes);
         } else if (c < columns_.size()) {
-          columns_[c].copy(samples, out);
+          columns_[c].fill({keys_[key_of_[s]], epoch, first + i, batch.position}, samples, out);
         } else {
           std::memcpy(out, samples.data(), slice_bytes);
         }

@@ -10,7 +10,7 @@
 
 #include "buffers.h"
 #include "data/loader.h"
-#include "row_gather.h"
+#include "filling.h"
 
 namespace trainlab {
 
@@ -58,7 +58,7 @@ class Chunks {
   std::vector<std::size_t> key_of_;  // for each slice in memory its key; a single slice serves all members alike
   std::int64_t samples_ = 0;         // of an epoch
   std::int64_t batches_ = 0, per_chunk_ = 1, ahead_ = 1;
-  std::vector<RowGather> columns_;
+  std::vector<Filling> columns_;
   std::vector<Layout> layouts_;  // of the columns, and of the index
 
   Rows natural_;  // without shuffling

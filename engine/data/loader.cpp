@@ -11,18 +11,23 @@
 
 #include "ahead.h"
 #include "chunks.h"
+#include "transform.h"
 
 namespace trainlab {
 
 struct Loader::Impl {
-  Impl(Part part, const LoaderOptions& options, const std::vector<Key>& keys, bool group)
-      : batch(options.batch), chunks(std::move(part), options, keys, group) {
+  Impl(const Part& its_part, const LoaderOptions& options, const std::vector<Key>& keys, bool group)
+      : batch(options.batch), part(its_part), chunks(its_part, options, keys, group), key(keys.front()) {
+    if (group && !part.transforms.empty())
+      throw recipe_error("data:transform does not go with stacked trials");
     if (options.threads > 0)
       ahead.emplace(options.threads, chunks.ahead(), [this](std::int64_t number) { return chunks.make(number); });
   }
 
   const std::int64_t batch;
+  const Part part;
   Chunks chunks;
+  const Key key;  // of the transforms
   std::optional<Ahead<std::vector<Batch>>> ahead;  // without threads none; ends before the chunks do
 
   // The chunk in use, and what of it comes next.
@@ -33,7 +38,7 @@ struct Loader::Impl {
 };
 
 Loader::Loader(Part part, LoaderOptions options, std::vector<Key> keys, bool group)
-    : impl_(std::make_unique<Impl>(std::move(part), options, keys, group)) {}
+    : impl_(std::make_unique<Impl>(part, options, keys, group)) {}
 
 Loader::~Loader() = default;
 
@@ -67,7 +72,8 @@ Batch Loader::next() {
     ++impl.next_chunk;
     impl.at = std::exchange(impl.skip, 0);
   }
-  return std::move(impl.current[impl.at++]);
+  Batch batch = std::move(impl.current[impl.at++]);
+  return impl.part.transforms.empty() ? batch : transformed(impl.part, std::move(batch), impl.key);
 }
 
 Batch gather(const Part& part, std::span<const std::int64_t> rows, at::ScalarType float_type) {

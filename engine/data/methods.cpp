@@ -1,12 +1,10 @@
-// The methods of a data entry: split, take, normalize.
-#include <ATen/ops/empty.h>
+// The methods of a data entry that choose samples: split, take.
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "partition.h"
-#include "row_gather.h"
 #include "sources.h"
 
 namespace trainlab {
@@ -80,6 +78,10 @@ DataParts split(const Options& spec, const DataContext& context) {
         .hint("write :split { … }:normalize()");
   }
   require_unweighted(spec, parts);
+  if (parts.train.augmentation || !parts.train.transforms.empty()) {
+    throw spec.error("source", "the data is split after it is augmented or transformed, which is for the training part")
+        .hint("write :split { … }:augment { … }");
+  }
   const Cuts cuts = read_cuts(spec, parts);
   if (parts.cut) return cut(spec, std::move(parts), cuts);
   const std::int64_t size = parts.train.size();
@@ -137,88 +139,6 @@ DataParts take(const Options& spec, const DataContext& context) {
   return parts;
 }
 
-// Mean and standard deviation of each channel ([C, …]) or feature ([F]), as [C, 1, …] or [F].
-struct Moments {
-  at::Tensor mean, std;
-};
-
-Moments moments_of(const Part& part, const Column& column) {
-  constexpr std::int64_t rows_at_once = 1024;
-  Shape shape = column.sample_shape();
-  const std::int64_t elements = element_count(shape);
-  const std::int64_t channels = shape.empty() ? 1 : shape[0], block = elements / channels;
-  for (std::size_t i = 1; i < shape.size(); ++i) shape[i] = 1;
-
-  // Sums of the distance from the first sample's value: exact zeros for a constant, no cancellation otherwise.
-  std::vector<double> origin(static_cast<std::size_t>(channels)), sum(origin), squares(origin);
-  const RowGather numbers(column, at::kFloat);
-  std::vector<float> values;
-  std::vector<std::int64_t> rows;
-  for (std::int64_t first = 0; first < part.size(); first += rows_at_once) {
-    rows.clear();
-    for (std::int64_t i = first; i < std::min(first + rows_at_once, part.size()); ++i) rows.push_back(part.row(i));
-    values.resize(rows.size() * static_cast<std::size_t>(elements));
-    numbers.copy(rows, reinterpret_cast<std::byte*>(values.data()));
-    const float* value = values.data();
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      for (std::int64_t c = 0; c < channels; ++c, value += block) {
-        const auto at = static_cast<std::size_t>(c);
-        if (first == 0 && row == 0) origin[at] = value[0];
-        double s = 0, q = 0;
-        for (std::int64_t i = 0; i < block; ++i) {
-          const double distance = value[i] - origin[at];
-          s += distance;
-          q += distance * distance;
-        }
-        sum[at] += s;
-        squares[at] += q;
-      }
-    }
-  }
-  Moments moments{at::empty(shape, at::kDouble), at::empty(shape, at::kDouble)};
-  const double count = static_cast<double>(part.size()) * static_cast<double>(block);
-  for (std::size_t c = 0; c < origin.size(); ++c) {
-    const double distance = sum[c] / count;
-    const double variance = std::max(0.0, squares[c] / count - distance * distance);
-    moments.mean.mutable_data_ptr<double>()[c] = origin[c] + distance;
-    moments.std.mutable_data_ptr<double>()[c] = variance > 0 ? std::sqrt(variance) : 1;
-  }
-  return moments;
-}
-
-DataParts normalize(const Options& spec, const DataContext& context) {
-  DataParts parts = open_source(spec.child("source"), context);
-  if (parts.state.contains("x.mean")) throw spec.error("source", "the data is normalised already");
-  settle(parts);
-  const Column* x = parts.train.data->find("x");
-  if (!x || x->batch_type() != at::kFloat) throw spec.error("source", "the data has no x of numbers to normalise");
-  const Moments moments = moments_of(parts.train, *x);
-
-  // The parts may share one dataset, or not (a test part that the source brings).
-  std::map<const Dataset*, std::shared_ptr<const Dataset>> changed;
-  const auto apply = [&](Part& part) {
-    std::shared_ptr<const Dataset>& result = changed[part.data.get()];
-    if (!result) {
-      Dataset dataset = *part.data;
-      for (Column& column : dataset.columns) {
-        if (column.name != "x") continue;
-        const auto in_double = [](const at::Tensor& t) { return t.defined() ? t.to(at::kDouble) : t; };
-        const at::Tensor scale = in_double(column.scale), shift = in_double(column.shift);
-        column.scale = (scale.defined() ? scale.div(moments.std) : moments.std.reciprocal()).to(at::kFloat);
-        column.shift = (shift.defined() ? shift.sub(moments.mean) : moments.mean.neg()).div(moments.std).to(at::kFloat);
-      }
-      result = std::make_shared<const Dataset>(std::move(dataset));
-    }
-    part.data = result;
-  };
-  apply(parts.train);
-  if (parts.val) apply(*parts.val);
-  if (parts.test) apply(*parts.test);
-  parts.state["x.mean"] = moments.mean;
-  parts.state["x.std"] = moments.std;
-  return parts;
-}
-
 }  // namespace
 
 void register_methods(Registry& registry) {
@@ -253,15 +173,6 @@ void register_methods(Registry& registry) {
           .example("lab.data.mnist(\"mnist\"):take(1000)")
           .note("They are the first n of a keyed permutation: a smaller n keeps a subset of what a larger one keeps."),
       DataFactory{take});
-  registry.add(
-      Entry("data:normalize", "data", "Shifts and scales x to mean 0 and standard deviation 1 over the training part.")
-          .returns("data")
-          .example("lab.data.mnist(\"mnist\"):split { val = 0.1 }:normalize()")
-          .note(
-              "For each channel of images [C, H, W], for each feature of flat samples. After split(): the other parts "
-              "are shifted and scaled alike and have no say in it. A constant feature is only shifted. Costs nothing "
-              "in training; mean and deviation are stored in the checkpoint."),
-      DataFactory{normalize});
 }
 
 }  // namespace trainlab

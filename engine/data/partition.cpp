@@ -50,7 +50,7 @@ std::vector<double> numbers_of(const Options& spec, std::string_view option, con
       throw close.empty() ? error : error.hint("did you mean \"" + close + "\"?");
     }
     column = found->values;
-    if (column.numel() != column.size(0)) {
+    if (found->source || column.numel() != column.size(0)) {
       throw spec.error(option, "column \"" + name + "\" has " + shape_text(found->sample_shape()) +
                                    " in a sample, expected one number");
     }

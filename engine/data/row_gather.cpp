@@ -170,14 +170,15 @@ void RowGather::copy(std::span<const std::int64_t> rows, std::byte* out, const C
   constexpr std::array<std::int64_t, 1> only{0};
   const bool in_place = kernel_ == &GatherKernels::same;
   std::vector<std::byte> scratch(in_place ? 0 : stored_row_bytes_);
-  for (const std::int64_t row : rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::int64_t row = rows[i];
     std::byte* const values = in_place ? out : scratch.data();
     if (source_) {
       source_->make(row, values);
     } else {
       std::memcpy(values, stored_ + static_cast<std::size_t>(row) * stride_bytes_, stored_row_bytes_);
     }
-    if (change) change(row, values);
+    if (change) change(i, values);
     if (!in_place) kernel_(*this, values, only, out);
     out += row_bytes_;
   }

@@ -25,8 +25,8 @@ class RowGather {
   // Bytes of one converted row.
   std::size_t row_bytes() const { return row_bytes_; }
 
-  // Changes the stored values of a row before they are converted.
-  using Change = std::function<void(std::int64_t row, std::byte* values)>;
+  // Changes the stored values of the i-th row asked for before they are converted.
+  using Change = std::function<void(std::size_t i, std::byte* values)>;
 
   // out receives rows.size() × row_bytes(). Thread-safe where `change` is. Rows must be within the column.
   void copy(std::span<const std::int64_t> rows, std::byte* out, const Change& change = nullptr) const;

@@ -39,6 +39,12 @@ void register_data(Registry& registry) {
   register_table(registry);
   register_methods(registry);
   register_folds(registry);
+  register_images(registry);
+  register_normalize(registry);
+  register_augment(registry);
+  register_transform(registry);
+  register_map(registry);
+  register_pack(registry);
 }
 
 }  // namespace trainlab

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import struct
+import tarfile
 import zipfile
 import zlib
 
@@ -60,6 +61,17 @@ def zip64(name, content):
 def safetensors(header, data):
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
+
+
+def tar(names, form=tarfile.USTAR_FORMAT, kind=tarfile.REGTYPE):
+    """Files of a few bytes."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=form) as out:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.type, member.size, member.linkname = kind, 3, "elsewhere"
+            out.addfile(member, io.BytesIO(b"abc"))
+    return file.getvalue()[:4096]
 
 
 # The first byte is the delimiter.
@@ -148,3 +160,10 @@ write("text/ascii", "hello\nworld\n")
 write("text/utf8", "grün ☃ 𝄞")
 write("text/surrogate", b"\xed\xa0\x80")
 write("text/cut", b"a\xe2\x98")
+
+# JPEG and PNG files are written by tests/golden/image_golden.py.
+write("tar/parts", tar(["set/train/a/1.png", "set/train/b/2.jpg", "set/test/a/1.png", "set/test/b/1.png"]))
+write("tar/gnu", tar(["a/" + 120 * "n" + "/1.png"], tarfile.GNU_FORMAT))
+write("tar/pax", tar(["a/" + 120 * "ü" + ".png"], tarfile.PAX_FORMAT))
+write("tar/link", tar(["a/1.png"], kind=tarfile.SYMTYPE))
+write("tar/out", tar(["../1.png"]))

@@ -117,9 +117,9 @@ TEST_CASE("rows that a source makes are converted like stored ones") {
     made.copy(rows, a.data());
     kept.copy(rows, b.data());
     CHECK((a == b));
-    // A change sees the stored values, and which row they are, before they are converted.
-    const RowGather::Change add_row = [](std::int64_t row, std::byte* values) {
-      values[1] = static_cast<std::byte>(static_cast<int>(values[1]) + row);
+    // A change sees the stored values, and the how many-th row they are, before they are converted.
+    const RowGather::Change add_row = [](std::size_t i, std::byte* values) {
+      values[1] = static_cast<std::byte>(static_cast<std::size_t>(values[1]) + 3 * i + 1);
     };
     made.copy(rows, a.data(), add_row);
     const std::vector<std::byte> unchanged = b;

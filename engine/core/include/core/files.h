@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -46,6 +47,9 @@ class ScopedFileCalls {
 // may leave its temporary behind: a hidden file whose name ends in ".tmp".
 void write_atomic(const std::filesystem::path& path, std::span<const std::string_view> parts);
 void write_atomic(const std::filesystem::path& path, std::string_view bytes);
+// As above, for content that is made while it is written: `write` gives it piece by piece.
+using Append = std::function<void(std::string_view bytes)>;
+void write_atomic(const std::filesystem::path& path, const std::function<void(const Append&)>& write);
 
 // Whole file. Raises Error{recipe} when missing, unreadable or longer than `limit` bytes.
 std::string read_file(const std::filesystem::path& path, std::int64_t limit = std::int64_t{1} << 40);

@@ -46,7 +46,7 @@ class Loader {
   // Goes to a place in the sequence of batches; position in samples, a multiple of the batch size. The end of an epoch
   // is the begin of the next. Error{run} for what is no such place.
   void seek(std::int64_t epoch, std::int64_t position);
-  // The next batch; runs on into the next epoch for ever. Errors of workers are raised here, again at each call until
+  // The next batch, after the part's transforms, which are called here: on their home thread; runs on into the next epoch for ever. Errors of workers are raised here, again at each call until
   // seek().
   // The views stay valid as long as they are held.
   Batch next();

@@ -1,0 +1,66 @@
+// augment.color and augment.noise.
+#include <algorithm>
+#include <cmath>
+
+#include "augmentation.h"
+
+namespace trainlab {
+
+namespace {
+
+ImageChange color(const Options& spec, const Augmentation&) {
+  struct Strengths {
+    double brightness, contrast, saturation, hue;
+  };
+  const Strengths most{spec.number("brightness"), spec.number("contrast"), spec.number("saturation"),
+                       spec.number("hue")};
+  return by_chance(spec, [most](const Planes& image, Stream& draws) {
+    const auto factor = [&](double strength) { return uniform_in(draws, std::max(0.0, 1 - strength), 1 + strength); };
+    if (most.brightness > 0) brightness(image, factor(most.brightness));
+    if (most.contrast > 0) contrast(image, factor(most.contrast));
+    if (most.saturation > 0) saturation(image, factor(most.saturation));
+    if (most.hue > 0) hue(image, uniform_in(draws, -most.hue, most.hue));
+  });
+}
+
+ImageChange noise(const Options& spec, const Augmentation& augmentation) {
+  const auto deviation = static_cast<float>(spec.number("deviation") * augmentation.white());
+  return by_chance(spec, [deviation](const Planes& image, Stream& draws) {
+    const auto white = static_cast<float>(image.white);
+    for (std::size_t i = 0; i < image.size(); ++i) {
+      const float value = static_cast<float>(image.values[i]) + deviation * static_cast<float>(draws.normal());
+      image.values[i] = static_cast<std::uint8_t>(std::nearbyint(std::clamp(value, 0.0f, white)));
+    }
+  });
+}
+
+Option strength(const char* name, const char* doc, double most) {
+  return Option(name, doc).number().at_least(0).at_most(most).or_default(0.0);
+}
+
+}  // namespace
+
+void register_augment_colour(Registry& registry) {
+  registry.add(
+      Entry("augment.color", "augment", "Changes brightness, contrast, saturation and hue, in this order.")
+          .with(strength("brightness", "b: times a factor in 1 − b … 1 + b", 10))
+          .with(strength("contrast", "b: away from the image's mean grey by a factor in 1 − b … 1 + b", 10))
+          .with(strength("saturation", "b: away from each pixel's grey by a factor in 1 − b … 1 + b", 10))
+          .with(strength("hue", "h: turned by −h … h of the colour circle", 0.5))
+          .with(chance_option(1))
+          .example("augment.color { brightness = 0.2, contrast = 0.2, saturation = 0.2, hue = 0.02 }")
+          .note("The formulas of torchvision's ColorJitter, which draws the order too. Saturation and hue leave grey "
+                "images as they are."),
+      ImageChangeFactory{color});
+  registry.add(Entry("augment.noise", "augment", "Adds normal noise to each value; results stay within 0…1.")
+                   .with(Option("deviation", "standard deviation, of values in 0…1")
+                             .number()
+                             .at_least(0)
+                             .or_default(0.05)
+                             .positional())
+                   .with(chance_option(1))
+                   .example("augment.noise(0.02)"),
+               ImageChangeFactory{noise});
+}
+
+}  // namespace trainlab

@@ -1,0 +1,62 @@
+// data:augment.
+#include <cmath>
+
+#include "augmentation.h"
+#include "sources.h"
+
+namespace trainlab {
+
+namespace {
+
+// The byte that stands for 1.0: what the source's scale, before any normalisation, is one part of.
+int white_of(const Column& x, const NamedTensors& state) {
+  const auto normalised = state.find("x.std");
+  const at::Tensor scale = x.scale.to(at::kDouble);
+  const at::Tensor own = normalised == state.end() ? scale : scale.mul(normalised->second);
+  return static_cast<int>(std::lround(1 / own.reshape({-1}).contiguous().const_data_ptr<double>()[0]));
+}
+
+DataParts augment(const Options& spec, const DataContext& context) {
+  DataParts parts = open_source(spec.child("source"), context);
+  if (parts.train.augmentation)
+    throw spec.error("source", "the data is augmented already")
+        .hint("put all entries into one list: they are applied in order");
+  settle(parts);
+  const Column* x = parts.train.data->find("x");
+  if (!x || x->stored_type() != at::kByte || x->sample_shape().size() != 3 || !x->scale.defined()) {
+    throw spec.error("source", "the data has no images to augment; expected an x of bytes [channels, height, width]" +
+                                   (x ? ", found " + dtype_name(x->stored_type()) + " " + shape_text(x->sample_shape())
+                                      : std::string()));
+  }
+  auto augmentation =
+      std::make_shared<Augmentation>(x->sample_shape(), white_of(*x, parts.state), parts.train.data->classes);
+  for (const Options& entry : spec.children("entries")) {
+    if (const auto* change = std::any_cast<ImageChangeFactory>(&entry.entry().implementation)) {
+      augmentation->add((*change)(entry, *augmentation));
+    } else {
+      augmentation->add(entry.registry().implementation<MixingFactory>(entry.entry())(entry));
+    }
+  }
+  parts.train.augmentation = std::move(augmentation);
+  return parts;
+}
+
+}  // namespace
+
+void register_augment(Registry& registry) {
+  register_augment_geometry(registry);
+  register_augment_colour(registry);
+  register_augment_mixing(registry);
+  register_rand_augment(registry);
+  registry.add(
+      Entry("data:augment", "data", "Changes the training part's images at random, anew in each epoch.")
+          .with(Option("entries", "what is done, in this order").entry("augment").array())
+          .returns("data")
+          .example("data:augment { lab.augment.crop { padding = 4 }, lab.augment.flip() }")
+          .note("After :split; validation and test parts stay as they are. The loader's threads do it on the stored "
+                "bytes, before normalisation: black is 0. Draws are keyed by (seed, epoch, sample), so a resumed run "
+                "and any number of threads give the same images."),
+      DataFactory{augment});
+}
+
+}  // namespace trainlab

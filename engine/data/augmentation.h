@@ -1,0 +1,87 @@
+// Augmentation: what data:augment does to the training part. Images are changed one by one by the loader's workers,
+// each by a stream of its own that is keyed by (seed, epoch, sample); batches are mixed by one that is keyed by (seed,
+// epoch, batch). Immutable, thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/random.h"
+#include "core/registry.h"
+#include "pixels.h"
+#include "tensor/types.h"
+
+namespace trainlab {
+
+// One entry of kind "augment" that changes single images. The draws are for this image and this entry alone.
+using ImageChange = std::function<void(const Planes& image, Stream& draws)>;
+
+// How a batch is mixed: sample i with sample i − 1, the first with the last (samples are in random order anyway).
+// Mixup: x = λ xᵢ + (1 − λ) xᵢ₋₁ (Zhang et al. 2018, "mixup"). CutMix: a rectangle of xᵢ₋₁ in xᵢ (Yun et al. 2019,
+// "CutMix"), λ the share of xᵢ that is left. Targets are mixed by λ alike.
+struct Mix {
+  double lambda = 1;
+  bool cuts = false;
+  int top = 0, left = 0, height = 0, width = 0;  // of the rectangle
+};
+
+struct Mixing {
+  bool cuts = false;
+  double alpha = 1;        // λ is drawn from Beta(alpha, alpha)
+  double probability = 1;  // that a batch is mixed
+};
+
+class Augmentation {
+ public:
+  // shape [channels, height, width] of x; white: the byte that stands for 1.0; classes of y, or 0 for a y of numbers.
+  Augmentation(Shape shape, int white, std::int64_t classes)
+      : shape_(std::move(shape)), white_(white), classes_(classes) {}
+
+  void add(ImageChange change) { changes_.push_back(std::move(change)); }
+  void add(Mixing mixing) { mixings_.push_back(mixing); }
+
+  const Shape& shape() const { return shape_; }
+  int white() const { return white_; }
+  std::int64_t classes() const { return classes_; }
+  bool mixes() const { return !mixings_.empty(); }
+
+  // Changes an image as it is stored. `key`: of the sample in its epoch.
+  void change(std::uint8_t* image, Key key) const;
+  // How the batch is mixed; with several kinds of mixing one of them is drawn for each batch. `key`: of the batch.
+  Mix mix(Key key) const;
+
+ private:
+  Shape shape_;
+  int white_;
+  std::int64_t classes_;
+  std::vector<ImageChange> changes_;
+  std::vector<Mixing> mixings_;
+};
+
+// Mixes x, `samples` × shape of float or double, in place.
+template <class T>
+void mix_images(const Mix& mix, T* x, std::int64_t samples, const Shape& shape);
+// Mixes rows of numbers of `elements` each, in place.
+template <class T>
+void mix_rows(const Mix& mix, T* rows, std::int64_t samples, std::int64_t elements);
+// Rows of `classes` shares from labels.
+template <class T>
+void mix_labels(const Mix& mix, const std::int64_t* labels, T* out, std::int64_t samples, std::int64_t classes);
+
+// The lists' entries (lab.augment.flip …), in the files of their kind.
+using ImageChangeFactory = std::function<ImageChange(const Options&, const Augmentation&)>;
+using MixingFactory = std::function<Mixing(const Options&)>;
+void register_augment_geometry(Registry& registry);
+void register_augment_colour(Registry& registry);
+void register_augment_mixing(Registry& registry);
+void register_rand_augment(Registry& registry);
+
+// The option `p` of an entry that is not always applied.
+Option chance_option(double by_default);
+// `change` with the entry's chance.
+ImageChange by_chance(const Options& spec, ImageChange change);
+double uniform_in(Stream& draws, double low, double high);
+
+}  // namespace trainlab

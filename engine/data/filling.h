@@ -1,0 +1,41 @@
+// Filling: one column of a batch as the training sees it: rows gathered, augmented, mixed.
+#pragma once
+
+#include <span>
+
+#include "augmentation.h"
+#include "data/dataset.h"
+#include "row_gather.h"
+
+namespace trainlab {
+
+// Where a batch stands in the sequence that a key gives.
+struct BatchPlace {
+  Key key;
+  std::int64_t epoch = 0, number = 0, position = 0;  // the batch's number and first sample in the epoch
+};
+
+class Filling {
+ public:
+  // Column `column` of the part's dataset; float_type as RowGather's.
+  Filling(const Part& part, std::size_t column, at::ScalarType float_type);
+
+  at::ScalarType type() const { return mixes_labels_ ? float_type_ : rows_.type(); }
+  Shape sample_shape() const { return mixes_labels_ ? Shape{augmentation_->classes()} : rows_.sample_shape(); }
+
+  // out receives the rows (of the dataset) as type() and sample_shape() say. Thread-safe.
+  void fill(const BatchPlace& place, std::span<const std::int64_t> rows, std::byte* out) const;
+
+ private:
+  template <class T>
+  void mix(const Mix& mix, std::span<const std::int64_t> rows, std::byte* out) const;
+
+  RowGather rows_;
+  std::shared_ptr<const Augmentation> augmentation_;  // for this column, or none
+  at::ScalarType float_type_;
+  bool drawn_;         // a sample may be there several times in an epoch
+  bool changes_;       // images
+  bool mixes_labels_;  // labels become shares
+};
+
+}  // namespace trainlab

@@ -1,0 +1,109 @@
+// data:map.
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "row_gather.h"
+#include "sources.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr std::int64_t rows_at_once = 1024;
+
+at::Tensor call(Callable& function, const at::Tensor& rows) {
+  const std::vector<Argument> arguments{std::shared_ptr<Object>(std::make_shared<TensorObject>(rows))};
+  const std::vector<Argument> results = function.call(arguments);
+  const auto* given = results.size() == 1 ? std::get_if<std::shared_ptr<Object>>(&results[0]) : nullptr;
+  const auto result = given ? std::dynamic_pointer_cast<TensorObject>(*given) : nullptr;
+  if (!result || !result->tensor.defined())
+    throw recipe_error(function.where() + ": the function of data:map gives back a tensor, a row for each row");
+  const at::Tensor& tensor = result->tensor;
+  if (tensor.dim() == 0 || tensor.size(0) != rows.size(0)) {
+    throw recipe_error(function.where() + ": the function of data:map was given " + std::to_string(rows.size(0)) +
+                       " rows, " + shape_text(rows.sizes()) + ", and gave back " + shape_text(tensor.sizes()));
+  }
+  return tensor.detach().to(at::kCPU).contiguous();
+}
+
+// The column of all samples, mapped. What the function draws is keyed by the rows, not by the order of calls.
+at::Tensor mapped(const Dataset& data, const Column& column, Callable& function, Key key) {
+  std::vector<at::Tensor> pieces;
+  const RowGather gather(column, at::kFloat);
+  for (std::int64_t first = 0; first < data.size; first += rows_at_once) {
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(rows_at_once, data.size - first)));
+    std::iota(rows.begin(), rows.end(), first);
+    Shape sizes = gather.sample_shape();
+    sizes.insert(sizes.begin(), static_cast<std::int64_t>(rows.size()));
+    const at::Tensor piece = at::empty(sizes, gather.type());
+    gather.copy(rows, static_cast<std::byte*>(piece.mutable_data_ptr()));
+    function.rekey(key.fold(static_cast<std::uint64_t>(first)));
+    pieces.push_back(call(function, piece));
+  }
+  return at::cat(pieces).contiguous();
+}
+
+DataParts map(const Options& spec, const DataContext& context) {
+  DataParts parts = open_source(spec.child("source"), context);
+  settle(parts);
+  const std::string& name = spec.string("column");
+  const std::shared_ptr<Callable> function = spec.function("run");
+  if (parts.train.augmentation)
+    throw spec.error("source", "the data is augmented already").hint("write :map before :augment");
+  if (name == "x" && parts.state.contains("x.mean"))
+    throw spec.error("source", "the data is normalised already").hint("write :map before :normalize()");
+  const Key key = Key(static_cast<std::uint64_t>(context.seed)).fold("data:map").fold(name);
+  std::map<const Dataset*, std::shared_ptr<const Dataset>> changed;
+  const auto apply = [&](Part& part) {
+    std::shared_ptr<const Dataset>& result = changed[part.data.get()];
+    if (!result) {
+      Dataset dataset = *part.data;
+      const Column* old = dataset.find(name);
+      if (!old) {
+        std::vector<std::string> names;
+        for (const Column& column : dataset.columns) names.push_back(column.name);
+        Error error = spec.error("column", "the data has no column \"" + name + "\"");
+        throw error.hint("it has " + std::accumulate(std::next(names.begin()), names.end(), names[0],
+                                                     [](std::string a, const std::string& b) { return a + ", " + b; }));
+      }
+      Column column{name, with_torch_errors([&] { return mapped(dataset, *old, *function, key); }), {}, {}};
+      if (name == "y" && dataset.classes > 0 &&
+          (column.values.scalar_type() != at::kLong || column.values.dim() != 1)) {
+        dataset.classes = 0;
+        dataset.class_names.clear();
+      }
+      dataset.columns[static_cast<std::size_t>(old - dataset.columns.data())] = std::move(column);
+      result = std::make_shared<const Dataset>(std::move(dataset));
+    }
+    part.data = result;
+  };
+  apply(parts.train);
+  if (parts.val) apply(*parts.val);
+  if (parts.test) apply(*parts.test);
+  return parts;
+}
+
+}  // namespace
+
+void register_map(Registry& registry) {
+  registry.add(
+      Entry("data:map", "data", "Passes a column of all parts through a function of the recipe, once.")
+          .with(Option("column", "its name").string().required().positional())
+          .with(Option("run", "gets some of the rows, [n, …], and gives back as many")
+                    .function("function(rows) → rows")
+                    .required()
+                    .positional())
+          .returns("data")
+          .example("data:map(\"x\", function(rows) return rows:log1p() end)")
+          .note(
+              "When the data is opened, 1024 rows at a time; the result is kept in memory. Shape and dtype of a row "
+              "may change. Labels that are no longer int64, one a sample, are targets of a regression. math.random is "
+              "keyed by (seed, rows). After it :pack is not possible: a cache cannot be checked against a function."),
+      DataFactory{map});
+}
+
+}  // namespace trainlab

@@ -1,0 +1,96 @@
+#include "transform.h"
+
+#include "data/batch_object.h"
+#include "sources.h"
+
+namespace trainlab {
+
+namespace {
+
+std::string form_of(const at::Tensor& t) {
+  return t.defined() ? dtype_name(t.scalar_type()) + " " + shape_text(t.sizes()) : "nothing";
+}
+
+bool same_form(const at::Tensor& a, const at::Tensor& b) {
+  return a.defined() && a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes();
+}
+
+// Labels [B] that became shares [B, classes].
+bool became_shares(const at::Tensor& now, const at::Tensor& before, std::int64_t classes) {
+  return now.defined() && classes > 0 && before.scalar_type() == at::kLong && before.dim() == 1 &&
+         now.is_floating_point() && now.sizes() == at::IntArrayRef({before.size(0), classes});
+}
+
+}  // namespace
+
+Batch transformed(const Part& part, Batch batch, const Key& key) {
+  const Dataset& data = *part.data;
+  const Key place = key.fold("transform")
+                        .fold(static_cast<std::uint64_t>(batch.epoch))
+                        .fold(static_cast<std::uint64_t>(batch.position));
+  for (std::size_t i = 0; i < part.transforms.size(); ++i) {
+    Callable& function = *part.transforms[i];
+    const auto object = std::make_shared<BatchObject>();
+    for (std::size_t c = 0; c < batch.columns.size(); ++c) object->columns[data.columns[c].name] = batch.columns[c];
+    object->index = batch.index;
+    object->size = batch.size;
+    const Key own = place.fold(i);
+    function.rekey(own);
+    const std::vector<Argument> arguments{std::shared_ptr<Object>(object), Value(seed_from(own))};
+    const std::vector<Argument> results = function.call(arguments);
+    const auto* given = results.size() == 1 ? std::get_if<std::shared_ptr<Object>>(&results[0]) : nullptr;
+    const auto result = given ? std::dynamic_pointer_cast<BatchObject>(*given) : nullptr;
+    if (!result)
+      throw recipe_error(function.where() + ": a transform gives back the batch").hint("end it with: return batch");
+    for (std::size_t c = 0; c < batch.columns.size(); ++c) {
+      const std::string& name = data.columns[c].name;
+      const at::Tensor now = result->columns[name];
+      at::Tensor& column = batch.columns[c];
+      if (!same_form(now, column) && !(name == "y" && became_shares(now, column, data.classes))) {
+        throw recipe_error(function.where() + ": the transform changed column " + name + " from " + form_of(column) +
+                           " to " + form_of(now))
+            .hint("shape and dtype stay; data:map may change them");
+      }
+      column = now;
+    }
+  }
+  return batch;
+}
+
+namespace {
+
+DataParts transform(const Options& spec, const DataContext& context) {
+  DataParts parts = open_source(spec.child("source"), context);
+  const std::shared_ptr<Callable> function = spec.function("run");
+  parts.train.transforms.push_back(function);
+  if (spec.string("parts") == "train") return parts;
+  if (parts.val) parts.val->transforms.push_back(function);
+  if (parts.test) parts.test->transforms.push_back(function);
+  return parts;
+}
+
+}  // namespace
+
+void register_transform(Registry& registry) {
+  registry.add(
+      Entry("data:transform", "data", "Passes each batch through a function of the recipe.")
+          .with(Option("run", "changes the batch and gives it back")
+                    .function("function(batch, seed) → batch")
+                    .required()
+                    .positional())
+          .with(Option("parts", "whose batches: those of the training part, or of all")
+                    .choice({"train", "all"})
+                    .or_default("train"))
+          .returns("data")
+          .example("data:transform(function(batch, seed)\n"
+                   "  batch.x = batch.x + 0.01 * lab.tensor.randn(batch.x:shape(), { seed = seed })\n"
+                   "  return batch\n"
+                   "end)")
+          .note("Called on the recipe's thread in the order of the batches, after :augment, whatever the order in the "
+                "chain; what the loader's threads do is done ahead, this is not. math.random and `seed`, a whole "
+                "number for tensors' random functions, are keyed by (seed, epoch, batch): a resumed run draws the "
+                "same. After :split. Columns keep shape and dtype; labels y may become shares, float [B, classes]."),
+      DataFactory{transform});
+}
+
+}  // namespace trainlab

@@ -1,0 +1,320 @@
+// Images from files, augmentation, mixing, transforms and packing, through the loader.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <set>
+
+#include "augmentation.h"
+#include "data/batch_object.h"
+#include "filling.h"
+#include "specs.h"
+#include "tar_support.h"
+#include "tensor/safetensors.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+std::string golden_file(const std::string& name) {
+  const NamedTensors all = load_safetensors(TRAINLAB_SOURCE_DIR "/tests/golden/image_golden.safetensors").tensors;
+  const at::Tensor& bytes = all.at("file/" + name);
+  return {static_cast<const char*>(bytes.const_data_ptr()), static_cast<std::size_t>(bytes.numel())};
+}
+
+// 12 training and 2 test images in two classes.
+std::string archive() {
+  std::string tar;
+  const std::string files[] = {golden_file("420.jpg"), golden_file("444.jpg"), golden_file("rgb.png"),
+                               golden_file("progressive.jpg")};
+  for (std::size_t i = 0; i < 12; ++i)
+    tar += tar_entry(
+        "train/" + std::string(i % 3 ? "dog" : "cat") + "/" + std::to_string(i) + (i % 4 == 2 ? ".png" : ".jpg"),
+        files[i % 4]);
+  tar += tar_entry("test/cat/1.jpg", files[0]) + tar_entry("test/dog/1.jpg", files[1]);
+  return write_file("set.tar", tar + tar_end());
+}
+
+Value augment(const std::string& name, Value::Map options = {}) {
+  options["@"] = "augment." + name;
+  return options;
+}
+
+Value images(Value::Map options = {}) {
+  options["path"] = archive();
+  return data("images", options);
+}
+
+// Two epochs of a part's batches.
+std::vector<Batch> batches_of(const Part& part, int threads, Key key = Key(5)) {
+  Loader loader(part, {.batch = 5, .threads = threads}, {key}, false);
+  std::vector<Batch> all;
+  for (std::int64_t i = 0; i < 2 * loader.batches_per_epoch(); ++i) all.push_back(loader.next());
+  return all;
+}
+
+bool same(const std::vector<Batch>& a, const std::vector<Batch>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t c = 0; c < a[i].columns.size(); ++c)
+      if (!at::equal(a[i].columns[c], b[i].columns[c])) return false;
+  return true;
+}
+
+const Value every_change =
+    Value::List{augment("crop", {{"padding", 3}}),
+                augment("flip"),
+                augment("resize", {{"area", Value::List{0.3, 1.0}}}),
+                augment("rotate"),
+                augment("color", {{"brightness", 0.3}, {"contrast", 0.3}, {"saturation", 0.3}, {"hue", 0.1}}),
+                augment("rand_augment"),
+                augment("noise"),
+                augment("cutout", {{"size", 5}}),
+                augment("erase")};
+
+// Adds 1 to x; remembers what it was called with.
+class AddOne : public Callable {
+ public:
+  std::vector<Argument> call(std::span<const Argument> arguments) override {
+    const auto batch = std::dynamic_pointer_cast<BatchObject>(std::get<std::shared_ptr<Object>>(arguments[0]));
+    seeds.push_back(std::get<Value>(arguments[1]).integer());
+    batch->columns["x"] = batch->columns["x"].add(1);
+    if (spoils) batch->columns["x"] = batch->columns["x"].slice(0, 1);
+    return {std::shared_ptr<Object>(batch)};
+  }
+  void rekey(Key key) override { keys.push_back(key); }
+  const std::string& where() const override { return where_; }
+  std::vector<std::int64_t> seeds;
+  std::vector<Key> keys;
+  bool spoils = false;
+
+ private:
+  std::string where_ = "recipe.lua:9";
+};
+
+}  // namespace
+
+TEST_CASE("images: decoded as they are asked for, scaled, with names of classes") {
+  const DataParts parts = open(images());
+  CHECK(parts.train.size() == 12);
+  REQUIRE(parts.test);
+  CHECK(parts.train.data->class_names == std::vector<std::string>{"cat", "dog"});
+  CHECK(parts.train.data->find("x")->sample_shape() == Shape{3, 20, 27});
+  const Batch all = all_of(parts.train);
+  const NamedTensors golden = load_safetensors(TRAINLAB_SOURCE_DIR "/tests/golden/image_golden.safetensors").tensors;
+  // Sorted by name: cat/0, cat/3, cat/6, cat/9, dog/1, dog/10, …
+  CHECK(at::equal(all.columns[0][0], golden.at("rgb/420.jpg").to(at::kFloat).mul(1.0f / 255)));
+  CHECK(at::equal(all.columns[0][5], golden.at("rgb/rgb.png").to(at::kFloat).mul(1.0f / 255)));
+  CHECK(all.columns[1].sum().item<std::int64_t>() == 8);
+  CHECK(open(images({{"size", 9}, {"channels", 1}})).train.data->find("x")->sample_shape() == Shape{1, 9, 9});
+
+  const DataParts normal = open(method("normalize", method("split", images(), {{"val", 0.25}, {"seed", 3}})));
+  const at::Tensor x = all_of(normal.train).columns[0];
+  CHECK(x.mean(at::IntArrayRef({0, 2, 3})).abs().max().item<float>() < 1e-5f);
+  const DataParts given = open(method("normalize", images(), {{"mean", Value::List{0.5}}, {"std", Value::List{0.25}}}));
+  CHECK(all_of(given.train).columns[0].sub(all.columns[0].sub(0.5).div(0.25)).abs().max().item<float>() < 1e-5f);
+}
+
+TEST_CASE("images of different sizes are refused by name unless a size is given") {
+  const std::string path = write_file(
+      "mixed.tar", tar_entry("a/1.jpg", golden_file("420.jpg")) + tar_entry("a/2.jpg", "\xff\xd8 broken") + tar_end());
+  const DataParts parts = open(data("images", {{"path", path}}));
+  const Error error = error_of([&] { all_of(parts.train); });
+  CHECK(contains(error.message(), "mixed.tar: a/2.jpg: damaged JPEG"));
+  for (const int threads : {0, 2}) {
+    Loader loader(parts.train, {.batch = 2, .threads = threads}, {Key(1)}, false);
+    CHECK(contains(error_of([&] { loader.next(); }).message(), "a/2.jpg"));
+  }
+}
+
+TEST_CASE("augmentation: a function of seed, epoch and sample; other parts are untouched") {
+  const Value plain = method("split", images(), {{"val", 0.25}, {"seed", 3}});
+  const DataParts raw = open(plain), parts = open(method("augment", plain, {{"entries", every_change}}));
+  REQUIRE(parts.train.augmentation);
+  CHECK(!parts.val->augmentation);
+  CHECK(!parts.test->augmentation);
+  const std::vector<Batch> right = batches_of(parts.train, 0);
+  for (const int threads : {1, 4}) CHECK(same(batches_of(parts.train, threads), right));
+  CHECK(!same(batches_of(raw.train, 0), right));
+  CHECK(!same(batches_of(parts.train, 0, Key(6)), right));
+  CHECK(same(batches_of(*parts.val, 2), batches_of(*raw.val, 0)));
+
+  // From the middle, as after a resume.
+  Loader loader(parts.train, {.batch = 5, .threads = 2}, {Key(5)}, false);
+  loader.seek(1, 5);
+  CHECK(at::equal(loader.next().columns[0], right[3].columns[0]));
+
+  // A sample is another image in the next epoch, and the same one whatever the size of the batch.
+  Loader single(parts.train, {.batch = 1}, {Key(5)}, false);
+  for (std::int64_t i = 0; i < 5; ++i) CHECK(at::equal(single.next().columns[0][0], right[0].columns[0][i]));
+}
+
+TEST_CASE("augmentation: entries do what they say") {
+  const at::Tensor stored = at::arange(2 * 3 * 8 * 8, at::kLong).remainder(251).to(at::kByte).reshape({2, 3, 8, 8});
+  const auto changed = [&](const Value& entry, std::uint64_t seed) {
+    Augmentation augmentation({3, 8, 8}, 255, 2);
+    auto spec = std::make_shared<Spec>();
+    spec->value = registry().check(entry);
+    const Options options(registry(), spec, "augment");
+    augmentation.add(std::any_cast<ImageChangeFactory>(options.entry().implementation)(options, augmentation));
+    at::Tensor image = stored[0].clone();
+    augmentation.change(image.mutable_data_ptr<std::uint8_t>(), Key(seed));
+    return image;
+  };
+  int mirrored = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const at::Tensor flipped = changed(augment("flip"), seed);
+    const bool is = at::equal(flipped, stored[0].flip({2}));
+    CHECK((is || at::equal(flipped, stored[0])));
+    mirrored += is;
+
+    const at::Tensor cropped = changed(augment("crop", {{"padding", 2}}), seed);
+    const at::Tensor padded = at::zeros({3, 12, 12}, at::kByte);
+    padded.slice(1, 2, 10).slice(2, 2, 10).copy_(stored[0]);
+    int found = 0;
+    for (std::int64_t y = 0; y < 5; ++y)
+      for (std::int64_t x = 0; x < 5; ++x) found += at::equal(cropped, padded.slice(1, y, y + 8).slice(2, x, x + 8));
+    CHECK(found == 1);
+
+    const at::Tensor cut = changed(augment("cutout", {{"size", 4}}), seed);
+    const std::int64_t holes = cut.ne(stored[0]).any(0).sum().item<std::int64_t>();
+    CHECK(holes >= 3);
+    CHECK(holes <= 16);
+  }
+  CHECK(mirrored > 70);
+  CHECK(mirrored < 130);
+  CHECK(at::equal(changed(augment("flip", {{"p", 0}}), 1), stored[0]));
+  CHECK(at::equal(changed(augment("flip", {{"axis", "vertical"}, {"p", 1}}), 1), stored[0].flip({1})));
+  CHECK(at::equal(changed(augment("rotate", {{"degrees", 0}}), 1), stored[0]));
+}
+
+TEST_CASE("mixup and cutmix: shares of targets follow the images") {
+  for (const char* kind : {"mixup", "cutmix"}) {
+    const Value list = Value::List{augment(kind, {{"alpha", 1.0}})};
+    const DataParts raw = open(images()), parts = open(method("augment", images(), {{"entries", list}}));
+    const std::vector<Batch> mixed = batches_of(parts.train, 0), plain = batches_of(raw.train, 0);
+    CHECK(same(batches_of(parts.train, 3), mixed));
+    for (std::size_t i = 0; i < mixed.size(); ++i) {
+      const at::Tensor y = mixed[i].columns[1], x = mixed[i].columns[0];
+      REQUIRE(y.sizes() == at::IntArrayRef({mixed[i].size, 2}));
+      CHECK(y.sum(1).sub(1).abs().max().item<float>() < 1e-6f);
+      const at::Tensor other = plain[i].columns[0].roll({1}, {0}), labels = plain[i].columns[1];
+      const Mix mix = parts.train.augmentation->mix(Key(5)
+                                                        .fold("augment")
+                                                        .fold(static_cast<std::uint64_t>(mixed[i].epoch))
+                                                        .fold("batch")
+                                                        .fold(static_cast<std::uint64_t>(mixed[i].position / 5)));
+      if (std::string(kind) == "mixup") {
+        const at::Tensor right = plain[i].columns[0].mul(mix.lambda).add(other.mul(1 - mix.lambda));
+        CHECK(x.sub(right).abs().max().item<float>() < 1e-6f);
+      } else {
+        const at::Tensor right = plain[i].columns[0].clone();
+        const auto patch = [&](const at::Tensor& t) {
+          return t.slice(2, mix.top, mix.top + mix.height).slice(3, mix.left, mix.left + mix.width);
+        };
+        patch(right).copy_(patch(other));
+        CHECK(at::equal(x, right));
+        CHECK(mix.lambda == Approx(1 - mix.height * mix.width / (20.0 * 27)));
+      }
+      const at::Tensor own = y.gather(1, labels.unsqueeze(1)).squeeze(1), alike = labels.eq(labels.roll({1}, {0}));
+      CHECK(own.sub(alike.to(at::kFloat).mul(1 - mix.lambda).add(mix.lambda)).abs().max().item<float>() < 1e-6f);
+    }
+  }
+}
+
+TEST_CASE("lambda of mixup follows its beta distribution") {
+  for (const double alpha : {0.2, 1.0, 4.0}) {
+    Augmentation augmentation({1, 4, 4}, 255, 2);
+    augmentation.add(Mixing{.cuts = false, .alpha = alpha, .probability = 1});
+    double sum = 0, squares = 0;
+    constexpr int n = 20000;
+    for (std::uint64_t i = 0; i < n; ++i) {
+      const double lambda = augmentation.mix(Key(9).fold(i)).lambda;
+      sum += lambda;
+      squares += lambda * lambda;
+    }
+    const double mean = sum / n, variance = squares / n - mean * mean;
+    CHECK(mean == Approx(0.5).margin(0.01));
+    CHECK(variance == Approx(1 / (4 * (2 * alpha + 1))).margin(0.005));
+  }
+}
+
+TEST_CASE("augmentation is refused where it would do harm or nothing") {
+  const Value list = Value::List{augment("flip")};
+  const auto refused = [](const Value& value) { return error_of([&] { open(value); }).message(); };
+  CHECK(contains(refused(method("augment", data("blobs"), {{"entries", list}})), "the data has no images to augment"));
+  const Value augmented = method("augment", images(), {{"entries", list}});
+  CHECK(contains(refused(method("split", augmented, {{"val", 0.2}})), "the data is split after it is augmented"));
+  CHECK(contains(refused(method("augment", augmented, {{"entries", list}})), "augmented already"));
+  CHECK(contains(refused(method("augment", data("digits"), {{"entries", Value::List{augment("rand_augment")}}})),
+                 "go from 0 to 16"));
+  CHECK(contains(refused(method("augment", images(), {{"entries", Value::List{augment("crop", {{"padding", 20}})}}})),
+                 "expected less than the 20 pixels"));
+}
+
+TEST_CASE("pack: the same batches from the file, made anew when the source changes") {
+  const Value source = images();
+  std::filesystem::remove("set.pack");
+  const std::string path = (std::filesystem::current_path() / "set.pack").string();
+  const auto packed = [&](const Value& of) {
+    return method("split", method("pack", of, {{"path", path}}), {{"val", 0.25}, {"seed", 3}});
+  };
+  const DataParts direct = open(method("split", source, {{"val", 0.25}, {"seed", 3}}));
+  const DataParts first = open(packed(source));
+  CHECK(first.train.data->find("x")->values.defined());
+  CHECK(first.train.data->class_names == direct.train.data->class_names);
+  const auto made = std::filesystem::last_write_time(path);
+  const DataParts again = open(packed(source));
+  CHECK(std::filesystem::last_write_time(path) == made);
+  for (const DataParts* parts : {&first, &again}) {
+    CHECK(same(batches_of(parts->train, 2), batches_of(direct.train, 0)));
+    CHECK(same(batches_of(*parts->val, 1), batches_of(*direct.val, 0)));
+    CHECK(same(batches_of(*parts->test, 1), batches_of(*direct.test, 0)));
+  }
+  // Other options, or a source that was touched.
+  CHECK(open(packed(images({{"size", 9}}))).train.data->find("x")->sample_shape() == Shape{3, 9, 9});
+  open(packed(source));
+  const auto before = std::filesystem::last_write_time(path);
+  std::filesystem::last_write_time("set.tar", std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  open(packed(source));
+  CHECK(std::filesystem::last_write_time(path) != before);
+
+  // Tables keep what new data needs: scale, shift and state.
+  const Value normal = method("normalize", method("split", data("digits"), {{"val", 0.2}, {"seed", 1}}));
+  const DataParts digits = open(method("pack", normal, {{"path", path}})), plain = open(normal);
+  CHECK(same(batches_of(digits.train, 1), batches_of(plain.train, 0)));
+  CHECK(at::equal(digits.state.at("x.mean"), plain.state.at("x.mean")));
+
+  // What is cut short or something else.
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 200);
+  CHECK(contains(error_of([&] { open(method("pack", normal, {{"path", path}})); }).message(), "shorter than it says"));
+  write_file("set.pack", "my only copy of something");
+  CHECK(contains(error_of([&] { open(packed(source)); }).message(), "is there, and is no packed data"));
+}
+
+TEST_CASE("transforms: in the order of batches, keyed by their place") {
+  Part part = open(images()).train;
+  const auto function = std::make_shared<AddOne>();
+  const std::vector<Batch> plain = batches_of(part, 2);
+  part.transforms = {function};
+  const std::vector<Batch> changed = batches_of(part, 2);
+  REQUIRE(changed.size() == plain.size());
+  for (std::size_t i = 0; i < plain.size(); ++i) CHECK(at::equal(changed[i].columns[0], plain[i].columns[0].add(1)));
+  CHECK(function->keys.size() == changed.size());
+  const std::vector<std::int64_t> seeds = function->seeds;
+  CHECK(std::set<std::int64_t>(seeds.begin(), seeds.end()).size() == seeds.size());
+  Loader loader(part, {.batch = 5}, {Key(5)}, false);
+  loader.seek(1, 5);
+  loader.next();
+  CHECK(function->seeds.back() == seeds[4]);
+
+  function->spoils = true;
+  const Error error = error_of([&] { loader.next(); });
+  CHECK(contains(error.message(),
+                 "recipe.lua:9: the transform changed column x from float32 [2, 3, 20, 27] to float32 [1, 3"));
+}
