@@ -1,7 +1,7 @@
 """Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
 
     tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn overhead averaging start help
-    loader memory
+    loader images memory
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
 MNIST files; the benchmarks that need them are left out, and said so, where it is missing.
@@ -94,6 +94,23 @@ class Bench:
         self.row("MNIST batches of 64 from the loader", f"{ours:.1f} µs a batch",
                  f"DataLoader {peer['0']:.0f} µs with 0 workers, {peer['2']:.0f} µs with 2", f"{best / ours:.1f}×", "≥ 5×")
 
+    def images(self):
+        archive = os.path.join(os.path.dirname(os.path.abspath(self.data)), "cifar10-jpeg.tar")
+        if not os.path.exists(archive):
+            print(f"  images: left out, no {archive}")
+            return
+        ours, packed, peer = [], [], []
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(3):
+                result = json.loads(run([os.path.join(BUILD, "bench", "bench_images"), archive, "2", os.path.join(folder, "pack")]))
+                ours.append(result["decode_us"])
+                packed.append(result["packed_us"])
+                peer.append(json.loads(run([sys.executable, os.path.join(HERE, "peer_images.py"), archive, "2"]))["us_per_image"])
+        theirs = f"DataLoader {statistics.median(peer):.0f} µs with 2 workers"
+        for what, mine, aim in (("CIFAR-10: JPEG, padded crop, flip, 2 threads", ours, "≥ 2×"), ("the same from the packed cache", packed, "≥ 10×")):
+            ratio = statistics.median(p / o for o, p in zip(mine, peer))
+            self.row(what, f"{statistics.median(mine):.1f} µs an image", theirs, f"{ratio:.1f}×", aim)
+
     def wall(self, command, count):
         times = []
         for _ in range(count):
@@ -138,8 +155,8 @@ def machine():
 
 
 def main():
-    names = ["small", "mnist", "cnn", "overhead", "averaging", "loader", "start", "help", "memory"]
-    needs_data = {"mnist", "cnn", "overhead", "loader"}
+    names = ["small", "mnist", "cnn", "overhead", "averaging", "loader", "images", "start", "help", "memory"]
+    needs_data = {"mnist", "cnn", "overhead", "loader", "images"}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data", "mnist"))
