@@ -1,4 +1,5 @@
--- CIFAR-10 from its JPEG files with a small residual network: padded crop, flip, label smoothing.
+-- CIFAR-10 from its JPEG files with a small residual network: padded crop, flip, label smoothing,
+-- one cycle of the learning rate, an average of the weights.
 --   trainlab recipes/cifar.lua --data cifar10-jpeg.tar                   ten minutes
 --   trainlab recipes/cifar.lua --data cifar10-jpeg.tar --time "1 h" --width 32
 local nn, augment = lab.nn, lab.augment
@@ -33,7 +34,8 @@ return lab.fit {
   loss     = lab.loss.cross_entropy { label_smoothing = 0.1 },
   metrics  = { "accuracy" },
   optim    = lab.optim.SGD { lr = lr, momentum = 0.9, nesterov = true, weight_decay = 5e-4 },
-  schedule = lab.sched.cosine { warmup = "15%" },
+  schedule = lab.sched.one_cycle { rise = 0.2, shape = "linear" },
+  ema      = lab.ema { decay = 0.99 },
   batch    = batch,
   time     = time,
 }

@@ -1,12 +1,12 @@
-"""recipes/cifar.lua in PyTorch: the same net, augmentation, optimizer and schedule. The images are decoded once into
+"""recipes/cifar.lua in PyTorch: the same net, augmentation, optimizer, schedule and average. The images are decoded once into
 memory, which costs PyTorch less than its DataLoader. Prints {"accuracy", "steps", "seconds", "images_per_second"}.
 
     peer_cifar.py ARCHIVE SECONDS [THREADS [WIDTH]]
 """
 
+import copy
 import io
 import json
-import math
 import sys
 import tarfile
 import time
@@ -69,9 +69,8 @@ def augmented(x):
 
 
 def factor(share):
-    if share < 0.15:
-        return share / 0.15
-    return 0.5 * (1 + math.cos(math.pi * min(1.0, (share - 0.15) / 0.85)))
+    """One cycle in straight lines: up to 1 at a fifth of the time, then down."""
+    return 0.04 + 0.96 * share / 0.2 if share < 0.2 else max(0.0, (1 - share) / 0.8)
 
 
 def main():
@@ -81,6 +80,7 @@ def main():
     (x, y), (test_x, test_y) = decoded(sys.argv[1])
     model = network(int(sys.argv[4]) if len(sys.argv) > 4 else 16)
     optimizer = torch.optim.SGD(model.parameters(), lr=LR, momentum=0.9, nesterov=True, weight_decay=5e-4)
+    average = copy.deepcopy(model)
     steps, begin = 0, time.perf_counter()
     while time.perf_counter() - begin < seconds:
         for rows in torch.randperm(len(x)).split(BATCH):
@@ -92,11 +92,15 @@ def main():
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            with torch.no_grad():
+                for mine, theirs in zip(average.state_dict().values(), model.state_dict().values()):
+                    if mine.is_floating_point():
+                        mine.lerp_(theirs, 0.01 if steps else 1.0)
             steps += 1
     spent = time.perf_counter() - begin
-    model.eval()
+    average.eval()
     with torch.inference_mode():
-        right = sum((model(a).argmax(1) == b).sum().item() for a, b in zip(test_x.split(512), test_y.split(512)))
+        right = sum((average(a).argmax(1) == b).sum().item() for a, b in zip(test_x.split(512), test_y.split(512)))
     print(json.dumps({"accuracy": right / len(test_y), "steps": steps, "seconds": spent, "images_per_second": steps * BATCH / spent}))
 
 
