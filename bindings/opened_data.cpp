@@ -42,13 +42,14 @@ int l_part_index(lua_State* L) {
   return guarded(L, [&] {
     const auto& part = check_object<PartObject>(L, 1, "part");
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
-    if (name == "size") {
+    if (name == "size" || name == "classes") {
       const EngineWork work(L);
-      lua_pushnumber(L, static_cast<double>(part.part().size()));
+      const Part& opened = part.part();
+      lua_pushnumber(L, static_cast<double>(name == "size" ? opened.size() : opened.data->classes));
     } else if (name == "batches") {
       lua_pushvalue(L, lua_upvalueindex(1));
     } else {
-      throw recipe_error("data." + part.name() + " has no '" + name + "'").hint("it has size and batches");
+      throw recipe_error("data." + part.name() + " has no '" + name + "'").hint("it has size, classes and batches");
     }
     return 1;
   });
@@ -65,13 +66,14 @@ int l_part_text(lua_State* L) {
 }  // namespace
 
 OpenedData::OpenedData(lua_State* L, int index)
-    : registry_(*LuaState::of(L).host().registry), seed_(LuaState::of(L).host().seed) {
+    : registry_(*LuaState::of(L).host().registry), seed_(LuaState::of(L).host().seed), describes_(LuaState::of(L).host().describes) {
   auto spec = std::make_shared<Spec>(to_spec(L, index));
   spec->value = registry_.check(spec->value);
   spec_ = std::move(spec);
 }
 
 const DataParts& OpenedData::parts() {
+  if (describes_) throw ExecutionEnds();
   if (!parts_) parts_ = open_data(Options(registry_, spec_, ""), {.seed = seed_});
   return *parts_;
 }

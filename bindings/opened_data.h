@@ -22,6 +22,7 @@ class OpenedData {
   const Registry& registry_;
   std::shared_ptr<const Spec> spec_;
   std::int64_t seed_;
+  bool describes_;  // only the recipe's parameters are wanted: there may be no data
   std::optional<DataParts> parts_;
 };
 

@@ -61,6 +61,7 @@ void register_objects(Registry& registry) {
   method("schedule:factor", "The factor of the learning rate.", "number",
          {Option("step", "from 0").integer().at_least(0).required().positional()});
   registry.add(Entry("part.size", "field", "Samples of data.train, data.val or data.test.").returns("integer"));
+  registry.add(Entry("part.classes", "field", "Classes of the data; of a text the size of its vocabulary.").returns("integer"));
   method("part:batches", "Iterates once over the part's batches, in order: for batch in data.val:batches(256) do.",
          "function, an iterator",
          {Option("size", "samples of a batch").integer().at_least(1).or_default(256).positional()});

@@ -89,6 +89,7 @@ class Execution {
     host.stdlib = stdlib_sources(request_.stdlib);
     host.seed = run_.settings().seed;
     host.started = environment_.started;
+    host.describes = describes();
     host.recipe_folder = request_.recipe_folder.string();
     host.print = [this](const std::string& line) { run_.say(line); };
     host.silent = [this](const Error& error) {

@@ -51,6 +51,7 @@ struct LuaHost {
   std::vector<LuaSource> stdlib;                  // without it: no coroutines that nest, no xpcall, native pairs
   std::int64_t seed = 1;                          // lab.seed
   double started = 0;                             // what os.time() gives: wall seconds of the run's start
+  bool describes = false;                         // only the recipe's parameters are wanted (--help)
   std::string recipe_folder;                      // absolute: option values that are paths are relative to it
   std::function<void(const std::string&)> print;  // one line, without control characters
   // Nothing was heard for limits.silence: called once, on the watchdog's thread, to end the process.
