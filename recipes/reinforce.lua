@@ -27,7 +27,8 @@ return lab.task {
     local opt = lab.optimizer(optim.Adam { lr = 1e-2 }, policy:parameters())
 
     for episode in ctx:steps(episodes, { save = { policy, opt } }) do
-      local env, seen, done, over = cartpole.new(math.random), {}, {}, false
+      local env, seen, done = cartpole.new(math.random), {}, {}
+      local over
       repeat
         seen[#seen + 1] = env.observe()
         local p = lab.no_grad(function()
