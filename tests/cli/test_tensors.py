@@ -17,7 +17,7 @@ assert(sum == 10000 * 262144)
 
 class Tensors(CliTest):
     def test_a_loop_that_makes_tensors_does_not_grow(self):
-        self.run_program(self.write("loop.lua", LOOP))
+        self.run_program(self.write("loop.lua", LOOP), "--threads", 1)
         # The largest of all processes that this one has waited for: the engine. Kilobytes.
         self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 200 * 1024)
 

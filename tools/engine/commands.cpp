@@ -65,6 +65,9 @@ class Execution {
 
   int run() {
     try {
+      // For tensors that the recipe makes outside of stages; a stage says it again for itself.
+      const int threads = run_.settings().threads;
+      prepare_arithmetic(threads > 0 ? threads : usable_cores());
       const Recipe::Outcome outcome = recipe_.execute();
       if (describes()) {
         send_text(*start_.channel, parameters_.help(shown_name(request_), recipe_.text()));
