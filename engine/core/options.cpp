@@ -159,7 +159,14 @@ std::vector<Options::Element> Options::elements(std::string_view option) const {
     Element element;
     element.path = element_path(path, i, list[i]);
     element.function = spec_->function(list[i]);
-    if (!element.function) element.entry = Options(*registry_, spec_, list[i], element.path);
+    if (!element.function && entry_name(list[i])) {
+      element.entry = Options(*registry_, spec_, list[i], element.path);
+    } else if (!element.function) {  // a table with fields
+      element.entry = *this;
+      element.entry->node_ = &list[i];
+      element.entry->declarations_ = &declared(option).nested;
+      element.entry->path_ = element.path;
+    }
     all.push_back(std::move(element));
   }
   return all;

@@ -4,6 +4,7 @@
 #include "core/clock.h"
 #include "fit_text.h"
 #include "loop.h"
+#include "metrics.h"
 #include "run/run.h"
 #include "train/rules.h"
 #include "train/fit.h"
@@ -27,8 +28,8 @@ Entry fit_entry() {
       .with(Option("step", "a training step of the recipe's own: does all backward passes and optimizer steps itself, "
                            "returns what is measured as train.NAME")
                 .function("function(run, batch) → { name = scalar, … }"))
-      .with(Option("loss", "what is minimised; with `step` only measured").entry("loss"))
-      .with(Option("metrics", "measured at each validation and on the test part").entry("metric").many())
+      .with(Option("loss", "what is minimised; with `step` only measured").entry("loss").function("function(out, batch) → scalar[, count]"))
+      .with(metrics_option())
       .with(Option("optim", "the optimizer").entry("optimizer").keyed().required())
       .with(schedule_option())
       .with(Option("batch", "samples per micro-batch").integer().at_least(1).or_default(64))

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "losses.h"
+#include "metrics.h"
 #include "model/initial.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
@@ -137,10 +139,7 @@ void plan_intervals(FitPlan& plan) {
 
 void plan_metrics(FitPlan& plan) {
   for (const Options::Element& element : plan.options.elements("metrics")) {
-    const Options& options = *element.entry;
-    const auto& kind = options.registry().implementation<MetricKind>(options.entry());
-    PlannedMetric metric{.name = kind.name(options), .minimize = kind.minimize, .make = {}};
-    metric.make = [&kind, options](const Head& head, std::int64_t members) { return kind.make(options, head, members); };
+    PlannedMetric metric = metric_of(element, plan.metrics.size() + 1);
     for (const PlannedMetric& other : plan.metrics) {
       if (other.name == metric.name) throw recipe_error("two metrics are named " + metric.name).in(element.path);
     }
@@ -205,8 +204,7 @@ void plan_loss(FitPlan& plan) {
   }
   plan.y = column_index(*plan.data.train.data, "y");
   plan.head = make_head(plan);
-  const Options loss = fit.child("loss");
-  plan.loss = loss.registry().implementation<LossFactory>(loss.entry())(loss, plan.head);
+  plan.loss = make_loss(fit, plan.head);
   plan_metrics(plan);
 }
 
@@ -299,12 +297,8 @@ void check_average(const FitPlan& plan) {
 
 }  // namespace
 
-bool FitPlan::minimize(const std::string& full_name) const {
-  if (step && full_name.starts_with("train.")) {
-    return full_name != monitor || !options.given("goal") || options.string("goal") == "min";
-  }
-  const auto dot = full_name.find('.');
-  const std::string name = dot == std::string::npos ? full_name : full_name.substr(dot + 1);
+void FitPlan::check_metric(const std::string& full_name) const {
+  if (step && full_name.starts_with("train.")) return;  // what the step returns is known when it has run
   const std::vector<std::string> known = metric_names();
   if (std::find(known.begin(), known.end(), full_name) == known.end()) {
     Error error = recipe_error("there is no metric \"" + full_name + "\"");
@@ -313,8 +307,20 @@ bool FitPlan::minimize(const std::string& full_name) const {
     for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
     throw error.hint(near.empty() ? "this fit has " + list : "did you mean \"" + near + "\"?");
   }
+}
+
+bool FitPlan::minimize(const std::string& full_name) const {
+  check_metric(full_name);
+  if (step && full_name.starts_with("train.")) {
+    return full_name != monitor || !options.given("goal") || options.string("goal") == "min";
+  }
+  const std::string name = full_name.substr(full_name.find('.') + 1);
   for (const PlannedMetric& metric : metrics) {
-    if (metric.name == name) return metric.minimize.value();
+    if (metric.name != name) continue;
+    if (metric.minimize) return *metric.minimize;
+    if (full_name == monitor && options.given("goal")) return options.string("goal") == "min";
+    throw recipe_error("it is not known whether \"" + full_name + "\" should be small or great")
+        .hint("goal = \"min\" or \"max\" in the metric's table");
   }
   return true;  // losses
 }
@@ -327,7 +333,9 @@ std::vector<std::string> FitPlan::metric_names() const {
   if (data.val) {
     names.emplace_back("val.loss");
     for (const LossPart& part : parts) names.push_back("val.loss." + part.name);
-    for (const PlannedMetric& metric : metrics) names.push_back("val." + metric.name);
+    for (const PlannedMetric& metric : metrics) {
+      if (metric.is_number) names.push_back("val." + metric.name);
+    }
   }
   return names;
 }

@@ -215,6 +215,7 @@ std::vector<MetricMap> Evaluator::run(const ModelState& state) {
   std::vector<MetricMap> results(key_count(members_));
   for (std::size_t m = 0; m < results.size(); ++m) results[m] = meter_.metrics(prefix_, m);
   for (std::size_t i = 0; i < metrics_.size(); ++i) {
+    if (!plan_.metrics[i].is_number) continue;
     const std::vector<double> values = metrics_[i]->compute();
     for (std::size_t m = 0; m < results.size(); ++m) results[m][prefix_ + "." + plan_.metrics[i].name] = values[m];
   }

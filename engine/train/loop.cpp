@@ -175,7 +175,8 @@ void FitLoop::validate() {
       member.fail("the training loss is not finite before step " + std::to_string(position_.step));
       continue;
     }
-    member.validated(member.active() ? position_ : Position(member.position()), std::move(metrics[m]));
+    member.validated(member.active() ? position_ : Position(member.position()), std::move(metrics[m]),
+                     validation_ ? validation_->reports(m) : Value());
   }
   trained_->reset_metrics();
   if (validation_) validation_seconds_ = steady_seconds() - begin;
@@ -233,13 +234,16 @@ std::vector<Value> FitLoop::run() {
 
 std::vector<Value> FitLoop::summaries(bool interrupted) {
   std::vector<MetricMap> test(members_.size());
+  std::vector<Value> reports(members_.size());
   if (!interrupted && plan_.data.test && plan_.measures() && !all_failed()) {
     for (const auto& member : members_) member->restore_kept();
-    test = Evaluator(plan_, *plan_.data.test, "test", axis_).run(trained_->state());
+    Evaluator evaluator(plan_, *plan_.data.test, "test", axis_);
+    test = evaluator.run(trained_->state());
+    for (std::size_t m = 0; m < reports.size(); ++m) reports[m] = evaluator.reports(m);
   }
   std::vector<Value> all;
   for (std::size_t m = 0; m < members_.size(); ++m) {
-    Value summary = members_[m]->summary(test[m]);
+    Value summary = members_[m]->summary(test[m], reports[m]);
     if (interrupted && !members_[m]->failure()) {
       summary.set("status", "interrupted");
       summary.set("reason", "asked to stop at step " + std::to_string(position_.step));

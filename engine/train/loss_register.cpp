@@ -13,6 +13,10 @@ void register_losses(Registry& registry) {
   register_class_losses(registry);
   register_regression_losses(registry);
   register_bce(registry);
+  register_margin_losses(registry);
+  register_dice(registry);
+  register_sequence_losses(registry);
+  register_sum(registry);
 }
 
 }  // namespace trainlab

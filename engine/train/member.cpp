@@ -136,7 +136,7 @@ void Member::fail(std::string reason) {
 
 double Member::metric(const std::string& name) const {
   if (const auto found = metrics_.find(name); found != metrics_.end()) return found->second;
-  plan_.minimize(name);  // raises for a name that does not exist
+  plan_.check_metric(name);
   return std::nan("");
 }
 
@@ -188,10 +188,11 @@ void Member::stepped(const Position& position, double rate) {
   if (!callbacks_.empty()) call("step", position);
 }
 
-void Member::validated(const Position& position, MetricMap metrics) {
+void Member::validated(const Position& position, MetricMap metrics, Value reports) {
   position_ = position;
   validated_step_ = position.step;
   metrics_ = std::move(metrics);
+  reports_ = std::move(reports);
   metrics_.merge(trained_.metrics(index_));
   call("validate", position);
   // What was logged since the row before, in this validation's callback too.
@@ -203,7 +204,7 @@ void Member::validated(const Position& position, MetricMap metrics) {
   const bool better = std::isfinite(value) && (!best_ || (minimize ? value < best_->value : value > best_->value));
   if (better) {
     best_ = Best{.value = value, .step = position.step, .epoch = position.epoch(), .metrics = metrics_,
-                 .weights = plan_.keep_best ? trained_.weights(index_) : NamedTensors{}};
+                 .reports = reports_, .weights = plan_.keep_best ? trained_.weights(index_) : NamedTensors{}};
   }
   schedules_.validated(value, minimize);
   trained_.validated(value, minimize);
@@ -252,6 +253,7 @@ Value Member::info(const Position& position, const ScriptState& state) const {
   info.set("seconds", seconds());
   info.set("validated_step", validated_step_);
   info.set("metrics", to_value(metrics_));
+  info.set("reports", reports_);
   Value::Map logged;
   for (const auto& [name, value] : logged_) logged[name] = number_of(value);
   info.set("logged", std::move(logged));
@@ -267,6 +269,7 @@ Value Member::info(const Position& position, const ScriptState& state) const {
     best.set("step", best_->step);
     best.set("epoch", best_->epoch);
     best.set("metrics", to_value(best_->metrics));
+    best.set("reports", best_->reports);
     info.set("best", std::move(best));
   }
   if (rate_override_) info.set("lr_override", *rate_override_);
@@ -339,6 +342,7 @@ std::int64_t Member::resume() {
   trained_.restore(index_, found->tensors);
   validated_step_ = info["validated_step"].integer();
   metrics_ = to_metrics(info["metrics"]);
+  reports_ = info["reports"];
   for (const auto& [name, value] : to_metrics(info["logged"])) logged_.insert_or_assign(name, value);
   trained_.restore_progress(info["train_loss"]);
   schedules_.restore(info["schedule"]);
@@ -352,7 +356,7 @@ std::int64_t Member::resume() {
   if (!info["failure"].is_nil()) failure_ = info["failure"].string();
   if (const Value& best = info["best"]; !best.is_nil()) {
     best_ = Best{.value = best["value"].number(), .step = best["step"].integer(), .epoch = best["epoch"].integer(),
-                 .metrics = to_metrics(best["metrics"]), .weights = {}};
+                 .metrics = to_metrics(best["metrics"]), .reports = best["reports"], .weights = {}};
     if (found->best) {
       best_->weights = found->best->tensors;
     } else if (plan_.keep_best) {
@@ -379,12 +383,17 @@ void Member::restore_kept() {
   trained_.load_weights(index_, best_->weights);
 }
 
-Value Member::summary(const MetricMap& test) const {
+Value Member::summary(const MetricMap& test, const Value& test_reports) const {
   const bool kept_best = plan_.keep_best && best_;
   MetricMap metrics = kept_best ? best_->metrics : metrics_;
   metrics.insert(test.begin(), test.end());
   Value summary;
   summary.set("metrics", to_value(metrics));
+  Value reports = kept_best ? best_->reports : reports_;
+  if (!test_reports.is_nil()) {
+    for (const auto& [name, report] : test_reports.map()) reports.set(name, report);
+  }
+  if (!reports.is_nil()) summary.set("reports", std::move(reports));
   if (best_) {
     Value best;
     best.set("metric", plan_.monitor);

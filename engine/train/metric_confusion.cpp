@@ -1,9 +1,11 @@
-// Precision, recall and F1, from counts per class: hits (true positives), predicted, actual.
+// Precision, recall, F1, IoU, balanced accuracy and Matthews' correlation, from counts per class: hits (true positives), predicted, actual.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
 
+#include <cmath>
+#include <functional>
 #include <limits>
 
 #include "class_scores.h"
@@ -25,6 +27,8 @@ using Score = double (*)(const Counts&);
 double precision(const Counts& c) { return share(c.hits, c.predicted); }
 double recall(const Counts& c) { return share(c.hits, c.actual); }
 double f1(const Counts& c) { return share(2 * c.hits, c.predicted + c.actual); }
+
+double iou(const Counts& c) { return share(c.hits, c.predicted + c.actual - c.hits); }
 
 enum class Average { macro, micro, weighted, one_class };
 
@@ -64,14 +68,41 @@ Rule rule_of(const Options& options, std::int64_t classes) {
   return {Average::macro, 0};
 }
 
+// Mean recall of the classes that occur.
+double balanced_accuracy(const std::vector<Counts>& classes) {
+  double sum = 0, seen = 0;
+  for (const Counts& c : classes) {
+    if (c.actual == 0) continue;
+    sum += c.hits / c.actual;
+    seen += 1;
+  }
+  return share(sum, seen);
+}
+
+// Matthews' correlation for any number of classes: Gorodkin, "Comparing two K-category assignments by a K-category
+// correlation coefficient" (2004).
+double matthews(const std::vector<Counts>& classes) {
+  double hits = 0, all = 0, both = 0, predicted = 0, actual = 0;
+  for (const Counts& c : classes) {
+    hits += c.hits;
+    all += c.actual;
+    both += c.predicted * c.actual;
+    predicted += c.predicted * c.predicted;
+    actual += c.actual * c.actual;
+  }
+  const double spread = (all * all - predicted) * (all * all - actual);
+  return spread > 0 ? (hits * all - both) / std::sqrt(spread) : 0;
+}
+
+using Summary = std::function<double(const std::vector<Counts>&)>;
+
 class ConfusionMetric final : public Metric {
  public:
-  ConfusionMetric(const Options& options, const Head& head, std::int64_t members, Score score)
+  ConfusionMetric(const Options& options, const Head& head, std::int64_t members, Summary summary)
       : scores_(options, head, ClassScores::Single::allowed),
         members_(members),
         classes_(scores_.classes()),
-        score_(score),
-        rule_(rule_of(options, classes_)) {
+        summary_(std::move(summary)) {
     const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong).device(head.device);
     const std::int64_t classes = classes_;
     counts_ = at::zeros({3, slots(members) * classes}, integers);
@@ -103,7 +134,7 @@ class ConfusionMetric final : public Metric {
       std::vector<Counts> of_member;
       for (std::size_t i = first; i < first + classes; ++i)
         of_member.push_back({counts[i], counts[per_row + i], counts[2 * per_row + i]});
-      values.push_back(samples_ > 0 ? averaged(of_member, score_, rule_) : std::numeric_limits<double>::quiet_NaN());
+      values.push_back(samples_ > 0 ? summary_(of_member) : std::numeric_limits<double>::quiet_NaN());
     }
     return values;
   }
@@ -119,8 +150,7 @@ class ConfusionMetric final : public Metric {
 
   ClassScores scores_;
   std::int64_t members_, classes_;
-  Score score_;
-  Rule rule_;
+  Summary summary_;
   at::Tensor counts_;                     // int64 [3, M·C]
   at::Tensor hits_, predicted_, actual_;  // its rows
   at::Tensor first_slot_;                 // [M, 1]: 0, C, 2C, …
@@ -147,7 +177,9 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
                 "_3. With one logit per sample class 1 is a logit above 0."),
       MetricKind{
           .make = [score](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {
-            return std::make_unique<ConfusionMetric>(options, head, members, score);
+            const Rule rule = rule_of(options, require_classification(options, head));
+            return std::make_unique<ConfusionMetric>(
+                options, head, members, [score, rule](const auto& classes) { return averaged(classes, score, rule); });
           },
           .name =
               [name](const Options& options) {
@@ -157,12 +189,33 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
           .minimize = false});
 }
 
+void add_summary(Registry& registry, const std::string& name, const std::string& doc, const std::string& note,
+                 double (*summary)(const std::vector<Counts>&)) {
+  registry.add(Entry("metric." + name, "metric", doc)
+                   .with(ignore_index_option())
+                   .example("metric." + name + "()")
+                   .note(note),
+               MetricKind{.make = [summary](const Options& options, const Head& head,
+                                            std::int64_t members) -> std::unique_ptr<Metric> {
+                            return std::make_unique<ConfusionMetric>(options, head, members, summary);
+                          },
+                          .name = [name](const Options&) { return name; },
+                          .minimize = false});
+}
+
 }  // namespace
 
 void register_confusion_metrics(Registry& registry) {
   add(registry, "precision", "Share of the predictions of a class that are right.", "tp / (tp + fp).", precision);
   add(registry, "recall", "Share of the samples of a class that were found.", "tp / (tp + fn).", recall);
-  add(registry, "f1", "Harmonic mean of precision and recall.", "2 tp / (2 tp + fp + fn).", f1);
+  add(registry, "f1", "Harmonic mean of precision and recall.", "2 tp / (2 tp + fp + fn); of segmentations the Dice coefficient.", f1);
+  add(registry, "iou", "Intersection over union of predicted and true regions, the Jaccard index.", "tp / (tp + fp + fn).", iou);
+  add_summary(registry, "balanced_accuracy", "Mean recall of the classes that occur.",
+              "Equals scikit-learn's balanced_accuracy_score.", balanced_accuracy);
+  add_summary(registry, "mcc", "Matthews' correlation coefficient of predicted and true classes.",
+              "For any number of classes (Gorodkin 2004); 0 where all predictions or all labels are of one class. Equals "
+              "scikit-learn's matthews_corrcoef.",
+              matthews);
 }
 
 }  // namespace trainlab

@@ -21,6 +21,7 @@ namespace trainlab {
 struct PlannedMetric {
   std::string name;              // without the split: "accuracy"
   std::optional<bool> minimize;  // the better direction, where it is known
+  bool is_number = true;         // false for one that gives a report only
   std::function<std::unique_ptr<Metric>(const Head&, std::int64_t members)> make;
 };
 
@@ -64,7 +65,10 @@ struct FitPlan {
 
   std::string monitor;      // "val.loss"
   bool keep_best = true;
-  // The declared direction of a metric by its full name; Error{recipe} for a name that does not exist here.
+  // Error{recipe} for a full name ("val.loss") that does not exist here.
+  void check_metric(const std::string& full_name) const;
+  // The direction of a metric by its full name, declared or given; Error{recipe} for a name that does not exist here,
+  // and for a metric written in Lua of which it is not known.
   bool minimize(const std::string& full_name) const;
   // All full names that a validation gives.
   std::vector<std::string> metric_names() const;

@@ -54,8 +54,8 @@ class Member {
   void start(const Position& position);
   // After a step; calls observers and the recipe's functions that want it.
   void stepped(const Position& position, double rate);
-  // A validation's metrics (those of training are added here); keeps the best weights; asks the stop rules.
-  void validated(const Position& position, MetricMap metrics);
+  // A validation's metrics (those of training are added here) and reports; keeps the best weights; asks the stop rules.
+  void validated(const Position& position, MetricMap metrics, Value reports);
   void epoch_ended(const Position& position);
   void commit(const Position& position);
 
@@ -73,8 +73,8 @@ class Member {
 
   // Puts the kept weights into the group (best, where the plan keeps the best), for the test part.
   void restore_kept();
-  // summary.json's fields of a fit; `test` holds the test part's metrics.
-  Value summary(const MetricMap& test) const;
+  // summary.json's fields of a fit; `test` and `test_reports` are the test part's.
+  Value summary(const MetricMap& test, const Value& test_reports) const;
   void finished(const Value& summary);
 
   double seconds() const;
@@ -88,6 +88,7 @@ class Member {
     double value = 0;
     std::int64_t step = 0, epoch = 0;
     MetricMap metrics;
+    Value reports;
     NamedTensors weights;  // model.…, where the plan keeps the best
   };
 
@@ -116,6 +117,7 @@ class Member {
 
   std::shared_ptr<FitHandle> handle_;
   MetricMap metrics_;  // of the latest validation
+  Value reports_;      // of metrics in it, by full name; nil without
   std::map<std::string, Logged> logged_;  // run:log since the latest validation
   std::optional<Best> best_;
   std::optional<double> rate_override_;

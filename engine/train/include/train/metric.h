@@ -17,7 +17,8 @@ class Metric {
   virtual ~Metric() = default;
   // Adds a batch; shapes as for Loss. Accumulates on the device, does not synchronise.
   virtual void update(const at::Tensor& out, const BatchView& batch) = 0;
-  // The value of each member (one element where there is no member axis); NaN before any update. Synchronises.
+  // The value of each member (one element where there is no member axis); NaN before any update. Synchronises. Empty of
+  // one that is no number (MetricKind::is_number).
   virtual std::vector<double> compute() const = 0;
   virtual void reset() = 0;
   // What is more than a number (a confusion matrix), for summary.json; nil for most.
@@ -29,7 +30,8 @@ struct MetricKind {
   std::function<std::unique_ptr<Metric>(const Options&, const Head&, std::int64_t members)> make;
   // "accuracy", "top_5": the part after `val.`; may depend on the options.
   std::function<std::string(const Options&)> name;
-  bool minimize = true;  // the better direction
+  bool minimize = true;   // the better direction
+  bool is_number = true;  // false for one that gives a report only
 };
 
 }  // namespace trainlab

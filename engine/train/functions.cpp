@@ -1,0 +1,60 @@
+#include "functions.h"
+
+#include <c10/core/ScalarType.h>
+
+#include "data/batch_object.h"
+
+namespace trainlab {
+
+BatchFunction::BatchFunction(std::shared_ptr<Callable> function, const Head& head, std::string role)
+    : function_(std::move(function)), role_(std::move(role)) {
+  for (const HeadColumn& column : head.columns) columns_.push_back(column.name);
+}
+
+Error BatchFunction::error(std::string message) const {
+  Error error = recipe_error(role_ + "(out, batch): " + std::move(message));
+  const std::string& where = function_->where();
+  const auto colon = where.rfind(':');
+  if (colon != std::string::npos) error.at(where.substr(0, colon), std::atoi(where.c_str() + colon + 1));
+  return error;
+}
+
+std::vector<Argument> BatchFunction::operator()(const at::Tensor& out, const BatchView& batch,
+                                                std::vector<Argument> before) const {
+  if (batch.members > 0) {
+    throw error("a recipe's function takes one model, not a group of members").hint("train the members side by side");
+  }
+  auto object = std::make_shared<BatchObject>();
+  for (std::size_t i = 0; i < columns_.size(); ++i) object->columns.emplace(columns_[i], batch.columns[i]);
+  object->index = batch.index;
+  object->size = batch.size;
+  before.emplace_back(std::make_shared<TensorObject>(out));
+  before.emplace_back(std::move(object));
+  function_->rekey(batch.key.fold(role_));
+  return function_->call(before);
+}
+
+at::Tensor BatchFunction::scalar(const Argument& result, const std::string& what) const {
+  const auto* object = std::get_if<std::shared_ptr<Object>>(&result);
+  const auto* tensor = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
+  if (!tensor) {
+    const Value* value = std::get_if<Value>(&result);
+    if (value && value->is_number()) return {};
+    throw error("expected " + what + ", found " + found_text(result));
+  }
+  const at::Tensor& t = tensor->tensor;
+  if (t.numel() != 1) throw error("expected " + what + ", found " + found_text(result)).hint("add :mean()");
+  const bool real = t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble;
+  return real ? t.reshape({}) : t.reshape({}).to(at::kDouble);
+}
+
+std::string found_text(const Argument& argument) {
+  if (const Value* value = std::get_if<Value>(&argument)) return value->is_nil() ? "nil" : value->brief();
+  const auto& object = std::get<std::shared_ptr<Object>>(argument);
+  if (const auto* tensor = dynamic_cast<const TensorObject*>(object.get())) {
+    return "a tensor of shape " + shape_text(tensor->tensor.sizes()) + " (" + dtype_name(tensor->tensor.scalar_type()) + ")";
+  }
+  return object ? "a " + std::string(object->type_name()) : "nil";
+}
+
+}  // namespace trainlab
