@@ -116,8 +116,8 @@ class ConfusionMetric final : public Metric {
     const at::NoGradGuard no_grad;
     const ClassScores::Rows rows = scores_.rows(out, batch);
     const at::Tensor guess = rows.guesses();
-    const at::Tensor one = (rows.valid.defined() ? rows.valid.to(at::kLong) : at::ones_like(guess)).view({-1});
-    const at::Tensor right = guess.eq(rows.labels).to(at::kLong).view({-1}).mul_(one);
+    const at::Tensor one = (rows.valid.defined() ? rows.valid.to(at::kLong) : at::ones_like(guess)).reshape({-1});
+    const at::Tensor right = guess.eq(rows.labels).to(at::kLong).reshape({-1}).mul_(one);
     const at::Tensor guess_slot = slot_of(guess), label_slot = slot_of(rows.labels);
     hits_.index_add_(0, label_slot, right);
     predicted_.index_add_(0, guess_slot, one);
@@ -146,7 +146,7 @@ class ConfusionMetric final : public Metric {
 
  private:
   // Index of a member's class in a row of counts, flat.
-  at::Tensor slot_of(const at::Tensor& classes) const { return classes.add(first_slot_).view({-1}); }
+  at::Tensor slot_of(const at::Tensor& classes) const { return classes.add(first_slot_).reshape({-1}); }
 
   ClassScores scores_;
   std::int64_t members_, classes_;

@@ -94,12 +94,13 @@ class StateMetric final : public Metric {
 Option metrics_option() {
   return Option("metrics", "measured at each validation and on the test part")
       .entry("metric")
-      .function("function(out, batch) → value, averaged by sample")
+      .function("function(out, batch) → value")
       .fields({Option("name", "its name among the metrics: val.NAME").string().required(),
                Option("goal", "its better direction, needed where a rule or `monitor` watches it").choice({"min", "max"}),
                Option("init", "makes the state before the first batch").function("function() → state"),
                Option("update", "takes a batch in; alone it gives a value that is averaged by sample")
-                   .function("function(state, out, batch) → state, or function(out, batch) → value")
+                   .function("function(state, out, batch) → state")
+                   .function("function(out, batch) → value")
                    .required(),
                Option("compute", "the metric, when all batches are in").function("function(state) → number")})
       .many();

@@ -82,10 +82,10 @@ class CalibrationError final : public Metric {
     const at::Tensor confidence = log_probabilities(rows).amax(-1).exp();
     const at::Tensor right = rows.guesses().eq(rows.labels).to(at::kDouble);
     const at::Tensor bin = confidence.mul(static_cast<double>(bins_)).ceil().sub_(1).clamp_(0, static_cast<double>(bins_ - 1)).to(at::kLong);
-    const at::Tensor slot = bin.add(first_bin_).view({-1});
-    sums_.select(0, 0).index_add_(0, slot, counts.view({-1}));
-    sums_.select(0, 1).index_add_(0, slot, right.mul(counts).view({-1}));
-    sums_.select(0, 2).index_add_(0, slot, confidence.mul(counts).view({-1}));
+    const at::Tensor slot = bin.add(first_bin_).reshape({-1});
+    sums_.select(0, 0).index_add_(0, slot, counts.reshape({-1}));
+    sums_.select(0, 1).index_add_(0, slot, right.mul(counts).reshape({-1}));
+    sums_.select(0, 2).index_add_(0, slot, confidence.mul(counts).reshape({-1}));
   }
   std::vector<double> compute() const override {
     const std::vector<double> sums = read_doubles(sums_);

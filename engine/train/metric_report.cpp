@@ -30,8 +30,8 @@ class ClassReport final : public Metric {
   void update(const at::Tensor& out, const BatchView& batch) override {
     const at::NoGradGuard no_grad;
     const ClassScores::Rows rows = scores_.rows(out, batch);
-    const at::Tensor cell = rows.labels.mul(scores_.classes()).add(rows.guesses()).add_(first_).view({-1});
-    const at::Tensor one = rows.valid.defined() ? rows.valid.to(at::kLong).view({-1}) : at::ones_like(cell);
+    const at::Tensor cell = rows.labels.mul(scores_.classes()).add(rows.guesses()).add_(first_).reshape({-1});
+    const at::Tensor one = rows.valid.defined() ? rows.valid.to(at::kLong).reshape({-1}) : at::ones_like(cell);
     counts_.index_add_(0, cell, one);
   }
   std::vector<double> compute() const override { return {}; }

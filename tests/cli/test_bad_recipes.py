@@ -24,7 +24,8 @@ class Options(CliTest):
         self.recipe(model="nn.Sequential { nn.Linaer(3) }")
         self.refused(LINES["model"], "lab.nn has no 'Linaer'", "did you mean lab.nn.Linear?")
         self.recipe(loss="crossentropy")
-        self.refused(LINES["fit"], 'fit.loss: expected a loss, found "crossentropy"', 'did you mean "cross_entropy"?')
+        self.refused(LINES["fit"], 'fit.loss: expected a loss or function(out, batch) → scalar[, count], found '
+                     '"crossentropy"', 'did you mean "cross_entropy"?')
 
     def test_wrong_type(self):
         self.recipe(optim='lab.optim.AdamW { lr = "fast" }')

@@ -1,6 +1,6 @@
 """Makes metric_golden.json: metrics on small fixed data, computed here from their definitions.
 
-    python3 metric_golden.py > metric_golden.json        (numpy)
+    python3 metric_golden.py > metric_golden.json        (numpy, scikit-learn, scipy)
     python3 metric_golden.py --check                     (also scikit-learn: compares with its own figures)
 """
 
@@ -139,6 +139,147 @@ for out, truth in ((GUESS, TRUTH), (ONE_GUESS, ONE_TRUTH)):
 CASES.append(({"@": "metric.r2"}, "r2", FLAT_TRUTH[:, None] + 0.25, FLAT_TRUTH, lambda o, y: 0.0, None))
 CASES.append(({"@": "metric.r2"}, "r2", FLAT_TRUTH[:, None], FLAT_TRUTH, lambda o, y: 1.0, None))
 
+# Ties, a part that is ordered, shares of probability: metrics of ranks, of probabilities, of agreement.
+TIED = np.round(LOGITS)
+TIED_GUESS, TIED_TRUTH = np.round(random.normal(size=(N, 1)) * 2), np.round(random.normal(size=N) * 2)
+PIXELS = random.choice(4, (3, 4, 5))
+IMAGES = random.normal(size=(3, 4, 4, 5)) + np.moveaxis(np.eye(4)[PIXELS], -1, 1)
+TEXT, TOKENS = random.normal(size=(4, 6, 3)), random.choice(3, (4, 6))
+
+
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def flat(out, labels, ignored=None):
+    """Rows of probabilities and labels, whatever the layout."""
+    if out.ndim == 4:
+        out = np.moveaxis(out, 1, -1)
+    if out.shape[-1] == 1:
+        out = np.concatenate([np.zeros_like(out), out], -1)
+    p, y = softmax(out).reshape(-1, out.shape[-1]), labels.reshape(-1)
+    return (p, y) if ignored is None else (p[y != ignored], y[y != ignored])
+
+
+def rank_area(positive, negative):
+    return np.mean([(p > n) + (p == n) / 2 for p in positive for n in negative])
+
+
+def steps_area(score, y):
+    area, before = 0.0, 0.0
+    for threshold in sorted(set(score), reverse=True):
+        taken = score >= threshold
+        recall, precision = np.sum(y & taken) / np.sum(y), np.sum(y & taken) / np.sum(taken)
+        area, before = area + (recall - before) * precision, recall
+    return area
+
+
+def one_against_rest(area):
+    def value(out, labels):
+        p, y = flat(out, labels)
+        if p.shape[1] == 2:
+            return area(out[:, -1] - (out[:, 0] if out.shape[1] == 2 else 0), y == 1)
+        return np.mean([area(p[:, c], y == c) for c in range(p.shape[1]) if 0 < np.sum(y == c) < len(y)])
+
+    return value
+
+
+auc = one_against_rest(lambda score, y: rank_area(score[y], score[~y]))
+precision_area = one_against_rest(steps_area)
+
+
+def occurring(labels):
+    return [c for c in range(C) if np.any(labels == c)]
+
+
+def log_loss(ignored=None, finish=lambda x: x):
+    def value(out, labels):
+        p, y = flat(out, labels, ignored)
+        return finish(-np.mean(np.log(p[np.arange(len(y)), y])))
+
+    return value
+
+
+def ece(bins):
+    def value(out, labels):
+        p, y = flat(out, labels)
+        confidence, right, total = p.max(1), p.argmax(1) == y, 0.0
+        for b in range(bins):
+            inside = (confidence > b / bins) & (confidence <= (b + 1) / bins)
+            if inside.any():
+                total += abs(right[inside].mean() - confidence[inside].mean()) * inside.sum()
+        return total / len(y)
+
+    return value
+
+
+def of_labels(name, call, ignored=None):
+    def value(out, labels):
+        import sklearn.metrics
+
+        p, y = flat(out, labels, ignored)
+        return call(sklearn.metrics, y, p.argmax(1))
+
+    return value
+
+
+def correlation(out, truth, rank=False):
+    from scipy import stats
+
+    truth = truth.reshape(out.shape)
+    call = stats.spearmanr if rank else stats.pearsonr
+    return np.mean([call(out[:, k], truth[:, k])[0] for k in range(out.shape[1])])
+
+
+def entry(name, **options):
+    return {"@": "metric." + name, **options}
+
+
+for out, labels in ((LOGITS, BITS), (TIED, BITS), (TWO, BITS)):
+    score = lambda o: o[:, -1] - (o[:, 0] if o.shape[1] == 2 else 0)
+    CASES.append((entry("auc"), "auc", out, labels, auc, lambda m, o, y, s=score: m.roc_auc_score(y, s(o))))
+    CASES.append(
+        (entry("average_precision"), "average_precision", out, labels, precision_area, lambda m, o, y, s=score: m.average_precision_score(y, s(o)))
+    )
+CASES += [
+    (entry("auc"), "auc", SCORES, LABELS, auc, lambda m, o, y: np.mean([m.roc_auc_score(y == c, softmax(o)[:, c]) for c in occurring(y)])),
+    (
+        entry("average_precision"),
+        "average_precision",
+        SCORES,
+        LABELS,
+        precision_area,
+        lambda m, o, y: np.mean([m.average_precision_score(y == c, softmax(o)[:, c]) for c in occurring(y)]),
+    ),
+    (entry("log_loss"), "log_loss", SCORES, LABELS, log_loss(), lambda m, o, y: m.log_loss(y, softmax(o), labels=range(C))),
+    (entry("log_loss"), "log_loss", LOGITS, BITS, log_loss(), lambda m, o, y: m.log_loss(y, 1 / (1 + np.exp(-o[:, 0])))),
+    (entry("perplexity"), "perplexity", TEXT, TOKENS, log_loss(finish=np.exp), None),
+    (entry("perplexity", ignore_index=1), "perplexity", TEXT, TOKENS, log_loss(1, np.exp), None),
+    (entry("bits_per_character"), "bits_per_character", TEXT, TOKENS, log_loss(finish=lambda x: x / np.log(2)), None),
+    (entry("ece"), "ece", SCORES, LABELS, ece(15), None),
+    (entry("ece", bins=4), "ece", LOGITS, BITS, ece(4), None),
+    (entry("accuracy", ignore_index=2), "accuracy", TEXT, TOKENS, of_labels("accuracy", lambda m, y, g: m.accuracy_score(y, g), 2), None),
+    (entry("accuracy"), "accuracy", IMAGES, PIXELS, of_labels("accuracy", lambda m, y, g: m.accuracy_score(y, g)), None),
+    (entry("iou"), "iou", IMAGES, PIXELS, of_labels("iou", lambda m, y, g: m.jaccard_score(y, g, average="macro")), None),
+    (entry("iou", average=2), "iou_2", IMAGES, PIXELS, of_labels("iou", lambda m, y, g: m.jaccard_score(y, g, average=None)[2]), None),
+    (entry("iou"), "iou", LOGITS, BITS, of_labels("iou", lambda m, y, g: m.jaccard_score(y, g)), None),
+    (entry("f1", ignore_index=0), "f1", IMAGES, PIXELS, of_labels("f1", lambda m, y, g: m.f1_score(y, g, average="macro"), 0), None),
+    (entry("mcc"), "mcc", SCORES, LABELS, of_labels("mcc", lambda m, y, g: m.matthews_corrcoef(y, g)), None),
+    (entry("mcc"), "mcc", LOGITS, BITS, of_labels("mcc", lambda m, y, g: m.matthews_corrcoef(y, g)), None),
+    (
+        entry("balanced_accuracy"),
+        "balanced_accuracy",
+        SCORES,
+        LABELS,
+        of_labels("balanced_accuracy", lambda m, y, g: m.recall_score(y, g, labels=occurring(y), average="macro")),
+        None,
+    ),
+]
+for out, truth in ((GUESS, TRUTH), (ONE_GUESS, ONE_TRUTH), (TIED_GUESS, TIED_TRUTH)):
+    CASES.append((entry("pearson"), "pearson", out, truth, correlation, None))
+    CASES.append((entry("spearman"), "spearman", out, truth, lambda o, y: correlation(o, y, rank=True), None))
+
 DATA = {}
 rows = []
 for entry, name, out, target, definition, peer in CASES:
@@ -154,7 +295,7 @@ for entry, name, out, target, definition, peer in CASES:
 
 data = {
     key: {
-        "classes": C if target is LABELS else 2 if target is BITS else 0,
+        "classes": C if target is LABELS else 2 if target is BITS else 4 if target is PIXELS else 3 if target is TOKENS else 0,
         "integer_target": target.dtype.kind == "i",
         "out": out.tolist(),
         "target": target.tolist(),

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "class_report.h"
 #include "cli/texts.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -137,4 +138,23 @@ TEST_CASE("short numbers") {
   CHECK(short_number(0.123456) == "0.1235");
   CHECK(short_number(std::numeric_limits<double>::quiet_NaN()) == "nan");
   CHECK(short_number(-std::numeric_limits<double>::infinity()) == "-inf");
+}
+
+TEST_CASE("a report of classes is a table of scores and a matrix") {
+  const Value reports = parse_json(R"({"test.report": {"classes": [
+    {"class": "cat", "precision": 0.75, "recall": 0.6, "f1": 0.6667, "samples": 5},
+    {"class": "dog", "precision": 0.5, "recall": 0.6667, "f1": 0.5714, "samples": 3}],
+    "matrix": [[3, 2], [1, 2]]}})", "test");
+  CHECK(class_reports_text(reports) ==
+        "\n"
+        "test.report\n"
+        "  class  precision  recall      f1  samples\n"
+        "  cat         0.75     0.6  0.6667        5\n"
+        "  dog          0.5  0.6667  0.5714        3\n"
+        "\n"
+        "test.report, predictions of each label\n"
+        "  label  cat  dog\n"
+        "  cat      3    2\n"
+        "  dog      1    2\n");
+  CHECK(class_reports_text(Value()).empty());
 }

@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "class_report.h"
 #include "cli/texts.h"
 #include "columns.h"
 #include "core/error.h"
@@ -87,6 +88,7 @@ std::string stage_text(const fs::path& folder, const StageRecord& stage, bool ru
   const Rows rows = read_rows(folder);
   const Value best_step = own ? summary["best"]["step"] : Value();
   if (!rows.rows.empty()) text += "\n" + table_text(rows, best_step) + "\n" + curves_text(rows);
+  if (own) text += class_reports_text(summary["reports"]);
   return text;
 }
 

@@ -1,9 +1,14 @@
 // Losses against PyTorch's numbers (tests/golden/loss_golden.py), and heads that they refuse.
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 
 #include <catch2/catch.hpp>
 
+#include <set>
+
 #include "embedded/golden_parts.h"
+#include "class_scores.h"
 #include "parts_support.h"
 
 using namespace trainlab;
@@ -28,20 +33,132 @@ std::string refused(const std::string& json, const Head& h) {
 
 TEST_CASE("losses and their gradients are PyTorch's") {
   const Value golden = parse_json(embedded::golden_parts::loss_golden_json(), "loss_golden.json");
-  REQUIRE(golden.list().size() == 11);
+  REQUIRE(golden.list().size() == 52);
+  std::set<std::string> seen{"loss.sum"};  // by a test of its own
   for (const Value& row : golden.list()) {
     INFO(to_json(row["entry"]));
-    const at::Tensor out = tensor_of(row["out"], at::kDouble).requires_grad_(true);
-    const at::Tensor target = tensor_of(row["target"], row["integer_target"].boolean() ? at::kLong : at::kDouble);
-    const auto loss = make_loss(part(to_json(row["entry"])), head_of(out, target, row["classes"].integer()));
-    const LossValue result = loss_of(*loss, out, target);
-    CHECK(result.value.dim() == 0);
-    CHECK(result.value.item<double>() == Approx(row["value"].number()).epsilon(1e-14));
-    CHECK(result.weight.defined() == !row["weight"].is_nil());
-    if (result.weight.defined()) CHECK(result.weight.item<double>() == Approx(row["weight"].number()).epsilon(1e-15));
-    result.value.backward();
-    CHECK(at::allclose(out.grad(), tensor_of(row["gradient"], at::kDouble), 1e-13, 1e-16));
+    seen.insert(row["entry"]["@"].string());
+    for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+      const bool exact = type == at::kDouble;
+      const at::Tensor out = tensor_of(row["out"], type).requires_grad_(true);
+      const at::Tensor target = tensor_of(row["target"], row["integer_target"].boolean() ? at::kLong : type);
+      Head head = head_of(out, target, row["classes"].integer());
+      if (row["shares"].boolean()) {  // mixup's targets: the data says labels
+        head.target = {};
+        head.target_type = at::kLong;
+      }
+      const auto loss = make_loss(part(to_json(row["entry"])), head);
+      const LossValue result = loss_of(*loss, out, target);
+      CHECK(result.value.dim() == 0);
+      CHECK(result.value.item<double>() == Approx(row["value"].number()).epsilon(exact ? 1e-12 : 1e-5));
+      REQUIRE(result.weight.defined() == !row["weight"].is_nil());
+      if (result.weight.defined()) CHECK(result.weight.item<double>() == Approx(row["weight"].number()).epsilon(1e-6));
+      result.value.backward();
+      const at::Tensor gradient = tensor_of(row["gradient"], type);
+      CHECK(at::allclose(out.grad(), gradient, exact ? 1e-10 : 1e-5, exact ? 1e-13 : 1e-6));
+    }
   }
+  for (const Entry* entry : parts_registry().of_kind("loss")) {
+    INFO(entry->name);
+    CHECK(seen.contains(entry->name));
+  }
+}
+
+TEST_CASE("sample weights make a weighted mean, and one that is 0 leaves a sample out") {
+  const at::Tensor out = tensor_of(parse_json("[[1, 2], [3, 1], [0, 5]]", "out"), at::kDouble);
+  const at::Tensor y = tensor_of(parse_json("[[0, 0], [1, 1], [2, 0]]", "y"), at::kDouble);
+  const at::Tensor weight = tensor_of(parse_json("[1, 3, 0]", "weight"), at::kDouble);
+  Head head = head_of(out, y, 0);
+  head.weight_column = 1;
+  const auto loss = make_loss(part(R"({"@": "loss.mse"})"), head);
+  const std::vector<at::Tensor> columns{y, weight};
+  const LossValue value = (*loss)(out, {.columns = columns, .index = {}, .size = 3});
+  CHECK(value.value.item<double>() == Approx((1 * 2.5 + 3 * 2.0) / 4));
+  CHECK(value.weight.item<double>() == 4);
+  const LossValue group = (*loss)(at::stack({out, out}), {.columns = columns, .index = {}, .size = 3, .members = 2});
+  CHECK(group.value[1].item<double>() == value.value.item<double>());
+  CHECK(group.weight[1].item<double>() == 4);
+}
+
+TEST_CASE("a batch in which nothing counts is 0 with the weight 0, and stays out of the mean") {
+  const at::Tensor out = tensor_of(parse_json("[[1, 2], [3, 1]]", "out"), at::kDouble).requires_grad_(true);
+  const at::Tensor y = tensor_of(parse_json("[-1, -1]", "y"), at::kLong);
+  const auto loss = make_loss(part(R"({"@": "loss.cross_entropy", "ignore_index": -1})"), head_of(out, y, 2));
+  const LossValue value = loss_of(*loss, out, y);
+  CHECK(value.value.item<double>() == 0);
+  CHECK(value.weight.item<double>() == 0);
+  value.value.backward();
+  CHECK(out.grad().abs().sum().item<double>() == 0);
+}
+
+TEST_CASE("where both layouts fit, one axis of positions means classes last and several classes first") {
+  const auto axis = [](Shape output, Shape target) {
+    return require_class_scores(part(R"({"@": "loss.cross_entropy"})"), head(std::move(output), std::move(target), 3));
+  };
+  CHECK_FALSE(axis({3, 3}, {3}).first);
+  CHECK(axis({3, 7}, {7}).first);
+  CHECK(axis({3, 3, 3}, {3, 3}).first);
+  CHECK_FALSE(axis({5, 7, 3}, {5, 7}).first);
+  CHECK_THAT(refused(R"({"@": "loss.cross_entropy"})", head({5, 4}, {6}, 3)), Catch::Contains("[6, 3] or [3, 6]"));
+}
+
+TEST_CASE("labels that are no class are refused") {
+  const at::Tensor out = tensor_of(parse_json("[[1, 2], [3, 1]]", "out"), at::kFloat);
+  const at::Tensor y = tensor_of(parse_json("[1, 2]", "y"), at::kLong);
+  for (const char* entry : {R"({"@": "loss.cross_entropy"})", R"({"@": "loss.focal"})", R"({"@": "loss.hinge"})"}) {
+    const auto loss = make_loss(part(entry), head_of(out, y, 2));
+    CHECK_THAT(error_of([&] { with_torch_errors([&] { return loss_of(*loss, out, y); }); }), Catch::Contains("2"));
+  }
+  const at::Tensor speech = at::zeros({2, 5, 3});
+  const at::Tensor words = tensor_of(parse_json("[[1, 9], [1, 0]]", "y"), at::kLong);
+  const auto ctc = make_loss(part(R"({"@": "loss.ctc"})"), head_of(speech, words, 0));
+  CHECK_THAT(error_of([&] { loss_of(*ctc, speech, words); }), Catch::Contains("labels from 0 to 2") && Catch::Contains("9"));
+}
+
+TEST_CASE("a sum adds its losses times their weights, and tells them apart") {
+  const at::Tensor out = tensor_of(parse_json("[[1, 2, 0], [3, 1, 1]]", "out"), at::kDouble);
+  const at::Tensor y = tensor_of(parse_json("[1, 2]", "y"), at::kLong);
+  const at::Tensor z = tensor_of(parse_json("[[1, 1, 1], [0, 0, 0]]", "z"), at::kDouble);
+  Head head = head_of(out, y, 3);
+  head.columns.push_back({.name = "z", .shape = {3}, .type = at::kDouble});
+  const auto loss = make_loss(part(R"({"@": "loss.sum", "losses": ["cross_entropy",
+    {"@": "loss.mse", "target": "z", "weight": 0.5}, {"@": "loss.mse", "target": "z"}]})"), head);
+  const std::vector<LossPart> parts = loss->parts();
+  REQUIRE(parts.size() == 3);
+  CHECK(parts[0].name == "cross_entropy");
+  CHECK(parts[1].name == "mse");
+  CHECK(parts[2].name == "mse_2");
+  const std::vector<at::Tensor> columns{y, z};
+  const LossValue value = (*loss)(out, {.columns = columns, .index = {}, .size = 2});
+  REQUIRE(value.parts.size() == 3);
+  const double entropy = value.parts[0].value.item<double>(), squares = value.parts[1].value.item<double>();
+  CHECK(squares == Approx((0 + 1 + 1 + 9 + 1 + 1) / 6.0));
+  CHECK(value.value.item<double>() == Approx(entropy + 1.5 * squares).epsilon(1e-14));
+  CHECK_THAT(refused(R"({"@": "loss.sum", "losses": [{"@": "loss.mse", "target": "w"}]})", head),
+             Catch::Contains("no column \"w\"") && Catch::Contains("y, z"));
+  CHECK_THAT(refused(R"({"@": "loss.sum", "losses": [{"@": "loss.sum", "losses": ["mse"]}]})", head),
+             Catch::Contains("a sum of its own"));
+}
+
+TEST_CASE("balanced class weights are those of the training labels") {
+  Head h = head({3}, {}, 3);
+  h.float_type = at::kDouble;
+  h.training_labels = [](std::size_t) { return tensor_of(parse_json("[0, 0, 0, 1, 1, 2]", "y"), at::kLong); };
+  const at::Tensor weights = class_weights(part(R"({"@": "loss.cross_entropy", "class_weights": "balanced"})"), h, 3);
+  CHECK(at::allclose(weights, tensor_of(parse_json("[0.6666666666666666, 1, 2]", "w"), at::kDouble), 1e-14));
+  h.training_labels = [](std::size_t) { return tensor_of(parse_json("[0, 0, 2]", "y"), at::kLong); };
+  CHECK_THAT(refused(R"({"@": "loss.cross_entropy", "class_weights": "balanced"})", h),
+             Catch::Contains("fit.loss.class_weights") && Catch::Contains("none of class 1"));
+}
+
+TEST_CASE("losses of other heads say what they need") {
+  CHECK_THAT(refused(R"({"@": "loss.dice"})", head({4}, {}, 4)), Catch::Contains("labels at several positions"));
+  CHECK_THAT(refused(R"({"@": "loss.dice"})", head({4, 8, 8}, {8, 9}, 4)), Catch::Contains("[8, 9, 4] or [4, 8, 9]"));
+  CHECK_THAT(refused(R"({"@": "loss.kl_div"})", head({4}, {}, 4)), Catch::Contains("distributions") && Catch::Contains("nll"));
+  CHECK_THAT(refused(R"({"@": "loss.triplet"})", head({4, 2}, {}, 4)), Catch::Contains("one embedding"));
+  CHECK_THAT(refused(R"({"@": "loss.ctc"})", head({4}, {}, 4)), Catch::Contains("[T, C]"));
+  CHECK_THAT(refused(R"({"@": "loss.gaussian_nll"})", head({3}, {3}, 0)), Catch::Contains("nn.Linear(6)"));
+  CHECK_THAT(refused(R"({"@": "loss.cosine"})", head({2}, {3}, 0)), Catch::Contains("nn.Linear(3)"));
 }
 
 TEST_CASE("an output that does not fit the classes is refused with both shapes and the way out") {
