@@ -1,0 +1,69 @@
+"""Losses and metrics that a recipe writes in Lua, and reports of classes."""
+
+import unittest
+
+from program import CliTest, fit
+
+CROSS_ENTROPY = "function(out, batch) return lab.ops.cross_entropy_loss(out, batch.y) end"
+
+
+class Losses(CliTest):
+    def loss(self, text, **options):
+        """A recipe whose loss is this Lua expression, on line 6."""
+        self.write("r.lua", fit(**options).replace('"cross_entropy"', text))
+
+    def metrics(self):
+        return self.train("--json").json()["metrics"]
+
+    def test_a_loss_in_lua_trains_as_the_native_one(self):
+        self.loss(CROSS_ENTROPY)
+        own = self.metrics()
+        self.recipe()
+        native = self.metrics()
+        self.assertAlmostEqual(own["val.loss"], native["val.loss"], places=4)
+
+    def test_parts_of_a_sum(self):
+        self.loss('lab.loss.sum { "cross_entropy", lab.loss.hinge { weight = 0.5 }, ' + CROSS_ENTROPY + " }")
+        got = self.metrics()
+        self.assertAlmostEqual(got["val.loss"], got["val.loss.cross_entropy"] + 0.5 * got["val.loss.hinge"]
+                               + got["val.loss.function"], places=6)
+        self.assertAlmostEqual(got["val.loss.cross_entropy"], got["val.loss.function"], places=5)
+
+    def test_metrics_in_lua(self):
+        self.recipe(more="""  metrics = { "accuracy", function(out, batch) return batch.size end,
+    { name = "right", goal = "max",
+      update = function(out, batch) return out:argmax(1):eq(batch.y):mean { dtype = "float32" } end },
+    { name = "seen", init = function() return { n = 0 } end,
+      update = function(state, _, batch) return { n = state.n + batch.size } end,
+      compute = function(state) return state.n end } },
+  monitor = "val.right",
+""")
+        got = self.metrics()
+        self.assertEqual(got["val.metric_2"], 30)
+        self.assertEqual(got["val.seen"], 30)
+        self.assertAlmostEqual(got["val.right"], got["val.accuracy"], places=5)
+
+    def test_what_is_no_loss(self):
+        for text, said in (("function(out) return out end", ("expected a scalar tensor", "[16, 3]", ":mean()")),
+                           ("function() return 1 end", ("found a number", ":item()")),
+                           ("function() end", ("found nothing",)),
+                           ("function() return lab.tensor { 1 } end", ("does not depend on the model's parameters",))):
+            self.loss(text)
+            self.assert_said(self.train(code=1), "r.lua:6: ", *said)
+
+    def test_an_error_in_a_loss_names_its_line_and_leaves_the_run_readable(self):
+        self.loss("function(out, batch)\n    return out.missing:mean()\n  end")
+        self.assert_said(self.train(code=1), "r.lua:7: ")
+        self.assertEqual(self.summary(self.run_folder())["status"], "failed")
+
+    def test_a_report_of_classes(self):
+        self.recipe(more='  metrics = { "report" },\n')
+        self.train()
+        reports = self.summary(self.run_folder())["reports"]
+        for name in ("val.report", "test.report"):
+            self.assertEqual(sum(map(sum, reports[name]["matrix"])), 30)
+        self.assertIn("test.report, predictions of each label", self.run_program("report", self.run_folder()).out)
+
+
+if __name__ == "__main__":
+    unittest.main()
