@@ -57,6 +57,7 @@ Head make_head(const FitPlan& plan) {
   }
   head.training_labels = [part = plan.data.train](std::size_t column) {
     const at::Tensor& values = part.data->columns[column].values;
+    if (!values.defined()) throw recipe_error("labels that are made for each batch cannot be counted");
     if (!part.rows) return values.to(at::kLong);
     return values.index_select(0, at::tensor(*part.rows, at::kLong)).to(at::kLong);
   };
