@@ -83,7 +83,7 @@ void register_transform(Registry& registry) {
                     .or_default("train"))
           .returns("data")
           .example("data:transform(function(batch, seed)\n"
-                   "  batch.x = batch.x + 0.01 * lab.tensor.randn(batch.x:shape(), { seed = seed })\n"
+                   "  batch.x = batch.x + 0.01 * lab.tensor.randn(batch.x.shape, { seed = seed })\n"
                    "  return batch\n"
                    "end)")
           .note("Called on the recipe's thread in the order of the batches, after :augment, whatever the order in the "

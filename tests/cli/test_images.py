@@ -1,0 +1,78 @@
+"""Images in files, augmentation, the packed cache and functions over batches through the real program: any number of loader
+threads and a run that is gone on with give the same bytes; errors name file and line."""
+
+import struct
+import unittest
+import zlib
+
+from program import CliTest
+
+RECIPE = """local nn, a = lab.nn, lab.augment
+return lab.fit {
+  name = "f",
+  data = lab.data.images("set"):pack("set.pack"):split { val = 0.25, seed = 1 }:normalize()
+    :augment { a.crop(1), a.flip(), a.rand_augment(), a.mixup(0.4), a.cutmix() }
+    :transform(function(batch, seed)
+      %s
+      return batch
+    end),
+  model = nn.Sequential { nn.Flatten(), nn.Linear(8), nn.ReLU(), nn.Linear(2) },
+  loss = "cross_entropy", metrics = { "accuracy" }, optim = lab.optim.AdamW { lr = 0.01 },
+  batch = 6, epochs = %d, loader = { threads = %d },
+}
+"""
+DRAWS = "batch.x = batch.x * (0.5 + math.random()) + 0.1 * lab.tensor.randn(batch.x.shape, { seed = seed })"
+
+
+def png(width, height, value):
+    """An RGB image of one colour but for a corner."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = b"".join(b"\0" + bytes([value, 255 - value, 7 * row % 256]) * width for row in range(height))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+class Images(CliTest):
+    def setUp(self):
+        super().setUp()
+        for number in range(32):
+            folder = self.folder / "set" / ("dark" if number % 2 else "light")
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{number}.png").write_bytes(png(6, 5, (3 if number % 2 else 5) * number))
+
+    def weights(self, out):
+        return next((self.folder / out / "checkpoints").glob("last-*.safetensors")).read_bytes()
+
+    def weights_after(self, out, epochs=4, threads=1, text=DRAWS):
+        recipe = self.write("images.lua", RECIPE % (text, epochs, threads))
+        self.run_program(recipe, "--threads", "1", "--out", out, "--quiet")
+        return self.weights(out)
+
+    def test_threads_and_a_continued_run_change_nothing(self):
+        whole = self.weights_after("whole")
+        self.assertEqual(self.weights_after("threads", threads=3), whole)
+        self.weights_after("continued", epochs=2)
+        self.run_program("extend", "continued", "--epochs", "4", "--quiet")
+        self.assertEqual(self.weights("continued"), whole)
+        self.assertNotEqual(self.weights_after("plain", text=""), whole)
+
+    def test_a_transform_that_fails_names_its_line(self):
+        recipe = self.write("images.lua", RECIPE % ("batch.x = batch.z", 1, 1))
+        result = self.run_program(recipe, "--quiet", code=1)
+        self.assertIn("images.lua:7: this batch has no 'z'", result.err)
+        recipe = self.write("images.lua", RECIPE % ("if batch then return 3 end", 1, 1))
+        result = self.run_program(recipe, "--quiet", "--out", "second", code=1)
+        self.assertIn("a transform gives back the batch", result.err)
+
+    def test_a_damaged_image_is_told_by_name(self):
+        path = self.folder / "set" / "dark" / "3.png"
+        path.write_bytes(path.read_bytes()[:60])
+        recipe = self.write("images.lua", RECIPE % ("", 1, 1))
+        result = self.run_program(recipe, "--quiet", code=1)
+        self.assertIn("set/dark/3.png: damaged PNG", result.err)
+        self.assertFalse((self.folder / "set.pack").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
