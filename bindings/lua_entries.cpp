@@ -331,8 +331,45 @@ void register_language(Registry& registry) {
   registry.add(Entry("run", "function",
                      "Runs a stage to its end, or finds the result of an earlier time, and gives its summary.")
                    .with(Option("stage", "what to run").entry("stage").required().positional())
-                   .returns("a table with what summary.json holds")
+                   .returns("result, a table with what summary.json holds")
                    .example("local first = lab.run(lab.fit { … })"));
+  registry.add(Entry("load_run", "function", "The result of a stage of another run, from its folder.")
+                   .with(Option("path", "the run's folder, or one in its stages/").path().required().positional())
+                   .with(Option("stage", "the stage's name (default: the one that its recipe returned)").string())
+                   .returns("result, a table with what summary.json holds")
+                   .example("local teacher = lab.load_run(\"runs/teacher/001\"):model()")
+                   .note("It is read only. A model with functions of its recipe cannot be built without that recipe."));
+  registry.add(Entry("result:model", "method",
+                     "The trained model of a fit, in evaluation mode, with the weights that the fit kept.")
+                   .returns("model")
+                   .example("local teacher = lab.run(fit):model()")
+                   .note("Each call gives a model of its own, on the CPU. It reads x as the model does: after "
+                         "normalize()."));
+  registry.add(Entry("result:predict", "method", "What the trained model of a fit says of new inputs.")
+                   .with(Option("x", "a tensor [N, …] as the data source gave it, before normalize(); a table of tensors "
+                                     "by name for a model that reads several columns")
+                             .any()
+                             .required()
+                             .positional())
+                   .returns("tensor [N, …]: probabilities of a classification, else the values")
+                   .example("local p = lab.run(fit):predict(lab.tensor.rand({ 5, 1, 8, 8 }, { seed = 1 }))")
+                   .note("Bytes count as 0…1. A single logit gives the probabilities of two classes."));
+  registry.add(Entry("result:generate", "method", "A text that the trained language model of a fit goes on with.")
+                   .with(Option("prompt", "how the text begins").string().required().positional())
+                   .with(Option("length", "tokens to add").integer().at_least(0).or_default(200))
+                   .with(Option("temperature", "scores are divided by it; 0: always the most probable token")
+                             .number()
+                             .at_least(0)
+                             .or_default(0.8))
+                   .with(Option("top_k", "only so many of the most probable tokens").integer().at_least(1))
+                   .with(Option("top_p", "only the most probable tokens that together have this probability")
+                             .number()
+                             .more_than(0)
+                             .at_most(1)
+                             .or_default(1.0))
+                   .with(Option("seed", "of the draws (default: lab.seed)").integer().at_least(0))
+                   .returns("string, the prompt and its continuation")
+                   .example("print(lab.run(fit):generate(\"ROMEO:\", { length = 300, top_p = 0.9 }))"));
   registry.add(Entry("seed", "field", "The seed of the run, --seed, and the default of every option called seed.")
                    .returns("integer"));
 }

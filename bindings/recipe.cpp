@@ -11,6 +11,7 @@
 #include "lua_tensor.h"
 #include "lua_loop.h"
 #include "lua_model.h"
+#include "lua_result.h"
 #include "lua_task.h"
 #include "lua_train.h"
 #include "modules.h"
@@ -54,11 +55,11 @@ int l_lab_run(lua_State* L) {
     refuse_in_callback(L, "lab.run");
     const std::shared_ptr<const Spec> stage = to_stage(L, 1, "lab.run takes");
     recipe.parameters_.close();
-    const Value result = [&] {
+    StageResult result = [&] {
       const EngineWork work(L);
       return recipe.calls_.run(stage);
     }();
-    push_value(L, result);
+    push_result(L, std::move(result));
     return 1;
   });
 }
@@ -81,6 +82,7 @@ void Recipe::open(lua_State* L) {
   open_loops(L);
   open_models(L);
   open_tasks(L);
+  open_results(L);
   open_train(L);
 }
 

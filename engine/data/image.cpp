@@ -1,5 +1,7 @@
 #include "image.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace trainlab {
@@ -23,6 +25,20 @@ void decode_image(std::string_view bytes, int channels, const std::string& name,
   if (bytes.starts_with("\xff\xd8")) return decode_jpeg(bytes, channels, name, image);
   if (bytes.starts_with("\x89PNG")) return decode_png(bytes, channels, name, image);
   throw recipe_error(name + ": neither a JPEG nor a PNG" + (bytes.empty() ? ": the file is empty" : ""));
+}
+
+void put_planes(const Image& image, std::uint8_t* out) {
+  const std::uint8_t* const in = image.pixels.data();
+  if (image.channels == 1) {
+    std::copy_n(in, image.pixels.size(), out);
+    return;
+  }
+  const std::size_t pixels = image.pixels.size() / 3;
+  for (std::size_t i = 0; i < pixels; ++i) {
+    out[i] = in[3 * i];
+    out[pixels + i] = in[3 * i + 1];
+    out[2 * pixels + i] = in[3 * i + 2];
+  }
 }
 
 }  // namespace trainlab

@@ -47,4 +47,7 @@ void resize(const std::uint8_t* from, int in_height, int in_width, int channels,
 // `scratch` is memory to work in.
 void cover(Image& image, int height, int width, Image& scratch);
 
+// The pixels of 1 or 3 channels as [channels, height, width].
+void put_planes(const Image& image, std::uint8_t* out);
+
 }  // namespace trainlab

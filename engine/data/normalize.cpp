@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "normalize.h"
 #include "parallel.h"
 #include "row_gather.h"
 #include "sources.h"
@@ -111,13 +112,7 @@ DataParts normalize(const Options& spec, const DataContext& context) {
     std::shared_ptr<const Dataset>& result = changed[part.data.get()];
     if (!result) {
       Dataset dataset = *part.data;
-      for (Column& column : dataset.columns) {
-        if (column.name != "x") continue;
-        const auto in_double = [](const at::Tensor& t) { return t.defined() ? t.to(at::kDouble) : t; };
-        const at::Tensor scale = in_double(column.scale), shift = in_double(column.shift);
-        column.scale = (scale.defined() ? scale.div(moments.std) : moments.std.reciprocal()).to(at::kFloat);
-        column.shift = (shift.defined() ? shift.sub(moments.mean) : moments.mean.neg()).div(moments.std).to(at::kFloat);
-      }
+      normalize_x(dataset, moments.mean, moments.std);
       result = std::make_shared<const Dataset>(std::move(dataset));
     }
     part.data = result;
@@ -131,6 +126,16 @@ DataParts normalize(const Options& spec, const DataContext& context) {
 }
 
 }  // namespace
+
+void normalize_x(Dataset& dataset, const at::Tensor& mean, const at::Tensor& deviation) {
+  const auto in_double = [](const at::Tensor& t) { return t.defined() ? t.to(at::kDouble) : t; };
+  for (Column& column : dataset.columns) {
+    if (column.name != "x") continue;
+    const at::Tensor scale = in_double(column.scale), shift = in_double(column.shift);
+    column.scale = (scale.defined() ? scale.div(deviation) : deviation.reciprocal()).to(at::kFloat);
+    column.shift = (shift.defined() ? shift.sub(mean) : mean.neg()).div(deviation).to(at::kFloat);
+  }
+}
 
 void register_normalize(Registry& registry) {
   registry.add(

@@ -5,9 +5,9 @@
 
 #include "arrays.h"
 #include "input_file.h"
+#include "npz.h"
 #include "sources.h"
 #include "tensor/npy.h"
-#include "zip.h"
 
 namespace trainlab {
 
@@ -66,28 +66,8 @@ DataParts take_columns(const Options& spec, const std::string& file, const std::
 
 DataParts make_npz(const Options& spec, const DataContext&) {
   const std::string& path = spec.string("path");
-  InputFile file(path);
-  const std::string bytes = placed_at(spec, "path", [&] { return file.read_all(file.at_most()); });
-  const ZipFile zip = placed_at(spec, "path", [&] { return ZipFile(bytes, path); });
-  // What inflates to more than this is made to fill the memory.
-  const std::uint64_t most = std::max<std::uint64_t>(std::uint64_t{1} << 30, std::uint64_t{100} * bytes.size());
-  std::map<std::string, const ZipFile::Member*> members;
-  std::vector<std::string> names;
-  for (const ZipFile::Member& member : zip.members()) {
-    const std::string_view name = member.name;
-    if (name.ends_with(".pkl")) {
-      throw spec
-          .error("path",
-                 path + ": a file of PyTorch: it holds a Python pickle, which can run any code and is never executed")
-          .hint("save the tensors as safetensors, or with numpy.savez");
-    }
-    if (!name.ends_with(".npy")) continue;
-    names.emplace_back(name.substr(0, name.size() - 4));
-    members[names.back()] = &member;
-  }
-  return take_columns(spec, path, names, [&](const std::string& name) {
-    return load_npy(zip.read(*members.at(name), most), path + ": " + name);
-  });
+  const NpzFile file = placed_at(spec, "path", [&] { return NpzFile(path); });
+  return take_columns(spec, path, file.names(), [&](const std::string& name) { return file.load(name); });
 }
 
 DataParts make_safetensors(const Options& spec, const DataContext&) {

@@ -59,8 +59,11 @@ DataParts make_csv(const Options& spec, const DataContext&) {
   const char delimiter = read_delimiter(spec);
   const auto file = placed_at(
       spec, "path", [&] { return std::make_shared<const CsvFile>(spec.string("path"), delimiter); });
-  const auto table = placed_at(
-      spec, "path", [&] { return std::make_shared<const Table>(read_table(file->csv, file->path, options)); });
+  const auto table = placed_at(spec, "path", [&] {
+    Table read = read_table(file->csv, file->path, options);
+    read.delimiter = delimiter;
+    return std::make_shared<const Table>(std::move(read));
+  });
 
   DataParts parts;
   // Until the training rows are known there is the target only, which is what a split looks at.

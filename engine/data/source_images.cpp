@@ -41,18 +41,7 @@ class ImageRows : public RowSource {
                          std::to_string(width) + " x " + std::to_string(height))
           .hint("data.images { …, size = " + std::to_string(height) + " } resizes and crops all images to one size");
     }
-    const std::size_t pixels = image.pixels.size() / static_cast<std::size_t>(channels);
-    const std::uint8_t* const in = image.pixels.data();
-    auto* const plane = reinterpret_cast<std::uint8_t*>(out);
-    if (channels == 1) {
-      std::copy_n(in, pixels, plane);
-      return;
-    }
-    for (std::size_t i = 0; i < pixels; ++i) {
-      plane[i] = in[3 * i];
-      plane[pixels + i] = in[3 * i + 1];
-      plane[2 * pixels + i] = in[3 * i + 2];
-    }
+    put_planes(image, reinterpret_cast<std::uint8_t*>(out));
   }
 
  private:

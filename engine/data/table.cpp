@@ -1,7 +1,6 @@
 #include "table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -11,33 +10,13 @@
 #include <span>
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/zeros.h>
 
 #include "data/tokenizer.h"
+#include "fields.h"
 
 namespace trainlab {
 
 namespace {
-
-bool is_missing(std::string_view field) {
-  return field.empty() || field == "NA" || field == "nan" || field == "NaN" || field == "NAN";
-}
-
-// The whole field as a number, infinities included; none for anything else.
-std::optional<double> number_in(std::string_view field) {
-  if (field.starts_with('+')) field.remove_prefix(1);
-  double number = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
-  if (end != field.data() + field.size() || field.empty()) return {};
-  if (error == std::errc::result_out_of_range) return std::numeric_limits<double>::infinity();
-  if (error != std::errc() || std::isnan(number)) return {};
-  return number;
-}
-
-std::string in_quotes(std::string_view field) {
-  constexpr std::size_t most = 40;
-  return "\"" + std::string(field.substr(0, most)) + (field.size() > most ? "…\"" : "\"");
-}
 
 class TableReader {
  public:
@@ -325,26 +304,29 @@ at::Tensor features_of(std::span<const TableColumn> columns, const Table& table,
   return x;
 }
 
-// Characters count from 1; a text ends where the row ends, so that the last step of a recurrent layer has seen it all.
 Column text_column(const Table& table, NamedTensors& state) {
   const std::string name = table.file + ": column " + in_quotes(table.text_name);
   std::string all;
   for (const std::string& line : table.text) all += line;
   const Tokenizer tokenizer = Tokenizer::characters(all, name);
-  at::Tensor x = at::zeros({table.rows, table.text_length}, at::kInt);
+  at::Tensor x = at::empty({table.rows, table.text_length}, at::kInt);
   auto* row = x.mutable_data_ptr<std::int32_t>();
   for (const std::string& line : table.text) {
-    std::vector<std::int32_t> tokens = tokenizer.encode(line, name);
-    tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(table.text_length)));
+    put_text(tokenizer.encode(line, name), row, table.text_length);
     row += table.text_length;
-    std::transform(tokens.rbegin(), tokens.rend(), std::reverse_iterator(row),
-                   [](std::int32_t token) { return token + 1; });
   }
   tokenizer.store(state);
   return {"x", x, {}, {}, /*as_int64=*/true};
 }
 
 }  // namespace
+
+void put_text(std::vector<std::int32_t> tokens, std::int32_t* row, std::int64_t length) {
+  tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(length)));
+  std::fill_n(row, length, 0);
+  std::transform(tokens.rbegin(), tokens.rend(), std::reverse_iterator(row + length),
+                 [](std::int32_t token) { return token + 1; });
+}
 
 Table read_table(const CsvText& csv, const std::string& file, const TableOptions& options) {
   return TableReader(csv, file, options).read();
@@ -385,6 +367,7 @@ Dataset encode(const Table& table, const Part& train, NamedTensors& state) {
   const Value::List targets(table.targets.begin(), table.targets.end());
   const Value::List classes(table.classes.begin(), table.classes.end());
   described["target"] = Value::Map{{"names", targets}, {"classes", classes}};
+  described["delimiter"] = std::string(1, table.delimiter);
   const std::string text = to_json(Value(std::move(described)));
   at::Tensor bytes = at::empty({static_cast<std::int64_t>(text.size())}, at::kByte);
   std::copy(text.begin(), text.end(), bytes.mutable_data_ptr<std::uint8_t>());

@@ -39,6 +39,7 @@ struct TableColumn {
 
 struct Table {
   std::string file;
+  char delimiter = ',';
   std::vector<TableColumn> inputs, more;
   std::string text_name;
   std::vector<std::string> text;  // for each row; empty unless there is a column of text
@@ -64,5 +65,17 @@ at::Tensor read_column(const CsvText& csv, const std::string& file, const std::s
 // there all of them are 0. Adds `table` (and `tokenizer`) to `state`. Error{recipe} for a column of numbers without a
 // single one in `train`.
 Dataset encode(const Table& table, const Part& train, NamedTensors& state);
+
+// A text as a row of x. Characters count from 1; a text ends where the row ends, so that the last step of a recurrent
+// layer has seen it all.
+void put_text(std::vector<std::int32_t> tokens, std::int32_t* row, std::int64_t length);
+
+// What encode() stored under `table`. Error{run} where it is damaged.
+Value stored_table(const NamedTensors& state);
+
+// Rows of another file in the form of those that encode() made: x and a column for each of `more`, with the fill values,
+// categories and vocabulary of the training part. Columns that are no inputs are passed over. Error{recipe} names the
+// file and what is missing, or the line and the column of what is no number, no text, or not in the vocabulary.
+Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTensors& state);
 
 }  // namespace trainlab

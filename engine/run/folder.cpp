@@ -61,6 +61,26 @@ std::vector<StageRecord> read_stages(const fs::path& run) {
   return stages;
 }
 
+StageRecord find_stage(const fs::path& given, const std::optional<std::string>& asked) {
+  const fs::path run = find_run(given);
+  const std::vector<StageRecord> stages = read_stages(run);
+  if (stages.empty()) throw usage_error("no stage of " + run.string() + " has begun yet");
+  std::string name = stages.back().name;
+  if (asked) {
+    name = *asked;
+  } else if (const fs::path below = (fs::absolute(given) / "").lexically_normal().parent_path(); below != run) {
+    name = below.filename().string();
+  } else if (const Value summary = read_summary(run); summary["name"].is_string()) {
+    name = summary["name"].string();
+  }
+  std::string all;
+  for (const StageRecord& stage : stages) {
+    if (stage.name == name) return {stage.name, stage.kind, (stage.folder == "." ? run : run / stage.folder).string()};
+    all += (all.empty() ? "" : ", ") + stage.name;
+  }
+  throw usage_error("the run in " + run.string() + " has no stage \"" + name + "\"").hint("it has " + all);
+}
+
 void write_stages(const fs::path& run, const std::vector<StageRecord>& stages) {
   Value::List list;
   for (const StageRecord& stage : stages) {

@@ -47,7 +47,15 @@ void send_error(Channel& channel, const Error& error) noexcept {
 
 void send_text(Channel& channel, const std::string& text) noexcept {
   try {
-    channel.send(Value::Map{{"type", "result"}, {"text", text}});
+    constexpr std::size_t most = std::size_t{1} << 20;  // a message has room for 16 MiB, escapes included
+    std::size_t at = 0;
+    while (text.size() - at > most) {
+      std::size_t end = at + most;
+      while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // between characters
+      channel.send(Value::Map{{"type", "text"}, {"text", text.substr(at, end - at)}});
+      at = end;
+    }
+    channel.send(Value::Map{{"type", "result"}, {"text", text.substr(at)}});
   } catch (...) {
   }
 }

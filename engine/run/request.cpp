@@ -13,8 +13,10 @@ struct CommandName {
   Command command;
   const char* name;
 };
-constexpr std::array<CommandName, 3> command_names = {
-    {{Command::run, "run"}, {Command::check, "check"}, {Command::parameters, "parameters"}}};
+constexpr std::array<CommandName, 4> command_names = {{{Command::run, "run"},
+                                                       {Command::check, "check"},
+                                                       {Command::parameters, "parameters"},
+                                                       {Command::predict, "predict"}}};
 
 template <class T>
 Value optional_value(const std::optional<T>& optional) {
@@ -27,6 +29,38 @@ void read_optional(const Value& value, std::optional<T>& into) {
 }
 
 }  // namespace
+
+Value Prediction::to_value() const {
+  return Value::Map{
+      {"stage", stage},
+      {"folder", folder.string()},
+      {"input", input ? Value(input->string()) : Value()},
+      {"output", output ? Value(output->string()) : Value()},
+      {"format", format},
+      {"batch", batch},
+      {"prompt", optional_value(prompt)},
+      {"length", length},
+      {"temperature", temperature},
+      {"top_p", top_p},
+      {"top_k", top_k},
+  };
+}
+
+Prediction Prediction::from_value(const Value& value) {
+  Prediction prediction;
+  prediction.stage = value["stage"].string();
+  prediction.folder = value["folder"].string();
+  if (!value["input"].is_nil()) prediction.input = value["input"].string();
+  if (!value["output"].is_nil()) prediction.output = value["output"].string();
+  prediction.format = value["format"].string();
+  prediction.batch = value["batch"].integer();
+  if (!value["prompt"].is_nil()) prediction.prompt = value["prompt"].string();
+  prediction.length = value["length"].integer();
+  prediction.temperature = value["temperature"].number();
+  prediction.top_p = value["top_p"].number();
+  prediction.top_k = value["top_k"].integer();
+  return prediction;
+}
 
 Value Request::to_value() const {
   Value::List given;
@@ -48,6 +82,7 @@ Value Request::to_value() const {
       {"device", optional_value(device)},
       {"stdlib", stdlib ? Value(stdlib->string()) : Value()},
       {"extend_epochs", optional_value(extend_epochs)},
+      {"prediction", prediction ? prediction->to_value() : Value()},
       {"quiet", quiet},
       {"step", step},
       {"terminal", terminal},
@@ -84,6 +119,7 @@ Request Request::from_value(const Value& value) try {
   if (!value["device"].is_nil()) request.device = value["device"].string();
   if (!value["stdlib"].is_nil()) request.stdlib = value["stdlib"].string();
   read_optional(value["extend_epochs"], request.extend_epochs);
+  if (!value["prediction"].is_nil()) request.prediction = Prediction::from_value(value["prediction"]);
   request.quiet = value["quiet"].boolean();
   request.step = value["step"].boolean();
   request.terminal = value["terminal"].boolean();

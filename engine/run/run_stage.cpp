@@ -77,6 +77,11 @@ Value Run::stage(const Options& stage, bool returned) {
   }
 }
 
+fs::path Run::stage_folder(const std::string& name) const {
+  const std::string& folder = done_.at(name).folder;
+  return folder == "." ? *folder_ : *folder_ / folder;
+}
+
 StageRecord Run::place(const Options& stage, const std::string& name, bool returned, bool& resumed) {
   const std::string& kind = stage.entry().name;
   const std::size_t position = position_;

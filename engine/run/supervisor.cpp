@@ -105,8 +105,11 @@ class Watch {
       open();
     } else if (type == "error") {
       ending_.error = error_from(message["error"]);
+    } else if (type == "text") {
+      text_ += message["text"].string();
     } else if (type == "result") {
       ending_.result = message;
+      if (!text_.empty()) ending_.result.set("text", text_ + message["text"].string());
     } else {
       throw run_error("the control channel between trainlab and its engine is broken: a message of type " + type);
     }
@@ -144,6 +147,7 @@ class Watch {
   SignalQueue signals_;
   std::unique_ptr<Channel> channel_;
   bool channel_open_ = true;
+  std::string text_;  // of messages of type text
   bool ended_ = false;
   pid_t pid_ = 0;
   Ending ending_;

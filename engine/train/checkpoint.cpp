@@ -93,6 +93,18 @@ NamedTensors load_checked(const fs::path& folder, const Value& info) {
   return load_safetensors(file).tensors;
 }
 
+Checkpoint load(const fs::path& folder, const fs::path& commit, bool with_best) {
+  Checkpoint checkpoint;
+  checkpoint.info = read_commit(commit);
+  checkpoint.step = checkpoint.info["step"].integer();
+  checkpoint.tensors = load_checked(folder, checkpoint.info);
+  if (const Value& stem = checkpoint.info["best_weights"]; stem.is_string() && with_best) {
+    const Value best = read_commit(folder / (stem.string() + ".json"));
+    checkpoint.best = BestWeights{.step = best["step"].integer(), .tensors = load_checked(folder, best)};
+  }
+  return checkpoint;
+}
+
 }  // namespace
 
 CheckpointFolder::CheckpointFolder(fs::path folder, std::function<void(const std::string&)> say)
@@ -166,18 +178,6 @@ void CheckpointFolder::remove_old(const std::string& newest) const {
   for (const fs::path& path : old) remove_file(path);
 }
 
-Checkpoint CheckpointFolder::load(const fs::path& commit, bool with_best) const {
-  Checkpoint checkpoint;
-  checkpoint.info = read_commit(commit);
-  checkpoint.step = checkpoint.info["step"].integer();
-  checkpoint.tensors = load_checked(folder_, checkpoint.info);
-  if (const Value& stem = checkpoint.info["best_weights"]; stem.is_string() && with_best) {
-    const Value best = read_commit(folder_ / (stem.string() + ".json"));
-    checkpoint.best = BestWeights{.step = best["step"].integer(), .tensors = load_checked(folder_, best)};
-  }
-  return checkpoint;
-}
-
 std::optional<Checkpoint> CheckpointFolder::newest() {
   const std::vector<fs::path> all = commits(folder_);
   for (const bool with_best : {true, false}) {
@@ -185,7 +185,7 @@ std::optional<Checkpoint> CheckpointFolder::newest() {
       if (!fs::exists(path)) continue;  // set aside in the first round
       std::string reason;
       try {
-        Checkpoint checkpoint = load(path, with_best);
+        Checkpoint checkpoint = load(folder_, path, with_best);
         if (checkpoint.best) best_on_disk_ = checkpoint.best->step;
         if (!with_best) say_("the best weights so far are damaged; going on without them");
         return checkpoint;
@@ -203,9 +203,15 @@ std::optional<Checkpoint> CheckpointFolder::newest() {
   return std::nullopt;
 }
 
+std::optional<Checkpoint> CheckpointFolder::read_newest(const fs::path& folder) {
+  const std::vector<fs::path> all = commits(folder);
+  if (all.empty()) return std::nullopt;
+  return load(folder, all.front(), true);
+}
+
 bool CheckpointFolder::usable(const fs::path& commit) const {
   try {
-    load(commit, false);
+    load(folder_, commit, false);
     return true;
   } catch (const Error&) {
     return false;

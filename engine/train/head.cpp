@@ -15,6 +15,26 @@ bool is_scalar(const Shape& shape) { return shape.empty() || (shape.size() == 1 
 
 bool is_label(at::ScalarType type) { return at::isIntegralType(type, /*includeBool=*/true); }
 
+// Which layouts of class scores the output may be: classes last, classes first.
+struct Layouts {
+  bool last, first;
+};
+
+Layouts layouts(const Head& head) {
+  const Shape &out = head.output, &positions = head.target;
+  if (out.size() != positions.size() + 1) return {false, false};
+  return {std::equal(positions.begin(), positions.end(), out.begin()),
+          !positions.empty() && std::equal(positions.begin(), positions.end(), out.begin() + 1)};
+}
+
+// Of a head that has one of the layouts.
+ClassAxis axis_of(const Head& head) {
+  const Shape &out = head.output, &positions = head.target;
+  const auto [last, first] = layouts(head);
+  return {.classes = last && !(first && positions.size() > 1) ? out.back() : out.front(),
+          .first = first && !(last && positions.size() == 1)};
+}
+
 std::string classes_text(const Head& head) { return "the data has " + std::to_string(head.classes) + " classes"; }
 
 }  // namespace
@@ -56,17 +76,24 @@ Head with_target(const Options& options, const Head& head) {
   return other;
 }
 
+std::optional<ClassAxis> class_axis(const Head& head) {
+  if (head.target_type != at::kLong) return std::nullopt;
+  const auto [last, first] = layouts(head);
+  if (!last && !first) return std::nullopt;
+  const ClassAxis axis = axis_of(head);
+  if (axis.classes < 2 || axis.classes != head.classes) return std::nullopt;
+  return axis;
+}
+
 ClassAxis require_class_scores(const Options& options, const Head& head) {
   if (head.target_type != at::kLong) {
     throw head_error(
         options, "class labels (targets of int64)", head,
         is_label(head.target_type) ? "" : "for numbers as targets use \"mse\", \"huber\", \"mae\", \"rmse\" or \"r2\"");
   }
-  const Shape &out = head.output, &positions = head.target;
+  const Shape& positions = head.target;
   const std::string wanted = head.classes > 0 ? std::to_string(head.classes) : std::string("C");
-  const bool ranked = out.size() == positions.size() + 1;
-  const bool last = ranked && std::equal(positions.begin(), positions.end(), out.begin());
-  const bool first = ranked && !positions.empty() && std::equal(positions.begin(), positions.end(), out.begin() + 1);
+  const auto [last, first] = layouts(head);
   if (!last && !first) {
     if (positions.empty()) {
       throw head_error(options, "one score per class, an output of shape [" + wanted + "]", head,
@@ -78,8 +105,7 @@ ClassAxis require_class_scores(const Options& options, const Head& head) {
                                   "] or [" + wanted + ", " + at_each + "]",
                      head, "");
   }
-  const ClassAxis axis{.classes = last && !(first && positions.size() > 1) ? out.back() : out.front(),
-                       .first = first && !(last && positions.size() == 1)};
+  const ClassAxis axis = axis_of(head);
   if (head.classes > 0 && axis.classes != head.classes) {
     std::string hint = classes_text(head) + "; end the model with nn.Linear(" + wanted + ")";
     if (axis.first) hint = classes_text(head) + "; end the model with as many channels";

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 
 #include "train/loss.h"
@@ -28,6 +29,9 @@ struct ClassAxis {
   std::int64_t classes = 0;
   bool first = false;
 };
+
+// The axis of scores, where there is one score for each of the data's classes at each label.
+std::optional<ClassAxis> class_axis(const Head& head);
 
 // Refuses everything but one score per class and a label at each position.
 ClassAxis require_class_scores(const Options& options, const Head& head);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/clock.h"
+#include "train/model_file.h"
 #include "train/reporters.h"
 #include "train/rules.h"
 
@@ -164,6 +165,7 @@ void Member::start(const Position& position) {
   position_ = position;
   started_ = steady_seconds();
   rows_ = std::make_unique<AppendFile>(context_.folder / "metrics.jsonl");
+  if (plan_.model) ModelFile(plan_).write(context_.folder);
   const FitView view{.name = context_.name,
                      .total_steps = plan_.length.total_steps,
                      .steps_per_epoch = position.steps_per_epoch,
@@ -275,6 +277,7 @@ Value Member::info(const Position& position, const ScriptState& state) const {
   if (rate_override_) info.set("lr_override", *rate_override_);
   if (stop_reason_) info.set("stop_reason", *stop_reason_);
   if (failure_) info.set("failure", *failure_);
+  info.set("averaged", trained_.averaged(index_));
   info.set("total_steps", plan_.length.total_steps);
   info.set("state", state.value);
   Value::List resumed;

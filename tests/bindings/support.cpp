@@ -92,7 +92,7 @@ Recipe::Outcome Sandbox::execute(const std::string& text) {
   host.silent = silent;
   recipe = std::make_unique<Recipe>(
       std::move(host), RecipeFiles{folder.path() / "x.lua", {folder.path()}, "x.lua"}, *parameters,
-      Recipe::Calls{[this](const auto& stage) { return run(stage); },
+      Recipe::Calls{[this](const auto& stage) { return StageResult{run(stage), {}, nullptr}; },
                     [this](const std::string& path, std::string_view) { sources.push_back(path); }});
   return recipe->execute();
 }

@@ -9,7 +9,9 @@
 #include "bindings/recipe.h"
 #include "bindings/set_options.h"
 #include "core/clock.h"
+#include "predict.h"
 #include "registry.h"
+#include "run/folder.h"
 #include "run/manifest.h"
 #include "run/run.h"
 #include "stdlib/stdlib.h"
@@ -74,6 +76,7 @@ class Execution {
         return 0;
       }
       if (outcome.stage) perform(outcome.stage, true);
+      if (request_.command == Command::predict) return predict();
       if (!outcome.ended) set_.check_all_used();
       if (request_.command == Command::run) return run_.finish();
       send_text(*start_.channel, outcome.stage || outcome.ended ? text_ : "The recipe returns no stage.\n");
@@ -109,24 +112,51 @@ class Execution {
   }
 
   // lab.run.
-  Value run_stage(const std::shared_ptr<const Spec>& stage) {
+  StageResult run_stage(const std::shared_ptr<const Spec>& stage) {
     if (describes()) throw ExecutionEnds();
-    Value summary = perform(stage, false);
-    if (request_.command == Command::run) return summary;
+    StageResult result = perform(stage, false);
+    if (predicted_) throw ExecutionEnds();
+    if (request_.command == Command::run || request_.command == Command::predict) return result;
     const Value& name = stage->value["name"];
     text_ += "\nchecked up to stage " + (name.is_string() ? name.string() : stage->value["@"].string()) +
              "; the rest needs its result\n";
     throw ExecutionEnds();
   }
 
-  Value perform(const std::shared_ptr<const Spec>& given, bool returned) {
+  StageResult perform(const std::shared_ptr<const Spec>& given, bool returned) {
     auto spec = std::make_shared<Spec>(*given);
     spec->value = set_.apply(registry_, std::move(spec->value), returned);
     if (returned) set_.check_all_used();
     const Options stage(registry_, spec, "");
-    if (request_.command == Command::run) return run_.stage(stage, returned);
+    if (request_.command == Command::run) {
+      Value summary = run_.stage(stage, returned);
+      const std::string name = summary["name"].string();
+      return {std::move(summary), run_.stage_folder(name), spec};
+    }
+    if (request_.command == Command::predict) return pass_over(spec);
     text_ += registry_.implementation<StageKind>(stage.entry()).check(stage, run_.settings(), request_.step);
     return {};
+  }
+
+  // Of the stages of a run that predicts: the one that is meant brings the functions of its model, the others their
+  // results.
+  StageResult pass_over(const std::shared_ptr<const Spec>& stage) {
+    const Value& name = stage->value["name"];
+    if (!name.is_string()) return {};
+    if (name.string() == request_.prediction->stage) {
+      predicted_ = stage;
+      return {};
+    }
+    const fs::path folder = find_stage(*request_.out, name.string()).folder;
+    return {read_summary(folder), folder, stage};
+  }
+
+  int predict() {
+    if (!predicted_) {
+      throw recipe_error("the recipe has no stage \"" + request_.prediction->stage + "\" any more, which it ran before");
+    }
+    send_text(*start_.channel, predicted_text(registry_, request_, predicted_));
+    return 0;
   }
 
   const EngineStart& start_;
@@ -137,6 +167,7 @@ class Execution {
   SetOptions set_;
   Parameters parameters_;
   std::string text_;  // what `check` prints
+  std::shared_ptr<const Spec> predicted_;  // the stage whose model predicts, once it is found
   Recipe recipe_;     // last: its state is closed before all that it calls
 };
 
@@ -144,6 +175,10 @@ class Execution {
 
 int execute(const EngineStart& start) {
   try {
+    if (start.request.command == Command::predict && !needs_recipe(start.request)) {
+      send_text(*start.channel, predicted_text(all_entries(), start.request, nullptr));
+      return 0;
+    }
     Execution execution(start);
     return execution.run();
   } catch (const std::exception& exception) {

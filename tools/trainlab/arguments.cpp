@@ -4,6 +4,7 @@
 #include <charconv>
 #include <filesystem>
 #include <functional>
+#include <limits>
 
 #include "core/error.h"
 #include "core/registry.h"
@@ -12,7 +13,7 @@ namespace trainlab::cli {
 
 namespace {
 
-const std::vector<std::string> commands = {"run", "check", "resume", "extend", "list", "report", "help"};
+const std::vector<std::string> commands = {"run", "check", "resume", "extend", "predict", "list", "report", "help"};
 
 constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;
 
@@ -23,6 +24,16 @@ std::int64_t whole_number(const std::string& flag, const std::string& text, std:
   if (code != std::errc() || rest != end || number < low || number > high) {
     throw usage_error(flag + ": expected a whole number from " + std::to_string(low) + " to " + std::to_string(high) +
                       ", found \"" + text + "\"");
+  }
+  return number;
+}
+
+double number(const std::string& flag, const std::string& text, double low, double high, const char* range) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data(), end, number);
+  if (code != std::errc() || rest != end || !(number >= low && number <= high)) {
+    throw usage_error(flag + ": expected a number " + range + ", found \"" + text + "\"");
   }
   return number;
 }
@@ -44,7 +55,10 @@ struct Flag {
 
 const std::vector<Flag>& flags() {
   static const std::vector<std::string> recipes = {"run", "check"};
-  static const std::vector<std::string> engines = {"run", "check", "resume", "extend"};
+  static const std::vector<std::string> runs = {"run", "check", "resume", "extend"};
+  static const std::vector<std::string> engines = {"run", "check", "resume", "extend", "predict"};
+  static const std::vector<std::string> seeded = {"run", "check", "predict"};
+  static const std::vector<std::string> predict = {"predict"};
   static const std::vector<std::string> objects = {"run", "check", "resume", "extend", "list", "report"};
   static const std::vector<Flag> table = {
       {"--out", true, recipes, true, [](Arguments& a, const std::string& text) { a.out = text; }},
@@ -53,9 +67,9 @@ const std::vector<Flag>& flags() {
        [](Arguments& a, const std::string& text) {
          a.threads = static_cast<int>(whole_number("--threads", text, 1, 4096));
        }},
-      {"--seed", true, recipes, true,
+      {"--seed", true, seeded, true,
        [](Arguments& a, const std::string& text) { a.seed = whole_number("--seed", text, 0, largest_seed); }},
-      {"--workers", true, engines, true,
+      {"--workers", true, runs, true,
        [](Arguments& a, const std::string& text) {
          a.workers = static_cast<int>(whole_number("--workers", text, 1, 4096));
        }},
@@ -84,6 +98,27 @@ const std::vector<Flag>& flags() {
        {"extend"},
        false,
        [](Arguments& a, const std::string& text) { a.trials = whole_number("--trials", text, 1, largest_seed); }},
+      {"--input", true, predict, false, [](Arguments& a, const std::string& text) { a.input = text; }},
+      {"--output", true, predict, false, [](Arguments& a, const std::string& text) { a.output = text; }},
+      {"--format", true, predict, false,
+       [](Arguments& a, const std::string& text) {
+         if (text != "csv" && text != "json") throw usage_error("--format: expected csv or json, found \"" + text + "\"");
+         a.format = text;
+       }},
+      {"--stage", true, predict, false, [](Arguments& a, const std::string& text) { a.stage = text; }},
+      {"--batch", true, predict, false,
+       [](Arguments& a, const std::string& text) { a.batch = whole_number("--batch", text, 1, 1 << 20); }},
+      {"--prompt", true, predict, false, [](Arguments& a, const std::string& text) { a.prompt = text; }},
+      {"--length", true, predict, false,
+       [](Arguments& a, const std::string& text) { a.length = whole_number("--length", text, 0, 1 << 24); }},
+      {"--temperature", true, predict, false,
+       [](Arguments& a, const std::string& text) { a.temperature = number("--temperature", text, 0, 1e6, "from 0"); }},
+      {"--top-k", true, predict, false,
+       [](Arguments& a, const std::string& text) { a.top_k = whole_number("--top-k", text, 1, 1 << 30); }},
+      {"--top-p", true, predict, false,
+       [](Arguments& a, const std::string& text) {
+         a.top_p = number("--top-p", text, std::numeric_limits<double>::min(), 1, "above 0 and at most 1");
+       }},
       {"--csv", false, {"report"}, false, [](Arguments& a, const std::string&) { a.csv = true; }},
   };
   return table;
@@ -217,6 +252,7 @@ class Parser {
         throw usage_error("`trainlab extend` needs the new total: --epochs N or --trials N");
       }
     }
+    if (command == "predict") check_predict(expect);
     if (command == "list") expect("nothing more", 0, 0);
     if (command == "report") {
       expect("a run folder", 1, static_cast<std::size_t>(-1));
@@ -224,6 +260,28 @@ class Parser {
       if (result_.csv && result_.json) throw usage_error("either --csv or --json");
     }
     if (command == "help") expect("one name", 0, 1);
+  }
+
+  template <class Expect>
+  void check_predict(Expect&& expect) const {
+    expect("one run folder", 1, 1);
+    const Arguments& a = result_;
+    if (a.input.has_value() == a.prompt.has_value()) {
+      throw usage_error("`trainlab predict` needs --input FILE, or --prompt TEXT for a language model");
+    }
+    const auto refuse = [&](const char* flag, bool given, const char* needs) {
+      if (given) throw usage_error(std::string(flag) + " means nothing without " + needs);
+    };
+    if (a.input) {
+      refuse("--length", a.length.has_value(), "--prompt");
+      refuse("--temperature", a.temperature.has_value(), "--prompt");
+      refuse("--top-k", a.top_k.has_value(), "--prompt");
+      refuse("--top-p", a.top_p.has_value(), "--prompt");
+      refuse("--seed", a.seed.has_value(), "--prompt");
+    } else {
+      refuse("--format", a.format.has_value(), "--input");
+      refuse("--batch", a.batch.has_value(), "--input");
+    }
   }
 
   std::span<const std::string> words_;

@@ -13,7 +13,7 @@ struct CommandHelp {
   const char* text;
 };
 
-constexpr std::array<CommandHelp, 7> helps = {{
+constexpr std::array<CommandHelp, 8> helps = {{
     {"run", "train what the recipe returns; `run` may be left out",
      "trainlab [run] RECIPE.lua [--PARAMETER VALUE…] [flags]",
      "Runs the recipe in runs/NAME/NNN, or in the folder given by --out; an unfinished run of the same recipe there "
@@ -27,6 +27,22 @@ constexpr std::array<CommandHelp, 7> helps = {{
      "Executes the recipe as it is stored in the run. Of a finished run the summary is printed.\n"},
     {"extend", "train a run longer than it was begun for", "trainlab extend RUN --epochs N",
      "  --epochs N       the new total of the last stage, a fit\n"},
+    {"predict", "what a trained model says of new inputs",
+     "trainlab predict RUN --input FILE | --prompt TEXT [flags]",
+     "RUN is a run folder; its fit's kept weights are used, and nothing in it is changed.\n"
+     "  --input FILE     .csv as in training (the target is not needed), an array x as .npy, .npz, .safetensors,\n"
+     "                   or a .jpg, .png or a folder of them\n"
+     "  --output FILE    where to write (default: standard output)\n"
+     "  --format F       csv or json (default csv)\n"
+     "  --batch N        samples at a time (default 256)\n"
+     "  --stage NAME     another fit than the one that the recipe returned\n"
+     "  --prompt TEXT    of a language model: the beginning of a text, which it continues\n"
+     "  --length N       tokens to add (default 200)\n"
+     "  --temperature T  0: always the most probable token (default 0.8)\n"
+     "  --top-k K        only the K most probable tokens\n"
+     "  --top-p P        only the most probable tokens that together have probability P\n"
+     "  --seed N         of the draws (default 1)\n"
+     "  --device D, --threads N, --quiet\n"},
     {"list", "the runs below this folder", "trainlab list [--json]", "Reads runs/*/*; writes nothing.\n"},
     {"report", "how a run went", "trainlab report RUN… [--csv] [--json]",
      "  --csv            a row per validation\n"

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "run/folder.h"
 
 namespace trainlab::cli {
 
@@ -59,6 +60,34 @@ Request request_for_run(const Arguments& arguments, const fs::path& run, const M
   request.seed = manifest.seed;
   if (!request.device) request.device = manifest.device;
   request.extend_epochs = arguments.epochs;
+  return request;
+}
+
+Request request_for_prediction(const Arguments& arguments) {
+  const fs::path run = find_run(arguments.words.front());
+  const StageRecord stage = find_stage(arguments.words.front(), arguments.stage);
+  if (stage.kind != "fit") {
+    throw usage_error("stage \"" + stage.name + "\" is a " + stage.kind + ": only a fit has a model that can predict")
+        .hint("--stage NAME of a fit");
+  }
+  Request request = request_for_run(arguments, run, read_manifest(run));
+  request.command = Command::predict;
+  request.out = run;
+  request.device = arguments.device;
+  request.seed = arguments.seed;
+  Prediction prediction;
+  prediction.stage = stage.name;
+  prediction.folder = stage.folder;
+  if (arguments.input) prediction.input = absolute(*arguments.input);
+  if (arguments.output) prediction.output = absolute(*arguments.output);
+  prediction.format = arguments.format.value_or(prediction.format);
+  prediction.batch = arguments.batch.value_or(prediction.batch);
+  prediction.prompt = arguments.prompt;
+  prediction.length = arguments.length.value_or(prediction.length);
+  prediction.temperature = arguments.temperature.value_or(prediction.temperature);
+  prediction.top_k = arguments.top_k.value_or(prediction.top_k);
+  prediction.top_p = arguments.top_p.value_or(prediction.top_p);
+  request.prediction = std::move(prediction);
   return request;
 }
 

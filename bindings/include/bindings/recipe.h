@@ -12,6 +12,7 @@
 
 #include "bindings/lua_state.h"
 #include "bindings/parameters.h"
+#include "bindings/stage_result.h"
 
 namespace trainlab {
 
@@ -25,7 +26,7 @@ class Recipe {
  public:
   struct Calls {
     // lab.run: gives the result. May raise ExecutionEnds.
-    std::function<Value(const std::shared_ptr<const Spec>&)> run;
+    std::function<StageResult(const std::shared_ptr<const Spec>&)> run;
     // A file that was loaded, by path relative to the recipe's folder; the recipe first.
     std::function<void(const std::string& path, std::string_view text)> source;
   };

@@ -6,9 +6,10 @@
 //                          opened  {folder, existed}    the folder, locked by the supervisor; existed: with a manifest
 //                          refused {error}              in use, finished, unwritable
 //   error   {error}      why the engine is going to end; error = {kind, message, file, line, path, hint, traceback}
+//   text    {text}       the next part of a text for standard output that is too long for one message
 //   result  {folder | text | kind}
 //                        it ended well, or its stage says how: folder holds summary.json; text is for standard output
-//                        (check, parameters); kind = "none": no stage ran
+//                        (check, parameters, predict); kind = "none": no stage ran
 // The types leave room for others (asking for more workers); an unknown type is an error.
 #pragma once
 
@@ -68,7 +69,7 @@ Error error_from(const Value& value);
 
 // The engine's last words. Never raise: when the supervisor is gone there is nobody to tell.
 void send_error(Channel& channel, const Error& error) noexcept;
-void send_text(Channel& channel, const std::string& text) noexcept;  // what check and parameters print
+void send_text(Channel& channel, const std::string& text) noexcept;  // what check, parameters and predict print
 
 // How an engine begins, before anything else runs: it dies with its supervisor (and ends at once where that is dead
 // already or there never was one), takes SIGTERM as "checkpoint and stop" (see stage.h), ignores SIGINT, SIGHUP,

@@ -66,6 +66,9 @@ struct StageRecord {
   bool operator==(const StageRecord&) const = default;
 };
 std::vector<StageRecord> read_stages(const std::filesystem::path& run);  // empty where none has begun
+// The stage `name` of a run, or the one that a folder named on the command line is meant for: a stage's own, or of a
+// run's the one that the recipe returned. `folder` of what it gives is absolute. Raises Error{usage} where there is none.
+StageRecord find_stage(const std::filesystem::path& given, const std::optional<std::string>& name);
 void write_stages(const std::filesystem::path& run, const std::vector<StageRecord>& stages);
 
 }  // namespace trainlab

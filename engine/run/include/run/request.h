@@ -16,6 +16,7 @@ enum class Command {
   run,         // execute the recipe: a fresh run, or one that is continued
   check,       // validate, and report what would run
   parameters,  // `trainlab recipe.lua --help`: the text about the recipe and its parameters
+  predict,     // a trained model's outputs for new inputs, or its continuation of a prompt; writes nothing into the run
 };
 
 // A recipe's parameter as the user gave it; its type is known to the recipe only.
@@ -25,6 +26,23 @@ struct GivenParameter {
   std::string from;  // for messages: "--lr", "grid.toml:3", "manifest.toml"
 
   bool operator==(const GivenParameter&) const = default;
+};
+
+// What `trainlab predict` is asked for. Paths are absolute.
+struct Prediction {
+  std::string stage;                           // the fit's name
+  std::filesystem::path folder;                // the fit's, in the run
+  std::optional<std::filesystem::path> input;  // a file of inputs; or else there is a prompt
+  std::optional<std::filesystem::path> output;  // standard output unless given
+  std::string format = "csv";                  // or "json"
+  std::int64_t batch = 256;                    // samples at a time
+  std::optional<std::string> prompt;
+  std::int64_t length = 200;  // tokens that are added to the prompt
+  double temperature = 0.8, top_p = 1;
+  std::int64_t top_k = 0;     // 0: all
+
+  Value to_value() const;
+  static Prediction from_value(const Value& value);
 };
 
 struct Request {
@@ -47,6 +65,8 @@ struct Request {
   std::optional<std::string> device;            // "auto", "cpu", "cuda", "cuda:1"
   std::optional<std::filesystem::path> stdlib;  // --stdlib, absolute: the recipe language's Lua part from this folder
   std::optional<std::int64_t> extend_epochs;    // `trainlab extend`: the new total of the last stage
+
+  std::optional<Prediction> prediction;  // of `predict`
 
   bool quiet = false;
   bool step = false;      // check --step

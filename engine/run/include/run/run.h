@@ -71,6 +71,9 @@ class Run {
   // recipe cannot go on.
   Value stage(const Options& stage, bool returned);
 
+  // Of a stage that stage() has given the summary of.
+  std::filesystem::path stage_folder(const std::string& name) const;
+
   // The recipe has ended; tells the supervisor and gives the exit code.
   int finish();
   int fail(const Error& error);

@@ -43,12 +43,15 @@ class CheckpointFolder {
   // weights are damaged everywhere, the newest without them. nullopt where there is none.
   std::optional<Checkpoint> newest();
 
+  // The newest complete checkpoint of `folder`, for who only reads: nothing is written or set aside. nullopt where there
+  // is none; Error{recipe} naming the file where the newest is damaged.
+  static std::optional<Checkpoint> read_newest(const std::filesystem::path& folder);
+
   // checkpoints/NAME.safetensors with its .json: weights that a recipe asked to keep.
   void save(const std::string& name, const NamedTensors& tensors, const Value& info) const;
 
  private:
   void commit_file(const std::string& stem, const NamedTensors& tensors, Value info) const;
-  Checkpoint load(const std::filesystem::path& commit, bool with_best) const;
   bool usable(const std::filesystem::path& commit) const;
   void set_aside(const std::filesystem::path& commit) const;
   void remove_old(const std::string& newest) const;

@@ -90,6 +90,7 @@ class Group final : public Trained {
   NamedTensors tensors(std::size_t member) override;
   void restore(std::size_t member, const NamedTensors& tensors) override;
   NamedTensors weights(std::size_t member) const override;
+  bool averaged(std::size_t member) const override;
   void load_weights(std::size_t member, const NamedTensors& tensors) override;
 
  private:
@@ -98,8 +99,6 @@ class Group final : public Trained {
   at::Tensor evaluate(std::span<const Batch> batches, std::int64_t step, bool is_measured);
   LossValue forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches);
   void take_gradients();
-  // Whether the average stands for the member's weights.
-  bool averaged(std::size_t member) const;
   std::vector<std::pair<std::string, at::Tensor>> stored_state();  // optim.… and ema.…
 
   const FitPlan& plan_;

@@ -53,6 +53,9 @@ class Trained {
   // The learning rate of the latest step, of an own step: NaN where it has several. nullopt: as given to step().
   virtual std::optional<double> rate() const { return std::nullopt; }
 
+  // Whether averages stand for the weights of a member in weights(): the tensors ema.… of tensors() for model.….
+  virtual bool averaged(std::size_t member) const { return (void)member, false; }
+
   // What run.model and run.optim give: empty but in an own training step.
   virtual const RunHandle::Objects& models() const { return no_objects(); }
   virtual const RunHandle::Objects& optimizers() const { return no_objects(); }

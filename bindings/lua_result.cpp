@@ -1,0 +1,214 @@
+#include "lua_result.h"
+
+#include <lua.hpp>
+#include <optional>
+
+#include "bindings/lua_entries.h"
+#include "bindings/lua_error.h"
+#include "bindings/lua_object.h"
+#include "bindings/marshal.h"
+#include "call_arguments.h"
+#include "entry_table.h"
+#include "lua_tensor.h"
+#include "run/folder.h"
+#include "train/generate.h"
+
+namespace trainlab {
+
+namespace {
+
+const char kResults = 0;  // weak table: the table of a result → what stands behind it
+const char kMethods = 0;  // the metatable of results
+
+constexpr std::int64_t batch = 256;  // samples at a time
+
+// Behind the table. Its model is read when it is first asked for.
+class ResultObject final : public Object {
+ public:
+  explicit ResultObject(StageResult result) : result_(std::move(result)) {}
+  std::string_view type_name() const override { return "result"; }
+
+  const Predictor& predictor(const Registry& registry) {
+    if (predictor_) return *predictor_;
+    if (const Value& kind = result_.summary["kind"]; kind.is_string() && kind.string() != "fit")
+      throw recipe_error("a " + kind.string() + " keeps no model: only the result of a fit has one");
+    try {
+      predictor_.emplace(registry, result_.folder, at::kCPU, result_.stage);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::usage) throw;
+      Error wrong = recipe_error(error.message());  // in a recipe it is the recipe that asks for what is not there
+      throw wrong.hint(error.hint());
+    }
+    return *predictor_;
+  }
+
+ private:
+  StageResult result_;
+  std::optional<Predictor> predictor_;
+};
+
+void push_registered(lua_State* L, const char& key) {
+  lua_pushlightuserdata(L, const_cast<char*>(&key));
+  lua_rawget(L, LUA_REGISTRYINDEX);
+}
+
+// The model behind the table before the colon.
+const Predictor& predictor_at(lua_State* L, const char* method) {
+  std::shared_ptr<Object> object;
+  if (lua_istable(L, 1)) {
+    push_registered(L, kResults);
+    lua_pushvalue(L, 1);
+    lua_rawget(L, -2);
+    object = to_object(L, -1);
+    lua_pop(L, 2);
+  }
+  if (!object) {
+    throw recipe_error("expected a result of lab.run before the colon, found " + type_text(L, 1)).in(method);
+  }
+  const EngineWork work(L);
+  try {
+    return with_torch_errors([&]() -> const Predictor& {
+      return dynamic_cast<ResultObject&>(*object).predictor(*LuaState::of(L).host().registry);
+    });
+  } catch (Error& error) {
+    throw error.in(method);
+  }
+}
+
+int l_model(lua_State* L) {
+  return guarded(L, [&] {
+    push_object(L, predictor_at(L, "result:model").model_object());
+    return 1;
+  });
+}
+
+// A tensor for a model that reads one column; else a table of them by name.
+NamedTensors tensors_at(lua_State* L, int index, const Predictor& predictor) {
+  const std::vector<InputColumn>& columns = predictor.file().inputs;
+  if (to_tensor(L, index)) return {{columns.front().name, check_tensor(L, index).detach().cpu()}};
+  if (!lua_istable(L, index) || entry_of(L, index)) {
+    throw recipe_error("expected a tensor, or a table of tensors by column, found " + type_text(L, index));
+  }
+  NamedTensors tensors;
+  for (const InputColumn& column : columns) {
+    lua_getfield(L, index, column.name.c_str());
+    if (to_tensor(L, -1)) tensors.emplace(column.name, check_tensor(L, -1).detach().cpu());
+    lua_pop(L, 1);
+  }
+  return tensors;
+}
+
+int l_predict(lua_State* L) {
+  return guarded(L, [&] {
+    const Predictor& predictor = predictor_at(L, "result:predict");
+    at::Tensor out;
+    try {
+      const NamedTensors tensors = tensors_at(L, 2, predictor);
+      const EngineWork work(L);
+      out = with_torch_errors(
+          [&] { return predictor.predict(inputs_of(tensors, "x", predictor.file().inputs, predictor.data()), batch); });
+    } catch (Error& error) {
+      throw error.in("result:predict");
+    }
+    push_tensor(L, std::move(out));
+    return 1;
+  });
+}
+
+// Checked options of a call that takes plain data.
+Options called_options(lua_State* L, const char* name, CallArguments::Receiver receiver) {
+  const LuaState& state = LuaState::of(L);
+  const Registry& registry = *state.host().registry;
+  const Entry& entry = *registry.find(name);
+  Value::Map map = CallArguments(L, entry, receiver).map(registry);
+  resolve_paths(entry.options, map, state.host().recipe_folder);
+  auto spec = std::make_shared<Spec>();
+  spec->value = registry.check(map, name);
+  return {registry, spec, name};
+}
+
+int l_generate(lua_State* L) {
+  return guarded(L, [&] {
+    const Predictor& predictor = predictor_at(L, "result:generate");
+    const Options options = called_options(L, "result:generate", CallArguments::Receiver::object);
+    const Generation generation{.length = options.integer("length"),
+                                .sampling = {.temperature = options.number("temperature"),
+                                             .top_k = options.given("top_k") ? options.integer("top_k") : 0,
+                                             .top_p = options.number("top_p")},
+                                .seed = options.given("seed") ? options.integer("seed") : LuaState::of(L).host().seed};
+    std::string text;
+    try {
+      const EngineWork work(L);
+      text = with_torch_errors([&] { return generate(predictor, options.string("prompt"), generation); });
+    } catch (Error& error) {
+      throw error.in("result:generate");
+    }
+    lua_pushlstring(L, text.data(), text.size());
+    return 1;
+  });
+}
+
+int l_load_run(lua_State* L) {
+  return guarded(L, [&] {
+    const Options options = called_options(L, "load_run", CallArguments::Receiver::none);
+    StageResult result;
+    try {
+      const auto name = options.given("stage") ? std::optional(options.string("stage")) : std::nullopt;
+      result.folder = find_stage(options.string("path"), name).folder;
+      result.summary = read_summary(result.folder);
+    } catch (const Error& error) {
+      Error wrong = options.error("path", error.message());
+      throw wrong.hint(error.hint());
+    }
+    if (result.summary.is_nil()) {
+      throw options.error(
+          "path", "the stage in " + result.folder.string() + " has no summary.json yet: it is running, or was killed");
+    }
+    push_result(L, std::move(result));
+    return 1;
+  });
+}
+
+}  // namespace
+
+void open_results(lua_State* L) {
+  lua_pushlightuserdata(L, const_cast<char*>(&kResults));
+  lua_newtable(L);
+  lua_newtable(L);
+  lua_pushliteral(L, "k");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_rawset(L, LUA_REGISTRYINDEX);
+  lua_newtable(L);
+  define_object_type(L, "result");
+
+  lua_pushlightuserdata(L, const_cast<char*>(&kMethods));
+  lua_newtable(L);
+  lua_newtable(L);
+  for (const auto& [name, method] : std::initializer_list<std::pair<const char*, lua_CFunction>>{
+           {"model", l_model}, {"predict", l_predict}, {"generate", l_generate}}) {
+    lua_pushcfunction(L, method);
+    lua_setfield(L, -2, name);
+  }
+  lua_setfield(L, -2, "__index");
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+  lua_rawset(L, LUA_REGISTRYINDEX);
+
+  lua_pushcfunction(L, l_load_run);
+  set_lab_member(L, "load_run");
+}
+
+void push_result(lua_State* L, StageResult result) {
+  push_value(L, result.summary);
+  if (!lua_istable(L, -1)) return;
+  push_registered(L, kMethods);
+  lua_setmetatable(L, -2);
+  push_registered(L, kResults);
+  lua_pushvalue(L, -2);
+  push_object(L, std::make_shared<ResultObject>(std::move(result)));
+  lua_rawset(L, -3);
+  lua_pop(L, 1);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,16 @@
+// The result of a stage in Lua: a fresh table with what summary.json holds. Its methods (model, predict, generate)
+// stand in a locked metatable, so that pairs and constructors see the data only.
+#pragma once
+
+#include "bindings/stage_result.h"
+
+struct lua_State;
+
+namespace trainlab {
+
+// Inside enter(), once: lab.load_run and the methods.
+void open_results(lua_State* L);
+
+void push_result(lua_State* L, StageResult result);
+
+}  // namespace trainlab

@@ -1,0 +1,28 @@
+#include "fields.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace trainlab {
+
+bool is_missing(std::string_view field) {
+  return field.empty() || field == "NA" || field == "nan" || field == "NaN" || field == "NAN";
+}
+
+std::optional<double> number_in(std::string_view field) {
+  if (field.starts_with('+')) field.remove_prefix(1);
+  double number = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  if (end != field.data() + field.size() || field.empty()) return {};
+  if (error == std::errc::result_out_of_range) return std::numeric_limits<double>::infinity();
+  if (error != std::errc() || std::isnan(number)) return {};
+  return number;
+}
+
+std::string in_quotes(std::string_view field) {
+  constexpr std::size_t most = 40;
+  return "\"" + std::string(field.substr(0, most)) + (field.size() > most ? "…\"" : "\"");
+}
+
+}  // namespace trainlab

@@ -1,0 +1,42 @@
+// New inputs for a trained model: from files or tensors, brought into the form in which training had its own.
+//
+// They come as the data source gave them, before normalize(): bytes count as 0…1, a table's columns are encoded with
+// the fill values and categories of its training part. Thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace trainlab {
+
+// What a model reads of a batch.
+struct InputColumn {
+  std::string name;       // "x", or of an nn.Input
+  Shape shape = {};       // of one sample
+  bool integers = false;  // whole numbers (token ids), not numbers of the model's type
+};
+
+struct NewInputs {
+  Part part;                       // the columns in the order that was asked for
+  std::vector<std::string> names;  // of images: a name for each sample; else empty
+};
+
+// state: DataParts::state, as the checkpoint has it. The form of a file is told by its name: .csv and .tsv (plain or
+// gzip; the training data were a table), .npy (one column), .npz and .safetensors (an array for each column, by name),
+// .jpg, .jpeg and .png, or a folder of them (resized and cropped to the model's input; decoded when batches are made).
+// Error{recipe} naming the file and what is wrong: missing, malformed, another shape or dtype, NaN or infinity.
+NewInputs read_inputs(const std::filesystem::path& path, std::span<const InputColumn> columns,
+                      const NamedTensors& state);
+
+// From tensors [N, sample…] by column; others are passed over. `from` is for messages. Error{recipe} as above.
+NewInputs inputs_of(const NamedTensors& tensors, const std::string& from, std::span<const InputColumn> columns,
+                    const NamedTensors& state);
+
+// What the model of a table predicts: the columns' names; empty where the training data were none.
+std::vector<std::string> target_names(const NamedTensors& state);
+
+}  // namespace trainlab

@@ -1,0 +1,31 @@
+// NumPy's .npz files: arrays by name in a zip archive.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "zip.h"
+
+namespace trainlab {
+
+class NpzFile {
+ public:
+  // Error{recipe} for what is no npz file, a file of PyTorch among them: pickles are never executed.
+  explicit NpzFile(const std::string& path);
+  NpzFile(const NpzFile&) = delete;
+
+  const std::vector<std::string>& names() const { return names_; }
+  // Of names(). Error{recipe} as load_npy and ZipFile::read.
+  at::Tensor load(const std::string& name) const;
+
+ private:
+  std::string path_, bytes_;
+  ZipFile zip_;
+  std::vector<std::string> names_;
+  std::map<std::string, const ZipFile::Member*> members_;
+};
+
+}  // namespace trainlab

@@ -1,0 +1,155 @@
+// Rows that a trained model has not seen, encoded with what was learnt from those that trained it.
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/registry.h"
+#include "data/tokenizer.h"
+#include "fields.h"
+#include "table.h"
+
+namespace trainlab {
+
+namespace {
+
+class NewRows {
+ public:
+  NewRows(const CsvText& csv, const std::string& file, const NamedTensors& state)
+      : csv_(csv), file_(file), state_(state), table_(stored_table(state)) {}
+
+  Dataset encode() const {
+    require_columns();
+    Dataset dataset;
+    dataset.size = csv_.rows();
+    if (const Value& inputs = table_["inputs"]; inputs.is_list()) {
+      dataset.columns.push_back({"x", features(inputs.list()), {}, {}});
+    } else {
+      dataset.columns.push_back({"x", texts(), {}, {}, /*as_int64=*/true});
+    }
+    if (const Value& more = table_["more"]; more.is_list()) {
+      for (const Value& column : more.list())
+        dataset.columns.push_back({column["name"].string(), features({column}), {}, {}});
+    }
+    return dataset;
+  }
+
+ private:
+  void require_columns() const {
+    std::vector<std::string> wanted, missing;
+    for (const char* group : {"inputs", "more"}) {
+      if (!table_[group].is_list()) continue;
+      for (const Value& column : table_[group].list()) wanted.push_back(column["name"].string());
+    }
+    if (!table_["text"].is_nil()) wanted.push_back(table_["text"]["name"].string());
+    for (const std::string& name : wanted)
+      if (std::find(csv_.header.begin(), csv_.header.end(), name) == csv_.header.end()) missing.push_back(name);
+    if (missing.empty()) return;
+    std::string all;
+    for (std::size_t i = 0; i < missing.size() && i < 10; ++i) all += (i ? ", " : "") + in_quotes(missing[i]);
+    Error error = recipe_error(file_ + ": expected the columns that the model was trained on; missing: " + all +
+                               (missing.size() > 10 ? ", …" : ""));
+    if (csv_.header.size() == 1 && wanted.size() > 1) {
+      throw error.hint("its only column is " + in_quotes(csv_.header[0]) + ": the delimiter is " +
+                       in_quotes(table_["delimiter"].string()) + ", as in training");
+    }
+    const std::string close = Registry::closest(missing.front(), csv_.header);
+    throw error.hint(close.empty() ? "an input whose value is not known is an empty field"
+                                   : "is " + in_quotes(close) + " the column " + in_quotes(missing.front()) + "?");
+  }
+
+  std::size_t place_of(const std::string& name) const {
+    return static_cast<std::size_t>(std::find(csv_.header.begin(), csv_.header.end(), name) - csv_.header.begin());
+  }
+
+  std::string where(std::int64_t row, const std::string& column) const {
+    return file_ + ":" + std::to_string(csv_.lines[static_cast<std::size_t>(row)]) + ": column " + in_quotes(column);
+  }
+
+  float number(std::int64_t row, const std::string& name, std::string_view field, double fill) const {
+    if (is_missing(field)) return static_cast<float>(fill);
+    const std::optional<double> number = number_in(field);
+    if (!number) {
+      throw recipe_error(where(row, name) + ": expected a number, as in training, found " + in_quotes(field))
+          .hint("a value that is not known is an empty field");
+    }
+    if (!(std::fabs(*number) <= std::numeric_limits<float>::max()))
+      throw recipe_error(where(row, name) + ": " + in_quotes(field) + " is not finite or too large for float32");
+    return static_cast<float>(*number);
+  }
+
+  static std::size_t width(const Value& column) {
+    if (!column["categories"].is_list()) return 1;
+    return column["categories"].list().size() + (column["missing"].boolean() ? 1 : 0);
+  }
+
+  at::Tensor features(const Value::List& columns) const {
+    std::size_t count = 0;
+    for (const Value& column : columns) count += width(column);
+    at::Tensor x = at::empty({csv_.rows(), static_cast<std::int64_t>(count)}, at::kFloat);
+    std::size_t first = 0;
+    for (const Value& column : columns) {
+      const std::string& name = column["name"].string();
+      const std::size_t place = place_of(name);
+      for (std::int64_t row = 0; row < csv_.rows(); ++row) {
+        float* const out = x.mutable_data_ptr<float>() + static_cast<std::size_t>(row) * count + first;
+        const std::string_view field = csv_.field(row, place);
+        if (const Value& categories = column["categories"]; categories.is_list()) {
+          put_category(categories.list(), column["missing"].boolean(), field, out);
+        } else {
+          *out = number(row, name, field, column["fill"].number());
+        }
+      }
+      first += width(column);
+    }
+    return x;
+  }
+
+  // A category that was not among the rows that trained is none of those that were.
+  static void put_category(const Value::List& categories, bool missing, std::string_view field, float* out) {
+    for (const Value& category : categories) *out++ = !is_missing(field) && category.string() == field ? 1.0f : 0.0f;
+    if (missing) *out = is_missing(field) ? 1.0f : 0.0f;
+  }
+
+  at::Tensor texts() const {
+    const Value& text = table_["text"];
+    const std::string& name = text["name"].string();
+    const std::size_t place = place_of(name);
+    const std::int64_t length = text["length"].integer();
+    const Tokenizer tokenizer = Tokenizer::load(state_);
+    at::Tensor x = at::empty({csv_.rows(), length}, at::kInt);
+    for (std::int64_t row = 0; row < csv_.rows(); ++row) {
+      const std::string_view field = csv_.field(row, place);
+      if (field.empty()) throw recipe_error(where(row, name) + ": the text is empty");
+      put_text(tokenizer.encode(field, where(row, name)), x.mutable_data_ptr<std::int32_t>() + row * length, length);
+    }
+    return x;
+  }
+
+  const CsvText& csv_;
+  const std::string& file_;
+  const NamedTensors& state_;
+  const Value table_;
+};
+
+}  // namespace
+
+Value stored_table(const NamedTensors& state) {
+  const auto found = state.find("table");
+  const auto damaged = [] { return run_error("the checkpoint's table of columns is missing or damaged"); };
+  if (found == state.end() || found->second.scalar_type() != at::kByte) throw damaged();
+  const at::Tensor bytes = found->second.contiguous();
+  Value table = parse_json({reinterpret_cast<const char*>(bytes.const_data_ptr<std::uint8_t>()), bytes.nbytes()},
+                           "the checkpoint's table of columns");
+  if (!table["delimiter"].is_string() || !table["target"].is_map() ||
+      table["inputs"].is_list() == table["text"].is_map())
+    throw damaged();
+  return table;
+}
+
+Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTensors& state) {
+  return NewRows(csv, file, state).encode();
+}
+
+}  // namespace trainlab

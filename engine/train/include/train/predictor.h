@@ -1,0 +1,56 @@
+// Predictor: a trained model of a fit's folder, for new inputs. It reads model.json, the weights that the fit kept and
+// what its checkpoint knows of the data; it writes nothing.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/registry.h"
+#include "data/new_inputs.h"
+#include "data/tokenizer.h"
+#include "train/model_file.h"
+#include "train/model_object.h"
+
+namespace trainlab {
+
+// Used by one thread; a model with functions of a recipe by the recipe's thread.
+class Predictor {
+ public:
+  // Of a fit that is not finished: the best weights so far, where it keeps the best, else those of the last checkpoint.
+  // `stage`: the fit's spec as the recipe gives it, for a model with functions.
+  // Error{usage} where no weights are there, or functions are needed and missing; Error{recipe} for damaged files.
+  Predictor(const Registry& registry, const std::filesystem::path& stage_folder, at::Device device,
+            std::shared_ptr<const Spec> stage = nullptr);
+
+  const ModelFile& file() const { return file_; }
+  // DataParts::state of the training data.
+  const NamedTensors& data() const { return data_; }
+  const Model& model() const { return *model_; }
+
+  // A model with a copy of the weights, in evaluation mode.
+  std::shared_ptr<ModelObject> model_object() const;
+
+  // The model's outputs for a batch [B, …] of each of file().inputs, normalised; on the model's device, without
+  // gradients.
+  at::Tensor forward(std::span<const at::Tensor> columns) const;
+  // For all inputs, in their order, on the CPU: [N, …] as the model gives it, but of a classification probabilities
+  // ([N, 2] of a single logit). `batch`: samples at a time.
+  at::Tensor predict(const NewInputs& inputs, std::int64_t batch) const;
+
+  // A language model: tokens [T] in, scores [T, vocabulary] out.
+  bool is_language_model() const;
+
+ private:
+  at::Tensor as_told(const at::Tensor& out) const;
+
+  ModelFile file_;
+  at::Device device_;
+  NamedTensors data_;
+  std::shared_ptr<const Model> model_;
+  ModelState state_;
+};
+
+}  // namespace trainlab

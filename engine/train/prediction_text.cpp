@@ -1,0 +1,136 @@
+#include "train/prediction_text.h"
+
+#include <ATen/ops/argmax.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace trainlab {
+
+namespace {
+
+// Of a float32 the double with as few digits as it needs.
+double shown(double number, at::ScalarType type) {
+  if (type != at::kFloat || !std::isfinite(number)) return number;
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, static_cast<float>(number)).ptr;
+  double short_number = 0;
+  std::from_chars(text, end, short_number);
+  return short_number;
+}
+
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+class Writer {
+ public:
+  Writer(const Predictor& predictor, const NewInputs& inputs, const at::Tensor& out)
+      : file_(predictor.file()),
+        names_(inputs.names),
+        type_(out.scalar_type()),
+        out_(out.to(at::kDouble).contiguous()) {
+    is_class_ = file_.meaning == Meaning::classes || file_.meaning == Meaning::binary;
+    is_flat_ = out_.dim() <= 2;
+    if (is_class_) {
+      const std::int64_t axis = file_.meaning == Meaning::classes && file_.classes_first ? 1 : -1;
+      best_ = out_.argmax(axis);
+      for (std::int64_t c = 0; c < file_.classes; ++c) labels_.push_back(file_.class_name(c));
+    } else {
+      labels_ = value_names(predictor);
+    }
+  }
+
+  std::string csv() const {
+    if (!is_flat_) {
+      throw usage_error("an output of shape " + shape_text(out_.sizes().slice(1)) +
+                        " for each input has no room in CSV")
+          .hint("--format json");
+    }
+    std::string text = names_.empty() ? "index" : "file";
+    if (is_class_) text += ",class";
+    for (const std::string& label : labels_) text += "," + field(is_class_ ? "p(" + label + ")" : label);
+    text += "\n";
+    for (std::int64_t i = 0; i < out_.size(0); ++i) {
+      text += names_.empty() ? std::to_string(i) : field(names_[static_cast<std::size_t>(i)]);
+      if (is_class_) text += "," + field(labels_[best(i)]);
+      for (std::size_t k = 0; k < labels_.size(); ++k) text += "," + number_text(number(i, k));
+      text += "\n";
+    }
+    return text;
+  }
+
+  std::string json() const {
+    std::string text = "[";
+    for (std::int64_t i = 0; i < out_.size(0); ++i) text += (i ? ",\n " : "") + to_json(object(i));
+    return text + "]\n";
+  }
+
+ private:
+  std::vector<std::string> value_names(const Predictor& predictor) const {
+    const std::size_t count = is_flat_ ? static_cast<std::size_t>(out_.numel() / out_.size(0)) : 1;
+    std::vector<std::string> names = target_names(predictor.data());
+    if (names.size() == count) return names;
+    if (count == 1) return {"value"};
+    names.clear();
+    for (std::size_t k = 0; k < count; ++k) names.push_back("value_" + std::to_string(k));
+    return names;
+  }
+
+  double number(std::int64_t row, std::size_t k) const {
+    const auto count = static_cast<std::size_t>(out_.numel() / out_.size(0));
+    return shown(out_.const_data_ptr<double>()[static_cast<std::size_t>(row) * count + k], type_);
+  }
+  std::size_t best(std::int64_t row) const {
+    return static_cast<std::size_t>(best_.const_data_ptr<std::int64_t>()[row]);
+  }
+
+  Value class_value(std::int64_t number) const {
+    return file_.class_names.empty() ? Value(number) : Value(file_.class_name(number));
+  }
+
+  // Nested lists.
+  Value lists(const at::Tensor& tensor) const {
+    if (tensor.dim() == 0) {
+      if (tensor.scalar_type() == at::kLong) return class_value(tensor.item<std::int64_t>());
+      return shown(tensor.item<double>(), type_);
+    }
+    Value::List list;
+    for (std::int64_t i = 0; i < tensor.size(0); ++i) list.push_back(lists(tensor.select(0, i)));
+    return list;
+  }
+
+  Value object(std::int64_t i) const {
+    Value object = names_.empty() ? Value(Value::Map{{"index", i}})
+                                  : Value(Value::Map{{"file", names_[static_cast<std::size_t>(i)]}});
+    if (is_class_) object.set("class", lists(best_.select(0, i)));
+    if (!is_flat_) {
+      object.set(is_class_ ? "probabilities" : "values", lists(out_.select(0, i)));
+      return object;
+    }
+    Value numbers = Value::Map{};
+    for (std::size_t k = 0; k < labels_.size(); ++k) numbers.set(labels_[k], number(i, k));
+    object.set(is_class_ ? "probabilities" : "values", std::move(numbers));
+    return object;
+  }
+
+  const ModelFile& file_;
+  const std::vector<std::string>& names_;
+  at::ScalarType type_;
+  at::Tensor out_, best_;
+  bool is_class_ = false, is_flat_ = false;
+  std::vector<std::string> labels_;
+};
+
+}  // namespace
+
+std::string prediction_text(const Predictor& predictor, const NewInputs& inputs, const at::Tensor& out,
+                            PredictionFormat format) {
+  const Writer writer(predictor, inputs, out);
+  return format == PredictionFormat::csv ? writer.csv() : writer.json();
+}
+
+}  // namespace trainlab

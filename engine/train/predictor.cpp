@@ -1,0 +1,118 @@
+#include "train/predictor.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/stack.h>
+
+#include "train/checkpoint.h"
+
+namespace trainlab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::shared_ptr<const Model> build(const Registry& registry, const ModelFile& file, std::shared_ptr<const Spec> stage) {
+  Signals columns;
+  for (const InputColumn& input : file.inputs) columns[input.name] = {.shape = input.shape, .integers = input.integers};
+  const auto built = [&](const Options& spec) { return std::make_shared<const Model>(spec, columns); };
+  if (stage) return built(Options(registry, std::move(stage), "").child("model"));
+  if (file.has_functions) {
+    throw usage_error("the model has functions of its recipe, which only the recipe can bring")
+        .hint("`trainlab predict RUN` executes the recipe that is stored in the run");
+  }
+  auto spec = std::make_shared<Spec>();
+  spec->value = registry.check(file.model, "model");
+  return built(Options(registry, std::move(spec), "model"));
+}
+
+// The weights that a fit of this checkpoint would test.
+NamedTensors kept_weights(const Checkpoint& checkpoint, bool keeps_best) {
+  if (keeps_best && checkpoint.best) return checkpoint.best->tensors;
+  NamedTensors weights;
+  const bool averaged = checkpoint.info["averaged"] == Value(true);
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    if (!name.starts_with("model.")) continue;
+    const auto average = checkpoint.tensors.find("ema." + name.substr(6));
+    weights.emplace(name, averaged && average != checkpoint.tensors.end() ? average->second : tensor);
+  }
+  return weights;
+}
+
+// A state of its own with these weights (model.…).
+ModelState state_of(const Model& model, const NamedTensors& weights, at::ScalarType type, at::Device device) {
+  const Key key(0);  // of initial values, which are replaced
+  ModelState state = model.initial_state({&key, 1}, type, device, false);
+  load_named_state(model, state, weights);
+  return state;
+}
+
+}  // namespace
+
+Predictor::Predictor(const Registry& registry, const fs::path& stage_folder, at::Device device,
+                     std::shared_ptr<const Spec> stage)
+    : file_(stage_folder), device_(device) {
+  const std::optional<Checkpoint> checkpoint = CheckpointFolder::read_newest(stage_folder / "checkpoints");
+  if (!checkpoint) {
+    throw usage_error("there are no weights yet in " + stage_folder.string())
+        .hint("the first checkpoint is written at a validation, or at the end");
+  }
+  for (const auto& [name, tensor] : checkpoint->tensors)
+    if (name.starts_with("data.")) data_.emplace(name.substr(5), tensor);
+  model_ = build(registry, file_, std::move(stage));
+  state_ = state_of(*model_, kept_weights(*checkpoint, file_.keeps_best), file_.type, device_);
+}
+
+std::shared_ptr<ModelObject> Predictor::model_object() const {
+  NamedTensors weights;
+  for (auto& [name, tensor] : named_state(*model_, state_)) weights.emplace(name, tensor);
+  auto object = std::make_shared<ModelObject>(model_, state_of(*model_, weights, file_.type, device_));
+  object->training = false;
+  return object;
+}
+
+at::Tensor Predictor::forward(std::span<const at::Tensor> columns) const {
+  const at::NoGradGuard no_gradients;
+  std::vector<at::Tensor> moved;
+  for (const at::Tensor& column : columns) moved.push_back(column.to(device_));
+  return model_->forward(moved, Pass{.state = state_, .training = false, .keys = {}});
+}
+
+at::Tensor Predictor::as_told(const at::Tensor& out) const {
+  switch (file_.meaning) {
+    case Meaning::classes: return at::softmax(out, file_.classes_first ? 1 : -1);
+    case Meaning::probabilities: return at::sigmoid(out);
+    case Meaning::binary: {
+      // [B, 1], or with positions [B, …, 1] or [B, 1, …]: two classes in place of the single logit.
+      const at::Tensor logit = out.dim() == 2 || out.size(-1) == 1 ? out.squeeze(-1) : out.squeeze(1);
+      return at::stack({at::sigmoid(logit.neg()), at::sigmoid(logit)}, -1);
+    }
+    case Meaning::values: break;
+  }
+  return out;
+}
+
+at::Tensor Predictor::predict(const NewInputs& inputs, std::int64_t batch) const {
+  const at::NoGradGuard no_gradients;
+  LoaderOptions options;
+  options.batch = batch;
+  options.shuffle = false;
+  options.float_type = file_.type;
+  Loader loader(inputs.part, options, {Key(0)}, false);
+  std::vector<at::Tensor> all;
+  for (std::int64_t i = 0; i < loader.batches_per_epoch(); ++i) {
+    all.push_back(as_told(forward(loader.next().columns)).cpu());
+  }
+  return at::cat(all);
+}
+
+bool Predictor::is_language_model() const {
+  if (!data_.contains("tokenizer") || file_.inputs.size() != 1 || !file_.inputs.front().integers) return false;
+  const Shape &in = file_.inputs.front().shape, &out = model_->output();
+  return file_.meaning == Meaning::classes && !file_.classes_first && in.size() == 1 && out.size() == 2 &&
+         out[0] == in[0] && out[1] == Tokenizer::load(data_).size();
+}
+
+}  // namespace trainlab

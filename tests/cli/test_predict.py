@@ -1,0 +1,276 @@
+"""`trainlab predict`, and trained models in recipes: lab.run(…):model(), :predict, :generate and lab.load_run."""
+
+import csv
+import io
+import json
+import random
+import struct
+import unittest
+
+from program import CliTest, fit
+
+TABLE = {
+    "data": 'lab.data.csv { "houses.csv", target = "price" }:split { train = 0.7, val = 0.3 }:normalize()',
+    "model": "nn.Sequential { nn.Linear(8), nn.ReLU(), nn.Linear(1) }",
+    "loss": "mse",
+}
+DIGITS = {
+    "data": "lab.data.digits():split { train = 0.8, val = 0.2 }:normalize()",
+    "model": "nn.Sequential { nn.Flatten(), nn.Linear(16), nn.ReLU(), nn.Linear(10) }",
+    "batch": "64",
+}
+TEXT = {
+    "data": 'lab.data.text { "abc.txt", context = 8 }:split { val = 0.2 }',
+    "model": "nn.Sequential { nn.Embedding(5, 8), nn.Linear(5) }",
+    "optim": "lab.optim.AdamW { lr = 0.05 }",
+}
+
+
+def npy(shape, values):
+    """The bytes of a float32 .npy file."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values)
+
+
+def houses(rows, missing=11):
+    draw = random.Random(1)
+    lines = ["size,colour,price"]
+    for i in range(rows):
+        size, colour = draw.random(), draw.choice(["red", "blue", "green"])
+        lines.append(f"{'' if i % missing == 0 else round(size, 4)},{colour},{2 * size + (colour == 'red'):.4f}")
+    return "\n".join(lines) + "\n"
+
+
+class Predict(CliTest):
+    def files(self):
+        """Content by path, and the times of change: what may not become another by a prediction."""
+        runs = self.folder / "runs"
+        return {str(path): (path.read_bytes() if path.is_file() else None, path.stat().st_mtime_ns)
+                for path in sorted(runs.rglob("*"))}
+
+    def predict(self, *arguments, code=0):
+        before = self.files()
+        result = self.run_program("predict", *arguments, code=code)
+        self.assertEqual(self.files(), before, "predict changed the run's folder")
+        return result
+
+    def refused(self, code, *texts, arguments):
+        result = self.predict(*arguments, code=code)
+        self.assert_said(result, *texts)
+
+    def rows_of(self, result):
+        return list(csv.DictReader(io.StringIO(result.out)))
+
+    def train_table(self):
+        self.write("houses.csv", houses(120))
+        self.recipe(**TABLE)
+        self.train()
+
+    def train_text(self):
+        self.write("abc.txt", "abcd " * 200)
+        self.recipe(**TEXT)
+        self.train()
+
+    def test_a_table_gives_a_value_for_each_row(self):
+        self.train_table()
+        self.write("new.csv", "extra,colour,size\nx,red,0.5\ny,blue,\nz,purple,0.5\n,NA,0.5\n")
+        rows = self.rows_of(self.predict("runs/r/001", "--input", "new.csv"))
+        self.assertEqual([row["index"] for row in rows], ["0", "1", "2", "3"])
+        self.assertEqual(list(rows[0]), ["index", "price"])
+        # A category that is not known, and one that is missing though none was in training, are none of the known.
+        self.assertEqual(rows[2]["price"], rows[3]["price"])
+        self.assertNotEqual(rows[0]["price"], rows[2]["price"])
+        as_json = json.loads(self.predict("runs/r/001", "--input", "new.csv", "--format", "json").out)
+        self.assertEqual([str(row["values"]["price"]) for row in as_json], [row["price"] for row in rows])
+        # The same from a file, and in small batches.
+        done = self.predict("runs/r/001/", "--input", "new.csv", "--output", "out.csv", "--threads", "1")
+        self.assertEqual(done.out, "")
+        self.assertEqual((self.folder / "out.csv").read_text(),
+                         self.predict("runs/r/001", "--input", "new.csv", "--threads", "1").out)
+
+    def test_tables_that_do_not_fit_are_refused(self):
+        self.train_table()
+        self.write("missing.csv", "size,color\n1,red\n")
+        self.refused(1, "missing.csv: expected the columns that the model was trained on; missing: \"colour\"",
+                     "is \"color\" the column \"colour\"?", arguments=("runs/r/001", "--input", "missing.csv"))
+        self.write("words.csv", "size,colour\n1,red\nlarge,red\n")
+        self.refused(1, "words.csv:3: column \"size\": expected a number, as in training, found \"large\"",
+                     arguments=("runs/r/001", "--input", "words.csv"))
+        self.write("semicolons.csv", "size;colour\n1;red\n")
+        self.refused(1, "semicolons.csv: expected the columns", "the delimiter is \",\", as in training",
+                     arguments=("runs/r/001", "--input", "semicolons.csv"))
+        self.write("short.csv", "size,colour\n1\n")
+        self.refused(1, "short.csv:2:", arguments=("runs/r/001", "--input", "short.csv"))
+        self.refused(1, "none.csv", arguments=("runs/r/001", "--input", "none.csv"))
+        self.write("a.pdf", "x")
+        self.refused(1, "a.pdf: expected a folder of images, or a file .csv", arguments=("runs/r/001", "--input", "a.pdf"))
+
+    def test_digits_are_classified(self):
+        self.recipe(**DIGITS)
+        self.train()
+        values = [i % 7 / 7 for i in range(3 * 64)]
+        self.write("x.npy", npy((3, 1, 8, 8), values))
+        rows = self.rows_of(self.predict("runs/r/001", "--input", "x.npy"))
+        self.assertEqual(len(rows), 3)
+        for row in rows:
+            probabilities = [float(row[f"p({digit})"]) for digit in range(10)]
+            self.assertAlmostEqual(sum(probabilities), 1, places=5)
+            self.assertEqual(probabilities.index(max(probabilities)), int(row["class"]))
+        self.write("flat.npy", npy((3, 64), values))
+        self.refused(1, "flat.npy: expected x of numbers [N, 1, 8, 8], as the model was trained on, found numbers [N, 64]",
+                     arguments=("runs/r/001", "--input", "flat.npy"))
+        self.write("nan.npy", npy((1, 1, 8, 8), [float("nan")] * 64))
+        self.refused(1, "nan.npy: some values are not finite", arguments=("runs/r/001", "--input", "nan.npy"))
+        self.write("cut.npy", npy((3, 1, 8, 8), values)[:-5])
+        self.refused(1, "cut.npy", arguments=("runs/r/001", "--input", "cut.npy"))
+        self.write("x.csv", "a\n1\n")
+        self.refused(1, "x.csv: a table, but the model was trained on arrays of numbers [N, 1, 8, 8]",
+                     arguments=("runs/r/001", "--input", "x.csv"))
+
+    def test_classes_go_by_their_names(self):
+        names = ['"minus, or zero"', "plus"]
+        self.write("signs.csv", "a,sign\n" + "".join(f"{i - 20},{names[i > 20]}\n" for i in range(40)))
+        self.recipe(data='lab.data.csv { "signs.csv", target = "sign" }:split { val = 0.2 }',
+                    model="nn.Linear(1)", loss="bce_with_logits", optim="lab.optim.AdamW { lr = 0.5 }", epochs="10")
+        self.train()
+        self.write("new.csv", "a\n-15\n15\n")
+        rows = self.rows_of(self.predict("runs/r/001", "--input", "new.csv"))
+        self.assertEqual([row["class"] for row in rows], ["minus, or zero", "plus"])
+        for row in rows:
+            self.assertAlmostEqual(float(row["p(plus)"]) + float(row["p(minus, or zero)"]), 1, places=5)
+
+    def test_a_prompt_is_continued(self):
+        self.train_text()
+        greedy = self.predict("runs/r/001", "--prompt", "ab", "--length", "10", "--temperature", "0")
+        self.assertEqual(greedy.out, "abcd abcd ab\n")
+        hot = ("runs/r/001", "--prompt", "ab", "--temperature", "30", "--length", "80")
+        texts = [self.predict(*hot, *more).out for more in ((), (), ("--seed", "2"), ("--top-k", "1"), ("--top-p", "0.01"))]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+        self.assertEqual(texts[3], "ab" + "cd ab" * 16 + "\n")
+        self.assertEqual(texts[4], texts[3])
+        self.predict("runs/r/001", "--prompt", "ab", "--output", "out.txt", "--temperature", "0", "--length", "3")
+        self.assertEqual((self.folder / "out.txt").read_text(), "abcd \n")
+        self.refused(1, "the prompt:1: character 2, 'é' (U+00E9), is not among the 5",
+                     arguments=("runs/r/001", "--prompt", "aé"))
+        self.refused(1, "the prompt: expected at least one character", arguments=("runs/r/001", "--prompt="))
+
+    def test_what_is_no_prediction_is_a_wrong_use(self):
+        self.train_table()
+        self.refused(2, "needs --input FILE, or --prompt TEXT", arguments=("runs/r/001",))
+        self.refused(2, "needs --input FILE", arguments=("runs/r/001", "--input", "a.csv", "--prompt", "a"))
+        self.refused(2, "--top-k means nothing without --prompt", arguments=("runs/r/001", "--input", "a", "--top-k", "2"))
+        self.refused(2, "--format means nothing without --input", arguments=("runs/r/001", "--prompt", "a", "--format", "csv"))
+        self.refused(2, "--top-p: expected a number above 0 and at most 1, found \"2\"",
+                     arguments=("runs/r/001", "--prompt", "a", "--top-p", "2"))
+        self.refused(2, "--format: expected csv or json", arguments=("runs/r/001", "--input", "a", "--format", "xml"))
+        self.refused(2, "there is no folder", arguments=("runs/r/009", "--input", "houses.csv"))
+        self.refused(2, "has no stage \"other\"", "it has f", arguments=("runs/r/001", "--input", "houses.csv", "--stage", "other"))
+        self.refused(2, "no language model", arguments=("runs/r/001", "--prompt", "a"))
+        self.write("task.lua", 'return lab.task { name = "t", run = function() end }')
+        self.run_program("task.lua")
+        self.refused(2, "stage \"t\" is a task: only a fit has a model", arguments=("runs/task/001", "--input", "houses.csv"))
+
+    def test_without_weights_there_is_nothing_to_predict_with(self):
+        self.write("houses.csv", houses(120))
+        self.recipe(**TABLE, more='  on = { start = function() error("stop here") end },\n')
+        self.train(code=1)
+        self.refused(2, "there are no weights yet", arguments=("runs/r/001", "--input", "houses.csv"))
+
+    def test_a_damaged_checkpoint_is_named(self):
+        self.train_table()
+        for path in (self.folder / "runs/r/001/checkpoints").glob("best-*.safetensors"):
+            path.write_bytes(path.read_bytes()[:-1] + b"\x55")
+        self.refused(1, "best-", "its bytes are not those that were committed",
+                     arguments=("runs/r/001", "--input", "houses.csv"))
+
+    def test_a_stage_by_name(self):
+        self.write("houses.csv", houses(120))
+        self.write("r.lua", fit(**TABLE).replace("return lab.fit", "local first = lab.run(lab.fit").replace('name = "f"', 'name = "first"')
+                   .rstrip() + ")\n" + fit(**TABLE).split("\n", 1)[1].replace('name = "f"', 'name = "second", seed = 9'))
+        self.train()
+        texts = [self.predict(run, "--input", "houses.csv", *more).out for run, more in
+                 (("runs/r/001", ()), ("runs/r/001", ("--stage", "second")), ("runs/r/001", ("--stage", "first")),
+                  ("runs/r/001/stages/first", ()))]
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(texts[2], texts[3])
+        self.assertNotEqual(texts[0], texts[2])
+
+
+class Results(CliTest):
+    def test_a_result_has_a_model_and_is_plain_data_besides(self):
+        self.write("r.lua", fit(**DIGITS).replace("return lab.fit", "local result = lab.run(lab.fit").rstrip() + """)
+for key in pairs(result) do assert(key ~= "model" and key ~= "predict", key) end
+assert(rawget(result, "model") == nil)
+assert(not pcall(setmetatable, result, {}))
+local x = lab.tensor.rand({ 5, 1, 8, 8 }, { seed = 1 })
+local p = result:predict(x)
+assert((p:sum(1) - 1):abs():max():item() < 1e-5)
+local model = result:model()
+assert(model:forward(x):size(1) == 10)
+assert(not p:requires_grad())
+local ok, message = pcall(result.predict, result, lab.tensor.rand({ 5, 8, 8 }, { seed = 1 }))
+assert(not ok and message:find("expected x of numbers [N, 1, 8, 8]", 1, true), message)
+ok, message = pcall(result.generate, result, "a")
+assert(not ok and message:find("no language model", 1, true), message)
+ok, message = pcall(result.model, {})
+assert(not ok and message:find("expected a result of lab.run before the colon", 1, true), message)
+print("first " .. p:sum(0)[3]:item())
+return lab.task { name = "t", state = { result }, run = function(ctx)
+  print("inside " .. result:predict(x):sum(0)[3]:item())
+  ctx:log("a", 1)
+end }
+""")
+        result = self.train()
+        lines = [line.split()[-1] for line in result.err.splitlines() if line.startswith(("first", "inside"))]
+        self.assertEqual(len(lines), 2, result)
+        self.assertEqual(lines[0], lines[1])
+
+    def test_a_model_of_an_earlier_process_and_of_another_run(self):
+        self.write("abc.txt", "abcd " * 200)
+        self.write("teacher.lua", fit(**TEXT))
+        self.run_program("teacher.lua", "--threads", "1")
+        text = fit(**TEXT).replace("return lab.fit", "local result = lab.run(lab.fit").rstrip() + """)
+print("text " .. result:generate("ab", { length = 6, temperature = 0 }))
+local other = lab.load_run("runs/teacher/001")
+assert(other.status == "done" and other.name == "f")
+print("text " .. other:generate("ab", { length = 6, temperature = 0 }))
+return lab.task { name = "t", run = function() if %s then error("stop here") end end }
+"""
+        self.write("r.lua", text % "true")
+        first = self.train(code=1)
+        second = self.run_program("resume", "runs/r/001", code=1)
+        for result in (first, second):
+            self.assertEqual(result.err.count("text abcd abc"), 2, result)
+
+    def test_a_model_with_functions_needs_its_recipe(self):
+        self.write("teacher.lua", """local nn = lab.nn
+local mine = nn.Module {
+  params = { weight = { 16, 64 } },
+  forward = function(self, x) return x:matmul(self.weight:t()) end,
+}
+lab.run(lab.task { name = "before", run = function() print("ran") end })
+""" + fit(
+            data=DIGITS["data"], batch="64",
+            model="nn.Sequential { nn.Flatten(), mine, nn.Linear(10) }").split("\n", 1)[1])
+        self.run_program("teacher.lua", "--threads", "1")
+        self.write("x.npy", npy((2, 1, 8, 8), [i % 7 / 7 for i in range(128)]))
+        result = self.run_program("predict", "runs/teacher/001", "--input", "x.npy")
+        self.assertEqual(len(result.out.splitlines()), 3, result)
+        self.assertNotIn("ran", result.err)
+        self.write("r.lua", 'lab.load_run("runs/teacher/001"):model()')
+        self.assert_said(self.run_program("r.lua", code=1), "r.lua:1: result:model: the model has functions of its recipe",
+                         "`trainlab predict RUN`")
+
+    def test_a_run_that_is_not_there(self):
+        self.write("r.lua", 'lab.load_run("runs/none")')
+        self.assert_said(self.run_program("r.lua", code=1), "r.lua:1: load_run.path: there is no folder")
+        self.write("t.lua", 'return lab.task { name = "t", run = function() end }')
+        self.run_program("t.lua")
+        self.write("r.lua", 'lab.load_run("runs/t/001"):model()')
+        self.assert_said(self.run_program("r.lua", code=1), "r.lua:1: result:model: a task keeps no model")
+
+
+if __name__ == "__main__":
+    unittest.main()
