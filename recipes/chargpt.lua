@@ -16,7 +16,8 @@ local lr = lab.param { "lr", 1e-3, doc = "peak learning rate; it falls to a tent
 
 local data = lab.data.text { path = text, context = context }:split { train = 0.9, val = 0.1 }
 local vocabulary = data.train.classes
-local residual = init.normal(0.02 / math.sqrt(2 * layers))
+-- Initial values as GPT-2 has them: projections into the residual stream are smaller the more of them there are.
+local small, residual = init.normal(0.02), init.normal(0.02 / math.sqrt(2 * layers))
 
 return lab.fit {
   name  = "chargpt",
@@ -29,7 +30,10 @@ return lab.fit {
     nn.LayerNorm { bias = false },
     nn.Shared("tokens", nn.Linear(vocabulary, { bias = false })),
   },
-  init  = { ["*"] = init.normal(0.02), ["*linear2.weight"] = residual, ["*out_proj.weight"] = residual },
+  init  = {
+    ["shared.tokens.weight"] = small, ["2.weight"] = small, ["*in_proj_weight"] = small, ["*linear1.weight"] = small,
+    ["*linear2.weight"] = residual, ["*out_proj.weight"] = residual,
+  },
   loss     = "cross_entropy",
   metrics  = { "bits_per_character" },
   optim    = optim.AdamW { lr = lr, betas = { 0.9, 0.99 }, weight_decay = 0.1 },
