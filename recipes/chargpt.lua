@@ -36,7 +36,7 @@ return lab.fit {
   },
   loss     = "cross_entropy",
   metrics  = { "bits_per_character" },
-  optim    = optim.AdamW { lr = lr, betas = { 0.9, 0.99 }, weight_decay = 0.1 },
+  optim    = optim.AdamW { lr = lr, betas = { 0.9, 0.99 }, weight_decay = 0.1, decay_norms_and_biases = false },
   schedule = sched.cosine { warmup = "100 steps", floor = 0.1 },
   clip     = 1.0,
   batch    = batch,
