@@ -1,9 +1,11 @@
 // A call of an operator: choosing the overload, converting the arguments, saying what is wrong with them.
+#include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
 #include <c10/core/Scalar.h>
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "core/registry.h"
 #include "operator_dropout.h"
@@ -21,6 +23,7 @@ using Given = OperatorArgument;
 using Kind = OperatorArgument::Kind;
 
 constexpr double exact_integers = 9007199254740992.0;  // 2^53
+constexpr double largest_float = std::numeric_limits<float>::max();
 constexpr std::array reductions = {std::string_view("none"), std::string_view("mean"), std::string_view("sum")};
 
 bool whole(double x) { return std::fabs(x) <= exact_integers && std::trunc(x) == x; }
@@ -67,6 +70,7 @@ bool fits(const Parameter& p, const Given& a, const OperatorArguments& arguments
       switch (p.takes) {
         case Takes::floating:
         case Takes::scalar: return true;
+        case Takes::tensor: return p.number_too;
         case Takes::integer:
         case Takes::reduction: return whole(a.number);
         default: return stands_for_list(p, a);
@@ -119,11 +123,23 @@ c10::IValue list_value(Takes takes, std::span<const Given> elements) {
   }
 }
 
+// A number beside a tensor. float32 and float64 are never changed by it, so it comes in their type at once and is not
+// converted in a second call; for the rest LibTorch decides by the number's own type.
+at::Tensor number_tensor(const Given& a, const OperatorArguments& arguments) {
+  const Given* self = arguments.positional.empty() ? nullptr : &arguments.positional.front();
+  const auto type = self && self->kind == Kind::tensor ? self->tensor->scalar_type() : at::kInt;
+  const bool fits_type = type == at::kDouble || (type == at::kFloat && std::fabs(a.number) <= largest_float);
+  if (!fits_type) return at::native::wrapped_scalar_tensor(scalar(a, false));
+  at::Tensor number = at::detail::scalar_tensor_static(a.number, type, at::kCPU);
+  number.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return number;
+}
+
 // An argument that fits.
 c10::IValue converted(const Parameter& p, const Given& a, const OperatorArguments& arguments, bool as_float) {
   if (a.kind == Kind::nil) return p.required ? c10::IValue() : p.fallback;
   switch (p.takes) {
-    case Takes::tensor: return tensor(a);
+    case Takes::tensor: return a.kind == Kind::tensor ? tensor(a) : number_tensor(a, arguments);
     case Takes::integer: return integer(a);
     case Takes::boolean: return a.boolean;
     case Takes::floating: return a.number;
@@ -146,7 +162,7 @@ std::string expected(const Parameter& p) {
   std::string text;
   const std::string several = p.count > 0 ? std::to_string(p.count) + " " : "";
   switch (p.takes) {
-    case Takes::tensor: text = "a tensor"; break;
+    case Takes::tensor: text = p.number_too ? "a tensor or a number" : "a tensor"; break;
     case Takes::integer: text = "an integer"; break;
     case Takes::boolean: text = "true or false"; break;
     case Takes::floating:

@@ -192,6 +192,9 @@ Overload::Overload(const c10::OperatorHandle& handle) : handle_(handle) {
   }
   if (!handle.hasTag(at::Tag::nondeterministic_seeded)) dropout_ = -1;
   own_ = keyed_dropout(name);
+  // a * 2: ATen's overload for a number makes a tensor of it and calls this one through the dispatcher a second time.
+  if (from.overload_name() == "Tensor" && one_of(name, {"add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_"}))
+    parameters_[1].number_too = true;
   in_place_ = from.is_mutable();
   const std::size_t list = !parameters_.empty() && parameters_[0].takes == Takes::tensor ? 1 : 0;
   if (positional_ == list + 1 && parameters_[list].takes == Takes::integers && parameters_[list].count == 0)

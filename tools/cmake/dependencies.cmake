@@ -33,6 +33,19 @@ trainlab_pkg(zlib zlib 1.2 zlib1g-dev)
 trainlab_pkg(turbojpeg libturbojpeg 2.1 libturbojpeg0-dev)
 trainlab_pkg(png libpng 1.6 libpng-dev)
 
+# Replaces malloc and free in programs that link LibTorch: small steps are mostly allocation, and glibc serves aligned
+# blocks and the bursts that a garbage collector frees slowly. Sanitizers bring an allocator of their own.
+add_library(trainlab::allocator INTERFACE IMPORTED GLOBAL)
+if(NOT TRAINLAB_SANITIZE)
+  find_library(TRAINLAB_MIMALLOC mimalloc)
+  mark_as_advanced(TRAINLAB_MIMALLOC)
+  if(NOT TRAINLAB_MIMALLOC)
+    message(FATAL_ERROR "mimalloc is missing; on Debian: apt-get install libmimalloc-dev")
+  endif()
+  # Named in every program although it asks for no symbol of it by name alone, and before the C library.
+  target_link_libraries(trainlab::allocator INTERFACE -Wl,--push-state,--no-as-needed "${TRAINLAB_MIMALLOC}" -Wl,--pop-state)
+endif()
+
 # Header-only ones: their .pc files may name a library that is not wanted, or none at all.
 trainlab_headers(tomlplusplus toml++/toml.h libtomlplusplus-dev)
 trainlab_headers(json nlohmann/json.hpp nlohmann-json3-dev)

@@ -2,7 +2,10 @@
 #include "tensor/operators.h"
 
 #include <ATen/core/enum_tag.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/div.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
@@ -70,7 +73,7 @@ TEST_CASE("of several overloads the one that fits is chosen") {
   const at::Tensor t = at::ones({2, 3});
   const auto chosen = [](const Call& call) { return call.overload().schema().overload_name(); };
   CHECK(chosen(Call("add", {t, t})) == "Tensor");
-  CHECK(chosen(Call("add", {t, 2})) == "Scalar");
+  CHECK(chosen(Call("eq", {t, 2})) == "Scalar");
   CHECK(chosen(Call("sum", {t})).empty());
   CHECK(chosen(Call("sum", {t, 1})) == "dim_IntList");
   CHECK(chosen(Call("sum", {t}, {{"dim", 1}})) == "dim_IntList");
@@ -100,6 +103,24 @@ TEST_CASE("values are converted as the schema says") {
         at::IntArrayRef({1, 1, 2, 2}));
   CHECK(Call("cat", {std::vector<at::Tensor>{t, t}}, {{"dim", 1}}).tensor().sizes() == at::IntArrayRef({2, 6}));
   CHECK(Call("empty", {3}).tensor().equal(at::zeros({3})));
+}
+
+TEST_CASE("a number beside a tensor gives what ATen's overload for numbers gives") {
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kInt, at::kBool}) {
+    for (const at::Tensor& t : {at::arange(1, 5).to(type), at::ones({}).to(type)}) {
+      for (const double x : {2.0, 0.1, -1e300, 16777217.0}) {
+        CAPTURE(type, t.dim(), x);
+        const bool whole = x == 2 || x == 16777217;
+        const at::Scalar number = whole ? at::Scalar(static_cast<std::int64_t>(x)) : at::Scalar(x);
+        const auto same = [](const at::Tensor& a, const at::Tensor& b) {
+          return a.scalar_type() == b.scalar_type() && a.equal(b);
+        };
+        CHECK(same(Call("mul", {t, x}).tensor(), at::mul(t, number)));
+        CHECK(same(Call("add", {t, x}).tensor(), at::add(t, number)));
+        CHECK(same(Call("div", {t, x}).tensor(), at::div(t, number)));
+      }
+    }
+  }
 }
 
 TEST_CASE("draws are those of the stream, and of a seed where one is given") {

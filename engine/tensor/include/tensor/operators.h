@@ -81,10 +81,11 @@ enum class Takes : std::uint8_t {
 struct Parameter {
   std::string name;
   Takes takes = Takes::tensor;
-  bool optional = false;  // nil may be given
-  bool required = true;   // no default
-  bool by_name = false;   // not by position
-  int count = 0;          // of a list with a given length: one value stands for so many
+  bool optional = false;    // nil may be given
+  bool required = true;     // no default
+  bool by_name = false;     // not by position
+  bool number_too = false;  // a tensor, for which a number may stand
+  int count = 0;            // of a list with a given length: one value stands for so many
   c10::IValue fallback;
 };
 
