@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/pattern.h"
+
 namespace trainlab {
 
 namespace {
@@ -17,7 +19,7 @@ std::vector<std::size_t> matching(const Model& model, const std::string& pattern
                                   std::string_view option) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
-    if (name_matches(pattern, model.parameters()[i].name)) found.push_back(i);
+    if (matches_pattern(pattern, model.parameters()[i].name)) found.push_back(i);
   }
   if (found.empty()) {
     throw options.error(option, "no parameter matches \"" + pattern + "\"")
@@ -32,25 +34,6 @@ std::size_t literal_characters(const std::string& pattern) {
 }
 
 }  // namespace
-
-bool name_matches(std::string_view pattern, std::string_view name) {
-  std::size_t p = 0, n = 0, after_star = std::string_view::npos, taken = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      after_star = ++p;
-      taken = n;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
-      ++p;
-      ++n;
-    } else if (after_star != std::string_view::npos) {
-      p = after_star;  // the last star takes one more character
-      n = ++taken;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
 
 Initializer initializer_of(const Options& options, std::string_view option, const Shape& shape) {
   const Options init = options.child(option);

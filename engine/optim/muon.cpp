@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/pattern.h"
 #include "entries.h"
 #include "set_optimizer.h"
 
@@ -134,7 +135,7 @@ class Muon final : public Optimizer {
     for (const Value& pattern : spec.get("params").list()) {
       bool found = false;
       for (const std::size_t i : matrices) {
-        if (!matches(pattern.string(), parameters[i].name)) continue;
+        if (!matches_pattern(pattern.string(), parameters[i].name)) continue;
         chosen[i] = found = true;
       }
       if (!found)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/pattern.h"
+
 namespace trainlab {
 namespace {
 
@@ -42,26 +44,6 @@ std::vector<int> layers_after(std::span<const OptimizedParameter> parameters) {
 
 }  // namespace
 
-bool matches(std::string_view pattern, std::string_view name) {
-  std::size_t p = 0, n = 0, star = std::string_view::npos, from = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      from = n;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;  // the latest star takes one character more
-      n = ++from;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
 ParameterGroups::ParameterGroups(std::span<const Options> specs, std::span<const OptimizedParameter> parameters)
     : parameters_(parameters.size()) {
   for (const Options& spec : specs) add_row(spec, parameters);
@@ -80,7 +62,7 @@ void ParameterGroups::add_row(const Options& spec, std::span<const OptimizedPara
     for (const Value& pattern : groups[g]["params"].list()) {
       bool found = false;
       for (std::size_t i = 0; i < parameters.size(); ++i) {
-        if (!matches(pattern.string(), parameters[i].name)) continue;
+        if (!matches_pattern(pattern.string(), parameters[i].name)) continue;
         found = true;
         row[i].group = g + 1;
       }

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "optim/optimizer.h"
@@ -13,9 +12,6 @@ namespace trainlab {
 
 // Adds the options `groups` (tables with `params` and any of the options declared so far) and `layer_decay`.
 Entry with_groups(Entry entry);
-
-// Whether a tensor's name fits a pattern, in which * stands for any characters and ? for one.
-bool matches(std::string_view pattern, std::string_view name);
 
 class ParameterGroups {
  public:

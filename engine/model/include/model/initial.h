@@ -14,9 +14,6 @@ using InitFactory = std::function<Initializer(const Options&, const Shape&)>;
 // The value of an option that holds an entry of kind "init", for a parameter of this shape.
 Initializer initializer_of(const Options& options, std::string_view option, const Shape& shape);
 
-// Whether `name` is `pattern`, whose "*" stands for any characters and "?" for one.
-bool name_matches(std::string_view pattern, std::string_view name);
-
 // A keyed option of entries "init": one is for all parameters of two or more axes, those of a table for the parameters
 // whose names match their pattern. Of several that match, the one with the most other characters counts. Does nothing
 // where the option was not given. Error{recipe} for a pattern without a match, or two equally long ones that match.
