@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "tensor/npy.h"
 #include "tensor/types.h"
 
@@ -70,6 +71,17 @@ std::string artifact_bytes(const at::Tensor& tensor, const std::string& name) {
   if (name.ends_with(".png")) return png_bytes(pixels_of(tensor, name), name);
   throw recipe_error(name + ": expected a name that ends in .npy or .png for a tensor")
       .hint("a text can have any name");
+}
+
+void check_file_name(std::string_view who, const std::string& name) {
+  const bool plain = !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
+  if (plain && !name.starts_with("last-") && !name.starts_with("best-")) return;
+  throw recipe_error(std::string(who) + ": expected a plain file name, found \"" + name + "\"");
+}
+
+void write_artifact(const std::filesystem::path& folder, const std::string& name, const std::string& content) {
+  make_directories(folder / "artifacts");
+  write_atomic(folder / "artifacts" / name, content);
 }
 
 }  // namespace trainlab

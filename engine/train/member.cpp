@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/clock.h"
+#include "train/artifact.h"
 #include "train/model_file.h"
 #include "train/reporters.h"
 #include "train/rules.h"
@@ -66,22 +67,13 @@ class FitHandle : public RunHandle {
   const Objects& optimizers() const override { return member().trained_.optimizers(); }
   void artifact(const std::string& name, const std::string& text) override {
     check_file_name("run:artifact", name);
-    const auto folder = member().context_.folder / "artifacts";
-    make_directories(folder);
-    write_atomic(folder / name, text);
+    write_artifact(member().context_.folder, name, text);
   }
 
  private:
   Member& member() const {
     if (!member_) throw recipe_error("this run has ended");
     return *member_;
-  }
-  static void check_file_name(const char* what, const std::string& name) {
-    const bool plain = !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
-    const bool reserved = name.starts_with("last-") || name.starts_with("best-");
-    if (!plain || reserved) {
-      throw recipe_error(std::string(what) + ": expected a plain file name, found \"" + name + "\"");
-    }
   }
 
   Member* member_;

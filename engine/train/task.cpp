@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "train/artifact.h"
 #include "train/reporters.h"
 
 namespace trainlab {
@@ -15,12 +16,6 @@ namespace {
 constexpr std::size_t rows_at_once = 256;
 
 std::string prefix_of(std::size_t loop) { return "loop" + std::to_string(loop) + "."; }
-
-void check_file_name(const char* what, const std::string& name) {
-  const bool plain = !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
-  if (plain && !name.starts_with("last-") && !name.starts_with("best-")) return;
-  throw recipe_error(std::string(what) + ": expected a plain file name, found \"" + name + "\"");
-}
 
 // Adds `from` under a prefix, and the way back.
 void put(NamedTensors& into, const std::string& prefix, const NamedTensors& from) {
@@ -85,9 +80,7 @@ void TaskContext::log(const std::string& name, Logged value) {
 
 void TaskContext::artifact(const std::string& name, const std::string& text) {
   check_file_name("ctx:artifact", name);
-  if (from_) return;
-  make_directories(folder_ / "artifacts");
-  write_atomic(folder_ / "artifacts" / name, text);
+  if (!from_) write_artifact(folder_, name, text);
 }
 
 void TaskContext::save(const std::string& name, const NamedTensors& tensors) {

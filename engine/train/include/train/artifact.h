@@ -1,9 +1,11 @@
-// Files that a recipe writes of tensors: artifacts/NAME of a run.
+// Files that a recipe writes: artifacts/NAME of a run.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace trainlab {
 
@@ -12,5 +14,12 @@ namespace trainlab {
 //   .png   an image [H, W] or [C, H, W] with C 1 or 3, or [N, C, H, W] as a grid; uint8, or numbers in 0…1
 // Error{recipe} for another ending, or a tensor that the format cannot hold. Thread-safe.
 std::string artifact_bytes(const at::Tensor& tensor, const std::string& name);
+
+// Error{recipe} that begins with `who` ("run:save") unless a recipe may name a file so: in no folder, not hidden, and
+// not as checkpoints are named (last-…, best-…). Thread-safe.
+void check_file_name(std::string_view who, const std::string& name);
+
+// Writes artifacts/NAME below the folder of a stage, atomically; Error of write_atomic.
+void write_artifact(const std::filesystem::path& folder, const std::string& name, const std::string& content);
 
 }  // namespace trainlab
