@@ -13,7 +13,7 @@
 #include "lua_tensor.h"
 #include "object_type.h"
 #include "opened_data.h"
-#include "tensor/types.h"
+#include "tensor/named_tensors.h"
 #include "train/task.h"
 
 namespace trainlab {
@@ -93,9 +93,7 @@ int l_save(lua_State* L) {
       if (const auto* tensor = std::get_if<at::Tensor>(&all[i])) {
         tensors.emplace(prefix + "tensor", tensor->detach());
       } else {
-        for (auto& [own, value] : std::get<std::shared_ptr<Stateful>>(all[i])->tensors()) {
-          tensors.emplace(prefix + own, value);
-        }
+        add_below(tensors, prefix, std::get<std::shared_ptr<Stateful>>(all[i])->tensors());
       }
     }
     const EngineWork work(L);

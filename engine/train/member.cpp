@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/clock.h"
+#include "tensor/named_tensors.h"
 #include "train/artifact.h"
 #include "train/model_file.h"
 #include "train/reporters.h"
@@ -284,8 +285,8 @@ void Member::commit(const Position& position) {
   const ScriptState state = handle_->read_state ? handle_->read_state() : handle_->state;
   Checkpoint checkpoint{
       .step = position.step, .tensors = trained_.tensors(index_), .info = info(position, state), .best = {}};
-  for (const auto& [name, tensor] : state.tensors) checkpoint.tensors.emplace("state." + name, tensor);
-  for (const auto& [name, tensor] : plan_.data.state) checkpoint.tensors.emplace("data." + name, tensor);
+  add_below(checkpoint.tensors, "state.", state.tensors);
+  add_below(checkpoint.tensors, "data.", plan_.data.state);
   if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_->weights};
   checkpoints_.commit(checkpoint);
   for (const auto& observer : observers_) observer->checkpointed(position.step);
@@ -360,9 +361,7 @@ std::int64_t Member::resume() {
   }
   if (!info["lr_override"].is_nil()) rate_override_ = info["lr_override"].number();
   handle_->state.value = info["state"];
-  for (const auto& [name, tensor] : found->tensors) {
-    if (name.starts_with("state.")) handle_->state.tensors.emplace(name.substr(6), tensor);
-  }
+  handle_->state.tensors = tensors_below(found->tensors, "state.");
   for (const Value& step : info["resumed"].list()) resumed_.push_back(step.integer());
   resumed_.push_back(found->step);
   seconds_before_ = info["seconds"].number();

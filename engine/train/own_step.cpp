@@ -7,6 +7,7 @@
 
 #include "core/argument_table.h"
 #include "data/batch_object.h"
+#include "tensor/named_tensors.h"
 
 namespace trainlab {
 
@@ -19,21 +20,12 @@ std::string prefix(const char* kind, const std::string& name) {
 
 template <class Objects>
 void collect(NamedTensors& all, const char* kind, const Objects& objects) {
-  for (const auto& [name, object] : objects) {
-    for (auto& [own, tensor] : object->tensors()) all.emplace(prefix(kind, name) + own, tensor);
-  }
+  for (const auto& [name, object] : objects) add_below(all, prefix(kind, name), object->tensors());
 }
 
 template <class Objects>
 void give_back(const NamedTensors& tensors, const char* kind, const Objects& objects) {
-  for (const auto& [name, object] : objects) {
-    const std::string begin = prefix(kind, name);
-    NamedTensors own;
-    for (auto it = tensors.lower_bound(begin); it != tensors.end() && it->first.starts_with(begin); ++it) {
-      own.emplace(it->first.substr(begin.size()), it->second);
-    }
-    object->restore(own);
-  }
+  for (const auto& [name, object] : objects) object->restore(tensors_below(tensors, prefix(kind, name)));
 }
 
 std::string found_text(const Argument& argument) {

@@ -6,6 +6,7 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
 
+#include "tensor/named_tensors.h"
 #include "train/checkpoint.h"
 
 namespace trainlab {
@@ -59,8 +60,7 @@ Predictor::Predictor(const Registry& registry, const fs::path& stage_folder, at:
     throw usage_error("there are no weights yet in " + stage_folder.string())
         .hint("the first checkpoint is written at a validation, or at the end");
   }
-  for (const auto& [name, tensor] : checkpoint->tensors)
-    if (name.starts_with("data.")) data_.emplace(name.substr(5), tensor);
+  data_ = tensors_below(checkpoint->tensors, "data.");
   model_ = build(registry, file_, std::move(stage));
   state_ = state_of(*model_, kept_weights(*checkpoint, file_.keeps_best), file_.type, device_);
 }

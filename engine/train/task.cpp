@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "tensor/named_tensors.h"
 #include "train/artifact.h"
 #include "train/reporters.h"
 
@@ -16,18 +17,6 @@ namespace {
 constexpr std::size_t rows_at_once = 256;
 
 std::string prefix_of(std::size_t loop) { return "loop" + std::to_string(loop) + "."; }
-
-// Adds `from` under a prefix, and the way back.
-void put(NamedTensors& into, const std::string& prefix, const NamedTensors& from) {
-  for (const auto& [name, tensor] : from) into.emplace(prefix + name, tensor);
-}
-NamedTensors below(const NamedTensors& all, const std::string& prefix) {
-  NamedTensors some;
-  for (auto it = all.lower_bound(prefix); it != all.end() && it->first.starts_with(prefix); ++it) {
-    some.emplace(it->first.substr(prefix.size()), it->second);
-  }
-  return some;
-}
 
 NamedTensors copies(const NamedTensors& tensors) {
   NamedTensors all;
@@ -156,7 +145,7 @@ void TaskContext::resume(TaskLoop& loop) {
   const Value& info = loops[loop.number_ - 1];
   const std::string prefix = prefix_of(loop.number_);
   loop.restore(from_->tensors, prefix + "saved.");
-  replace_state({info["state"], copies(below(from_->tensors, prefix + "state."))});
+  replace_state({info["state"], copies(tensors_below(from_->tensors, prefix + "state."))});
   const bool ended = info["ended"].boolean();
   const bool last = loop.number_ == loops.size();
   loop.done_ = info["steps"].integer();
@@ -172,8 +161,9 @@ void TaskContext::resume(TaskLoop& loop) {
 void TaskContext::loop_ended(TaskLoop& loop) {
   end_row();
   if (loop.options_.part == std::nullopt) show();
-  finished_.push_back({copies(loop.saved()), present_state(), loop.done_});
-  for (auto& [name, tensor] : finished_.back().state.tensors) tensor = tensor.detach().clone();
+  ScriptState kept = present_state();
+  kept.tensors = copies(kept.tensors);
+  finished_.push_back({copies(loop.saved()), std::move(kept), loop.done_});
   steps_before_ += loop.done_;
   loop_.reset();
 }
@@ -186,8 +176,8 @@ void TaskContext::commit() {
   Value::List loops;
   const auto add = [&](std::size_t number, const NamedTensors& saved, const ScriptState& kept, std::int64_t steps,
                        bool ended) {
-    put(checkpoint.tensors, prefix_of(number) + "saved.", saved);
-    put(checkpoint.tensors, prefix_of(number) + "state.", kept.tensors);
+    add_below(checkpoint.tensors, prefix_of(number) + "saved.", saved);
+    add_below(checkpoint.tensors, prefix_of(number) + "state.", kept.tensors);
     loops.push_back(Value::Map{{"steps", steps}, {"ended", ended}, {"state", kept.value}});
   };
   for (std::size_t i = 0; i < finished_.size(); ++i) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "tensor/named_tensors.h"
 #include "train/task.h"
 
 namespace trainlab {
@@ -73,9 +74,7 @@ NamedTensors TaskLoop::saved() const {
     if (const auto* tensor = std::get_if<at::Tensor>(&options_.save[i])) {
       all.emplace(name_of(i) + "tensor", tensor->detach());
     } else {
-      for (auto& [name, value] : std::get<std::shared_ptr<Stateful>>(options_.save[i])->tensors()) {
-        all.emplace(name_of(i) + name, value);
-      }
+      add_below(all, name_of(i), std::get<std::shared_ptr<Stateful>>(options_.save[i])->tensors());
     }
   }
   return all;
@@ -83,11 +82,7 @@ NamedTensors TaskLoop::saved() const {
 
 void TaskLoop::restore(const NamedTensors& tensors, const std::string& prefix) const {
   for (std::size_t i = 0; i < options_.save.size(); ++i) {
-    const std::string begin = prefix + name_of(i);
-    NamedTensors own;
-    for (auto it = tensors.lower_bound(begin); it != tensors.end() && it->first.starts_with(begin); ++it) {
-      own.emplace(it->first.substr(begin.size()), it->second);
-    }
+    const NamedTensors own = tensors_below(tensors, prefix + name_of(i));
     if (const auto* tensor = std::get_if<at::Tensor>(&options_.save[i])) {
       const auto found = own.find("tensor");
       if (found == own.end() || found->second.sizes() != tensor->sizes()) {

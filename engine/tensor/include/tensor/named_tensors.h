@@ -1,0 +1,15 @@
+// Parts of a set of named tensors, told apart by the beginning of their names: "model.2.weight" is "2.weight" below
+// "model.". Thread-safe; tensors are shared, not copied.
+#pragma once
+
+#include "tensor/safetensors.h"
+
+namespace trainlab {
+
+// Those whose names begin with `prefix`, without it.
+NamedTensors tensors_below(const NamedTensors& all, const std::string& prefix);
+
+// Adds all of `from` with `prefix` before their names. A name that `into` has already keeps its tensor.
+void add_below(NamedTensors& into, const std::string& prefix, const NamedTensors& from);
+
+}  // namespace trainlab
