@@ -12,6 +12,7 @@
 #include "namespaces.h"
 #include "tensor/text.h"
 #include "opened_data.h"
+#include "weak_table.h"
 
 namespace trainlab {
 
@@ -99,12 +100,8 @@ int construct(lua_State* L, const Entry& entry, const LuaPosition& position) {
   lua_pushvalue(L, lua_upvalueindex(2));
   lua_setmetatable(L, -2);
   if (!at.empty()) {
-    push_key(L, kPositions);
-    lua_rawget(L, LUA_REGISTRYINDEX);
-    lua_pushvalue(L, -2);
     lua_pushlstring(L, at.data(), at.size());
-    lua_rawset(L, -3);
-    lua_pop(L, 1);
+    set_in_weak_table(L, kPositions, -2);
   }
   return 1;
 }
@@ -228,12 +225,9 @@ void finish_entry(lua_State* L, int index, const Entry& entry, Value::List list,
 }
 
 std::string made_at(lua_State* L, int index) {
-  push_key(L, kPositions);
-  lua_rawget(L, LUA_REGISTRYINDEX);
-  lua_pushvalue(L, index < 0 ? index - 1 : index);
-  lua_rawget(L, -2);
+  push_from_weak_table(L, kPositions, index);
   const std::string at = lua_isstring(L, -1) ? lua_tostring(L, -1) : "";
-  lua_pop(L, 2);
+  lua_pop(L, 1);
   return at;
 }
 
@@ -254,13 +248,7 @@ std::string type_text(lua_State* L, int index) {
 }
 
 void open_entries(lua_State* L) {
-  push_key(L, kPositions);
-  lua_newtable(L);
-  lua_newtable(L);
-  lua_pushliteral(L, "k");
-  lua_setfield(L, -2, "__mode");
-  lua_setmetatable(L, -2);
-  lua_rawset(L, LUA_REGISTRYINDEX);
+  open_weak_table(L, kPositions);
 
   const Registry& registry = *LuaState::of(L).host().registry;
   lua_newtable(L);

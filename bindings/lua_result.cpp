@@ -12,6 +12,7 @@
 #include "lua_tensor.h"
 #include "run/folder.h"
 #include "train/generate.h"
+#include "weak_table.h"
 
 namespace trainlab {
 
@@ -47,20 +48,13 @@ class ResultObject final : public Object {
   std::optional<Predictor> predictor_;
 };
 
-void push_registered(lua_State* L, const char& key) {
-  lua_pushlightuserdata(L, const_cast<char*>(&key));
-  lua_rawget(L, LUA_REGISTRYINDEX);
-}
-
 // The model behind the table before the colon.
 const Predictor& predictor_at(lua_State* L, const char* method) {
   std::shared_ptr<Object> object;
   if (lua_istable(L, 1)) {
-    push_registered(L, kResults);
-    lua_pushvalue(L, 1);
-    lua_rawget(L, -2);
+    push_from_weak_table(L, kResults, 1);
     object = to_object(L, -1);
-    lua_pop(L, 2);
+    lua_pop(L, 1);
   }
   if (!object) {
     throw recipe_error("expected a result of lab.run before the colon, found " + type_text(L, 1)).in(method);
@@ -172,13 +166,7 @@ int l_load_run(lua_State* L) {
 }  // namespace
 
 void open_results(lua_State* L) {
-  lua_pushlightuserdata(L, const_cast<char*>(&kResults));
-  lua_newtable(L);
-  lua_newtable(L);
-  lua_pushliteral(L, "k");
-  lua_setfield(L, -2, "__mode");
-  lua_setmetatable(L, -2);
-  lua_rawset(L, LUA_REGISTRYINDEX);
+  open_weak_table(L, kResults);
   lua_newtable(L);
   define_object_type(L, "result");
 
@@ -202,13 +190,11 @@ void open_results(lua_State* L) {
 void push_result(lua_State* L, StageResult result) {
   push_value(L, result.summary);
   if (!lua_istable(L, -1)) return;
-  push_registered(L, kMethods);
+  lua_pushlightuserdata(L, const_cast<char*>(&kMethods));
+  lua_rawget(L, LUA_REGISTRYINDEX);
   lua_setmetatable(L, -2);
-  push_registered(L, kResults);
-  lua_pushvalue(L, -2);
   push_object(L, std::make_shared<ResultObject>(std::move(result)));
-  lua_rawset(L, -3);
-  lua_pop(L, 1);
+  set_in_weak_table(L, kResults, -2);
 }
 
 }  // namespace trainlab

@@ -8,6 +8,7 @@
 #include "call_arguments.h"
 #include "data/loader.h"
 #include "lua_loop.h"
+#include "weak_table.h"
 
 namespace trainlab {
 
@@ -89,30 +90,19 @@ const Part& PartObject::part() const {
 }
 
 void push_part(lua_State* L, int index, const std::string& name) {
-  lua_pushlightuserdata(L, const_cast<char*>(&kOpened));
-  lua_rawget(L, LUA_REGISTRYINDEX);
-  lua_pushvalue(L, index);
-  lua_rawget(L, -2);
+  push_from_weak_table(L, kOpened, index);
   std::shared_ptr<Object> object = to_object(L, -1);
   lua_pop(L, 1);
   if (!object) {
     object = std::make_shared<OpenedObject>(std::make_shared<OpenedData>(L, index));
-    lua_pushvalue(L, index);
     push_object(L, object);
-    lua_rawset(L, -3);
+    set_in_weak_table(L, kOpened, index);
   }
-  lua_pop(L, 1);
   push_object(L, std::make_shared<PartObject>(dynamic_cast<OpenedObject&>(*object).opened, name));
 }
 
 void open_data_parts(lua_State* L) {
-  lua_pushlightuserdata(L, const_cast<char*>(&kOpened));
-  lua_newtable(L);
-  lua_newtable(L);
-  lua_pushliteral(L, "k");
-  lua_setfield(L, -2, "__mode");
-  lua_setmetatable(L, -2);
-  lua_rawset(L, LUA_REGISTRYINDEX);
+  open_weak_table(L, kOpened);
 
   lua_newtable(L);
   define_object_type(L, "data");
