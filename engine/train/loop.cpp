@@ -14,8 +14,8 @@ namespace {
 constexpr double default_checkpoint_seconds = 10;
 // The first steps of a process touch memory and code for the first time and say nothing of its speed.
 constexpr std::int64_t cold_steps = 5;
-// Steps after which the speed of a run under a time budget is known well enough to fix its percentages.
-constexpr std::int64_t steps_to_measure = 20;
+// Between two estimates of the length of a run under a time budget, once the first steps are done.
+constexpr std::int64_t estimate_every = 20;
 
 std::vector<Key> member_keys(std::span<const FitMember> members, const FitPlan& plan) {
   std::vector<Key> keys;
@@ -118,18 +118,21 @@ double FitLoop::reserve() const {
     if (validation_seconds_ > 0) {
       return validation_seconds_ * static_cast<double>(part->size()) / static_cast<double>(plan_.data.val->size());
     }
-    return step * static_cast<double>(part->size()) / static_cast<double>(position_.batch);
+    // Without its backward pass a step costs about a third; half is assumed.
+    return 0.5 * step * static_cast<double>(part->size()) / static_cast<double>(position_.batch);
   };
   // Half as much again: a reserve that is too small costs the result, one that is too large a few steps.
   return 1.5 * (evaluation(plan_.data.val) + evaluation(plan_.data.test) + commit_seconds_ + step);
 }
 
-// Under a time budget alone the length is unknown: it is estimated once, from the first steps, and stored with the
-// schedule, so that percentages mean the same after a resume.
-void FitLoop::fix_total() {
-  const double step = step_seconds();
+// Under a time budget alone the length is unknown. It is estimated from the speed so far: after each of the first steps,
+// for a wrong one would put a schedule far from its beginning, then now and then, so that a schedule comes to its end
+// with the budget although the speed changes. A checkpoint holds the latest estimate.
+void FitLoop::estimate_total() {
+  const std::int64_t measured = position_.step - first_step_ - cold_steps;
+  if (measured < 1 || (measured > estimate_every && measured % estimate_every != 0)) return;
   const double left = std::max(plan_.time_budget - members_.front()->seconds() - reserve(), 0.0);
-  const auto total = position_.step + static_cast<std::int64_t>(left / step);
+  const auto total = position_.step + static_cast<std::int64_t>(left / step_seconds());
   for (const auto& member : members_) member->schedules().set_total(total);
   trained_->set_total(total);
 }
@@ -219,8 +222,7 @@ std::vector<Value> FitLoop::run() {
       }
     }
     if (position_.step - first_step_ == cold_steps) warm_since_ = steady_seconds();
-    const bool measured = position_.step - first_step_ == steps_to_measure && first_step_ < steps_to_measure;
-    if (plan_.length.total_steps == 0 && measured) fix_total();
+    if (plan_.length.total_steps == 0) estimate_total();
     if (any_active() && !last && checkpoint_due(validates)) commit();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.

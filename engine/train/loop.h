@@ -29,7 +29,7 @@ class FitLoop {
   double step_seconds() const;
   // Time that the last validation, the test part and the last checkpoint will need, from what was measured.
   double reserve() const;
-  void fix_total();
+  void estimate_total();
   bool any_active() const;
   bool all_failed() const;
   std::vector<Value> summaries(bool interrupted);

@@ -146,6 +146,10 @@ TEST_CASE("a time budget ends the fit with all that a result needs") {
   CHECK(summary["status"] == Value("stopped"));
   CHECK(summary["reason"] == Value("the time budget is used"));
   CHECK(summary["steps"].integer() > 0);
+  // The schedule came to its end with the budget.
+  const std::string rows = read_file(temporary.path() / "metrics.jsonl");
+  const std::string last = rows.substr(rows.rfind('\n', rows.size() - 2) + 1);
+  CHECK(parse_json(last, "metrics.jsonl")["lr"].number() < 0.05 * 0.005);
   for (const char* name : {"train.loss", "val.accuracy", "test.accuracy"}) CHECK(summary["metrics"][name].is_number());
   CHECK_THROWS_WITH(run_one(parse_options(digits_fit(R"(, "time": "1 s", "checkpoint": "10%")")), temporary.path() / "percent"),
                     Catch::Contains("checkpoint") && Catch::Contains("a percentage of a known length"));
