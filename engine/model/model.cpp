@@ -71,7 +71,8 @@ at::Tensor Model::forward(std::span<const at::Tensor> columns, const Pass& pass)
                           .training = pass.training,
                           .keys = pass.keys,
                           .columns = columns,
-                          .branches = {branches.data(), branches.size()}});
+                          .branches = {branches.data(), branches.size()}})
+      .contiguous();  // a convolution puts channels last; losses and recipes may rely on the order
 }
 
 }  // namespace trainlab

@@ -41,7 +41,7 @@ class Module final : public Layer {
     for (std::size_t i = 0; i < names_.size(); ++i) self->parameters.emplace(names_[i], pass.parameter(slots_[i]));
     self->training = pass.training;
     const Key key = pass.keys.empty() ? Key(0) : pass.keys.front().fold(place_);
-    at::Tensor y = call(self, x, key, path);
+    at::Tensor y = call(self, x.contiguous(), key, path);  // recipes may call view
     if (y.dim() != static_cast<std::int64_t>(output.size()) + 1 || y.size(0) != x.size(0) ||
         !std::equal(output.begin(), output.end(), y.sizes().begin() + 1)) {
       throw recipe_error("expected forward(self, x) to give [" + std::to_string(x.size(0)) + ", …] with samples of shape " +

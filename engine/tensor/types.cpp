@@ -3,6 +3,9 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#ifdef TRAINLAB_MIMALLOC
+#include <mimalloc.h>
+#endif
 
 #include <array>
 #include <charconv>
@@ -89,6 +92,9 @@ Error torch_error(const c10::Error& error) {
 }
 
 void prepare_arithmetic(int threads) {
+#ifdef TRAINLAB_MIMALLOC
+  mi_option_enable(mi_option_large_os_pages);
+#endif
   at::globalContext().setFlushDenormal(true);
   at::set_num_threads(threads);
 }

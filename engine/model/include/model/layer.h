@@ -104,8 +104,18 @@ class KeptMemory {
   explicit KeptMemory(double element_bytes);
 
   void keep_current() { tensors_[current_].kept = true; }
-  // The layer's output is a new tensor.
-  void produce(const Shape& output) { current_ = add(output, false); }
+  // The layer's output is a new tensor; images keep the order of their values.
+  void produce(const Shape& output) {
+    const bool channels_last = tensors_[current_].channels_last && output.size() == 3;
+    current_ = add(output, false);
+    tensors_[current_].channels_last = channels_last;
+  }
+  // The layer works on images whose channels lie side by side: on a copy of those that are not.
+  void put_channels_last(const Shape& images) {
+    if (tensors_[current_].channels_last) return;
+    current_ = add(images, false);
+    tensors_[current_].channels_last = true;
+  }
   void extra_bytes(double bytes) { extra_ += bytes; }
   double element_bytes() const { return element_bytes_; }
 
@@ -135,6 +145,7 @@ class KeptMemory {
   struct Tensor {
     double values;
     bool kept;
+    bool channels_last = false;
   };
   std::size_t add(const Shape& shape, bool kept);
 
