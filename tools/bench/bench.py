@@ -1,10 +1,11 @@
 """Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
 
-    tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn overhead averaging start help
-    loader images memory
+    tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn loop gpt overhead operators averaging
+    loader images start help memory
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
-MNIST files; the benchmarks that need them are left out, and said so, where it is missing.
+MNIST files, and the folder above it tinyshakespeare.txt and cifar10-jpeg.tar; the benchmarks that need what is missing are
+left out, and said so.
 """
 
 import argparse
@@ -31,17 +32,17 @@ def run(command, **more):
     return done.stdout
 
 
-def trainlab_fit(recipe, arguments, threads=1):
+def trainlab_run(recipe, arguments, metric, threads=1):
+    """µs a step, and a metric."""
     with tempfile.TemporaryDirectory() as out:
-        text = run([TRAINLAB, os.path.join(HERE, "recipes", recipe), *arguments, "--threads", str(threads), "--json",
-                    "--quiet", "--out", os.path.join(out, "run")])
+        text = run([TRAINLAB, recipe, *arguments, "--threads", str(threads), "--json", "--quiet", "--out", os.path.join(out, "run")])
     summary = json.loads(text)
-    return summary["seconds"] / summary["steps"] * 1e6, summary["metrics"]["val.accuracy"]
+    return summary["seconds"] / summary["steps"] * 1e6, summary["metrics"][metric]
 
 
-def peer_fit(kind, epochs, path, threads=1):
-    result = json.loads(run([sys.executable, os.path.join(HERE, "peer_fit.py"), kind, str(epochs), str(threads), path]))
-    return result["seconds"] / result["steps"] * 1e6, result["accuracy"]
+def peer_run(script, arguments, metric):
+    result = json.loads(run([sys.executable, os.path.join(HERE, script), *arguments]))
+    return result["seconds"] / result["steps"] * 1e6, result[metric]
 
 
 class Bench:
@@ -53,18 +54,19 @@ class Bench:
         self.rows.append((what, ours, peer, ratio, aim))
         print(f"  {what}: {ours}; {peer}; {ratio} (aim {aim})", flush=True)
 
-    def fit(self, what, recipe, arguments, kind, epochs, path, aim):
+    def pairs(self, what, ours, peer, metric, aim):
         """Alternating whole runs; the ratio is the median of the pairs' ratios."""
-        ours, peers = [], []
+        mine, theirs = [], []
         for i in range(self.rounds):
-            pair = {}
-            for side in ("ours", "peer") if i % 2 == 0 else ("peer", "ours"):
-                pair[side] = trainlab_fit(recipe, arguments) if side == "ours" else peer_fit(kind, epochs, path)
-            ours.append(pair["ours"])
-            peers.append(pair["peer"])
-        ratio = statistics.median(p[0] / o[0] for o, p in zip(ours, peers))
-        self.row(what, f"{statistics.median(o[0] for o in ours):.0f} µs a step (accuracy {ours[-1][1]:.3f})",
-                 f"PyTorch {statistics.median(p[0] for p in peers):.0f} µs (accuracy {peers[-1][1]:.3f})", f"{ratio:.2f}×", aim)
+            for side in (0, 1) if i % 2 == 0 else (1, 0):
+                (theirs if side else mine).append(peer() if side else ours())
+        ratio = statistics.median(p[0] / o[0] for o, p in zip(mine, theirs))
+        self.row(what, f"{statistics.median(o[0] for o in mine):.0f} µs a step ({metric} {mine[-1][1]:.3f})",
+                 f"PyTorch {statistics.median(p[0] for p in theirs):.0f} µs ({metric} {theirs[-1][1]:.3f})", f"{ratio:.2f}×", aim)
+
+    def fit(self, what, recipe, arguments, kind, epochs, path, aim):
+        self.pairs(what, lambda: trainlab_run(os.path.join(HERE, "recipes", recipe), arguments, "val.accuracy"),
+                   lambda: peer_run("peer_fit.py", [kind, str(epochs), "1", path], "accuracy"), "accuracy", aim)
 
     def small(self):
         digits = os.path.join(ROOT, "engine", "data", "assets", "digits.csv.gz")
@@ -75,6 +77,34 @@ class Bench:
 
     def cnn(self):
         self.fit("small CNN on MNIST, batch 64, 1 thread", "mnist.lua", ["--data", self.data, "--model", "cnn", "--epochs", "1"], "mnist_cnn", 1, self.data, "≥ 1.05×")
+
+    def loop(self):
+        recipe = os.path.join(HERE, "recipes", "by_hand.lua")
+        self.pairs("MLP 784-128-10, batch 64, a loop written by hand, 1 thread",
+                   lambda: trainlab_run(recipe, ["--data", self.data, "--epochs", "2"], "val.accuracy"),
+                   lambda: peer_run("peer_loop.py", ["2", "1", self.data], "accuracy"), "accuracy", "≥ 1.2×")
+
+    def gpt(self):
+        text, steps = self.beside("tinyshakespeare.txt"), 200
+        if not text:
+            return
+        recipe = os.path.join(ROOT, "recipes", "chargpt.lua")
+        self.pairs(f"recipes/chargpt.lua, {steps} steps, 2 threads",
+                   lambda: trainlab_run(recipe, ["--text", text, "--steps", str(steps)], "val.loss", threads=2),
+                   lambda: peer_run("peer_gpt.py", [text, str(steps), "2"], "val_loss"), "val.loss", "≥ 1.0×")
+
+    def beside(self, name):
+        """A file beside the folder of MNIST; None, and said so, where it is missing."""
+        path = os.path.join(os.path.dirname(os.path.abspath(self.data)), name)
+        if os.path.exists(path):
+            return path
+        print(f"  left out, no {path}")
+        return None
+
+    def operators(self):
+        result = json.loads(run([os.path.join(BUILD, "bench", "bench_ops")]))
+        for name, one in result.items():
+            self.row(f"lab.ops on 8 × 8: {name}", f"{one['lua_us']:.2f} µs", f"C++ {one['native_us']:.2f} µs", f"{one['difference_us']:+.2f} µs", "≤ 0.6 µs")
 
     def overhead(self):
         result = json.loads(run([os.path.join(BUILD, "bench", "bench_overhead"), self.data]))
@@ -95,9 +125,8 @@ class Bench:
                  f"DataLoader {peer['0']:.0f} µs with 0 workers, {peer['2']:.0f} µs with 2", f"{best / ours:.1f}×", "≥ 5×")
 
     def images(self):
-        archive = os.path.join(os.path.dirname(os.path.abspath(self.data)), "cifar10-jpeg.tar")
-        if not os.path.exists(archive):
-            print(f"  images: left out, no {archive}")
+        archive = self.beside("cifar10-jpeg.tar")
+        if not archive:
             return
         ours, packed, peer = [], [], []
         with tempfile.TemporaryDirectory() as folder:
@@ -155,8 +184,8 @@ def machine():
 
 
 def main():
-    names = ["small", "mnist", "cnn", "overhead", "averaging", "loader", "images", "start", "help", "memory"]
-    needs_data = {"mnist", "cnn", "overhead", "loader", "images"}
+    names = ["small", "mnist", "cnn", "loop", "gpt", "overhead", "operators", "averaging", "loader", "images", "start", "help", "memory"]
+    needs_data = {"mnist", "cnn", "loop", "overhead", "loader"}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--data", default=os.path.join(ROOT, "..", "shared", "data", "mnist"))

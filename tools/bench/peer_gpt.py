@@ -1,9 +1,12 @@
-"""Forward and backward pass of nanoGPT's character model on its CPU setting in PyTorch eager: the peer of bench_gpt.
+"""recipes/chargpt.lua in PyTorch eager, as nanoGPT trains its character model on a CPU: the same net, initial values, optimizer,
+schedule and windows. Prints one JSON object: steps, seconds (from the first batch to the end), and the loss on the whole
+validation part, in windows one after the other.
 
-Usage: peer_gpt.py THREADS STEPS; prints the median step in milliseconds.
+    peer_gpt.py TEXT STEPS THREADS [SEED]
 """
 
-import statistics
+import json
+import math
 import sys
 import time
 
@@ -11,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-VOCABULARY, CONTEXT, WIDTH, HEADS, LAYERS, BATCH = 65, 64, 128, 4, 4, 12
+CONTEXT, WIDTH, HEADS, LAYERS, BATCH, LR, WARMUP = 64, 128, 4, 4, 12, 1e-3, 100
 
 
 class Block(nn.Module):
@@ -31,12 +34,16 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self):
+    def __init__(self, vocabulary):
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
+        self.tokens, self.positions = nn.Embedding(vocabulary, WIDTH), nn.Embedding(CONTEXT, WIDTH)
         self.blocks, self.norm = nn.ModuleList(Block() for _ in range(LAYERS)), nn.LayerNorm(WIDTH, bias=False)
-        self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
+        self.head = nn.Linear(WIDTH, vocabulary, bias=False)
         self.head.weight = self.tokens.weight
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1:
+                residual = "out." in name or "down." in name
+                nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * LAYERS) if residual else 0.02)
 
     def forward(self, x):
         y = self.tokens(x) + self.positions(torch.arange(x.shape[1]))
@@ -45,18 +52,46 @@ class Gpt(nn.Module):
         return self.head(self.norm(y))
 
 
+def rate(step, steps):
+    if step < WARMUP:
+        return LR * (step + 1) / (WARMUP + 1)
+    return 0.1 * LR + 0.45 * LR * (1 + math.cos(math.pi * (step - WARMUP) / max(steps - WARMUP, 1)))
+
+
+@torch.inference_mode()
+def evaluated(model, part):
+    count = (len(part) - 1) // CONTEXT
+    x, y = part[: count * CONTEXT].view(count, CONTEXT), part[1 : count * CONTEXT + 1].view(count, CONTEXT)
+    pieces = [F.cross_entropy(model(a).flatten(0, 1), b.flatten(), reduction="sum") for a, b in zip(x.split(64), y.split(64))]
+    return sum(pieces).item() / y.numel()
+
+
 def main():
-    torch.set_num_threads(int(sys.argv[1]))
-    torch.manual_seed(1)
-    model, times = Gpt(), []
-    for _ in range(int(sys.argv[2])):
-        x, y = (torch.randint(VOCABULARY, (BATCH, CONTEXT)) for _ in range(2))
-        begin = time.perf_counter()
-        loss = F.cross_entropy(model(x).view(-1, VOCABULARY), y.view(-1))
+    path, steps, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    torch.set_num_threads(threads)
+    torch.manual_seed(int(sys.argv[4]) if len(sys.argv) > 4 else 1)
+    text = open(path, encoding="utf-8").read()
+    codes = {c: i for i, c in enumerate(sorted(set(text)))}
+    tokens = torch.tensor([codes[c] for c in text])
+    train, val = tokens[: int(0.9 * len(tokens))], tokens[int(0.9 * len(tokens)) :]
+    model = Gpt(len(codes))
+    groups = [{"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.1},
+              {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=LR, betas=(0.9, 0.99))
+    begin = time.perf_counter()
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step, steps)
+        places = torch.randint(len(train) - CONTEXT, (BATCH,))
+        x = torch.stack([train[i : i + CONTEXT] for i in places])
+        y = torch.stack([train[i + 1 : i + CONTEXT + 1] for i in places])
+        loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
+        optimizer.zero_grad()
         loss.backward()
-        times.append(time.perf_counter() - begin)
-        model.zero_grad(set_to_none=True)
-    print(f"{1e3 * statistics.median(times):.3f}")
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    seconds = time.perf_counter() - begin
+    print(json.dumps({"steps": steps, "seconds": seconds, "val_loss": evaluated(model, val)}))
 
 
 if __name__ == "__main__":
