@@ -1,6 +1,6 @@
 """recipes/chargpt.lua in PyTorch eager, as nanoGPT trains its character model on a CPU: the same net, initial values, optimizer,
-schedule and windows. Prints one JSON object: steps, seconds (from the first batch to the end), and the loss on the whole
-validation part, in windows one after the other.
+schedule and windows. Prints one JSON object: steps, the loss on the whole validation part at the end, in windows one after
+the other, and seconds, from the first batch to that.
 
     peer_gpt.py TEXT STEPS THREADS [SEED]
 """
@@ -90,8 +90,8 @@ def main():
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-    seconds = time.perf_counter() - begin
-    print(json.dumps({"steps": steps, "seconds": seconds, "val_loss": evaluated(model, val)}))
+    loss = evaluated(model, val)
+    print(json.dumps({"steps": steps, "seconds": time.perf_counter() - begin, "val_loss": loss}))
 
 
 if __name__ == "__main__":
