@@ -1,0 +1,57 @@
+// Samplers: where in the space the next trial lies.
+//
+// A sampler is a function of the trials that it has observed, in the order in which it was told of them, and of the
+// number of the trial that it is asked for: it keeps nothing else, so that one that is made anew and told the same
+// goes on alike. Samplers are used by one thread at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "core/random.h"
+#include "core/registry.h"
+#include "study/space.h"
+#include "study/trials.h"
+
+namespace trainlab {
+
+// A final trial as samplers see it: smaller values are better, whatever the study's direction.
+struct Observation {
+  std::int64_t trial = 0;
+  TrialState state = TrialState::complete;
+  std::span<const double> point;
+  // Of a complete trial one for each objective, never NaN (a worst of all values is infinite); of a pruned one its last
+  // report; none of a failed one.
+  std::span<const double> values;
+  std::int64_t resource = 0;  // of the last report
+};
+
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+
+  // Whether it learns from observations. One that does not draws the same for a trial whenever it is asked.
+  virtual bool learns() const { return false; }
+  virtual void observe(const Observation& trial) { (void)trial; }
+
+  // Chooses the parameters of a trial that are NaN in `point` and active; those that are given already stay. `attempt`
+  // counts from 0: more when what was drawn for this trial before was refused. `running`: points of trials that are
+  // under way. nullopt-like end: false when the space is used up (a grid).
+  virtual bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>> running,
+                      std::span<double> point) = 0;
+
+  // Trials after which the space is used up; 0: never.
+  virtual std::int64_t capacity() const { return 0; }
+};
+
+// What an entry of kind "sampler" is implemented by. `seed` is the study's: the entry's own beats it. Error{recipe} for
+// a space that the sampler cannot search.
+using SamplerFactory =
+    std::function<std::unique_ptr<Sampler>(const Options&, const Space&, std::int64_t seed, std::size_t objectives)>;
+std::unique_ptr<Sampler> make_sampler(const Options& spec, const Space& space, std::int64_t seed,
+                                      std::size_t objectives);
+
+void register_samplers(Registry& registry);
+
+}  // namespace trainlab

@@ -1,0 +1,86 @@
+// The search space of a study: its parameters, their ranges, and which of them are active in which trial.
+//
+// Inside the engine a point of the space is one double for each parameter, in the space's order: the value of a number,
+// the index of a choice's label, NaN where the parameter is inactive. Labels and ranges are held here, once per study.
+// A Space does not change after it was made; thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/registry.h"
+
+namespace trainlab {
+
+struct SpaceParameter {
+  enum class Kind { real, integer, choice };
+  // Active in trials in which the parameter `parent` has one of these values (internal ones).
+  struct Condition {
+    std::size_t parent = 0;
+    std::vector<double> values;
+  };
+
+  std::string name;
+  Kind kind = Kind::real;
+  double low = 0, high = 0;  // numbers: both ends may be reached
+  double step = 0;           // numbers: between neighbours, from `low` on; 0: none
+  bool log = false;          // numbers: uniform in their logarithm
+  Value::List labels;        // choice; a fixed value is a choice of one
+  std::vector<Condition> conditions;
+
+  // How many values there are; 0 where they are not countable.
+  std::int64_t count() const;
+};
+
+class Space {
+ public:
+  // Ranges are checked by the entries of kind "space"; here that conditions go to parameters with countable values and
+  // make no circle. Error{recipe} in "NAME" otherwise.
+  explicit Space(std::vector<SpaceParameter> parameters);
+
+  std::size_t size() const { return parameters_.size(); }
+  const SpaceParameter& operator[](std::size_t i) const { return parameters_[i]; }
+  const std::vector<SpaceParameter>& parameters() const { return parameters_; }
+  // Parents before their children: the order in which a point is drawn.
+  const std::vector<std::size_t>& order() const { return order_; }
+  // Parameters that are active under the same conditions, in every trial together or not at all.
+  const std::vector<std::vector<std::size_t>>& groups() const { return groups_; }
+
+  // Whether the parameter is active in a point whose parents are set.
+  bool active(std::size_t i, std::span<const double> point) const;
+
+  // The parameter's own distribution: the value at u in [0, 1), so that a uniform u gives a draw; and a u of a value.
+  double from_unit(std::size_t i, double u) const;
+  double to_unit(std::size_t i, double value) const;
+  // The nearest value that the parameter can have.
+  double nearest(std::size_t i, double value) const;
+
+  // As a recipe sees it, by name: numbers and labels, nil where inactive.
+  Value::Map params(std::span<const double> point) const;
+  Value param(std::size_t i, double value) const;
+  // A point from values by name, for trials that are given: NaN for those that are missing. Error{recipe} in "NAME" for
+  // unknown names and values outside of their range; values of inactive parameters may be nil only.
+  std::vector<double> point(const Value& params) const;
+
+  // As data, for the study's file, and back.
+  Value to_value() const;
+  static Space from_value(const Value& value);
+
+ private:
+  void arrange();
+
+  std::vector<SpaceParameter> parameters_;
+  std::vector<std::size_t> order_;
+  std::vector<std::vector<std::size_t>> groups_;
+};
+
+// A space from a keyed option of entries "space": space = { lr = lab.space.log(1e-4, 1e-1) }. Parameters in order of
+// name. Error{recipe} with the option's path.
+Space make_space(const Options& options, std::string_view option);
+
+void register_space(Registry& registry);
+
+}  // namespace trainlab

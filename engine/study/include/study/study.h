@@ -1,0 +1,78 @@
+// A study: ask for a trial, tell how it went. The core that sweeps, hand-written searches and workers share.
+//
+//   Study study(space, sampler, {.maximize = {true}});
+//   while (auto asked = study.ask(); asked.trial) study.tell(*asked.trial,
+//   {evaluate(study.trials().point(*asked.trial))});
+//
+// Used by one thread at a time. Order: a study that is asked and told the same in the same order chooses the same
+// trials; one whose sampler does not learn, or that is deterministic, chooses the same whatever the order.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "study/sampler.h"
+#include "study/space.h"
+#include "study/trials.h"
+
+namespace trainlab {
+
+struct StudySettings {
+  std::vector<bool> maximize = {false};  // by objective
+  // Trial k is chosen from the results of trials 0 … k − 8 and no others, and waits for them, so that it does not
+  // depend on how many workers there are.
+  bool deterministic = false;
+  // Points that fit the space but are not wanted; they are drawn anew. Raises what the recipe's function raises.
+  std::function<bool(std::span<const double>)> allowed = {};
+};
+
+class Study {
+ public:
+  static constexpr std::int64_t lag = 8;  // of a deterministic study
+
+  Study(Space space, std::unique_ptr<Sampler> sampler, StudySettings settings);
+
+  const Space& space() const { return space_; }
+  const Trials& trials() const { return trials_; }
+  bool maximize(std::size_t objective) const { return settings_.maximize[objective]; }
+
+  // A trial for later with values that are chosen already (NaN: the sampler's choice).
+  void enqueue(std::span<const double> point);
+
+  struct Asked {
+    std::optional<std::int64_t> trial;  // running now
+    bool wait = false;                  // ask again when a trial has ended; without both: the space is used up
+  };
+  // Error{recipe} when no point is found that is allowed.
+  Asked ask();
+
+  void report(std::int64_t trial, const TrialReport& report);
+  // One finite or infinite value for each objective. A NaN is no value: the trial has failed.
+  void tell(std::int64_t trial, std::span<const double> values);
+  void tell(std::int64_t trial, std::initializer_list<double> values) {
+    tell(trial, std::span(values.begin(), values.size()));
+  }
+  void prune(std::int64_t trial);
+  void fail(std::int64_t trial);
+
+  // The complete trial with the best value of the first objective, the earliest of equal ones.
+  std::optional<std::int64_t> best() const { return best_; }
+
+ private:
+  void ended(std::int64_t trial);
+  void observe(std::int64_t trial);
+  bool choose(std::int64_t trial, std::vector<double>& point);
+
+  Space space_;
+  std::unique_ptr<Sampler> sampler_;
+  StudySettings settings_;
+  Trials trials_;
+  std::deque<std::int64_t> waiting_;
+  std::vector<std::int64_t> running_;  // in order of number
+  std::int64_t observed_ = 0;          // of a deterministic study: trials that the sampler has been told of
+  std::optional<std::int64_t> best_;
+};
+
+}  // namespace trainlab

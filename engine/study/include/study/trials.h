@@ -1,0 +1,68 @@
+// The trials of a study, as columns: what samplers, pruners and reports read.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+// waiting: given by enqueue or gone back after its worker was lost. running: leased. The rest is final.
+enum class TrialState : std::uint8_t { waiting, running, complete, pruned, failed };
+std::string_view trial_state_name(TrialState state);
+inline bool is_final(TrialState state) { return state >= TrialState::complete; }
+
+// One value that a running trial has reported, of one repeat.
+struct TrialReport {
+  std::int64_t repeat = 1;    // from 1
+  std::int64_t resource = 0;  // validations so far, from 1
+  double value = 0;           // as the recipe reports it; NaN stays NaN
+};
+
+// Numbers of trials count from 0 without gaps. A final trial never changes. Not synchronised.
+class Trials {
+ public:
+  Trials(std::size_t parameters, std::size_t objectives) : parameters_(parameters), objectives_(objectives) {}
+
+  std::int64_t size() const { return static_cast<std::int64_t>(states_.size()); }
+  std::size_t parameters() const { return parameters_; }
+  std::size_t objectives() const { return objectives_; }
+
+  // A new trial at a point (NaN: inactive, or for a waiting one not chosen yet); its number.
+  std::int64_t add(TrialState state, std::span<const double> point);
+  // Changes one that is not final; std::logic_error otherwise.
+  void start(std::int64_t trial, std::span<const double> point);
+  void report(std::int64_t trial, const TrialReport& report);
+  // `values`: one for each objective of a complete trial, none of a failed one; a pruned one has what it last reported.
+  void finish(std::int64_t trial, TrialState state, std::span<const double> values);
+  void wait_again(std::int64_t trial);
+
+  TrialState state(std::int64_t trial) const { return states_[index(trial)]; }
+  std::span<const double> point(std::int64_t trial) const {
+    return {points_.data() + index(trial) * parameters_, parameters_};
+  }
+  // NaN where there is none.
+  std::span<const double> values(std::int64_t trial) const {
+    return {values_.data() + index(trial) * objectives_, objectives_};
+  }
+  double value(std::int64_t trial) const { return values_[index(trial) * objectives_]; }
+  const std::vector<TrialReport>& reports(std::int64_t trial) const { return reports_[index(trial)]; }
+  std::int64_t count(TrialState state) const { return counts_[static_cast<std::size_t>(state)]; }
+
+ private:
+  std::size_t index(std::int64_t trial) const { return static_cast<std::size_t>(trial); }
+  void set_state(std::int64_t trial, TrialState state);
+  void require_open(std::int64_t trial, const char* what) const;
+
+  std::size_t parameters_, objectives_;
+  std::vector<TrialState> states_;
+  std::vector<double> points_, values_;  // [trial, parameter], [trial, objective]
+  std::vector<std::vector<TrialReport>> reports_;
+  std::int64_t counts_[5] = {};
+};
+
+}  // namespace trainlab

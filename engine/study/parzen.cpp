@@ -1,0 +1,212 @@
+#include "parzen.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+namespace trainlab {
+
+namespace {
+
+constexpr double widest = 8;  // sigmas that the table reaches
+constexpr std::size_t cells = 8192;
+
+const std::array<double, cells + 2>& cdf_table() {
+  static const auto table = [] {
+    std::array<double, cells + 2> values{};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double x = -widest + 2 * widest * static_cast<double>(i) / cells;
+      values[i] = 0.5 * std::erfc(-x / std::numbers::sqrt2);
+    }
+    return values;
+  }();
+  return table;
+}
+
+// Weights by age: the newest 25 count fully, those before less and less.
+double age_weight(std::size_t place, std::size_t count) {
+  constexpr std::size_t full = 25;
+  if (count <= full || place + full >= count) return 1;
+  const std::size_t older = count - full;
+  if (older == 1) return 1.0 / static_cast<double>(count);
+  const double first = 1.0 / static_cast<double>(count);
+  return first + (1 - first) * static_cast<double>(place) / static_cast<double>(older - 1);
+}
+
+}  // namespace
+
+double normal_cdf(double x) {
+  if (!(x > -widest)) return 0;
+  if (x >= widest) return 1;
+  const double at = (x + widest) * (cells / (2 * widest));
+  const auto cell = static_cast<std::size_t>(at);
+  const auto& table = cdf_table();
+  return table[cell] + (table[cell + 1] - table[cell]) * (at - static_cast<double>(cell));
+}
+
+double normal_quantile(double p) {
+  constexpr std::array a = {-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
+                            1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
+  constexpr std::array b = {-5.447609879822406e+01, 1.615858368580409e+02, -1.556989798598866e+02,
+                            6.680131188771972e+01, -1.328068155288572e+01};
+  constexpr std::array c = {-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e+00,
+                            -2.549732539343734e+00, 4.374664141464968e+00,  2.938163982698783e+00};
+  constexpr std::array d = {7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e+00, 3.754408661907416e+00};
+  p = std::clamp(p, 1e-300, 1 - 1e-16);
+  const auto tail = [&](double q) {
+    return (((((c[0] * q + c[1]) * q + c[2]) * q + c[3]) * q + c[4]) * q + c[5]) /
+           ((((d[0] * q + d[1]) * q + d[2]) * q + d[3]) * q + 1);
+  };
+  double x = 0;
+  if (p < 0.02425) {
+    x = tail(std::sqrt(-2 * std::log(p)));
+  } else if (p > 1 - 0.02425) {
+    x = -tail(std::sqrt(-2 * std::log1p(-p)));
+  } else {
+    const double q = p - 0.5, r = q * q;
+    x = (((((a[0] * r + a[1]) * r + a[2]) * r + a[3]) * r + a[4]) * r + a[5]) * q /
+        (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1);
+  }
+  const double error = 0.5 * std::erfc(-x / std::numbers::sqrt2) - p;
+  return x - error * std::sqrt(2 * std::numbers::pi) * std::exp(0.5 * x * x);
+}
+
+ParzenAxis::ParzenAxis(const Space& space, std::size_t its_parameter) : parameter(its_parameter) {
+  const SpaceParameter& p = space[parameter];
+  if (p.kind == SpaceParameter::Kind::choice) {
+    labels = p.count();
+    return;
+  }
+  const double half = 0.5 * p.step;
+  log = p.log;
+  step = p.step;
+  low = log ? std::log(p.low - half) : p.low - half;
+  high = log ? std::log(p.high + half) : p.high + half;
+}
+
+double ParzenAxis::place(double value) const { return labels == 0 && log ? std::log(value) : value; }
+
+Parzen::Parzen(const std::vector<ParzenAxis>& axes, const ParzenData& data, std::span<const std::uint32_t> rows)
+    : axes_(axes), kernels_(rows.size() + 1), weights_(kernels_), cumulative_(kernels_), log_weights_(kernels_) {
+  const std::size_t n = rows.size();
+  double total = 1;  // the prior's own
+  weights_[n] = 1;
+  for (std::size_t k = 0; k < n; ++k) total += weights_[k] = age_weight(k, n);
+  double sum = 0;
+  for (std::size_t k = 0; k < kernels_; ++k) {
+    weights_[k] /= total;
+    cumulative_[k] = sum += weights_[k];
+    log_weights_[k] = std::log(weights_[k]);
+  }
+
+  std::vector<double> mass(kernels_, 1.0);
+  const double shrink =
+      0.2 * std::pow(static_cast<double>(std::max<std::size_t>(n, 1)), -1.0 / (static_cast<double>(axes.size()) + 4));
+  for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+    const ParzenAxis& a = axes[axis];
+    std::vector<double> centres(kernels_);
+    for (std::size_t k = 0; k < n; ++k) centres[k] = data.columns[axis][rows[k]];
+    double sigma = 1, prior = 1, hit = 0, miss = 0;
+    if (a.labels > 0) {
+      centres[n] = -1;
+      // Each kernel gives one to its own label and shares one among as many kernels as there are, as the prior does.
+      const double each = 1 / static_cast<double>(kernels_), whole = 1 + static_cast<double>(a.labels) * each;
+      hit = std::log((1 + each) / whole);
+      miss = std::log(each / whole);
+    } else {
+      const double range = a.high - a.low;
+      centres[n] = 0.5 * (a.low + a.high);
+      prior = range;
+      sigma = std::clamp(shrink * range, range / std::min(100.0, static_cast<double>(2 + n)), range);
+      for (std::size_t k = 0; k < kernels_; ++k) {
+        const double s = k < n ? sigma : prior;
+        mass[k] *= normal_cdf((a.high - centres[k]) / s) - normal_cdf((a.low - centres[k]) / s);
+      }
+      // The density of a normal distribution has 1 / σ before it; what all points share is left out.
+      if (a.step == 0 && sigma != prior) log_weights_[n] -= std::log(prior / sigma);
+    }
+    centres_.push_back(std::move(centres));
+    sigma_.push_back(sigma);
+    prior_sigma_.push_back(prior);
+    hit_.push_back(hit);
+    miss_.push_back(miss);
+    // What was left out of every kernel's density, so that two estimators can be compared.
+    if (a.labels == 0 && a.step == 0) {
+      const double scale = -std::log(sigma * std::sqrt(2 * std::numbers::pi));
+      for (double& w : log_weights_) w += scale;
+    }
+  }
+  for (std::size_t k = 0; k < kernels_; ++k) log_weights_[k] -= std::log(std::max(mass[k], 1e-300));
+}
+
+void Parzen::draw(Stream& random, std::span<double> out) const {
+  const double u = random.uniform();
+  const auto chosen = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, u) - cumulative_.begin();
+  const auto k = static_cast<std::size_t>(chosen);
+  for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+    const ParzenAxis& a = axes_[axis];
+    const double v = random.uniform();
+    if (a.labels > 0) {
+      const auto count = static_cast<double>(a.labels);
+      const double own = centres_[axis][k];
+      const double other = std::exp(miss_[axis]);
+      if (own < 0) {
+        out[axis] = std::min(std::floor(v * count), count - 1);
+      } else {
+        // The kernel's own label has what the shares of all leave.
+        const double place = v / other;
+        out[axis] = place < count ? std::floor(place) : own;
+      }
+      continue;
+    }
+    const double s = sigma(axis, k), centre = centres_[axis][k];
+    const double from = normal_cdf((a.low - centre) / s), to = normal_cdf((a.high - centre) / s);
+    out[axis] = std::clamp(centre + s * normal_quantile(from + v * (to - from)), a.low, a.high);
+  }
+}
+
+void Parzen::log_density(std::span<const double> points, std::span<double> out) const {
+  const std::size_t width = axes_.size();
+  std::vector<double> logs(kernels_);
+  for (std::size_t c = 0; c < out.size(); ++c) {
+    const double* const x = points.data() + c * width;
+    std::copy(log_weights_.begin(), log_weights_.end(), logs.begin());
+    for (std::size_t axis = 0; axis < width; ++axis) {
+      const ParzenAxis& a = axes_[axis];
+      const double* const centre = centres_[axis].data();
+      double* const sum = logs.data();
+      const std::size_t observed = kernels_ - 1;
+      if (a.labels > 0) {
+        const double hit = hit_[axis], miss = miss_[axis];
+        for (std::size_t k = 0; k < observed; ++k) sum[k] += centre[k] == x[axis] ? hit : miss;
+        sum[observed] -= std::log(static_cast<double>(a.labels));
+      } else if (a.step == 0) {
+        const double scale = 1 / (sigma_[axis] * std::numbers::sqrt2), at = x[axis];
+        for (std::size_t k = 0; k < observed; ++k) {
+          const double t = (at - centre[k]) * scale;
+          sum[k] -= t * t;
+        }
+        const double t = (at - centre[observed]) / (prior_sigma_[axis] * std::numbers::sqrt2);
+        sum[observed] -= t * t;
+      } else {
+        // The mass of the step around a value.
+        const double value = a.log ? std::exp(x[axis]) : x[axis];
+        const double from = a.log ? std::log(value - 0.5 * a.step) : value - 0.5 * a.step;
+        const double to = a.log ? std::log(value + 0.5 * a.step) : value + 0.5 * a.step;
+        for (std::size_t k = 0; k < kernels_; ++k) {
+          const double s = sigma(axis, k);
+          sum[k] += std::log(std::max(normal_cdf((to - centre[k]) / s) - normal_cdf((from - centre[k]) / s), 1e-300));
+        }
+      }
+    }
+    const double top = *std::max_element(logs.begin(), logs.end());
+    double total = 0;
+    for (const double one : logs) {
+      if (one > top - 40) total += std::exp(one - top);  // less adds nothing to a double
+    }
+    out[c] = top + std::log(total);
+  }
+}
+
+}  // namespace trainlab

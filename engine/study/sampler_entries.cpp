@@ -1,0 +1,98 @@
+// lab.sampler: what a recipe writes for a sampler.
+#include <cmath>
+
+#include "samplers.h"
+
+namespace trainlab {
+
+namespace {
+
+std::int64_t seed_of(const Options& spec, std::int64_t study_seed) {
+  return spec.given("seed") ? spec.integer("seed") : study_seed;
+}
+
+Option seed_option() { return Option("seed", "of its draws; the study's unless given").integer().at_least(0); }
+
+std::unique_ptr<Sampler> make_random(const Options& spec, const Space& space, std::int64_t seed, std::size_t) {
+  return random_sampler(space, seed_of(spec, seed));
+}
+
+// Every value of countable parameters; of ranges the `points` that divide them evenly.
+std::unique_ptr<Sampler> make_grid(const Options& spec, const Space& space, std::int64_t seed, std::size_t) {
+  constexpr double most = 1e6;
+  std::vector<std::vector<double>> values(space.size());
+  double product = 1;
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    const SpaceParameter& p = space[i];
+    std::int64_t count = p.count();
+    if (count == 0) {
+      if (!spec.given("points")) {
+        throw spec.error("points", "the range of '" + p.name + "' has no end of values")
+            .hint("give points = n, a step, or lab.space.choice { … }");
+      }
+      count = spec.integer("points");
+    }
+    product *= static_cast<double>(count);
+    if (product > most) throw spec.error("", "expected a grid of at most a million points");
+    for (std::int64_t k = 0; k < count; ++k) {
+      if (p.count() > 0) {
+        values[i].push_back(p.kind == SpaceParameter::Kind::choice ? static_cast<double>(k)
+                                                                   : p.low + p.step * static_cast<double>(k));
+        continue;
+      }
+      // Both ends are points of it.
+      const double share = count > 1 ? static_cast<double>(k) / static_cast<double>(count - 1) : 0.5;
+      const double value = p.log ? std::exp(std::log(p.low) + share * (std::log(p.high) - std::log(p.low)))
+                                 : p.low + share * (p.high - p.low);
+      values[i].push_back(space.nearest(i, value));
+    }
+  }
+  return grid_sampler(space, std::move(values), spec.boolean("shuffle"), seed_of(spec, seed));
+}
+
+std::unique_ptr<Sampler> make_tpe(const Options& spec, const Space& space, std::int64_t seed, std::size_t objectives) {
+  if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
+  return tpe_sampler(
+      space,
+      {.startup = spec.integer("startup"), .candidates = spec.integer("candidates"), .seed = seed_of(spec, seed)});
+}
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_sampler(const Options& spec, const Space& space, std::int64_t seed,
+                                      std::size_t objectives) {
+  return spec.registry().implementation<SamplerFactory>(spec.entry())(spec, space, seed, objectives);
+}
+
+void register_samplers(Registry& registry) {
+  registry.add(Entry("sampler.random", "sampler", "Each trial at random, whatever came of the others.")
+                   .with(seed_option())
+                   .example("sampler.random()"),
+               SamplerFactory{make_random});
+  registry.add(
+      Entry("sampler.grid", "sampler", "Every combination once; the sweep ends when they are used up.")
+          .with(Option("points", "values of each range without a step, ends included")
+                    .integer()
+                    .at_least(1)
+                    .at_most(1000))
+          .with(Option("shuffle", "in random order, so that a sweep that is cut short covers the space")
+                    .boolean()
+                    .or_default(false))
+          .with(seed_option())
+          .example("sampler.grid { points = 5 }")
+          .note("The parameter whose name comes last in the alphabet changes fastest. Inactive parameters do not "
+                "multiply the grid."),
+      SamplerFactory{make_grid});
+  registry.add(
+      Entry("sampler.tpe", "sampler", "Tree-structured Parzen estimator: looks where good trials lie densely.")
+          .with(Option("startup", "trials at random before").integer().at_least(1).or_default(10))
+          .with(Option("candidates", "draws of which the most promising is taken").integer().at_least(1).or_default(24))
+          .with(seed_option())
+          .example("sampler.tpe { seed = 1 }")
+          .note("Bergstra et al. 2011, with one density for all parameters that are active together (Falkner, "
+                "Klein and Hutter 2018), and trials that are still running counted as bad ones. The best tenth, "
+                "25 at most, are the good ones."),
+      SamplerFactory{make_tpe});
+}
+
+}  // namespace trainlab

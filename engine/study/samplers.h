@@ -1,0 +1,46 @@
+// The samplers of this module, made directly (entries make them from options), and what they share.
+#pragma once
+
+#include <memory>
+
+#include "study/sampler.h"
+
+namespace trainlab {
+
+// Draws of a parameter that depend on the key, the trial, the attempt and the parameter's name only.
+class ParameterDraws {
+ public:
+  ParameterDraws(const Space& space, Key key);
+  // In [0, 1).
+  double unit(std::size_t parameter, std::int64_t trial, std::int64_t attempt) const;
+  // For draws of more than one number.
+  Stream stream(std::int64_t trial, std::int64_t attempt) const { return Stream(key_of(trial, attempt)); }
+
+ private:
+  Key key_of(std::int64_t trial, std::int64_t attempt) const {
+    return key_.fold(static_cast<std::uint64_t>(trial)).fold(static_cast<std::uint64_t>(attempt));
+  }
+  Key key_;
+  std::vector<std::uint64_t> names_;  // a number for each parameter's name
+};
+
+// Chooses what is open in a point from each parameter's own distribution: unit(i) in [0, 1) for parameter i.
+template <class Unit>
+void choose_open(const Space& space, std::span<double> point, Unit&& unit) {
+  for (const std::size_t i : space.order()) {
+    if (point[i] == point[i] || !space.active(i, point)) continue;
+    point[i] = space.from_unit(i, unit(i));
+  }
+}
+
+std::unique_ptr<Sampler> random_sampler(const Space& space, std::int64_t seed);
+std::unique_ptr<Sampler> grid_sampler(const Space& space, std::vector<std::vector<double>> values, bool shuffle,
+                                      std::int64_t seed);
+struct TpeSettings {
+  std::int64_t startup = 10;     // trials drawn at random before
+  std::int64_t candidates = 24;  // of which the best is taken
+  std::int64_t seed = 1;
+};
+std::unique_ptr<Sampler> tpe_sampler(const Space& space, const TpeSettings& settings);
+
+}  // namespace trainlab

@@ -1,0 +1,115 @@
+#include "study/study.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace trainlab {
+
+namespace {
+
+// Draws for one trial before a constraint is called impossible.
+constexpr std::int64_t most_attempts = 10'000;
+
+}  // namespace
+
+Study::Study(Space space, std::unique_ptr<Sampler> sampler, StudySettings settings)
+    : space_(std::move(space)),
+      sampler_(std::move(sampler)),
+      settings_(std::move(settings)),
+      trials_(space_.size(), settings_.maximize.size()) {}
+
+void Study::enqueue(std::span<const double> point) { waiting_.push_back(trials_.add(TrialState::waiting, point)); }
+
+bool Study::choose(std::int64_t trial, std::vector<double>& point) {
+  std::vector<std::span<const double>> running;
+  // A deterministic study counts those that it must not know of as running, and no others.
+  if (sampler_->learns()) {
+    if (settings_.deterministic) {
+      for (std::int64_t other = std::max<std::int64_t>(observed_, 0); other < trial; ++other)
+        running.push_back(trials_.point(other));
+    } else {
+      for (const std::int64_t other : running_) running.push_back(trials_.point(other));
+    }
+  }
+  const std::vector<double> given = point;
+  for (std::int64_t attempt = 0; attempt < most_attempts; ++attempt) {
+    point = given;
+    if (!sampler_->sample(trial, attempt, running, point)) return false;
+    if (!settings_.allowed || settings_.allowed(point)) return true;
+  }
+  throw recipe_error("none of " + std::to_string(most_attempts) + " points of the space meets the constraints")
+      .in("constraints");
+}
+
+Study::Asked Study::ask() {
+  const bool queued = !waiting_.empty();
+  const std::int64_t trial = queued ? waiting_.front() : trials_.size();
+  if (settings_.deterministic && sampler_->learns()) {
+    for (; observed_ <= trial - lag; ++observed_) {
+      if (!is_final(trials_.state(observed_))) return {.trial = {}, .wait = true};
+      observe(observed_);
+    }
+  }
+  std::vector<double> point(space_.size(), std::numeric_limits<double>::quiet_NaN());
+  if (queued) point.assign(trials_.point(trial).begin(), trials_.point(trial).end());
+  if (!choose(trial, point)) return {};
+  if (queued) {
+    waiting_.pop_front();
+    trials_.start(trial, point);
+  } else {
+    trials_.add(TrialState::running, point);
+  }
+  running_.insert(std::upper_bound(running_.begin(), running_.end(), trial), trial);
+  return {.trial = trial};
+}
+
+void Study::report(std::int64_t trial, const TrialReport& report) { trials_.report(trial, report); }
+
+void Study::tell(std::int64_t trial, std::span<const double> values) {
+  if (values.size() != settings_.maximize.size()) {
+    throw std::logic_error("Study::tell: one value for each objective is expected");
+  }
+  if (std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x); })) return fail(trial);
+  trials_.finish(trial, TrialState::complete, values);
+  const auto better = [&](double a, double b) { return settings_.maximize[0] ? a > b : a < b; };
+  const bool is_best =
+      !best_ || better(values[0], trials_.value(*best_)) || (values[0] == trials_.value(*best_) && trial < *best_);
+  if (is_best) best_ = trial;
+  ended(trial);
+}
+
+void Study::prune(std::int64_t trial) {
+  const auto& reports = trials_.reports(trial);
+  const double last = reports.empty() ? std::numeric_limits<double>::quiet_NaN() : reports.back().value;
+  trials_.finish(trial, TrialState::pruned, {&last, 1});
+  ended(trial);
+}
+
+void Study::fail(std::int64_t trial) {
+  trials_.finish(trial, TrialState::failed, {});
+  ended(trial);
+}
+
+void Study::ended(std::int64_t trial) {
+  running_.erase(std::remove(running_.begin(), running_.end(), trial), running_.end());
+  if (sampler_->learns() && !settings_.deterministic) observe(trial);
+}
+
+void Study::observe(std::int64_t trial) {
+  Observation seen{
+      .trial = trial, .state = trials_.state(trial), .point = trials_.point(trial), .values = {}, .resource = 0};
+  std::vector<double> values;
+  if (seen.state != TrialState::failed) {
+    for (std::size_t k = 0; k < settings_.maximize.size(); ++k) {
+      const double value = settings_.maximize[k] ? -trials_.values(trial)[k] : trials_.values(trial)[k];
+      values.push_back(std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
+    }
+    seen.values = values;
+    if (!trials_.reports(trial).empty()) seen.resource = trials_.reports(trial).back().resource;
+  }
+  sampler_->observe(seen);
+}
+
+}  // namespace trainlab

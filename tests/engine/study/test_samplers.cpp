@@ -1,0 +1,148 @@
+// Samplers: what they draw does not depend on the order, a grid has every point once, learning ones learn.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numbers>
+#include <set>
+
+#include "study/study.h"
+#include "study_support.h"
+
+using namespace trainlab;
+
+namespace {
+
+const char* const conditional = R"({
+  "optim": {"@": "space.choice", "values": ["a", "b", "c"]},
+  "momentum": {"@": "space:when", "source": {"@": "space.int", "low": 1, "high": 4}, "parent": "optim", "values": ["b", "c"]},
+  "nesterov": {"@": "space:when", "source": {"@": "space.choice", "values": [true, false]}, "parent": "momentum", "values": [2]},
+  "lr": {"@": "space.log", "low": 1e-4, "high": 1}})";
+
+double branin(double x, double y) {
+  constexpr double pi = std::numbers::pi;
+  const double a = y - 5.1 / (4 * pi * pi) * x * x + 5 / pi * x - 6;
+  return a * a + 10 * (1 - 1 / (8 * pi)) * std::cos(x) + 10;
+}
+
+// The best value of `trials` trials.
+double search(const std::string& sampler, std::int64_t seed, int trials) {
+  const Space space = parse_space(
+      R"({"x": {"@": "space.uniform", "low": -5, "high": 10}, "y": {"@": "space.uniform", "low": 0, "high": 15}})");
+  Study study(space, parse_sampler(sampler, space, seed), {});
+  for (int i = 0; i < trials; ++i) {
+    const std::int64_t trial = *study.ask().trial;
+    const auto point = study.trials().point(trial);
+    study.tell(trial, {branin(point[0], point[1])});
+  }
+  return study.trials().value(*study.best());
+}
+
+double median_of(const std::string& sampler, int trials) {
+  std::vector<double> best;
+  for (int seed = 1; seed <= 15; ++seed) best.push_back(search(sampler, seed, trials));
+  std::nth_element(best.begin(), best.begin() + 7, best.end());
+  return best[7];
+}
+
+}  // namespace
+
+TEST_CASE("a random draw depends on seed, trial and name only") {
+  const Space space = parse_space(conditional);
+  const auto first = parse_sampler(R"({"@": "sampler.random"})", space, 5),
+             second = parse_sampler(R"({"@": "sampler.random", "seed": 5})", space, 9);
+  std::vector<std::vector<double>> forward, backward;
+  const auto draw = [&](Sampler& sampler, std::int64_t trial) {
+    std::vector<double> point(space.size(), std::nan(""));
+    REQUIRE(sampler.sample(trial, 0, {}, point));
+    return to_json(Value(space.params(point)));
+  };
+  std::vector<std::string> ahead, back;
+  for (std::int64_t t = 0; t < 50; ++t) ahead.push_back(draw(*first, t));
+  for (std::int64_t t = 49; t >= 0; --t) back.push_back(draw(*second, t));
+  std::reverse(back.begin(), back.end());
+  CHECK(ahead == back);
+  CHECK(std::set<std::string>(ahead.begin(), ahead.end()).size() == 50);
+  CHECK(draw(*parse_sampler(R"({"@": "sampler.random"})", space, 6), 0) != ahead[0]);
+}
+
+TEST_CASE("a grid has every point once and then ends") {
+  const Space space = parse_space(conditional);
+  for (const char* more : {"", R"(, "shuffle": true)"}) {
+    Study study(space, parse_sampler(std::string(R"({"@": "sampler.grid", "points": 3)") + more + "}", space), {});
+    std::set<std::string> seen;
+    while (const auto trial = study.ask().trial) {
+      seen.insert(to_json(Value(space.params(study.trials().point(*trial)))));
+      study.tell(*trial, {0.0});
+    }
+    // lr 3 × (a: 1; b and c: momentum 4, of which one has nesterov's 2).
+    CHECK(study.trials().size() == 3 * (1 + 2 * 5));
+    CHECK(static_cast<std::int64_t>(seen.size()) == study.trials().size());
+  }
+  CHECK_THROWS_WITH(parse_sampler(R"({"@": "sampler.grid"})", space),
+                    Catch::Contains("the range of 'lr' has no end of values") && Catch::Contains("points = n"));
+}
+
+TEST_CASE("TPE finds better points than chance, also where parameters are conditional") {
+  CHECK(median_of(R"({"@": "sampler.tpe"})", 100) - 0.397887 <
+        0.5 * (median_of(R"({"@": "sampler.random"})", 100) - 0.397887));
+
+  const Space space = parse_space(conditional);
+  Study study(space, parse_sampler(R"({"@": "sampler.tpe"})", space, 2), {});
+  int good = 0;
+  for (int i = 0; i < 120; ++i) {
+    const std::int64_t trial = *study.ask().trial;
+    const Value params = space.params(study.trials().point(trial));
+    CHECK(params["momentum"].is_nil() == (params["optim"] == Value("a")));
+    const bool best = params["optim"] == Value("b") && params["momentum"] == Value(3);
+    if (i >= 90 && best) ++good;
+    study.tell(trial, {(best ? 0.0 : 1.0) + std::abs(std::log10(params["lr"].number()) + 2)});
+  }
+  CHECK(good > 15);  // of the last 30; 2.5 by chance
+}
+
+TEST_CASE("TPE goes on alike when it is told the same again") {
+  const Space space = parse_space(conditional);
+  const auto value = [](std::span<const double> point) {
+    return std::log(point[0]) + (std::isnan(point[1]) ? 1 : point[1]);
+  };
+  Study whole(space, parse_sampler(R"({"@": "sampler.tpe"})", space), {});
+  const auto run = [&](Study& study, int trials) {
+    std::string text;
+    for (int i = 0; i < trials; ++i) {
+      const std::int64_t trial = *study.ask().trial;
+      text += to_json(Value(space.params(study.trials().point(trial))));
+      study.tell(trial, {value(study.trials().point(trial))});
+    }
+    return text;
+  };
+  run(whole, 30);
+  Study again(space, parse_sampler(R"({"@": "sampler.tpe"})", space), {});
+  run(again, 30);
+  CHECK(run(whole, 20) == run(again, 20));
+}
+
+TEST_CASE("trials under way keep TPE from asking for the same point again") {
+  const Space space = parse_space(R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})");
+  Study study(space, parse_sampler(R"({"@": "sampler.tpe"})", space), {});
+  for (int i = 0; i < 40; ++i) {
+    const std::int64_t trial = *study.ask().trial;
+    const double x = study.trials().point(trial)[0];
+    study.tell(trial, {(x - 0.5) * (x - 0.5)});
+  }
+  const auto spread = [&](bool at_once) {
+    std::vector<double> points;
+    std::vector<std::int64_t> open;
+    for (int i = 0; i < 12; ++i) {
+      const std::int64_t trial = *study.ask().trial;
+      points.push_back(study.trials().point(trial)[0]);
+      if (at_once)
+        open.push_back(trial);
+      else
+        study.fail(trial);
+    }
+    for (const std::int64_t trial : open) study.fail(trial);
+    return *std::max_element(points.begin(), points.end()) - *std::min_element(points.begin(), points.end());
+  };
+  const double apart = spread(false);
+  CHECK(spread(true) > 2 * apart);
+}

@@ -1,0 +1,107 @@
+// Ask and tell: states, what NaN and infinity mean, constraints, given points, and independence from the order.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "study/study.h"
+#include "study_support.h"
+
+using namespace trainlab;
+
+namespace {
+
+const char* const line = R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})";
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Study make_study(const std::string& sampler, StudySettings settings = {}) {
+  Space space = parse_space(line);
+  auto made = parse_sampler(sampler, space);
+  return Study(std::move(space), std::move(made), std::move(settings));
+}
+
+}  // namespace
+
+TEST_CASE("trials count from 0 and end once") {
+  Study study = make_study(R"({"@": "sampler.random"})");
+  CHECK(study.ask().trial == 0);
+  CHECK(study.ask().trial == 1);
+  study.tell(1, {0.5});
+  CHECK(study.trials().state(0) == TrialState::running);
+  CHECK(study.trials().state(1) == TrialState::complete);
+  CHECK_THROWS_AS(study.tell(1, {0.4}), std::logic_error);
+  CHECK_THROWS_AS(study.report(1, {}), std::logic_error);
+  CHECK_THROWS_AS(study.prune(1), std::logic_error);
+  CHECK(study.trials().value(1) == 0.5);
+}
+
+TEST_CASE("a NaN is no value, an infinity is one") {
+  for (const bool maximize : {false, true}) {
+    Study study = make_study(R"({"@": "sampler.tpe", "startup": 2})", {.maximize = {maximize}});
+    for (int i = 0; i < 8; ++i) study.ask();
+    const double worst = maximize ? -infinity : infinity;
+    study.tell(0, {std::nan("")});
+    CHECK(study.trials().state(0) == TrialState::failed);
+    CHECK_FALSE(study.best());
+    study.tell(1, {worst});
+    CHECK(study.best() == 1);
+    study.tell(3, {2.0});
+    study.tell(2, {2.0});
+    CHECK(study.best() == 2);  // the earliest of equal ones
+    study.report(4, {.repeat = 1, .resource = 3, .value = std::nan("")});
+    study.prune(4);
+    study.tell(5, {-worst});
+    CHECK(study.best() == 5);
+    CHECK(study.trials().count(TrialState::complete) == 4);
+    CHECK(study.ask().trial == 8);  // TPE takes it all
+  }
+}
+
+TEST_CASE("points that are not allowed are drawn anew, an impossible constraint is told") {
+  Study study = make_study(R"({"@": "sampler.random"})", {.allowed = [](auto point) { return point[0] < 0.01; }});
+  for (int i = 0; i < 20; ++i) CHECK(study.trials().point(*study.ask().trial)[0] < 0.01);
+  Study impossible = make_study(R"({"@": "sampler.random"})", {.allowed = [](auto) { return false; }});
+  CHECK_THROWS_WITH(impossible.ask(), Catch::Contains("constraints: none of 10000 points"));
+}
+
+TEST_CASE("trials that are given come first, and their open values are chosen") {
+  const Space space = parse_space(
+      R"({"a": {"@": "space.int", "low": 1, "high": 9}, "b": {"@": "space.uniform", "low": 0, "high": 1}})");
+  Study study(space, parse_sampler(R"({"@": "sampler.random"})", space), {});
+  study.enqueue(space.point(Value::Map{{"a", 7}}));
+  study.enqueue(space.point(Value::Map{{"a", 3}, {"b", 0.25}}));
+  CHECK(study.trials().state(1) == TrialState::waiting);
+  const auto first = study.ask().trial, second = study.ask().trial, third = study.ask().trial;
+  CHECK(first == 0);
+  CHECK(study.trials().point(*first)[0] == 7);
+  CHECK(study.trials().point(*first)[1] > 0);
+  CHECK(study.trials().point(*second)[1] == 0.25);
+  CHECK(third == 2);
+}
+
+TEST_CASE("a deterministic study chooses the same trials with 1, 2 and 8 workers") {
+  const auto value = [](double x) { return (x - 0.3) * (x - 0.3); };
+  std::map<std::size_t, std::vector<double>> chosen;
+  for (const std::size_t workers : {1U, 2U, 8U}) {
+    Study study = make_study(R"({"@": "sampler.tpe"})", {.deterministic = true});
+    std::vector<std::int64_t> busy;
+    Stream random{Key(workers)};
+    while (study.trials().size() < 60 || !busy.empty()) {
+      bool waits = busy.size() == workers || study.trials().size() == 60;
+      if (!waits) {
+        const Study::Asked asked = study.ask();
+        if (asked.trial) busy.push_back(*asked.trial);
+        waits = asked.wait;
+      }
+      if (!waits || busy.empty()) continue;
+      // Any of them ends next.
+      const auto place = static_cast<std::ptrdiff_t>(random.below(busy.size()));
+      const std::int64_t trial = busy[static_cast<std::size_t>(place)];
+      busy.erase(busy.begin() + place);
+      study.tell(trial, {value(study.trials().point(trial)[0])});
+    }
+    for (std::int64_t t = 0; t < 60; ++t) chosen[workers].push_back(study.trials().point(t)[0]);
+  }
+  CHECK(chosen[1] == chosen[2]);
+  CHECK(chosen[1] == chosen[8]);
+}
