@@ -59,18 +59,33 @@ class Sequence final : public LengthSchedule {
     if (at_.size() + 1 != parts_.size())
       throw spec.error("at", "expected a time for each part but the first, " + std::to_string(parts_.size() - 1) +
                                  ", found " + std::to_string(at_.size()));
-    for (const Options& part : spec.children("parts"))
-      if (part.entry().name == "sched.plateau")
-        throw spec.error("", "sched.plateau has no place in a sequence; it looks at validations, not at steps")
-            .hint("sched.product { sched.plateau(), sched.sequence { … } }");
     Sequence::length_changed();
     if (!std::ranges::is_sorted(begins_)) throw spec.error("at", "expected times in rising order");
   }
 
   double factor(std::int64_t step) override {
     const auto next = std::ranges::upper_bound(begins_, step);
-    const auto part = static_cast<std::size_t>(next - begins_.begin()) - 1;
-    return parts_[part]->factor(step - begins_[part]);
+    present_ = static_cast<std::size_t>(next - begins_.begin()) - 1;
+    return parts_[present_]->factor(step - begins_[present_]);
+  }
+  // A validation is that of the latest step; parts before and after it do not see it.
+  void validated(double value, bool minimize) override { parts_[present_]->validated(value, minimize); }
+
+  Value state() const override {
+    Value::Map state;
+    if (const Value length = LengthSchedule::state(); !length.is_nil()) state = length.map();
+    if (Value parts = states_of(parts_); !parts.is_nil()) {
+      state["parts"] = std::move(parts);
+      state["present"] = static_cast<std::int64_t>(present_);
+    }
+    return state.empty() ? Value() : Value(std::move(state));
+  }
+  void restore(const Value& state) override {
+    LengthSchedule::restore(state);
+    if (state["parts"].is_nil()) return;
+    restore_parts(parts_, state["parts"]);
+    present_ = static_cast<std::size_t>(state["present"].integer());
+    Sequence::length_changed();  // a run that was extended since has longer parts
   }
 
  private:
@@ -86,6 +101,7 @@ class Sequence final : public LengthSchedule {
   std::vector<std::unique_ptr<Schedule>> parts_;
   std::vector<Duration> at_;
   std::vector<std::int64_t> begins_;  // of each part, in steps
+  std::size_t present_ = 0;           // the part of the latest step
 };
 
 }  // namespace
@@ -98,7 +114,8 @@ void register_compositions(Registry& registry) {
           .with(Option("at", "when each but the first begins, from the start of the run").duration().many().required())
           .example("sched.sequence { sched.linear { start = 0.1, finish = 1 }, sched.cosine(), at = { \"10%\" } }")
           .note("Each part counts its steps from its own beginning, and takes the time to the next one for the "
-                "length of the run: percentages in it are of that. PyTorch's SequentialLR."),
+                "length of the run: percentages in it are of that. PyTorch's SequentialLR. A sched.plateau in a part "
+                "looks at the validations while that part lasts."),
       schedule_factory<Sequence>());
   registry.add(Entry("sched.product", "schedule", "The product of schedules.")
                    .with(parts("the schedules; all see the same steps"))

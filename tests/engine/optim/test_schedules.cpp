@@ -128,8 +128,38 @@ TEST_CASE("schedules: a sequence has lengths of its own, also where the total co
   CHECK_THROWS_WITH(make("sched.sequence", {{"parts", Value::List{parts[0], parts[0], parts[1]}},
                                             {"at", Value::List{"9 steps", "2 steps"}}}),
                     Catch::Contains("rising order"));
-  CHECK_THROWS_WITH(make("sched.sequence", {{"parts", Value::List{parts[0], Value::Map{{"@", "sched.plateau"}}}}, {"at", "1 steps"}}),
-                    Catch::Contains("no place in a sequence"));
+}
+
+TEST_CASE("schedules: a plateau acts at any depth, in its part of a sequence, and is resumed there") {
+  const Value plateau = Value::Map{{"@", "sched.plateau"}, {"patience", 0}, {"factor", 0.5}};
+  const Value product = Value::Map{{"@", "sched.product"}, {"parts", Value::List{"constant", plateau}}};
+  const Value nested = Value::Map{{"@", "sched.sequence"}, {"parts", Value::List{"constant", product}}, {"at", "10 steps"}};
+  for (const Value& second : {plateau, product, nested}) {
+    INFO(to_json(second));
+    const Value::Map options{{"parts", Value::List{"constant", second}}, {"at", "10 steps"}};
+    const auto whole = make("sched.sequence", options);
+    // Validations of the part before it do not count.
+    for (int step = 0; step < 10; ++step) {
+      CHECK(whole->factor(step) == 1);
+      whole->validated(1.0 + step, true);
+    }
+    CHECK(whole->factor(25) == 1);
+    for (const double value : {1.0, 2.0}) whole->validated(value, true);
+    CHECK(whole->factor(26) == 0.5);
+    const auto resumed = make("sched.sequence", options);
+    resumed->restore(parse_json(to_json(whole->state()), "state"));
+    for (const auto& schedule : {&whole, &resumed}) (*schedule)->validated(1.5, true);
+    CHECK(whole->factor(27) == 0.25);
+    CHECK(resumed->factor(27) == 0.25);
+  }
+}
+
+TEST_CASE("schedules: a sequence of a run that was extended has the lengths of the longer run") {
+  const Value::Map options{{"parts", Value::List{"constant", "cosine"}}, {"at", "50%"}};
+  const auto before = make("sched.sequence", options), after = make("sched.sequence", options, {.total_steps = 400});
+  after->restore(parse_json(to_json(before->state()), "state"));
+  CHECK(after->factor(199) == 1);
+  CHECK(after->factor(300) == Approx(0.5));
 }
 
 TEST_CASE("schedules: a product keeps the state of its parts") {
