@@ -70,6 +70,9 @@ CASES = {
     "lbfgs short history still": ("LBFGS", {"lr": 0.1, "history_size": 2, "max_iter": 3, "max_eval": 2}),
     "lbfgs search still": ("LBFGS", {"history_size": 5, "max_iter": 2, "line_search_fn": "strong_wolfe"}),
     "lbfgs search all still": ("LBFGS", {"lr": 0.7, "line_search_fn": "strong_wolfe"}),
+    # The search ends where max_eval says: while it still widens its bracket, or closes in.
+    "lbfgs search wide still": ("LBFGS", {"lr": 0.05, "max_eval": 2, "line_search_fn": "strong_wolfe"}),
+    "lbfgs search cut still": ("LBFGS", {"lr": 10.0, "max_eval": 4, "line_search_fn": "strong_wolfe"}),
     "lion": ("Lion", {}),
     "lion decay late": ("Lion", {"lr": 0.01, "betas": [0.8, 0.95], "weight_decay": 0.3}),
     "lamb": ("LAMB", {}),
