@@ -1,4 +1,5 @@
 // lab.sampler: what a recipe writes for a sampler.
+#include <algorithm>
 #include <cmath>
 
 #include "samplers.h"
@@ -57,6 +58,21 @@ std::unique_ptr<Sampler> make_tpe(const Options& spec, const Space& space, std::
       {.startup = spec.integer("startup"), .candidates = spec.integer("candidates"), .seed = seed_of(spec, seed)});
 }
 
+std::unique_ptr<Sampler> make_cma_es(const Options& spec, const Space& space, std::int64_t seed,
+                                     std::size_t objectives) {
+  if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
+  const auto& all = space.parameters();
+  const bool has_numbers = std::any_of(all.begin(), all.end(), [](const SpaceParameter& p) {
+    return p.kind != SpaceParameter::Kind::choice && p.conditions.empty() && p.count() != 1;
+  });
+  if (!has_numbers) {
+    throw spec.error("", "expected a space with a number that is active in every trial, found none")
+        .hint("lab.sampler.tpe searches choices and conditional parameters");
+  }
+  return cma_es_sampler(
+      space, {.population = spec.given("population") ? spec.integer("population") : 0, .seed = seed_of(spec, seed)});
+}
+
 }  // namespace
 
 std::unique_ptr<Sampler> make_sampler(const Options& spec, const Space& space, std::int64_t seed,
@@ -93,6 +109,16 @@ void register_samplers(Registry& registry) {
                 "Klein and Hutter 2018), and trials that are still running counted as bad ones. The best tenth, "
                 "25 at most, are the good ones."),
       SamplerFactory{make_tpe});
+  registry.add(
+      Entry("sampler.cma_es", "sampler", "Covariance matrix adaptation: for some dozen numbers and hundreds of trials.")
+          .with(Option("population", "trials of a generation; 4 + ⌊3 ln n⌋ of n numbers unless given")
+                    .integer()
+                    .at_least(3))
+          .with(seed_option())
+          .example("sampler.cma_es()")
+          .note("Hansen 2016, with the margin of Hamano et al. 2022 for whole numbers. Choices and conditional "
+                "parameters are drawn at random."),
+      SamplerFactory{make_cma_es});
 }
 
 }  // namespace trainlab

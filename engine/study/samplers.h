@@ -43,4 +43,11 @@ struct TpeSettings {
 };
 std::unique_ptr<Sampler> tpe_sampler(const Space& space, const TpeSettings& settings);
 
+struct CmaSettings {
+  std::int64_t population = 0;  // points of a generation; 0: 4 + ⌊3 ln n⌋ of n numbers
+  std::int64_t seed = 1;
+};
+// The space has numbers of more than one value that are always active.
+std::unique_ptr<Sampler> cma_es_sampler(const Space& space, const CmaSettings& settings);
+
 }  // namespace trainlab

@@ -51,5 +51,6 @@ endif()
 trainlab_headers(tomlplusplus toml++/toml.h libtomlplusplus-dev)
 trainlab_headers(json nlohmann/json.hpp nlohmann-json3-dev)
 trainlab_headers(catch2 catch2/catch.hpp catch2)
+trainlab_headers(eigen eigen3/Eigen/Dense libeigen3-dev)
 
 include(torch)

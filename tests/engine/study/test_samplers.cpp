@@ -121,6 +121,51 @@ TEST_CASE("TPE goes on alike when it is told the same again") {
   CHECK(run(whole, 20) == run(again, 20));
 }
 
+TEST_CASE("CMA-ES goes to the bottom of a turned ellipsoid, whatever the direction and the order of ends") {
+  const Space space = parse_space(
+      R"({"a": {"@": "space.uniform", "low": -4, "high": 6}, "b": {"@": "space.uniform", "low": -4, "high": 6},
+                                      "c": {"@": "space.log", "low": 1e-4, "high": 1}})");
+  const auto value = [](std::span<const double> p) {
+    const double c = std::log10(p[2]) + 2;
+    return std::pow(p[0] + p[1] - 3, 2) + 100 * std::pow(p[0] - p[1], 2) + c * c;
+  };
+  for (const std::size_t workers : {1U, 4U}) {
+    Study study(space, parse_sampler(R"({"@": "sampler.cma_es"})", space, 3), {.maximize = {true}});
+    std::vector<std::int64_t> open;
+    for (int i = 0; i < 700; ++i) {
+      open.push_back(*study.ask().trial);
+      if (open.size() < workers) continue;
+      study.tell(open.front(), {-value(study.trials().point(open.front()))});
+      open.erase(open.begin());
+    }
+    CHECK(study.trials().value(*study.best()) > -1e-6);
+  }
+}
+
+TEST_CASE("CMA-ES finds whole numbers too, and leaves choices to chance") {
+  const Space space = parse_space(
+      R"({"n": {"@": "space.int", "low": 0, "high": 9}, "m": {"@": "space.int", "low": 1, "high": 64, "log": true},
+                                      "x": {"@": "space.uniform", "low": 0, "high": 1}, "c": {"@": "space.choice", "values": ["a", "b"]}})");
+  Study study(space, parse_sampler(R"({"@": "sampler.cma_es"})", space, 1), {});
+  int chosen = 0;
+  for (int i = 0; i < 400; ++i) {
+    const std::int64_t trial = *study.ask().trial;
+    const Value params = space.params(study.trials().point(trial));
+    chosen += params["c"] == Value("a") ? 1 : 0;
+    study.tell(trial, {std::abs(params["n"].number() - 9) + std::abs(std::log2(params["m"].number()) - 5) +
+                       params["x"].number()});
+  }
+  const Value best = space.params(study.trials().point(*study.best()));
+  CHECK(best["n"] == Value(9));
+  CHECK(best["m"] == Value(32));
+  CHECK(best["x"].number() < 0.01);
+  CHECK(chosen > 150);
+  CHECK(chosen < 250);
+  const Space choices = parse_space(R"({"c": {"@": "space.choice", "values": ["a", "b"]}})");
+  CHECK_THROWS_WITH(parse_sampler(R"({"@": "sampler.cma_es"})", choices),
+                    Catch::Contains("a number that is active in every trial"));
+}
+
 TEST_CASE("trials under way keep TPE from asking for the same point again") {
   const Space space = parse_space(R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})");
   Study study(space, parse_sampler(R"({"@": "sampler.tpe"})", space), {});
