@@ -51,6 +51,18 @@ std::unique_ptr<Sampler> make_grid(const Options& spec, const Space& space, std:
   return grid_sampler(space, std::move(values), spec.boolean("shuffle"), seed_of(spec, seed));
 }
 
+std::unique_ptr<Sampler> make_sobol(const Options& spec, const Space& space, std::int64_t seed, std::size_t) {
+  if (space.size() > most_sobol_parameters) {
+    throw spec.error("", "expected at most " + std::to_string(most_sobol_parameters) + " parameters, found " +
+                             std::to_string(space.size()));
+  }
+  return sobol_sampler(space, seed_of(spec, seed));
+}
+
+std::unique_ptr<Sampler> make_halton(const Options& spec, const Space& space, std::int64_t seed, std::size_t) {
+  return halton_sampler(space, seed_of(spec, seed));
+}
+
 std::unique_ptr<Sampler> make_tpe(const Options& spec, const Space& space, std::int64_t seed, std::size_t objectives) {
   if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
   return tpe_sampler(
@@ -119,6 +131,18 @@ void register_samplers(Registry& registry) {
           .note("Hansen 2016, with the margin of Hamano et al. 2022 for whole numbers. Choices and conditional "
                 "parameters are drawn at random."),
       SamplerFactory{make_cma_es});
+  registry.add(
+      Entry("sampler.sobol", "sampler", "Quasi-random: covers the space more evenly than chance. Best with 2^k trials.")
+          .with(seed_option())
+          .example("sampler.sobol()")
+          .note("Sobol points of Joe and Kuo 2008 with Owen's scrambling (Burley 2020)."),
+      SamplerFactory{make_sobol});
+  registry.add(
+      Entry("sampler.halton", "sampler", "Quasi-random, for any number of trials and up to a dozen parameters.")
+          .with(seed_option())
+          .example("sampler.halton()")
+          .note("Halton 1960, its digits permuted at random. With many parameters Sobol points are more even."),
+      SamplerFactory{make_halton});
 }
 
 }  // namespace trainlab

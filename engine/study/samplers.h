@@ -36,6 +36,11 @@ void choose_open(const Space& space, std::span<double> point, Unit&& unit) {
 std::unique_ptr<Sampler> random_sampler(const Space& space, std::int64_t seed);
 std::unique_ptr<Sampler> grid_sampler(const Space& space, std::vector<std::vector<double>> values, bool shuffle,
                                       std::int64_t seed);
+// Quasi-random sequences, scrambled.
+constexpr std::size_t most_sobol_parameters = 3667;
+std::unique_ptr<Sampler> sobol_sampler(const Space& space, std::int64_t seed);
+std::unique_ptr<Sampler> halton_sampler(const Space& space, std::int64_t seed);
+
 struct TpeSettings {
   std::int64_t startup = 10;     // trials drawn at random before
   std::int64_t candidates = 24;  // of which the best is taken

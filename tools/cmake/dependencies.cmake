@@ -50,6 +50,7 @@ endif()
 # Header-only ones: their .pc files may name a library that is not wanted, or none at all.
 trainlab_headers(tomlplusplus toml++/toml.h libtomlplusplus-dev)
 trainlab_headers(json nlohmann/json.hpp nlohmann-json3-dev)
+trainlab_headers(boost boost/version.hpp libboost-dev)
 trainlab_headers(catch2 catch2/catch.hpp catch2)
 trainlab_headers(eigen eigen3/Eigen/Dense libeigen3-dev)
 

@@ -82,6 +82,40 @@ TEST_CASE("a grid has every point once and then ends") {
                     Catch::Contains("the range of 'lr' has no end of values") && Catch::Contains("points = n"));
 }
 
+TEST_CASE("quasi-random points fill the space evenly, and differ by seed") {
+  const Space space = parse_space(
+      R"({"a": {"@": "space.uniform", "low": 0, "high": 1}, "b": {"@": "space.uniform", "low": 0, "high": 1},
+                                      "c": {"@": "space.uniform", "low": 0, "high": 1}})");
+  for (const char* name : {"sampler.sobol", "sampler.halton"}) {
+    INFO(name);
+    const auto sampler = parse_sampler(std::string(R"({"@": ")") + name + "\"}", space, 4);
+    const auto other = parse_sampler(std::string(R"({"@": ")") + name + "\"}", space, 5);
+    std::vector<double> point(3), first(3);
+    // Of 64 points one lies in each of 64 stripes (of a base-2 net), and the error of a mean is far below that of
+    // chance.
+    std::set<int> stripes;
+    double sum = 0, product = 0;
+    constexpr int count = 1024;
+    for (int t = 0; t < count; ++t) {
+      std::fill(point.begin(), point.end(), std::nan(""));
+      REQUIRE(sampler->sample(t, 0, {}, point));
+      if (t == 0) first = point;
+      if (t < 64) stripes.insert(static_cast<int>(point[0] * 64));
+      sum += point[1] / count;
+      product += point[0] * point[1] * point[2] / count;
+    }
+    CHECK(stripes.size() == 64);
+    CHECK(std::abs(sum - 0.5) < 1e-3);
+    CHECK(std::abs(product - 0.125) < 2e-3);
+    std::vector<double> again(3, std::nan(""));
+    REQUIRE(sampler->sample(0, 0, {}, again));
+    CHECK(again == first);
+    std::fill(again.begin(), again.end(), std::nan(""));
+    REQUIRE(other->sample(0, 0, {}, again));
+    CHECK(again != first);
+  }
+}
+
 TEST_CASE("TPE finds better points than chance, also where parameters are conditional") {
   CHECK(median_of(R"({"@": "sampler.tpe"})", 100) - 0.397887 <
         0.5 * (median_of(R"({"@": "sampler.random"})", 100) - 0.397887));
