@@ -1,5 +1,7 @@
 #include "study_support.h"
 
+#include "study/pruner.h"
+
 namespace trainlab {
 
 const Registry& study_registry() {
@@ -7,6 +9,7 @@ const Registry& study_registry() {
     Registry made;
     register_space(made);
     register_samplers(made);
+    register_pruners(made);
     made.add(Entry("holder", "holder", "Holds a space.").with(Option("space", "a space").entry("space").keyed()));
     return made;
   }();
