@@ -7,6 +7,15 @@
 
 namespace trainlab {
 
+namespace {
+
+struct Reader {
+  std::shared_ptr<KeptTable> table;
+  ScriptState operator()() const { return table->read(); }
+};
+
+}  // namespace
+
 KeptTable::KeptTable(lua_State* L, const ScriptState& state, std::string name)
     : life_(LuaState::of(L).life()), name_(std::move(name)) {
   if (state.value.is_nil()) {
@@ -55,6 +64,12 @@ void KeptTable::replace(const ScriptState& state) const {
       lua_rawset(L, table);
     }
   });
+}
+
+std::shared_ptr<KeptTable> kept_table(lua_State* L, std::function<ScriptState()>& reader, const ScriptState& state,
+                                      const char* name) {
+  if (!reader) reader = Reader{std::make_shared<KeptTable>(L, state, name)};
+  return reader.target<Reader>()->table;
 }
 
 }  // namespace trainlab

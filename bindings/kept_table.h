@@ -2,6 +2,7 @@
 // checkpoint reads it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,5 +29,9 @@ class KeptTable {
   std::string name_;
   int reference_;
 };
+
+// The table that `reader` reads; at the first call it is made of `state`, and `reader` set to read it and to hold it.
+std::shared_ptr<KeptTable> kept_table(lua_State* L, std::function<ScriptState()>& reader, const ScriptState& state,
+                                      const char* name);
 
 }  // namespace trainlab

@@ -213,16 +213,9 @@ int get_epoch(lua_State* L) {
 
 int get_state(lua_State* L) {
   TaskContext& task = task_at(L);
-  struct Reader {
-    std::shared_ptr<KeptTable> table;
-    ScriptState operator()() const { return table->read(); }
-  };
-  if (!task.read_state) {
-    const auto table = std::make_shared<KeptTable>(L, task.state, "ctx.state");
-    task.read_state = Reader{table};
-    task.state_replaced = [table, &task] { table->replace(task.state); };
-  }
-  task.read_state.target<Reader>()->table->push(L);
+  const auto table = kept_table(L, task.read_state, task.state, "ctx.state");
+  if (!task.state_replaced) task.state_replaced = [table, &task] { table->replace(task.state); };
+  table->push(L);
   return 1;
 }
 

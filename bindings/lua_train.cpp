@@ -29,16 +29,6 @@ class Metrics final : public Object {
   std::shared_ptr<Object> run_;
 };
 
-void push_state(lua_State* L, RunHandle& run) {
-  // The reader holds the table: both end with the run.
-  struct Reader {
-    std::shared_ptr<KeptTable> table;
-    ScriptState operator()() const { return table->read(); }
-  };
-  if (!run.read_state) run.read_state = Reader{std::make_shared<KeptTable>(L, run.state, "run.state")};
-  run.read_state.target<Reader>()->table->push(L);
-}
-
 // run.model, run.optim: the only one, or a table by name.
 void push_objects(lua_State* L, const RunHandle::Objects& objects, const std::string& field) {
   if (objects.empty()) {
@@ -136,7 +126,7 @@ int l_run_index(lua_State* L) {
     } else if (name == "metrics") {
       push_object(L, std::make_shared<Metrics>(to_object(L, 1)));
     } else if (name == "state") {
-      push_state(L, run);
+      kept_table(L, run.read_state, run.state, "run.state")->push(L);
     } else if (name == "model") {
       push_objects(L, run.models(), "run.model");
     } else if (name == "optim") {
