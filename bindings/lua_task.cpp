@@ -122,8 +122,7 @@ TaskLoopOptions loop_options(lua_State* L, const Entry& entry, Value::Map& given
         lua_rawset(L, table + 1);
       }
     }
-    given = Value(to_value(L, table + 1, Functions::refuse)).is_map() ? to_value(L, table + 1, Functions::refuse).map()
-                                                                      : Value::Map{};
+    if (const Value data = to_value(L, table + 1, Functions::refuse); data.is_map()) given = data.map();
     lua_pop(L, 1);
   } else if (table >= 3) {
     throw recipe_error("expected a table of options, found " + type_text(L, 3)).in(entry.name);
