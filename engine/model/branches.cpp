@@ -111,23 +111,11 @@ class Sum final : public Branches {
   }
 };
 
-class Repeat final : public Layer {
+class Repeat final : public ChainLayer {
  public:
   Repeat(const Options& options, LayerContext& context)
-      : chain_(std::vector<Options>(static_cast<std::size_t>(options.integer("times")), options.child("layer")),
-               context) {
-    output = chain_.last().output;
-    integers = chain_.last().integers;
-    needs_gradient = chain_.last().needs_gradient;
-  }
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override { return chain_.forward(x, pass); }
-  bool stackable() const override { return chain_.stackable(); }
-  Flops flops() const override { return chain_.flops(); }
-  void count_kept(KeptMemory& memory) const override { chain_.count_kept(memory); }
-  std::vector<const Layer*> children() const override { return chain_.children(); }
-
- private:
-  Chain chain_;
+      : ChainLayer(std::vector<Options>(static_cast<std::size_t>(options.integer("times")), options.child("layer")),
+                   context) {}
 };
 
 Option branches_option(std::string doc) { return Option("branches", std::move(doc)).entry("layer").array().required(); }

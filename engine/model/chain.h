@@ -51,4 +51,22 @@ class Chain {
   std::vector<std::unique_ptr<Layer>> layers_;
 };
 
+// A layer that is such a chain and no more.
+class ChainLayer : public Layer {
+ public:
+  ChainLayer(const std::vector<Options>& specs, LayerContext& context) : chain_(specs, context) {
+    output = chain_.last().output;
+    integers = chain_.last().integers;
+    needs_gradient = chain_.last().needs_gradient;
+  }
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const final { return chain_.forward(x, pass); }
+  bool stackable() const final { return chain_.stackable(); }
+  Flops flops() const final { return chain_.flops(); }
+  void count_kept(KeptMemory& memory) const final { chain_.count_kept(memory); }
+  std::vector<const Layer*> children() const final { return chain_.children(); }
+
+ private:
+  Chain chain_;
+};
+
 }  // namespace trainlab

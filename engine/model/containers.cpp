@@ -10,21 +10,9 @@ namespace trainlab {
 
 namespace {
 
-class Sequential final : public Layer {
+class Sequential final : public ChainLayer {
  public:
-  Sequential(const Options& options, LayerContext& context) : chain_(options.children("layers"), context) {
-    output = chain_.last().output;
-    integers = chain_.last().integers;
-    needs_gradient = chain_.last().needs_gradient;
-  }
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override { return chain_.forward(x, pass); }
-  bool stackable() const override { return chain_.stackable(); }
-  Flops flops() const override { return chain_.flops(); }
-  void count_kept(KeptMemory& memory) const override { chain_.count_kept(memory); }
-  std::vector<const Layer*> children() const override { return chain_.children(); }
-
- private:
-  Chain chain_;
+  Sequential(const Options& options, LayerContext& context) : ChainLayer(options.children("layers"), context) {}
 };
 
 class Residual final : public Layer {
