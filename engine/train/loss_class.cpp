@@ -112,13 +112,6 @@ class Focal final : public ClassLoss {
   double gamma_;
 };
 
-template <class Kind>
-LossFactory factory() {
-  return [](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
-    return std::make_unique<Kind>(options, with_target(options, head));
-  };
-}
-
 }  // namespace
 
 void register_class_losses(Registry& registry) {
@@ -132,7 +125,7 @@ void register_class_losses(Registry& registry) {
                          "outputs [T, C] or [C, T], labels [H, W] with [C, H, W] or [H, W, C]; where both fit, one axis "
                          "of positions means classes last and several classes first. The mean is over the positions "
                          "that count. Targets may be distributions over the classes."),
-               factory<CrossEntropy>());
+               loss_factory<CrossEntropy>());
   registry.add(loss_entry("nll", "Negative log-likelihood of one log-probability per class and the label.")
                    .with(label_smoothing_option())
                    .with(class_weights_option())
@@ -140,7 +133,7 @@ void register_class_losses(Registry& registry) {
                    .example("loss.nll()")
                    .note("Equals torch.nn.NLLLoss with reduction \"mean\". The model ends with nn.LogSoftmax(); shapes "
                          "and targets as for cross_entropy."),
-               factory<NegativeLogLikelihood>());
+               loss_factory<NegativeLogLikelihood>());
   registry.add(loss_entry("focal", "Focal loss: cross-entropy with less weight on what is known already.")
                    .with(Option("gamma", "how fast the weight falls; 0 is cross-entropy").number().at_least(0).or_default(2.0))
                    .with(label_smoothing_option())
@@ -150,7 +143,7 @@ void register_class_losses(Registry& registry) {
                    .note("−(1 − p)^γ log p of the label's probability p (Lin et al. 2017), from logits; shapes and "
                          "targets as for cross_entropy. One logit per sample is taken as two classes with the scores 0 "
                          "and the logit."),
-               factory<Focal>());
+               loss_factory<Focal>());
 }
 
 }  // namespace trainlab

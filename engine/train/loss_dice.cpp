@@ -65,9 +65,7 @@ void register_dice(Registry& registry) {
                    .note("1 − (2 Σ p t + smooth) / (Σ p + Σ t + smooth) of each class and sample, averaged over both; p "
                          "by softmax from scores [C, H, W] or [H, W, C] for labels [H, W], by sigmoid from one logit "
                          "[1, H, W] (Milletari et al. 2016, without squares below)."),
-               LossFactory{[](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
-                 return std::make_unique<Dice>(options, with_target(options, head));
-               }});
+               loss_factory<Dice>());
 }
 
 }  // namespace trainlab

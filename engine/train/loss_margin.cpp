@@ -113,13 +113,6 @@ class Cosine final : public Loss {
   SampleMean mean_;
 };
 
-template <class Kind>
-LossFactory factory() {
-  return [](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
-    return std::make_unique<Kind>(options, with_target(options, head));
-  };
-}
-
 }  // namespace
 
 void register_margin_losses(Registry& registry) {
@@ -131,7 +124,7 @@ void register_margin_losses(Registry& registry) {
                    .note("Equals torch.nn.MultiMarginLoss: Σ max(0, margin − s_label + s_j) over the other classes, "
                          "divided by the number of classes; class weights multiply, the mean is by sample. With one "
                          "logit z and labels as ±1 it is max(0, margin ∓ z)."),
-               factory<Hinge>());
+               loss_factory<Hinge>());
   registry.add(loss_entry("triplet", "Triplet loss: embeddings of one class closer than those of others.")
                    .with(Option("margin", "lead that the nearest of another class should have").number().more_than(0).or_default(1.0))
                    .example("loss.triplet { margin = 0.2 }")
@@ -139,11 +132,11 @@ void register_margin_losses(Registry& registry) {
                          "nearest of another (Hermans et al. 2017, \"batch hard\"): max(0, d₊ − d₋ + margin), "
                          "Euclidean. The mean is over the anchors that have both. What is found depends on the batch: "
                          "take batches with several samples of a class."),
-               factory<Triplet>());
+               loss_factory<Triplet>());
   registry.add(loss_entry("cosine", "One minus the cosine of the angle between output and target.")
                    .example("loss.cosine()")
                    .note("Equals torch.nn.CosineEmbeddingLoss with labels of 1. Vectors lie along the last axis."),
-               factory<Cosine>());
+               loss_factory<Cosine>());
 }
 
 }  // namespace trainlab

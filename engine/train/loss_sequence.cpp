@@ -89,13 +89,6 @@ class Ctc final : public Loss {
   SampleMean mean_;
 };
 
-template <class Kind>
-LossFactory factory() {
-  return [](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
-    return std::make_unique<Kind>(options, with_target(options, head));
-  };
-}
-
 }  // namespace
 
 void register_sequence_losses(Registry& registry) {
@@ -104,7 +97,7 @@ void register_sequence_losses(Registry& registry) {
                    .example("loss.kl_div { target = \"teacher\" }")
                    .note("Equals torch.nn.KLDivLoss with reduction \"batchmean\": Σ t (log t − x), mean by sample. The "
                          "model ends with nn.LogSoftmax()."),
-               factory<KlDivergence>());
+               loss_factory<KlDivergence>());
   registry.add(loss_entry("ctc", "Connectionist temporal classification: labels of a sequence without their places.")
                    .with(Option("blank", "class that stands for no label, and fills targets up at their end").integer().at_least(0).or_default(0))
                    .with(Option("lengths", "column with the number of steps of each sample (default: all T)").string())
@@ -113,7 +106,7 @@ void register_sequence_losses(Registry& registry) {
                    .note("Equals torch.nn.CTCLoss with reduction \"mean\" of the scores' log-softmax: each loss divided "
                          "by its target's length, mean by sample. Outputs [T, C] are scores, targets [S] labels, "
                          "filled up with the blank."),
-               factory<Ctc>());
+               loss_factory<Ctc>());
 }
 
 }  // namespace trainlab

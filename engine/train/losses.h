@@ -1,12 +1,21 @@
 // One registration function per file of losses, and what their entries share. Private to the module.
 #pragma once
 
+#include "head.h"
 #include "train/loss.h"
 
 namespace trainlab {
 
 // An entry "loss.NAME" with the options of all losses: weight and target.
 Entry loss_entry(const std::string& name, std::string doc);
+
+// Of a class with a constructor (const Options&, const Head&), which gets the head with the target that the entry names.
+template <class Kind>
+LossFactory loss_factory() {
+  return [](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
+    return std::make_unique<Kind>(options, with_target(options, head));
+  };
+}
 
 // The option `loss` of a fit: an entry or a function.
 std::unique_ptr<Loss> make_loss(const Options& fit, const Head& head);
