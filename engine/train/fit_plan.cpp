@@ -11,7 +11,6 @@
 #include "model/initial.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
-#include "train/own_step.h"
 #include "train/rules.h"
 
 namespace trainlab {
@@ -265,8 +264,8 @@ void plan_own_step(FitPlan& plan) {
   }
 }
 
-// The optimizer on tensors named and shaped like the model's parameters, of few values: to check it and to ask for the
-// size of its state.
+// The optimizer on tensors named and shaped like the parameters that it trains, of few values: to check it and to ask for
+// the size of its state.
 struct Probe {
   std::vector<OptimizedParameter> parameters;
   std::unique_ptr<Optimizer> optimizer;
@@ -276,6 +275,7 @@ Probe probe_optimizer(const Model& model, const Options& optimizer, at::ScalarTy
   constexpr std::int64_t largest = 32;
   Probe probe;
   for (const ParameterInfo& info : model.parameters()) {
+    if (!info.trains) continue;
     Shape shape = info.shape;
     for (std::int64_t& size : shape) size = std::min(size, largest);
     probe.parameters.push_back({.name = info.name, .value = at::zeros(shape, type), .decays = info.decays});
@@ -378,11 +378,11 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings) {
   plan_monitor(plan);
   // Made here once to be checked: members make their own.
   for (const FitPlan::StepModel& one : trained_models(plan)) probe_optimizer(*one.model, one.optimizer, plan.type);
-  if (plan.step) {
-    OwnStep(plan, Key(0));
-  } else {
-    schedules_of(options, "schedule", options.child("optim"), plan.length, Key(0));
+  for (const FitPlan::StepModel& one : plan.step_models) {
+    if (one.model->parameters().empty()) throw one.optimizer.error("", "expected parameters to optimize, found none");
+    step_schedules_of(plan, one, Key(0));
   }
+  if (!plan.step) schedules_of(options, "schedule", options.child("optim"), plan.length, Key(0));
   check_average(plan);
   stop_rules_of(options, plan, nullptr, Key(0));
   return plan;

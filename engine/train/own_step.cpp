@@ -60,13 +60,8 @@ OwnStep::OwnStep(const FitPlan& plan, Key key) : plan_(plan), key_(key) {
     const auto optimizer = std::make_shared<OptimizerObject>(spec.optimizer, model->parameters());
     optimizer->clip_norm = spec.clip.norm;
     optimizer->clip_value = spec.clip.value;
-    const bool keyed = plan.options.is_keyed("schedule");
-    const Options table = keyed ? plan.options.keyed("schedule") : plan.options;
-    const std::string name = keyed ? spec.name : "schedule";
-    const std::vector<std::string> given = table.names();
-    if (std::find(given.begin(), given.end(), name) != given.end()) {
-      schedules_.emplace(spec.name, Scheduled{optimizer->rate, schedules_of(table, name, spec.optimizer, plan.length,
-                                                                            of_model)});
+    if (auto schedules = step_schedules_of(plan, spec, of_model)) {
+      schedules_.emplace(spec.name, Scheduled{optimizer->rate, std::move(*schedules)});
     }
     optimizers_.emplace(spec.name, optimizer);
     optimizer_objects_.emplace(spec.name, optimizer);

@@ -1,5 +1,7 @@
 #include "train/rules.h"
 
+#include <algorithm>
+
 #include "optim/optimizer.h"
 
 namespace trainlab {
@@ -89,6 +91,15 @@ Schedules schedules_of(const Options& table, const std::string& name, const Opti
   }
   if (!all.lr) all.lr = constant_schedule();
   return all;
+}
+
+std::optional<Schedules> step_schedules_of(const FitPlan& plan, const FitPlan::StepModel& model, Key key) {
+  const bool keyed = plan.options.is_keyed("schedule");
+  const Options table = keyed ? plan.options.keyed("schedule") : plan.options;
+  const std::string name = keyed ? model.name : "schedule";
+  const std::vector<std::string> given = table.names();
+  if (std::find(given.begin(), given.end(), name) == given.end()) return std::nullopt;
+  return schedules_of(table, name, model.optimizer, plan.length, key);
 }
 
 std::vector<std::unique_ptr<StopRule>> stop_rules_of(const Options& fit, const FitPlan& plan,

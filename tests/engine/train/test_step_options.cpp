@@ -183,3 +183,21 @@ TEST_CASE("a step's options that make no sense are refused with the fit") {
   CHECK_THROWS_WITH(plan("", R"({"@": "optim.SGD", "groups": [{"params": ["9.*"], "lr": 1}]})"),
                     Catch::Contains("optim.groups") && Catch::Contains("9.*"));
 }
+
+TEST_CASE("models and schedules of a step of the recipe's own are checked with the fit") {
+  const std::string linear = R"({"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 4}]})";
+  const std::string sgd = R"({"@": "optim.SGD", "lr": 0.1})", cosine = R"({"@": "sched.cosine"})";
+  const auto step = native([](std::span<const Argument>) -> std::vector<Argument> { return {}; });
+  const auto plan = [&](const std::string& model, const std::string& optim, const std::string& schedule) {
+    const std::string fit = R"({"@": "fit", "name": "test", "data": {"@": "data.digits"}, "steps": 3,
+                                "step": {"@": "function", "index": 0}, "model": {"a": )" +
+                            linear + R"(, "b": )" + model + R"(}, "optim": {"a": )" + sgd + R"(, "b": )" + optim +
+                            R"(}, "schedule": {"b": )" + schedule + "}}";
+    plan_fit(parse_options(fit, {step}), {});
+  };
+  CHECK_NOTHROW(plan(linear, sgd, cosine));
+  CHECK_THROWS_WITH(plan(R"({"@": "nn.Flatten"})", sgd, cosine),
+                    Catch::Contains("fit.optim.b") && Catch::Contains("found none"));
+  CHECK_THROWS_WITH(plan(linear, R"({"@": "optim.Adagrad"})", R"({"momentum": )" + cosine + "}"),
+                    Catch::Contains("fit.schedule.b.momentum") && Catch::Contains("optim.Adagrad without"));
+}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/random.h"
@@ -28,6 +29,10 @@ struct Schedules {
 Option schedule_option();
 Schedules schedules_of(const Options& table, const std::string& name, const Options& optimizer, const RunLength& length,
                        Key key);
+
+// The same of one model of a fit with a step of its own; nullopt where its optimizer has none, and keeps the rate that
+// the step gives it.
+std::optional<Schedules> step_schedules_of(const FitPlan& plan, const FitPlan::StepModel& model, Key key);
 
 // The option `stop`. A function stop(run) is called with `run` and re-keyed from `key`, its place and the step.
 std::vector<std::unique_ptr<StopRule>> stop_rules_of(const Options& fit, const FitPlan& plan,
