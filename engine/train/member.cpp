@@ -3,13 +3,11 @@
 #include <ATen/ops/equal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "core/clock.h"
+#include "fit_handle.h"
 #include "tensor/named_tensors.h"
-#include "train/artifact.h"
 #include "train/model_file.h"
 #include "train/reporters.h"
 #include "train/rules.h"
@@ -31,54 +29,6 @@ MetricMap to_metrics(const Value& value) {
 }
 
 }  // namespace
-
-// What the recipe's functions hold on to. It outlives the member only as an empty shell.
-class FitHandle : public RunHandle {
- public:
-  explicit FitHandle(Member* member) : member_(member) {}
-  void release() { member_ = nullptr; }
-
-  std::int64_t step() const override { return member().position_.step; }
-  std::int64_t epoch() const override { return member().position_.epoch(); }
-  std::int64_t samples() const override { return member().position_.samples(); }
-  double metric(const std::string& name) const override { return member().metric(name); }
-  std::vector<std::string> metric_names() const override { return member().plan_.metric_names(); }
-  void stop(const std::string& reason) override { member().stop(reason); }
-  void set_lr(double rate) override {
-    if (member().plan_.step) {
-      throw recipe_error("run:set_lr: a step of its own has optimizers of its own").hint("run.optim.lr = rate");
-    }
-    if (!(rate >= 0) || std::isinf(rate)) throw recipe_error("run:set_lr: expected a rate ≥ 0, found " + number_text(rate));
-    member().rate_override_ = rate;
-  }
-  void save(const std::string& name) override {
-    check_file_name("run:save", name);
-    member().saves_.push_back(name);
-  }
-  void log(const std::string& name, Logged value) override {
-    static const std::set<std::string> own{"step", "epoch", "samples", "seconds", "lr"};
-    const std::vector<std::string> measured = metric_names();
-    if (own.contains(name) || std::find(measured.begin(), measured.end(), name) != measured.end()) {
-      throw recipe_error("run:log: expected a name of its own, found \"" + name + "\", which the fit measures itself");
-    }
-    if (const auto* tensor = std::get_if<at::Tensor>(&value)) value = logged_tensor(*tensor, "run:log." + name);
-    member().logged_.insert_or_assign(name, std::move(value));
-  }
-  const Objects& models() const override { return member().trained_.models(); }
-  const Objects& optimizers() const override { return member().trained_.optimizers(); }
-  void artifact(const std::string& name, const std::string& text) override {
-    check_file_name("run:artifact", name);
-    write_artifact(member().context_.folder, name, text);
-  }
-
- private:
-  Member& member() const {
-    if (!member_) throw recipe_error("this run has ended");
-    return *member_;
-  }
-
-  Member* member_;
-};
 
 Member::Member(const FitPlan& plan, const Options& options, const StageContext& context, Trained& trained, std::size_t index)
     : plan_(plan),

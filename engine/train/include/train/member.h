@@ -2,6 +2,7 @@
 // metrics, callbacks, folder and checkpoints.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>

@@ -1,0 +1,33 @@
+// FitHandle: the object `run` of a fit, a member as the recipe's functions see it. Private to the module.
+#pragma once
+
+#include "train/member.h"
+
+namespace trainlab {
+
+// What the recipe's functions hold on to. It outlives the member only as an empty shell.
+class FitHandle final : public RunHandle {
+ public:
+  explicit FitHandle(Member* member) : member_(member) {}
+  void release() { member_ = nullptr; }
+
+  std::int64_t step() const override { return member().position_.step; }
+  std::int64_t epoch() const override { return member().position_.epoch(); }
+  std::int64_t samples() const override { return member().position_.samples(); }
+  double metric(const std::string& name) const override { return member().metric(name); }
+  std::vector<std::string> metric_names() const override { return member().plan_.metric_names(); }
+  void stop(const std::string& reason) override { member().stop(reason); }
+  void set_lr(double rate) override;
+  void save(const std::string& name) override;
+  void log(const std::string& name, Logged value) override;
+  void artifact(const std::string& name, const std::string& text) override;
+  const Objects& models() const override { return member().trained_.models(); }
+  const Objects& optimizers() const override { return member().trained_.optimizers(); }
+
+ private:
+  Member& member() const;
+
+  Member* member_;
+};
+
+}  // namespace trainlab

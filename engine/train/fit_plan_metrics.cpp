@@ -1,0 +1,51 @@
+// The metrics of a fit by their full names: which there are, and which way is better.
+#include <algorithm>
+
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+void FitPlan::check_metric(const std::string& full_name) const {
+  if (step && full_name.starts_with("train.")) return;  // what the step returns is known when it has run
+  const std::vector<std::string> known = metric_names();
+  if (std::find(known.begin(), known.end(), full_name) == known.end()) {
+    Error error = recipe_error("there is no metric \"" + full_name + "\"");
+    const std::string near = Registry::closest(full_name, known);
+    std::string list;
+    for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
+    throw error.hint(near.empty() ? "this fit has " + list : "did you mean \"" + near + "\"?");
+  }
+}
+
+bool FitPlan::minimize(const std::string& full_name) const {
+  check_metric(full_name);
+  if (step && full_name.starts_with("train.")) {
+    return full_name != monitor || !options.given("goal") || options.string("goal") == "min";
+  }
+  const std::string name = full_name.substr(full_name.find('.') + 1);
+  for (const PlannedMetric& metric : metrics) {
+    if (metric.name != name) continue;
+    if (metric.minimize) return *metric.minimize;
+    if (full_name == monitor && options.given("goal")) return options.string("goal") == "min";
+    throw recipe_error("it is not known whether \"" + full_name + "\" should be small or great")
+        .hint("goal = \"min\" or \"max\" in the metric's table");
+  }
+  return true;  // losses
+}
+
+std::vector<std::string> FitPlan::metric_names() const {
+  std::vector<std::string> names{"train.loss"};
+  if (!loss) return names;
+  const std::vector<LossPart> parts = loss->parts();
+  for (const LossPart& part : parts) names.push_back("train.loss." + part.name);
+  if (data.val) {
+    names.emplace_back("val.loss");
+    for (const LossPart& part : parts) names.push_back("val.loss." + part.name);
+    for (const PlannedMetric& metric : metrics) {
+      if (metric.is_number) names.push_back("val." + metric.name);
+    }
+  }
+  return names;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,44 @@
+// LossMeter: the running mean of a loss, of training and of evaluations.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "train/loss.h"
+#include "train/trained.h"
+
+namespace trainlab {
+
+// Mean of a loss over samples (or class weights), per member. On a CPU each value is read as it comes, at the cost of
+// a load; on other devices it is summed there in float64 and read when asked for.
+class LossMeter {
+ public:
+  // `parts` of a loss that is a sum (Loss::parts()); each is averaged by itself.
+  explicit LossMeter(std::int64_t members, std::vector<LossPart> parts = {});
+
+  void add(const LossValue& loss, std::int64_t samples);
+  // NaN before anything was added; of a sum of losses the sum of their means. Synchronises.
+  double mean(std::size_t member);
+  // The mean as `split`.loss, and those of a sum's parts as `split`.loss.NAME.
+  MetricMap metrics(const std::string& split, std::size_t member);
+  // False when a loss that was added is NaN or infinite. On a CPU at no cost, elsewhere it synchronises.
+  bool finite(std::size_t member);
+  void reset();
+
+  Value state();  // for checkpoints: exact
+  void restore(const Value& state);
+
+ private:
+  void fetch();
+  void add_part(std::size_t part, const LossMean& mean, std::int64_t samples);
+  double quotient(std::size_t i) const;
+
+  std::size_t members_;
+  std::vector<LossPart> parts_;
+  std::vector<double> sums_, weights_;  // [max(parts, 1) · members]
+  at::Tensor device_sums_, device_weights_;  // the same, or undefined
+};
+
+}  // namespace trainlab
