@@ -1,0 +1,17 @@
+// What the call of an operator (operator_call.cpp) and what it says (operator_text.cpp) share. Private to the module.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "tensor/operators.h"
+
+namespace trainlab {
+
+// The names of at::Reduction, in the order of its values.
+constexpr std::array reductions = {std::string_view("none"), std::string_view("mean"), std::string_view("sum")};
+
+// Whether the argument can be given for the parameter; `arguments` holds the elements of lists.
+bool fits(const Parameter& parameter, const OperatorArgument& argument, const OperatorArguments& arguments);
+
+}  // namespace trainlab
