@@ -58,7 +58,8 @@ at::Tensor* to_tensor(lua_State* L, int index);
 // Error{recipe} for another value and for a released tensor. Valid as long as the value is on the stack.
 const at::Tensor& check_tensor(lua_State* L, int index);
 
-// The parts of open_tensors; `metatable` is a stack index.
+// The parts of open_tensors; `metatable` and `methods` are stack indices.
+void open_tensor_members(lua_State* L, int methods);
 void open_tensor_indexing(lua_State* L, int metatable);  // takes the table of methods from the stack
 void open_operators(lua_State* L, int metatable);        // lab.ops, arithmetic
 void open_tensor_constructors(lua_State* L);             // lab.tensor
