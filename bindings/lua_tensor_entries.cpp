@@ -6,31 +6,25 @@ namespace trainlab {
 namespace {
 
 Option dtype() {
-  Option option("dtype",
+  return Option("dtype",
                 "\"float32\", \"float64\", \"float16\", \"bfloat16\", \"int64\", \"int32\", \"int16\", \"int8\", "
-                "\"uint8\", \"bool\", \"complex64\" or \"complex128\"");
-  option.string();
-  return option;
+                "\"uint8\", \"bool\", \"complex64\" or \"complex128\"")
+      .string();
 }
-Option device() {
-  Option option("device", "\"cpu\", \"cuda\" or \"cuda:N\"");
-  option.string();
-  return option;
-}
+Option device() { return Option("device", "\"cpu\", \"cuda\" or \"cuda:N\"").string(); }
 Option requires_grad() {
-  Option option("requires_grad", "backward() computes its gradient");
-  option.boolean().or_default(false);
-  return option;
+  return Option("requires_grad", "backward() computes its gradient").boolean().or_default(false);
 }
 Option seed() {
-  Option option("seed", "the numbers are those of this seed; without it the next ones of the recipe's stream");
-  option.integer();
-  return option;
+  return Option("seed", "the numbers are those of this seed; without it the next ones of the recipe's stream")
+      .integer();
 }
 Option shape() {
-  Option option("size", "sizes of the dimensions: a list, or integers one after the other");
-  option.integer().many().required().positional();
-  return option;
+  return Option("size", "sizes of the dimensions: a list, or integers one after the other")
+      .integer()
+      .many()
+      .required()
+      .positional();
 }
 
 void register_making(Registry& registry) {
