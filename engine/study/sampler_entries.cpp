@@ -85,6 +85,11 @@ std::unique_ptr<Sampler> make_cma_es(const Options& spec, const Space& space, st
       space, {.population = spec.given("population") ? spec.integer("population") : 0, .seed = seed_of(spec, seed)});
 }
 
+std::unique_ptr<Sampler> make_gp(const Options& spec, const Space& space, std::int64_t seed, std::size_t objectives) {
+  if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
+  return gp_sampler(space, {.startup = spec.integer("startup"), .seed = seed_of(spec, seed)});
+}
+
 }  // namespace
 
 std::unique_ptr<Sampler> make_sampler(const Options& spec, const Space& space, std::int64_t seed,
@@ -143,6 +148,15 @@ void register_samplers(Registry& registry) {
           .example("sampler.halton()")
           .note("Halton 1960, its digits permuted at random. With many parameters Sobol points are more even."),
       SamplerFactory{make_halton});
+  registry.add(
+      Entry("sampler.gp", "sampler", "Gaussian process: for few, expensive trials of up to a dozen parameters.")
+          .with(Option("startup", "trials at random before").integer().at_least(2).or_default(10))
+          .with(seed_option())
+          .example("sampler.gp()")
+          .note("Matérn kernel (ν = 5/2) with a length for each parameter, expected improvement in its logarithm "
+                "(Ament et al. 2023). The time of a choice grows with the third power of the trials, up to 400 "
+                "that are taken in. Conditional parameters are drawn at random."),
+      SamplerFactory{make_gp});
 }
 
 }  // namespace trainlab

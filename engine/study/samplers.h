@@ -55,4 +55,11 @@ struct CmaSettings {
 // The space has numbers of more than one value that are always active.
 std::unique_ptr<Sampler> cma_es_sampler(const Space& space, const CmaSettings& settings);
 
+struct GpSettings {
+  std::int64_t startup = 10;  // trials drawn at random before
+  std::int64_t seed = 1;
+};
+// Searches what is always active, choices included; the rest is drawn at random.
+std::unique_ptr<Sampler> gp_sampler(const Space& space, const GpSettings& settings);
+
 }  // namespace trainlab

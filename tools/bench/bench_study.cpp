@@ -41,11 +41,14 @@ int main() {
     int parameters;
     std::int64_t trials;
   };
-  constexpr Row rows[] = {
-      {"random 2 × 10000", "sampler.random", 2, 10'000},  {"random 2 × 100000", "sampler.random", 2, 100'000},
-      {"random 1000 × 10", "sampler.random", 1000, 10},   {"sobol 2 × 10000", "sampler.sobol", 2, 10'000},
-      {"tpe 2 × 1000", "sampler.tpe", 2, 1000},           {"tpe 40 × 1000", "sampler.tpe", 40, 1000},
-      {"cma_es 10 × 10000", "sampler.cma_es", 10, 10'000}};
+  constexpr Row rows[] = {{"random 2 × 10000", "sampler.random", 2, 10'000},
+                          {"random 2 × 100000", "sampler.random", 2, 100'000},
+                          {"random 1000 × 10", "sampler.random", 1000, 10},
+                          {"sobol 2 × 10000", "sampler.sobol", 2, 10'000},
+                          {"tpe 2 × 1000", "sampler.tpe", 2, 1000},
+                          {"tpe 40 × 1000", "sampler.tpe", 40, 1000},
+                          {"gp 4 × 100", "sampler.gp", 4, 100},
+                          {"cma_es 10 × 10000", "sampler.cma_es", 10, 10'000}};
   const char* before = "{";
   for (const Row& row : rows) {
     std::printf("%s\"%s\": %.6f", before, row.name, seconds(row.sampler, row.parameters, row.trials));

@@ -200,6 +200,28 @@ TEST_CASE("CMA-ES finds whole numbers too, and leaves choices to chance") {
                     Catch::Contains("a number that is active in every trial"));
 }
 
+TEST_CASE("a Gaussian process finds the bottom in few trials, with choices and whole numbers too") {
+  CHECK(median_of(R"({"@": "sampler.gp"})", 40) - 0.397887 < 0.02);
+
+  const Space space = parse_space(
+      R"({"c": {"@": "space.choice", "values": ["a", "b", "c"]}, "n": {"@": "space.int", "low": 1, "high": 30},
+                                      "x": {"@": "space.log", "low": 1e-3, "high": 10}})");
+  Study study(space, parse_sampler(R"({"@": "sampler.gp"})", space, 2), {.maximize = {true}});
+  std::vector<std::int64_t> open;
+  for (int i = 0; i < 60; ++i) {
+    open.push_back(*study.ask().trial);
+    if (open.size() < 3) continue;  // three at a time
+    const Value params = space.params(study.trials().point(open.front()));
+    const double far = std::abs(params["n"].number() - 21) / 10 + std::pow(std::log10(params["x"].number()), 2);
+    study.tell(open.front(), {-(far + (params["c"] == Value("b") ? 0 : 0.5))});
+    open.erase(open.begin());
+  }
+  const Value best = space.params(study.trials().point(*study.best()));
+  CHECK(best["c"] == Value("b"));
+  CHECK(std::abs(best["n"].number() - 21) <= 1);
+  CHECK(study.trials().value(*study.best()) > -0.12);
+}
+
 TEST_CASE("trials under way keep TPE from asking for the same point again") {
   const Space space = parse_space(R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})");
   Study study(space, parse_sampler(R"({"@": "sampler.tpe"})", space), {});

@@ -1,0 +1,51 @@
+// A Gaussian process over the unit cube: what is known of a function from a few dozen noisy values.
+//
+// Matérn kernel with ν = 5/2 and a length scale of its own for each coordinate (Rasmussen and Williams 2006, equation
+// 4.17); coordinates that are choices count 1 where they differ. Values are standardised inside. Scales and noise are
+// those of the largest posterior, with priors that keep them within reason.
+#pragma once
+
+#include <eigen3/Eigen/Cholesky>
+#include <eigen3/Eigen/Core>
+#include <vector>
+
+namespace trainlab {
+
+class GaussianProcess {
+ public:
+  struct Scales {
+    Eigen::VectorXd log_inverse_squares;  // of the length scales
+    double log_variance = 0, log_noise = -7;
+  };
+
+  // `is_choice` by coordinate.
+  explicit GaussianProcess(std::vector<char> is_choice);
+
+  // To points [n, coordinates] and values [n]; starts at the scales of the last fit. O(n³) a step.
+  void fit(Eigen::MatrixXd points, const Eigen::VectorXd& values);
+  // Takes a point's own mean for its value: nothing is to be gained there any more, and scales stay.
+  void believe(const Eigen::VectorXd& point);
+
+  // Of the function at a point, standardised; with the gradients by its coordinates where they are asked for.
+  struct Prediction {
+    double mean = 0, deviation = 0;
+    Eigen::VectorXd mean_gradient, deviation_gradient;
+  };
+  Prediction predict(const Eigen::VectorXd& point, bool gradients) const;
+  double best() const { return best_; }  // the smallest standardised value
+
+ private:
+  double posterior(const Eigen::VectorXd& scales, Eigen::VectorXd& gradient) const;
+  void factor();
+
+  std::vector<char> is_choice_;
+  Eigen::MatrixXd points_;
+  Eigen::VectorXd values_;                // standardised
+  std::vector<Eigen::MatrixXd> squares_;  // by coordinate: squared distances of all pairs
+  Scales scales_;
+  Eigen::LLT<Eigen::MatrixXd> factor_;
+  Eigen::VectorXd solved_;  // (K + noise)⁻¹ values
+  double best_ = 0;
+};
+
+}  // namespace trainlab
