@@ -90,6 +90,11 @@ std::unique_ptr<Sampler> make_gp(const Options& spec, const Space& space, std::i
   return gp_sampler(space, {.startup = spec.integer("startup"), .seed = seed_of(spec, seed)});
 }
 
+std::unique_ptr<Sampler> make_nsga2(const Options& spec, const Space& space, std::int64_t seed,
+                                    std::size_t objectives) {
+  return nsga2_sampler(space, {.population = spec.integer("population"), .seed = seed_of(spec, seed)}, objectives);
+}
+
 }  // namespace
 
 std::unique_ptr<Sampler> make_sampler(const Options& spec, const Space& space, std::int64_t seed,
@@ -157,6 +162,14 @@ void register_samplers(Registry& registry) {
                 "(Ament et al. 2023). The time of a choice grows with the third power of the trials, up to 400 "
                 "that are taken in. Conditional parameters are drawn at random."),
       SamplerFactory{make_gp});
+  registry.add(
+      Entry("sampler.nsga2", "sampler", "A genetic algorithm for several objectives and hundreds of trials.")
+          .with(Option("population", "parents of a generation").integer().at_least(2).or_default(50))
+          .with(seed_option())
+          .example("sampler.nsga2()")
+          .note("Deb et al. 2002, with uniform crossover: nine of ten children have two parents; each parameter "
+                "is drawn anew with a chance of one in their number."),
+      SamplerFactory{make_nsga2});
 }
 
 }  // namespace trainlab

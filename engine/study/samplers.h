@@ -62,4 +62,10 @@ struct GpSettings {
 // Searches what is always active, choices included; the rest is drawn at random.
 std::unique_ptr<Sampler> gp_sampler(const Space& space, const GpSettings& settings);
 
+struct Nsga2Settings {
+  std::int64_t population = 50;
+  std::int64_t seed = 1;
+};
+std::unique_ptr<Sampler> nsga2_sampler(const Space& space, const Nsga2Settings& settings, std::size_t objectives);
+
 }  // namespace trainlab

@@ -1,0 +1,123 @@
+// NSGA-II: for several objectives. The best of parents and children become parents, by fronts and then by how lonely
+// they are; children take each parameter from one of two parents and sometimes a new one. Deb et al. 2002.
+//
+// A generation is every `population` trials that have ended, in that order, so that no worker waits for another.
+#include <algorithm>
+#include <cmath>
+
+#include "pareto.h"
+#include "samplers.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr double crossover = 0.9;  // share of children that have two parents
+
+class Nsga2 final : public Sampler {
+ public:
+  Nsga2(const Space& space, const Nsga2Settings& settings, std::size_t objectives)
+      : space_(space),
+        settings_(settings),
+        objectives_(objectives),
+        draws_(space_, Key(static_cast<std::uint64_t>(settings.seed)).fold("nsga2")) {}
+
+  bool learns() const override { return true; }
+
+  void observe(const Observation& trial) override {
+    // A pruned trial has one value, not one for each objective.
+    if (trial.values.size() != objectives_ || trial.state != TrialState::complete) return;
+    points_.insert(points_.end(), trial.point.begin(), trial.point.end());
+    values_.insert(values_.end(), trial.values.begin(), trial.values.end());
+    if (static_cast<std::int64_t>(++children_) == settings_.population) select();
+  }
+
+  bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>>,
+              std::span<double> point) override {
+    if (!parents_.empty()) {
+      Stream random = draws_.stream(trial, attempt);
+      const std::size_t first = tournament(random);
+      const std::size_t second = random.uniform() < crossover ? tournament(random) : first;
+      const double mutation = 1 / static_cast<double>(space_.size());
+      for (const std::size_t i : space_.order()) {
+        const std::size_t parent = random.uniform() < 0.5 ? first : second;
+        const bool anew = random.uniform() < mutation;
+        if (!std::isnan(point[i]) || anew || !space_.active(i, point)) {
+          // A parent of conditions must be there before what depends on it.
+          if (anew && std::isnan(point[i]) && space_.active(i, point)) {
+            point[i] = space_.from_unit(i, draws_.unit(i, trial, attempt));
+          }
+          continue;
+        }
+        point[i] = points_[parent * space_.size() + i];
+        if (std::isnan(point[i])) point[i] = points_[(parent == first ? second : first) * space_.size() + i];
+        if (std::isnan(point[i])) point[i] = space_.from_unit(i, draws_.unit(i, trial, attempt));
+      }
+    }
+    choose_open(space_, point, [&](std::size_t i) { return draws_.unit(i, trial, attempt); });
+    return true;
+  }
+
+ private:
+  // The better of two parents at random: of an earlier front, then the lonelier one.
+  std::size_t tournament(Stream& random) const {
+    const std::size_t a = random.below(parents_.size()), b = random.below(parents_.size());
+    const Parent &one = parents_[a], &other = parents_[b];
+    if (one.front != other.front) return one.front < other.front ? a : b;
+    return one.crowding >= other.crowding ? a : b;
+  }
+
+  // Parents and children: the best `population` of them become parents, and stay in points_ and values_ in that order.
+  void select() {
+    const auto wanted = static_cast<std::size_t>(settings_.population);
+    std::vector<Parent> chosen;
+    std::vector<std::uint32_t> kept;
+    const auto fronts = pareto_fronts(values_, objectives_, wanted);
+    for (std::size_t f = 0; f < fronts.size(); ++f) {
+      const std::vector<double> lonely = crowding(values_, objectives_, fronts[f]);
+      std::vector<std::size_t> order(fronts[f].size());
+      for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return lonely[a] > lonely[b]; });
+      for (const std::size_t i : order) {
+        if (kept.size() == wanted) break;
+        kept.push_back(fronts[f][i]);
+        chosen.push_back({f, lonely[i]});
+      }
+    }
+    std::vector<double> points, values;
+    for (const std::uint32_t i : kept) {
+      const auto from = [&](const std::vector<double>& all, std::size_t width) {
+        return all.begin() + static_cast<std::ptrdiff_t>(i * width);
+      };
+      points.insert(points.end(), from(points_, space_.size()),
+                    from(points_, space_.size()) + static_cast<std::ptrdiff_t>(space_.size()));
+      values.insert(values.end(), from(values_, objectives_),
+                    from(values_, objectives_) + static_cast<std::ptrdiff_t>(objectives_));
+    }
+    points_ = std::move(points);
+    values_ = std::move(values);
+    parents_ = std::move(chosen);
+    children_ = 0;
+  }
+
+  struct Parent {
+    std::size_t front;
+    double crowding;
+  };
+
+  const Space space_;
+  Nsga2Settings settings_;
+  std::size_t objectives_;
+  ParameterDraws draws_;
+  std::vector<Parent> parents_;
+  std::vector<double> points_, values_;  // of the parents, then of their children so far
+  std::size_t children_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> nsga2_sampler(const Space& space, const Nsga2Settings& settings, std::size_t objectives) {
+  return std::make_unique<Nsga2>(space, settings, objectives);
+}
+
+}  // namespace trainlab

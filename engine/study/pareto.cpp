@@ -1,0 +1,100 @@
+#include "pareto.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace trainlab {
+
+bool dominates(std::span<const double> a, std::span<const double> b) {
+  bool better = false;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    if (a[k] > b[k]) return false;
+    better = better || a[k] < b[k];
+  }
+  return better;
+}
+
+std::vector<std::vector<std::uint32_t>> pareto_fronts(std::span<const double> points, std::size_t objectives,
+                                                      std::size_t enough) {
+  const std::size_t n = points.size() / objectives;
+  const auto at = [&](std::uint32_t i) { return points.subspan(i * objectives, objectives); };
+  std::vector<std::uint32_t> left(n);
+  std::iota(left.begin(), left.end(), 0U);
+  // In order of their values nobody is dominated by one that comes later.
+  std::sort(left.begin(), left.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const auto x = at(a), y = at(b);
+    const auto order = std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end());
+    return order != 0 ? order < 0 : a < b;
+  });
+  std::vector<std::vector<std::uint32_t>> fronts;
+  std::size_t placed = 0;
+  while (!left.empty() && placed < enough) {
+    std::vector<std::uint32_t> front, rest;
+    for (const std::uint32_t i : left) {
+      // With two objectives the last of the front has its least second value.
+      const std::size_t from = objectives == 2 && !front.empty() ? front.size() - 1 : 0;
+      const bool is_dominated = std::any_of(front.begin() + static_cast<std::ptrdiff_t>(from), front.end(),
+                                            [&](std::uint32_t other) { return dominates(at(other), at(i)); });
+      (is_dominated ? rest : front).push_back(i);
+    }
+    placed += front.size();
+    std::sort(front.begin(), front.end());
+    fronts.push_back(std::move(front));
+    left = std::move(rest);
+  }
+  return fronts;
+}
+
+std::vector<double> crowding(std::span<const double> points, std::size_t objectives,
+                             std::span<const std::uint32_t> front) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::vector<double> distances(front.size());
+  std::vector<std::size_t> order(front.size());
+  for (std::size_t k = 0; k < objectives; ++k) {
+    const auto value = [&](std::size_t place) { return points[front[place] * objectives + k]; };
+    std::iota(order.begin(), order.end(), 0U);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return value(a) < value(b); });
+    const double range = value(order.back()) - value(order.front());
+    distances[order.front()] = distances[order.back()] = infinity;
+    if (!(range > 0) || range == infinity) continue;
+    for (std::size_t i = 1; i + 1 < order.size(); ++i) {
+      distances[order[i]] += (value(order[i + 1]) - value(order[i - 1])) / range;
+    }
+  }
+  return distances;
+}
+
+double hypervolume(std::vector<std::vector<double>> points, std::span<const double> reference) {
+  const std::size_t objectives = reference.size();
+  std::erase_if(points, [&](const auto& point) {
+    for (std::size_t k = 0; k < objectives; ++k) {
+      if (!(point[k] < reference[k])) return true;
+    }
+    return false;
+  });
+  if (points.empty()) return 0;
+  const std::size_t last = objectives - 1;
+  std::sort(points.begin(), points.end(), [&](const auto& a, const auto& b) { return a[last] < b[last]; });
+  if (objectives == 1) return reference[0] - points.front()[0];
+  double volume = 0;
+  if (objectives == 2) {
+    double ceiling = reference[0];
+    // From the best of the second objective on: each adds the strip by which its first value is better.
+    for (const auto& point : points) {
+      if (point[0] >= ceiling) continue;
+      volume += (ceiling - point[0]) * (reference[1] - point[1]);
+      ceiling = point[0];
+    }
+    return volume;
+  }
+  std::vector<std::vector<double>> slice;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    slice.emplace_back(points[i].begin(), points[i].end() - 1);
+    const double next = i + 1 < points.size() ? points[i + 1][last] : reference[last];
+    if (next > points[i][last]) volume += (next - points[i][last]) * hypervolume(slice, reference.first(last));
+  }
+  return volume;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,27 @@
+// Several objectives: who dominates whom. Smaller values are better.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace trainlab {
+
+// Not worse in any objective and better in one.
+bool dominates(std::span<const double> a, std::span<const double> b);
+
+// Points [n, objectives] in fronts: the first holds those that nobody dominates, the next those that only the first
+// does, and so on, until `enough` points are placed. Each front in order of index. O(n log n) for each front of two
+// objectives, O(n²) otherwise.
+std::vector<std::vector<std::uint32_t>> pareto_fronts(std::span<const double> points, std::size_t objectives,
+                                                      std::size_t enough);
+
+// Crowding distance of each point of a front (Deb et al. 2002, section III-B): infinite at the ends.
+std::vector<double> crowding(std::span<const double> points, std::size_t objectives,
+                             std::span<const std::uint32_t> front);
+
+// The volume that points [n, objectives] dominate below a reference point; points that are not below it add nothing.
+// Two objectives: O(n log n); more: by slices, exponential in their number, for small n.
+double hypervolume(std::vector<std::vector<double>> points, std::span<const double> reference);
+
+}  // namespace trainlab

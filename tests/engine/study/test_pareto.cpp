@@ -1,0 +1,81 @@
+// Several objectives: fronts and volumes against their definitions, and a search that finds a front.
+#include "pareto.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+
+#include "core/random.h"
+#include "study/study.h"
+#include "study_support.h"
+
+using namespace trainlab;
+
+TEST_CASE("fronts are those of the definition, in two objectives and in three") {
+  for (const std::size_t objectives : {2U, 3U}) {
+    Stream random{Key(objectives)};
+    std::vector<double> points(60 * objectives);
+    for (double& x : points) x = static_cast<double>(random.below(8));  // with ties
+    const auto at = [&](std::size_t i) { return std::span<const double>(points).subspan(i * objectives, objectives); };
+    std::set<std::uint32_t> left;
+    for (std::uint32_t i = 0; i < 60; ++i) left.insert(i);
+    for (const auto& front : pareto_fronts(points, objectives, 60)) {
+      std::vector<std::uint32_t> expected;
+      for (const std::uint32_t i : left) {
+        if (std::none_of(left.begin(), left.end(), [&](std::uint32_t other) { return dominates(at(other), at(i)); }))
+          expected.push_back(i);
+      }
+      CHECK(front == expected);
+      for (const std::uint32_t i : front) left.erase(i);
+    }
+    CHECK(left.empty());
+    CHECK(pareto_fronts(points, objectives, 1).size() == 1);
+  }
+}
+
+TEST_CASE("a volume is the share of random points that are dominated") {
+  for (const std::size_t objectives : {2U, 3U, 4U}) {
+    Stream random{Key(objectives)};
+    std::vector<std::vector<double>> points(7, std::vector<double>(objectives));
+    for (auto& point : points) {
+      for (double& x : point) x = 1.2 * random.uniform();  // some beyond the reference
+    }
+    const std::vector<double> reference(objectives, 1.0);
+    int inside = 0;
+    constexpr int draws = 200'000;
+    for (int i = 0; i < draws; ++i) {
+      std::vector<double> x(objectives);
+      for (double& one : x) one = random.uniform();
+      inside +=
+          std::any_of(points.begin(), points.end(), [&](const auto& point) { return dominates(point, x); }) ? 1 : 0;
+    }
+    CHECK(hypervolume(points, reference) == Approx(static_cast<double>(inside) / draws).margin(5e-3));
+  }
+}
+
+TEST_CASE("NSGA-II finds a front that chance does not") {
+  // ZDT1 with 6 parameters: the front is at x₂ … x₆ = 0.
+  const Space space = parse_space(
+      R"({"a": {"@": "space.uniform", "low": 0, "high": 1}, "b": {"@": "space.uniform", "low": 0, "high": 1},
+    "c": {"@": "space.uniform", "low": 0, "high": 1}, "d": {"@": "space.uniform", "low": 0, "high": 1},
+    "e": {"@": "space.uniform", "low": 0, "high": 1}, "f": {"@": "space.uniform", "low": 0, "high": 1}})");
+  const auto volume = [&](const char* name) {
+    const Options spec = parse_entry(std::string(R"({"@": ")") + name + "\"}");
+    Study study(space, make_sampler(spec, space, 1, 2), {.maximize = {false, true}});
+    std::vector<std::vector<double>> found;
+    for (int i = 0; i < 1000; ++i) {
+      const std::int64_t trial = *study.ask().trial;
+      const auto x = study.trials().point(trial);
+      double g = 1;
+      for (std::size_t k = 1; k < 6; ++k) g += 9.0 / 5 * x[k];
+      const double first = x[0], second = g * (1 - std::sqrt(first / g));
+      study.tell(trial, {first, -second});  // the second is to be large
+      found.push_back({first, second});
+    }
+    return hypervolume(found, std::vector<double>{1.1, 1.1});
+  };
+  // The whole front dominates ∫₀¹ (1.1 − (1 − √x)) dx + 0.1 · 1.1.
+  const double all = 0.1 + 2.0 / 3 + 0.11;
+  CHECK(volume("sampler.nsga2") > 0.75 * all);
+  CHECK(volume("sampler.random") < 0.4 * all);
+}
