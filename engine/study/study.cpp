@@ -20,7 +20,7 @@ Study::Study(Space space, std::unique_ptr<Sampler> sampler, StudySettings settin
       settings_(std::move(settings)),
       trials_(space_.size(), settings_.maximize.size()) {}
 
-void Study::enqueue(std::span<const double> point) { waiting_.push_back(trials_.add(TrialState::waiting, point)); }
+void Study::enqueue(std::span<const double> point) { waiting_.insert(trials_.add(TrialState::waiting, point)); }
 
 bool Study::choose(std::int64_t trial, std::vector<double>& point) {
   std::vector<std::span<const double>> running;
@@ -43,26 +43,43 @@ bool Study::choose(std::int64_t trial, std::vector<double>& point) {
       .in("constraints");
 }
 
-Study::Asked Study::ask() {
+Study::Next Study::next() {
   const bool queued = !waiting_.empty();
-  const std::int64_t trial = queued ? waiting_.front() : trials_.size();
+  const std::int64_t trial = queued ? *waiting_.begin() : trials_.size();
   if (settings_.deterministic && sampler_->learns()) {
     for (; observed_ <= trial - lag; ++observed_) {
-      if (!is_final(trials_.state(observed_))) return {.trial = {}, .wait = true};
+      if (!is_final(trials_.state(observed_))) return {.trial = {}, .point = {}, .wait = true};
       observe(observed_);
     }
   }
-  std::vector<double> point(space_.size(), std::numeric_limits<double>::quiet_NaN());
-  if (queued) point.assign(trials_.point(trial).begin(), trials_.point(trial).end());
-  if (!choose(trial, point)) return {};
-  if (queued) {
-    waiting_.pop_front();
-    trials_.start(trial, point);
-  } else {
+  Next next{
+      .trial = trial, .point = std::vector(space_.size(), std::numeric_limits<double>::quiet_NaN()), .wait = false};
+  if (queued) next.point.assign(trials_.point(trial).begin(), trials_.point(trial).end());
+  // One that was begun before keeps what was chosen then.
+  if (!choose(trial, next.point)) return {};
+  return next;
+}
+
+void Study::begin(std::int64_t trial, std::span<const double> point) {
+  if (trial == trials_.size()) {
     trials_.add(TrialState::running, point);
+  } else {
+    waiting_.erase(trial);
+    trials_.start(trial, point);
   }
-  running_.insert(std::upper_bound(running_.begin(), running_.end(), trial), trial);
-  return {.trial = trial};
+  running_.insert(trial);
+}
+
+void Study::wait_again(std::int64_t trial) {
+  trials_.wait_again(trial);
+  running_.erase(trial);
+  waiting_.insert(trial);
+}
+
+Study::Asked Study::ask() {
+  const Next chosen = next();
+  if (chosen.trial) begin(*chosen.trial, chosen.point);
+  return {.trial = chosen.trial, .wait = chosen.wait};
 }
 
 void Study::report(std::int64_t trial, const TrialReport& report) { trials_.report(trial, report); }
@@ -93,7 +110,8 @@ void Study::fail(std::int64_t trial) {
 }
 
 void Study::ended(std::int64_t trial) {
-  running_.erase(std::remove(running_.begin(), running_.end(), trial), running_.end());
+  running_.erase(trial);
+  waiting_.erase(trial);
   if (sampler_->learns() && !settings_.deterministic) observe(trial);
 }
 

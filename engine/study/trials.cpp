@@ -43,7 +43,13 @@ void Trials::start(std::int64_t trial, std::span<const double> point) {
 
 void Trials::report(std::int64_t trial, const TrialReport& report) {
   require_open(trial, "report");
-  reports_[index(trial)].push_back(report);
+  auto& reports = reports_[index(trial)];
+  // A trial that was begun again says some of it twice: what it says last holds.
+  const auto same = std::find_if(reports.rbegin(), reports.rend(), [&](const TrialReport& one) {
+    return one.repeat == report.repeat && one.resource == report.resource;
+  });
+  if (same != reports.rend()) reports.erase(std::next(same).base(), reports.end());
+  reports.push_back(report);
 }
 
 void Trials::finish(std::int64_t trial, TrialState state, std::span<const double> values) {

@@ -1,8 +1,12 @@
 // Ask and tell without training: the time of samplers. Prints one JSON object of seconds by row.
-#include <cmath>
+#include <unistd.h>
+
+#include <array>
 #include <cstdio>
+#include <filesystem>
 
 #include "core/clock.h"
+#include "study/shared_study.h"
 #include "study/study.h"
 
 using namespace trainlab;
@@ -33,6 +37,33 @@ double seconds(const char* sampler, int parameters, std::int64_t trials) {
   return steady_seconds() - begin;
 }
 
+// Ask, tell and their transactions in a SQLite file in the current folder.
+double stored_seconds(std::int64_t trials) {
+  SpaceParameter x, y;
+  x.name = "x";
+  y.name = "y";
+  x.high = y.high = 1;
+  const Space space({x, y});
+  Registry registry;
+  register_samplers(registry);
+  const auto spec = std::make_shared<const Spec>(Spec{registry.check(Value::Map{{"@", "sampler.random"}}), {}});
+  const std::filesystem::path folder = std::filesystem::current_path() / ("bench_study-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  double seconds = 0;
+  {
+    const double begin = steady_seconds();
+    auto storage = sqlite_storage(folder / "study.db");
+    storage->open(space.to_value());
+    SharedStudy study(std::move(storage), Study(space, make_sampler(Options(registry, spec, ""), space, 1, 1), {}),
+                      {.name = "bench", .supervisor = "bench", .expires = 0});
+    while (const auto lease = study.ask(0, 1000, trials).lease)
+      study.end(*lease, TrialState::complete, std::array{0.5}, {});
+    seconds = steady_seconds() - begin;
+  }
+  std::filesystem::remove_all(folder);
+  return seconds;
+}
+
 }  // namespace
 
 int main() {
@@ -54,6 +85,6 @@ int main() {
     std::printf("%s\"%s\": %.6f", before, row.name, seconds(row.sampler, row.parameters, row.trials));
     before = ", ";
   }
-  std::printf("}\n");
+  std::printf(", \"random 2 × 1000, SQLite\": %.6f}\n", stored_seconds(1000));
   return 0;
 }

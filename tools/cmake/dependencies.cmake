@@ -33,6 +33,17 @@ trainlab_pkg(zlib zlib 1.2 zlib1g-dev)
 trainlab_pkg(turbojpeg libturbojpeg 2.1 libturbojpeg0-dev)
 trainlab_pkg(png libpng 1.6 libpng-dev)
 
+# SOCI has no .pc file. Its backend needs SQLite's own header.
+foreach(name IN ITEMS soci_core soci_sqlite3 sqlite3)
+  find_library(TRAINLAB_${name} ${name})
+  mark_as_advanced(TRAINLAB_${name})
+  if(NOT TRAINLAB_${name})
+    message(FATAL_ERROR "${name} is missing; on Debian: apt-get install libsoci-dev libsqlite3-dev")
+  endif()
+endforeach()
+add_library(trainlab::soci INTERFACE IMPORTED GLOBAL)
+target_link_libraries(trainlab::soci INTERFACE "${TRAINLAB_soci_sqlite3}" "${TRAINLAB_soci_core}" "${TRAINLAB_sqlite3}")
+
 # Replaces malloc and free in programs that link LibTorch: small steps are mostly allocation, and glibc serves aligned
 # blocks and the bursts that a garbage collector frees slowly. Sanitizers bring an allocator of their own.
 add_library(trainlab::allocator INTERFACE IMPORTED GLOBAL)

@@ -8,9 +8,9 @@
 // trials; one whose sampler does not learn, or that is deterministic, chooses the same whatever the order.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "study/sampler.h"
@@ -45,8 +45,20 @@ class Study {
     std::optional<std::int64_t> trial;  // running now
     bool wait = false;                  // ask again when a trial has ended; without both: the space is used up
   };
-  // Error{recipe} when no point is found that is allowed.
+  // next() and begin() in one. Error{recipe} when no point is found that is allowed.
   Asked ask();
+
+  // What ask() would begin, for those who write it down first.
+  struct Next {
+    std::optional<std::int64_t> trial;
+    std::vector<double> point;
+    bool wait = false;
+  };
+  Next next();
+  // A new trial, or one that waits, runs now, at this point.
+  void begin(std::int64_t trial, std::span<const double> point);
+  // Its worker was lost.
+  void wait_again(std::int64_t trial);
 
   void report(std::int64_t trial, const TrialReport& report);
   // One finite or infinite value for each objective. A NaN is no value: the trial has failed.
@@ -69,9 +81,8 @@ class Study {
   std::unique_ptr<Sampler> sampler_;
   StudySettings settings_;
   Trials trials_;
-  std::deque<std::int64_t> waiting_;
-  std::vector<std::int64_t> running_;  // in order of number
-  std::int64_t observed_ = 0;          // of a deterministic study: trials that the sampler has been told of
+  std::set<std::int64_t> waiting_, running_;
+  std::int64_t observed_ = 0;  // of a deterministic study: trials that the sampler has been told of
   std::optional<std::int64_t> best_;
 };
 

@@ -1,0 +1,98 @@
+// Where a study is kept, so that many processes work on it and none loses what it was told.
+//
+// Trials have numbers without gaps. A running trial is leased: to an owner, for a time that the owner renews, and for
+// one attempt. Who writes into a trial shows its lease; when the trial went back to waiting in the meantime (its time
+// was over, its supervisor has gone) the write is refused, whoever has it now. Final trials never change.
+//
+// A Storage belongs to one thread of one process; any number of processes open the same study. Readers never wait for
+// writers, and writers wait for each other. All functions raise Error{run} when the store fails (a full disk, a damaged
+// file) and say what to do.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+#include "study/trials.h"
+
+namespace trainlab {
+
+struct Lease {
+  std::int64_t trial = 0;
+  std::int64_t attempt = 1;  // counts the times that the trial was begun: a number that no two leases of a trial share
+  std::string owner;         // "HOST:PID", for messages
+};
+
+// A trial as it is stored.
+struct StoredTrial {
+  std::int64_t number = 0;
+  TrialState state = TrialState::waiting;
+  std::int64_t attempt = 0;
+  std::vector<double> point, values;
+  std::string owner;  // of the last lease
+  Value info;         // of a final trial: how it ran, what failed
+};
+
+struct StoredReport {
+  std::int64_t trial = 0, attempt = 1;
+  TrialReport report;
+};
+
+// What happened since a reader looked last: trials as they are now, in the order of their last change, and reports in
+// the order in which they came.
+struct StudyChanges {
+  std::vector<StoredTrial> trials;
+  std::vector<StoredReport> reports;
+};
+
+class Storage {
+ public:
+  virtual ~Storage() = default;
+
+  // The study's description. The first to come writes it; of those who come together one does. Error{usage} when the
+  // store is of a newer version.
+  virtual Value open(const Value& description) = 0;
+
+  // Since the last call on this object; does not wait for writers.
+  virtual StudyChanges changes() = 0;
+
+  // One transaction, in which nobody else changes the study: gets what has changed, and says what is to be begun. A
+  // trial that is waiting is begun anew; a number that is one more than the last makes a new one. nullopt: nothing.
+  // Survives a killed process; after a power loss the trial may be gone, as if it had never been asked for.
+  struct Begin {
+    std::int64_t trial = 0;
+    std::vector<double> point;
+  };
+  using Choose = std::function<std::optional<Begin>(const StudyChanges&)>;
+  struct Owner {
+    std::string name;        // "HOST:PID"
+    std::string supervisor;  // whose run it belongs to: see revoke
+    double expires = 0;      // wall seconds
+  };
+  virtual std::optional<Lease> begin(const Owner& owner, double now, const Choose& choose) = 0;
+
+  // A new trial that waits, with its open values NaN; its number.
+  virtual std::int64_t enqueue(std::span<const double> point) = 0;
+
+  // Each of these raises Error{run} when the lease is not valid any more.
+  virtual void renew(const Lease& lease, double expires) = 0;
+  virtual void report(const Lease& lease, std::span<const TrialReport> reports) = 0;
+  // On disk when it returns, whatever happens then.
+  virtual void end(const Lease& lease, TrialState state, std::span<const double> values, const Value& info) = 0;
+  // Gives the trial back: it waits, and whoever takes it goes on from its checkpoint.
+  virtual void give_back(const Lease& lease) = 0;
+
+  // Leases of which the supervisor is another one end at once.
+  virtual void revoke_all_but(const std::string& supervisor) = 0;
+};
+
+// A study in a SQLite file, made where it is not there.
+std::unique_ptr<Storage> sqlite_storage(const std::filesystem::path& file);
+
+}  // namespace trainlab

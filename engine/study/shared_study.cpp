@@ -1,0 +1,68 @@
+#include "study/shared_study.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trainlab {
+
+SharedStudy::SharedStudy(std::unique_ptr<Storage> storage, Study study, Storage::Owner owner)
+    : storage_(std::move(storage)), study_(std::move(study)), owner_(std::move(owner)) {
+  follow();
+}
+
+SharedStudy::Asked SharedStudy::ask(double now, double expires, std::int64_t most) {
+  Asked asked;
+  owner_.expires = expires;
+  std::vector<double> point;
+  asked.lease = storage_->begin(owner_, now, [&](const StudyChanges& changes) -> std::optional<Storage::Begin> {
+    apply(changes);
+    Study::Next next = study_.next();
+    asked.wait = next.wait;
+    if (!next.trial) return std::nullopt;
+    if (*next.trial == study_.trials().size() && study_.trials().size() >= most) return std::nullopt;
+    return Storage::Begin{.trial = *next.trial, .point = std::move(next.point)};
+  });
+  // The trial's own beginning comes back with the next changes.
+  if (!asked.lease && study_.trials().count(TrialState::running) > 0) asked.wait = true;
+  return asked;
+}
+
+void SharedStudy::end(const Lease& lease, TrialState state, std::span<const double> values, const Value& info) {
+  const bool is_number = std::none_of(values.begin(), values.end(), [](double x) { return std::isnan(x); });
+  if (state == TrialState::complete && !is_number) {
+    storage_->end(lease, TrialState::failed, {}, info);
+  } else {
+    storage_->end(lease, state, values, info);
+  }
+}
+
+void SharedStudy::apply(const StudyChanges& changes) {
+  // Numbers first: a trial may have changed after one with a higher number.
+  std::vector<const StoredTrial*> by_number;
+  for (const StoredTrial& trial : changes.trials) by_number.push_back(&trial);
+  std::sort(by_number.begin(), by_number.end(), [](const auto* a, const auto* b) { return a->number < b->number; });
+  for (const StoredTrial* trial : by_number) {
+    const std::int64_t number = trial->number;
+    const bool is_new = number == study_.trials().size();
+    if (is_new && trial->state == TrialState::waiting)
+      study_.enqueue(trial->point);
+    else if (is_new || study_.trials().state(number) == TrialState::waiting)
+      study_.begin(number, trial->point);
+    if (trial->state == TrialState::waiting && study_.trials().state(number) == TrialState::running)
+      study_.wait_again(number);
+  }
+  for (const StoredReport& report : changes.reports) {
+    if (!is_final(study_.trials().state(report.trial))) study_.report(report.trial, report.report);
+  }
+  for (const StoredTrial& trial : changes.trials) {
+    switch (trial.state) {
+      case TrialState::complete: study_.tell(trial.number, trial.values); break;
+      case TrialState::pruned: study_.prune(trial.number); break;
+      case TrialState::failed: study_.fail(trial.number); break;
+      case TrialState::waiting:
+      case TrialState::running: break;
+    }
+  }
+}
+
+}  // namespace trainlab

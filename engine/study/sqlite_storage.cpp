@@ -1,0 +1,329 @@
+// A study in a SQLite file, through SOCI. Write-ahead log: readers see the last committed state and never wait. Every
+// writing transaction begins with BEGIN IMMEDIATE, so that it waits for its turn at the beginning and cannot fail
+// later.
+//
+// The statements are plain SQL but for the pragmas: PostgreSQL needs those replaced, and no others.
+#include <soci/soci.h>
+#include <soci/sqlite3/soci-sqlite3.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "core/error.h"
+#include "study/storage.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr int schema = 1;
+constexpr int patience_seconds = 120;  // for other writers
+
+// "0.1 nan 3": exact, also what SQL has no number for.
+std::string numbers_text(std::span<const double> numbers) {
+  std::string text;
+  for (const double x : numbers) {
+    if (!text.empty()) text += ' ';
+    text += number_text(x);
+  }
+  return text;
+}
+
+std::vector<double> parse_numbers(const std::string& text) {
+  std::vector<double> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    double x = 0;
+    const auto [next, error] = std::from_chars(at, end, x);
+    if (error != std::errc()) throw run_error("a number in the study's file cannot be read: \"" + text + "\"");
+    numbers.push_back(x);
+    at = next + (next < end ? 1 : 0);
+  }
+  return numbers;
+}
+
+TrialState parse_state(const std::string& name) {
+  for (const TrialState state :
+       {TrialState::waiting, TrialState::running, TrialState::complete, TrialState::pruned, TrialState::failed}) {
+    if (trial_state_name(state) == name) return state;
+  }
+  throw run_error("the study's file holds a trial in a state \"" + name + "\"");
+}
+
+class SqliteStorage final : public Storage {
+ public:
+  explicit SqliteStorage(std::filesystem::path file) : file_(std::move(file)) {
+    guarded([&] {
+      sql_.open(soci::sqlite3, "dbname=\"" + file_.string() + "\" timeout=" + std::to_string(patience_seconds));
+      std::string mode;
+      sql_ << "PRAGMA journal_mode = WAL", soci::into(mode);
+      if (mode != "wal") throw run_error("this file system cannot hold a study: SQLite has no write-ahead log on it");
+    });
+  }
+
+  Value open(const Value& description) override {
+    std::string stored;
+    transaction(/*durable=*/true, [&] {
+      int version = 0;
+      sql_ << "PRAGMA user_version", soci::into(version);
+      if (version > schema) {
+        throw usage_error(file_.string() + ": written by a newer trainlab (schema " + std::to_string(version) +
+                          ", this one knows " + std::to_string(schema) + ")")
+            .hint("use that version, or another --out folder");
+      }
+      if (version == 0) {
+        create();
+        stored = to_json(description);
+        sql_ << "INSERT INTO study (id, description, change) VALUES (1, :d, 0)", soci::use(stored);
+        return;
+      }
+      sql_ << "SELECT description FROM study WHERE id = 1", soci::into(stored);
+    });
+    return parse_json(stored, file_.string());
+  }
+
+  StudyChanges changes() override {
+    StudyChanges all;
+    // One snapshot for both tables.
+    guarded([&] {
+      sql_ << "BEGIN";
+      try {
+        all = read();
+      } catch (...) {
+        sql_ << "ROLLBACK";
+        throw;
+      }
+      sql_ << "COMMIT";
+    });
+    return all;
+  }
+
+  std::optional<Lease> begin(const Owner& owner, double now, const Choose& choose) override {
+    std::optional<Lease> lease;
+    transaction(/*durable=*/false, [&] {
+      // Who has not renewed has gone.
+      const long long change = next_change();
+      sql_ << "UPDATE trials SET state = 'waiting', change = :c WHERE state = 'running' AND expires < :now",
+          soci::use(change), soci::use(now);
+      const auto chosen = choose(read());
+      if (!chosen) return;
+      long long count = 0, attempt = 1;
+      sql_ << "SELECT COUNT(*) FROM trials", soci::into(count);
+      const long long number = chosen->trial;
+      const std::string point = numbers_text(chosen->point);
+      if (number == count) {
+        sql_ << "INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change) "
+                "VALUES (:n, 'running', 1, :p, '', :o, :s, :e, :c)",
+            soci::use(number), soci::use(point), soci::use(owner.name), soci::use(owner.supervisor),
+            soci::use(owner.expires), soci::use(change);
+      } else {
+        sql_ << "UPDATE trials SET state = 'running', attempt = attempt + 1, point = :p, owner = :o, supervisor = :s, "
+                "expires = :e, change = :c WHERE number = :n AND state = 'waiting'",
+            soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(owner.expires),
+            soci::use(change), soci::use(number);
+        sql_ << "SELECT attempt FROM trials WHERE number = :n AND owner = :o AND state = 'running'", soci::use(number),
+            soci::use(owner.name), soci::into(attempt);
+        if (!sql_.got_data())
+          throw std::logic_error("Storage::begin: trial " + std::to_string(number) + " does not wait");
+      }
+      lease = Lease{.trial = number, .attempt = attempt, .owner = owner.name};
+    });
+    return lease;
+  }
+
+  std::int64_t enqueue(std::span<const double> point) override {
+    long long number = 0;
+    transaction(/*durable=*/true, [&] {
+      sql_ << "SELECT COUNT(*) FROM trials", soci::into(number);
+      const long long change = next_change();
+      const std::string text = numbers_text(point);
+      sql_ << "INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change) "
+              "VALUES (:n, 'waiting', 0, :p, '', '', '', 0, :c)",
+          soci::use(number), soci::use(text), soci::use(change);
+    });
+    return number;
+  }
+
+  void renew(const Lease& lease, double expires) override {
+    transaction(/*durable=*/false, [&] {
+      require(lease);
+      const long long number = lease.trial;
+      sql_ << "UPDATE trials SET expires = :e WHERE number = :n", soci::use(expires), soci::use(number);
+    });
+  }
+
+  void report(const Lease& lease, std::span<const TrialReport> reports) override {
+    transaction(/*durable=*/false, [&] {
+      require(lease);
+      for (const TrialReport& one : reports) {
+        const long long trial = lease.trial, attempt = lease.attempt, repeat = one.repeat, resource = one.resource;
+        const std::string value = number_text(one.value);
+        sql_ << "INSERT INTO reports (trial, attempt, repeat, resource, value) VALUES (:t, :a, :r, :s, :v)",
+            soci::use(trial), soci::use(attempt), soci::use(repeat), soci::use(resource), soci::use(value);
+      }
+    });
+  }
+
+  void end(const Lease& lease, TrialState state, std::span<const double> values, const Value& info) override {
+    transaction(/*durable=*/true, [&] {
+      require(lease);
+      const long long number = lease.trial, change = next_change();
+      const std::string name(trial_state_name(state)), numbers = numbers_text(values), text = to_json(info);
+      sql_ << "UPDATE trials SET state = :s, values_ = :v, info = :i, change = :c WHERE number = :n", soci::use(name),
+          soci::use(numbers), soci::use(text), soci::use(change), soci::use(number);
+    });
+  }
+
+  void give_back(const Lease& lease) override {
+    transaction(/*durable=*/false, [&] {
+      require(lease);
+      const long long number = lease.trial, change = next_change();
+      sql_ << "UPDATE trials SET state = 'waiting', change = :c WHERE number = :n", soci::use(change),
+          soci::use(number);
+    });
+  }
+
+  void revoke_all_but(const std::string& supervisor) override {
+    transaction(/*durable=*/false, [&] {
+      const long long change = next_change();
+      sql_ << "UPDATE trials SET state = 'waiting', change = :c WHERE state = 'running' AND supervisor <> :s",
+          soci::use(change), soci::use(supervisor);
+    });
+  }
+
+ private:
+  // SQLite's own words, with the file and what to do.
+  template <class F>
+  void guarded(F&& f) {
+    try {
+      f();
+    } catch (const soci::soci_error& error) {
+      Error plain = run_error(file_.string() + ": " + error.what());
+      const std::string text = error.what();
+      if (text.find("malformed") != std::string::npos || text.find("not a database") != std::string::npos) {
+        plain.hint(
+            "the file is damaged; sqlite3's .recover saves what is left in it, and finished trials keep their folders");
+      } else if (text.find("full") != std::string::npos || text.find("readonly") != std::string::npos) {
+        plain.hint("make room, or make the folder writable, and resume: what was acknowledged is there");
+      }
+      throw plain;
+    }
+  }
+
+  template <class F>
+  void transaction(bool durable, F&& f) {
+    guarded([&] {
+      // With NORMAL a commit is in the log but may not be on disk yet: a killed process loses nothing, a power loss
+      // may.
+      if (durable != is_durable_) sql_ << (durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+      is_durable_ = durable;
+      sql_ << "BEGIN IMMEDIATE";
+      const auto seen = std::pair(seen_change_, seen_report_);
+      try {
+        f();
+        sql_ << "COMMIT";
+      } catch (...) {
+        std::tie(seen_change_, seen_report_) = seen;
+        try {
+          sql_ << "ROLLBACK";
+        } catch (const soci::soci_error&) {
+          // SQLite has done it already.
+        }
+        throw;
+      }
+    });
+  }
+
+  void create() {
+    sql_ << "CREATE TABLE study (id INTEGER PRIMARY KEY, description TEXT NOT NULL, change INTEGER NOT NULL)";
+    sql_ << "CREATE TABLE trials (number INTEGER PRIMARY KEY, state TEXT NOT NULL, attempt INTEGER NOT NULL, "
+            "point TEXT NOT NULL, values_ TEXT NOT NULL, owner TEXT NOT NULL, supervisor TEXT NOT NULL, "
+            "expires REAL NOT NULL, change INTEGER NOT NULL, info TEXT)";
+    sql_ << "CREATE INDEX trials_by_change ON trials (change)";
+    sql_ << "CREATE INDEX trials_running ON trials (expires) WHERE state = 'running'";
+    sql_ << "CREATE TABLE reports (id INTEGER PRIMARY KEY, trial INTEGER NOT NULL, attempt INTEGER NOT NULL, "
+            "repeat INTEGER NOT NULL, resource INTEGER NOT NULL, value TEXT NOT NULL)";
+    sql_ << "PRAGMA user_version = " + std::to_string(schema);
+  }
+
+  // Changes are numbered by transaction: a reader asks for those after the last that it has seen.
+  long long next_change() {
+    long long change = 0;
+    sql_ << "UPDATE study SET change = change + 1 WHERE id = 1";
+    sql_ << "SELECT change FROM study WHERE id = 1", soci::into(change);
+    return change;
+  }
+
+  void require(const Lease& lease) {
+    std::string state, owner;
+    long long attempt = 0;
+    const long long number = lease.trial;
+    sql_ << "SELECT state, attempt, owner FROM trials WHERE number = :n", soci::use(number), soci::into(state),
+        soci::into(attempt), soci::into(owner);
+    if (sql_.got_data() && state == "running" && attempt == lease.attempt && owner == lease.owner) return;
+    const std::string now = attempt != lease.attempt || owner != lease.owner
+                                ? "it was begun again by " + owner + " (attempt " + std::to_string(attempt) + ")"
+                                : "it is " + state + " now";
+    throw run_error("trial " + std::to_string(lease.trial) + " is no longer leased to " + lease.owner + " (attempt " +
+                    std::to_string(lease.attempt) + "): " + now)
+        .hint("this process was silent for too long; its result is left out");
+  }
+
+  StudyChanges read() {
+    StudyChanges all;
+    {
+      long long number = 0, attempt = 0, change = 0;
+      std::string state, point, values, owner, info;
+      soci::indicator has_info = soci::i_null;
+      soci::statement rows =
+          (sql_.prepare << "SELECT number, state, attempt, point, values_, owner, info, change FROM trials "
+                           "WHERE change > :c ORDER BY change, number",
+           soci::use(seen_change_), soci::into(number), soci::into(state), soci::into(attempt), soci::into(point),
+           soci::into(values), soci::into(owner), soci::into(info, has_info), soci::into(change));
+      rows.execute();
+      long long last = seen_change_;
+      while (rows.fetch()) {
+        all.trials.push_back({.number = number,
+                              .state = parse_state(state),
+                              .attempt = attempt,
+                              .point = parse_numbers(point),
+                              .values = parse_numbers(values),
+                              .owner = owner,
+                              .info = has_info == soci::i_ok ? parse_json(info, file_.string()) : Value()});
+        last = change;
+      }
+      seen_change_ = last;
+    }
+    long long id = 0, trial = 0, attempt = 0, repeat = 0, resource = 0;
+    std::string value;
+    soci::statement rows =
+        (sql_.prepare << "SELECT id, trial, attempt, repeat, resource, value FROM reports WHERE id > :i ORDER BY id",
+         soci::use(seen_report_), soci::into(id), soci::into(trial), soci::into(attempt), soci::into(repeat),
+         soci::into(resource), soci::into(value));
+    rows.execute();
+    long long last = seen_report_;
+    while (rows.fetch()) {
+      all.reports.push_back(
+          {.trial = trial,
+           .attempt = attempt,
+           .report = {.repeat = repeat, .resource = resource, .value = parse_numbers(value).front()}});
+      last = id;
+    }
+    seen_report_ = last;
+    return all;
+  }
+
+  std::filesystem::path file_;
+  soci::session sql_;
+  bool is_durable_ = true;  // SQLite's default
+  long long seen_change_ = 0, seen_report_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Storage> sqlite_storage(const std::filesystem::path& file) {
+  return std::make_unique<SqliteStorage>(file);
+}
+
+}  // namespace trainlab

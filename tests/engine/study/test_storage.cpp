@@ -1,0 +1,235 @@
+// What every storage must keep: numbers without gaps, leases, order, exact numbers, and nothing lost.
+#include "study/storage.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "study/shared_study.h"
+#include "study_support.h"
+
+using namespace trainlab;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Storage::Owner owner(const std::string& name, double expires = 100) {
+  return {.name = name, .supervisor = "s1", .expires = expires};
+}
+
+// A place for a study's file, empty, in the scratch folder in which tests run.
+struct Folder {
+  Folder() : place(std::filesystem::current_path() / "study") {
+    std::filesystem::remove_all(place);
+    std::filesystem::create_directories(place);
+  }
+  ~Folder() { std::filesystem::remove_all(place); }
+  Folder(const Folder&) = delete;
+  const std::filesystem::path& path() const { return place; }
+  std::filesystem::path place;
+};
+
+// One who works on the study: knows its trials, and begins the first that waits or a new one.
+struct Worker {
+  explicit Worker(const Folder& folder) : storage(sqlite_storage(folder.path() / "study.db")) { storage->open("x"); }
+  std::optional<Lease> take(const Storage::Owner& who, double now = 0) {
+    return storage->begin(who, now, [&](const StudyChanges& changes) -> std::optional<Storage::Begin> {
+      for (const StoredTrial& trial : changes.trials) known[trial.number] = trial;
+      for (const auto& [number, trial] : known) {
+        if (trial.state == TrialState::waiting) return Storage::Begin{number, trial.point};
+      }
+      return Storage::Begin{static_cast<std::int64_t>(known.size()), {0.5}};
+    });
+  }
+  Storage* operator->() const { return storage.get(); }
+  std::unique_ptr<Storage> storage;
+  std::map<std::int64_t, StoredTrial> known;
+};
+
+std::string message(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+const char* const line = R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})";
+
+SharedStudy shared(const std::filesystem::path& file, const std::string& name, const std::string& sampler,
+                   bool deterministic = false) {
+  const Space space = parse_space(line);
+  auto storage = sqlite_storage(file);
+  storage->open(space.to_value());
+  return SharedStudy(std::move(storage), Study(space, parse_sampler(sampler, space), {.deterministic = deterministic}),
+                     owner(name));
+}
+
+}  // namespace
+
+TEST_CASE("the first description holds, numbers come back exactly") {
+  const Folder folder;
+  const auto a = sqlite_storage(folder.path() / "study.db"), b = sqlite_storage(folder.path() / "study.db");
+  CHECK(a->open("one") == Value("one"));
+  CHECK(b->open("two") == Value("one"));
+  const std::vector<double> point = {0.1, std::nan(""), -infinity, 1e-320, 123456789.123456789};
+  CHECK(a->enqueue(point) == 0);
+  const auto lease = b->begin(owner("b"), 0, [&](const StudyChanges&) { return Storage::Begin{0, point}; });
+  REQUIRE(lease);
+  b->report(*lease, std::vector<TrialReport>{{1, 1, std::nan("")}, {1, 2, infinity}, {2, 1, 0.3}});
+  b->end(*lease, TrialState::complete, std::vector<double>{infinity}, Value::Map{{"how", "alone"}});
+  const StudyChanges all = a->changes();
+  REQUIRE(all.trials.size() == 1);
+  CHECK(all.trials[0].state == TrialState::complete);
+  CHECK(all.trials[0].values == std::vector<double>{infinity});
+  CHECK(all.trials[0].info["how"] == Value("alone"));
+  REQUIRE(all.trials[0].point.size() == point.size());
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    CHECK((all.trials[0].point[i] == point[i] || (std::isnan(point[i]) && std::isnan(all.trials[0].point[i]))));
+  }
+  REQUIRE(all.reports.size() == 3);
+  CHECK(std::isnan(all.reports[0].report.value));
+  CHECK(all.reports[1].report.value == infinity);
+  CHECK(all.reports[2].report.repeat == 2);
+  CHECK(a->changes().trials.empty());
+  CHECK(a->changes().reports.empty());
+}
+
+TEST_CASE("a lease that has ended is refused, whoever has the trial now") {
+  const Folder folder;
+  Worker a(folder), b(folder);
+  const Lease first = *a.take(owner("a", 10));
+  CHECK(first.trial == 0);
+  CHECK(b.take(owner("b", 10), 9)->trial == 1);  // not over yet
+  a->renew(first, 20);
+  const Lease other = *b.take(owner("b", 30), 15);
+  CHECK(other.trial == 1);  // its own, whose time is over
+  CHECK(other.attempt == 2);
+  const Lease again = *b.take(owner("b", 40), 25);
+  CHECK(again.trial == 0);
+  CHECK(again.attempt == 2);
+  for (const auto& late : std::vector<std::function<void()>>{
+           [&] { a->end(first, TrialState::complete, std::vector<double>{1.0}, {}); }, [&] { a->renew(first, 99); },
+           [&] {
+             a->report(first, std::vector<TrialReport>{{1, 1, 0.5}});
+           },
+           [&] { a->give_back(first); }}) {
+    CHECK_THAT(message(late), Catch::Contains("trial 0 is no longer leased to a (attempt 1)") &&
+                                  Catch::Contains("begun again by b (attempt 2)"));
+  }
+  b->end(again, TrialState::complete, std::vector<double>{2.0}, {});
+  CHECK_THAT(message([&] { b->end(again, TrialState::failed, {}, {}); }), Catch::Contains("it is complete now"));
+  StudyChanges all = sqlite_storage(folder.path() / "study.db")->changes();
+  CHECK(all.trials.size() == 2);
+  CHECK(all.reports.empty());
+}
+
+TEST_CASE("leases of another supervisor end at once, a trial that is given back waits") {
+  const Folder folder;
+  Worker a(folder);
+  const Lease old = *a.take(owner("a"));
+  a->revoke_all_but("s2");
+  CHECK_THAT(message([&] { a->renew(old, 1000); }), Catch::Contains("it is waiting now"));
+  const Lease anew = *a.take({.name = "c", .supervisor = "s2", .expires = 100});
+  CHECK(anew.trial == 0);
+  a->give_back(anew);
+  CHECK(a.take({.name = "c", .supervisor = "s2", .expires = 100})->attempt == 3);
+}
+
+TEST_CASE("32 that start together: no failure, no gap, no number twice") {
+  const Folder folder;
+  std::atomic<int> failures = 0;
+  std::vector<std::thread> threads;
+  std::vector<std::vector<std::int64_t>> numbers(32);
+  for (std::size_t t = 0; t < numbers.size(); ++t) {
+    threads.emplace_back([&, t] {
+      try {
+        SharedStudy study = shared(folder.path() / "study.db", "w" + std::to_string(t), R"({"@": "sampler.random"})");
+        while (const auto lease = study.ask(0, 100, 200).lease) {
+          numbers[t].push_back(lease->trial);
+          study.report(*lease, std::vector<TrialReport>{{1, 1, 0.5}});
+          study.end(*lease, TrialState::complete, std::vector<double>{0.5}, {});
+        }
+      } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        ++failures;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failures == 0);
+  std::set<std::int64_t> all;
+  std::size_t count = 0;
+  for (const auto& own : numbers) {
+    all.insert(own.begin(), own.end());
+    count += own.size();
+  }
+  CHECK(count == 200);
+  CHECK(all.size() == 200);
+  CHECK(*all.rbegin() == 199);
+  CHECK(sqlite_storage(folder.path() / "study.db")->changes().trials.size() == 200);
+}
+
+TEST_CASE("a shared study chooses the same trials with 1, 2 and 8 workers") {
+  for (const auto& [sampler, deterministic] :
+       {std::pair{R"({"@": "sampler.sobol"})", false}, {R"({"@": "sampler.tpe"})", true}}) {
+    std::vector<std::vector<double>> chosen;
+    for (const std::size_t workers : {1U, 2U, 8U}) {
+      const Folder folder;
+      std::vector<SharedStudy> studies;
+      for (std::size_t w = 0; w < workers; ++w)
+        studies.push_back(shared(folder.path() / "study.db", std::to_string(w), sampler, deterministic));
+      std::vector<std::optional<Lease>> busy(workers);
+      Stream random{Key(workers)};
+      const auto is_busy = [](const auto& one) { return one.has_value(); };
+      for (bool begun_all = false; !begun_all || std::any_of(busy.begin(), busy.end(), is_busy);) {
+        const std::size_t w = random.below(workers);
+        if (!busy[w]) {
+          const SharedStudy::Asked asked = studies[w].ask(0, 100, 40);
+          busy[w] = asked.lease;
+          begun_all = begun_all || studies[w].study().trials().size() == 40;
+          continue;
+        }
+        studies[w].follow();
+        const double x = studies[w].study().trials().point(busy[w]->trial)[0];
+        studies[w].end(*busy[w], TrialState::complete, std::vector<double>{(x - 0.3) * (x - 0.3)}, {});
+        busy[w].reset();
+      }
+      studies[0].follow();
+      std::vector<double>& points = chosen.emplace_back();
+      for (std::int64_t t = 0; t < studies[0].study().trials().size(); ++t)
+        points.push_back(studies[0].study().trials().point(t)[0]);
+    }
+    CHECK(chosen[0].size() == 40);
+    CHECK(chosen[1] == chosen[0]);
+    CHECK(chosen[2] == chosen[0]);
+  }
+}
+
+TEST_CASE("files of a newer version and damaged ones are told") {
+  const Folder folder;
+  write_atomic(folder.path() / "damaged.db", std::string(8192, 'x'));
+  CHECK_THAT(message([&] { sqlite_storage(folder.path() / "damaged.db")->open("x"); }),
+             Catch::Contains("damaged.db") && Catch::Contains("the file is damaged"));
+  {
+    const auto storage = sqlite_storage(folder.path() / "newer.db");
+    storage->open("x");
+  }
+  // user_version lies at byte 60 of the header, big-endian.
+  std::string bytes = read_file(folder.path() / "newer.db");
+  bytes[63] = 9;
+  write_atomic(folder.path() / "newer.db", bytes);
+  CHECK_THAT(message([&] { sqlite_storage(folder.path() / "newer.db")->open("x"); }),
+             Catch::Contains("newer trainlab (schema 9, this one knows 1)"));
+}
