@@ -1,13 +1,11 @@
 // The declaration of lab.fit, and its two sides: run and check.
-#include <fmt/format.h>
-
-#include "core/clock.h"
 #include "fit_text.h"
 #include "loop.h"
 #include "metrics.h"
 #include "run/run.h"
 #include "train/rules.h"
 #include "train/fit.h"
+#include "trial.h"
 
 namespace trainlab {
 namespace {
@@ -97,29 +95,6 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
     const FitMember member{.options = stage, .context = context};
     return with_torch_errors([&] { return FitLoop(*plan, {&member, 1}, false).run().front(); });
   };
-}
-
-// One training and one validation step with what the recipe gives, thrown away afterwards.
-std::string try_step(const FitPlan& plan) {
-  if (plan.step) return "the step at " + plan.step->where() + " was not tried: it needs a run\n";
-  const Key key(static_cast<std::uint64_t>(plan.seed));
-  const std::vector<Options> optimizer{plan.options.child("optim")};
-  Group group(plan, {&key, 1}, optimizer, false);
-  Loader loader(plan.data.train, plan.loader, {key}, false);
-  const std::vector<double> rate{learning_rate(optimizer.front())};
-  const Batch batch = loader.next();
-  const double begin = steady_seconds();
-  group.step({&batch, 1}, 0, {.rates = rate});
-  std::string text = fmt::format("one training step    loss {:.4g}, {:.3g} ms\n", group.train_loss().mean(0),
-                                 1e3 * (steady_seconds() - begin));
-  if (plan.data.val) {
-    const double start = steady_seconds();
-    const MetricMap metrics = Evaluator(plan, *plan.data.val, "val", 0).run(group.state()).front();
-    text += "one validation      ";
-    for (const auto& [name, value] : metrics) text += fmt::format(" {} {:.4g},", name, value);
-    text += fmt::format(" {:.3g} ms\n", 1e3 * (steady_seconds() - start));
-  }
-  return text;
 }
 
 std::string check_fit(const Options& stage, const RunSettings& settings, bool step) {

@@ -1,18 +1,11 @@
 #include "fit_handle.h"
 
-#include <algorithm>
-#include <cmath>
-#include <set>
-
 #include "train/artifact.h"
 
 namespace trainlab {
 
 void FitHandle::set_lr(double rate) {
-  if (member().plan_.step) {
-    throw recipe_error("run:set_lr: a step of its own has optimizers of its own").hint("run.optim.lr = rate");
-  }
-  if (!(rate >= 0) || std::isinf(rate)) throw recipe_error("run:set_lr: expected a rate ≥ 0, found " + number_text(rate));
+  check_rate(rate);
   member().rate_override_ = rate;
 }
 
@@ -22,11 +15,7 @@ void FitHandle::save(const std::string& name) {
 }
 
 void FitHandle::log(const std::string& name, Logged value) {
-  static const std::set<std::string> own{"step", "epoch", "samples", "seconds", "lr"};
-  const std::vector<std::string> measured = metric_names();
-  if (own.contains(name) || std::find(measured.begin(), measured.end(), name) != measured.end()) {
-    throw recipe_error("run:log: expected a name of its own, found \"" + name + "\", which the fit measures itself");
-  }
+  check_log_name(name);
   if (const auto* tensor = std::get_if<at::Tensor>(&value)) value = logged_tensor(*tensor, "run:log." + name);
   member().logged_.insert_or_assign(name, std::move(value));
 }

@@ -1,6 +1,35 @@
 #include "train/run_handle.h"
 
+#include <algorithm>
+#include <cmath>
+#include <set>
+
 namespace trainlab {
+
+void RunHandle::check_rate(double rate) const {
+  if (!optimizers().empty()) {
+    throw recipe_error("run:set_lr: a step of its own has optimizers of its own").hint("run.optim.lr = rate");
+  }
+  if (!(rate >= 0) || std::isinf(rate)) {
+    throw recipe_error("run:set_lr: expected a rate ≥ 0, found " + number_text(rate));
+  }
+}
+
+void RunHandle::check_file_name(const char* method, const std::string& name) {
+  const bool plain = !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
+  const bool reserved = name.starts_with("last-") || name.starts_with("best-");
+  if (!plain || reserved) {
+    throw recipe_error(std::string(method) + ": expected a plain file name, found \"" + name + "\"");
+  }
+}
+
+void RunHandle::check_log_name(const std::string& name) const {
+  static const std::set<std::string> own{"step", "epoch", "samples", "seconds", "lr"};
+  const std::vector<std::string> measured = metric_names();
+  if (own.contains(name) || std::find(measured.begin(), measured.end(), name) != measured.end()) {
+    throw recipe_error("run:log: expected a name of its own, found \"" + name + "\", which the fit measures itself");
+  }
+}
 
 void register_run_handle(Registry& registry) {
   const auto field = [&](const char* name, const char* doc, const char* type) {

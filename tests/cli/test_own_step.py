@@ -72,6 +72,48 @@ class OwnStep(CliTest):
                 self.assert_same_end(out, whole)
                 self.assertEqual(self.summary(out)["metrics"], metrics)
 
+    def test_check_tries_the_step(self):
+        self.write("r.lua", ONE)
+        text = self.run_program("check", "r.lua", "--step", "--threads", "1").out
+        # The same batch and initial weights as in a run: its first step measures the same.
+        declared = self.run_program("check", "r.lua", "--step", "--own", "false", "--threads", "1").out
+        lines = [[line.rsplit(",", 1)[0] for line in t.splitlines() if line.startswith(("one training", "one validation"))]
+                 for t in (text, declared)]
+        self.assertEqual(len(lines[0]), 2, text)
+        self.assertRegex(lines[0][0], r"train\.loss 2\.\d+$")
+        self.assertRegex(lines[0][1], r"val\.accuracy \S+, val\.loss 2\.\d+$")
+        self.assertEqual(*lines)
+
+        self.write("r.lua", TWO)
+        text = self.run_program("check", "r.lua", "--step", "--threads", "1").out
+        self.assertRegex(text, r"one training step +train\.d \S+, train\.drawn 0\.\d+, train\.g \S+, train\.seen 128, ")
+        self.assertNotIn("one validation", text)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["r.lua"], "check left something behind")
+
+    def test_check_finds_what_is_wrong_in_the_step(self):
+        start = "on = { start = function(run) run.state.factor = 2 end },"
+        for name, body, more, code, message in (
+                ("raises", "error('oh')", "", 1, "r.lua:8: oh"),
+                ("shape", "run.model:forward(batch.y)", "", 1, "r.lua:8:"),
+                ("returns", "return 5", "", 1, "expected step(run, batch) to return a table"),
+                ("metric", "return { loss = run.metrics['val.acuracy'] }", "", 1, "did you mean \"val.accuracy\"?"),
+                ("save", "run:save('a/b')", "", 1, "run:save: expected a plain file name, found \"a/b\""),
+                ("artifact", "run:artifact('.a', 'text')", "", 1, "run:artifact: expected a plain file name"),
+                ("log", "run:log('val.loss', 1)", "", 1, "which the fit measures itself"),
+                ("rate", "run:set_lr(1)", "", 1, "run:set_lr: a step of its own has optimizers of its own"),
+                ("allowed", "run:save('a') run:artifact('b', 'c') run:log('d', batch.x:sum()) run:stop('e')", "", 0, ""),
+                ("state", "return { loss = run.state.factor }", start, 0, "")):
+            with self.subTest(name):
+                self.write("r.lua", HEAD + """return lab.fit { name = "f", data = lab.data.digits():split { val = 0.2 },
+  model = net, loss = "cross_entropy", metrics = { "accuracy" }, optim = optim.SGD { lr = 1 }, epochs = 1, %s
+  step = function(run, batch)
+    %s
+  end }
+""" % (more, body))
+                result = self.run_program("check", "r.lua", "--step", "--threads", "1", code=code)
+                self.assert_said(result, message)
+                self.assertEqual(list(self.folder.iterdir()), [self.folder / "r.lua"], "check left something behind")
+
     def test_bad_input(self):
         good = {"model": "net", "optim": 'optim.SGD { lr = 1 }', "step": "function(run, batch) return { loss = 1 } end", "more": ""}
         for name, changes, message in (

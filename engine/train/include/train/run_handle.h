@@ -45,6 +45,12 @@ class RunHandle : public Object {
   // as the first content and install `read_state`, which every checkpoint calls.
   ScriptState state;
   std::function<ScriptState()> read_state;
+
+ protected:
+  // What holds for the arguments of set_lr, of save and artifact, and of log: Error{recipe}.
+  void check_rate(double rate) const;
+  static void check_file_name(const char* method, const std::string& name);
+  void check_log_name(const std::string& name) const;
 };
 
 // Entries of the object's methods and fields ("run:stop", "run.step", …) for docs and completion.
