@@ -329,6 +329,7 @@ void register_language(Registry& registry) {
                    .note("It is read only. A model with functions of its recipe cannot be built without that recipe."));
   registry.add(Entry("result:model", "method",
                      "The trained model of a fit, in evaluation mode, with the weights that the fit kept.")
+                   .with(Option("name", "of a fit with several models: which").string().positional())
                    .returns("model")
                    .example("local teacher = lab.run(fit):model()")
                    .note("Each call gives a model of its own, on the CPU. It reads x as the model does: after "

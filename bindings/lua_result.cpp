@@ -1,6 +1,7 @@
 #include "lua_result.h"
 
 #include <lua.hpp>
+#include <map>
 #include <optional>
 
 #include "bindings/lua_entries.h"
@@ -29,27 +30,30 @@ class ResultObject final : public Object {
   explicit ResultObject(StageResult result) : result_(std::move(result)) {}
   std::string_view type_name() const override { return "result"; }
 
-  const Predictor& predictor(const Registry& registry) {
-    if (predictor_) return *predictor_;
+  // `model`: of a fit with several, by name.
+  const Predictor& predictor(const Registry& registry, const std::optional<std::string>& model) {
+    if (const auto known = predictors_.find(model); known != predictors_.end()) return known->second;
     if (const Value& kind = result_.summary["kind"]; kind.is_string() && kind.string() != "fit")
       throw recipe_error("a " + kind.string() + " keeps no model: only the result of a fit has one");
     try {
-      predictor_.emplace(registry, result_.folder, at::kCPU, result_.stage);
+      return predictors_
+          .emplace(std::piecewise_construct, std::forward_as_tuple(model),
+                   std::forward_as_tuple(registry, result_.folder, at::kCPU, result_.stage, model))
+          .first->second;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::usage) throw;
       Error wrong = recipe_error(error.message());  // in a recipe it is the recipe that asks for what is not there
       throw wrong.hint(error.hint());
     }
-    return *predictor_;
   }
 
  private:
   StageResult result_;
-  std::optional<Predictor> predictor_;
+  std::map<std::optional<std::string>, Predictor> predictors_;
 };
 
-// The model behind the table before the colon.
-const Predictor& predictor_at(lua_State* L, const char* method) {
+// The model behind the table before the colon; the one of this name, where there are several.
+const Predictor& predictor_at(lua_State* L, const char* method, const std::optional<std::string>& model = {}) {
   std::shared_ptr<Object> object;
   if (lua_istable(L, 1)) {
     push_from_weak_table(L, kResults, 1);
@@ -62,16 +66,30 @@ const Predictor& predictor_at(lua_State* L, const char* method) {
   const EngineWork work(L);
   try {
     return with_torch_errors([&]() -> const Predictor& {
-      return dynamic_cast<ResultObject&>(*object).predictor(*LuaState::of(L).host().registry);
+      return dynamic_cast<ResultObject&>(*object).predictor(*LuaState::of(L).host().registry, model);
     });
   } catch (Error& error) {
     throw error.in(method);
   }
 }
 
+// Checked options of a call that takes plain data.
+Options called_options(lua_State* L, const char* name, CallArguments::Receiver receiver) {
+  const LuaState& state = LuaState::of(L);
+  const Registry& registry = *state.host().registry;
+  const Entry& entry = *registry.find(name);
+  Value::Map map = CallArguments(L, entry, receiver).map(registry);
+  resolve_paths(entry.options, map, state.host().recipe_folder);
+  auto spec = std::make_shared<Spec>();
+  spec->value = registry.check(map, name);
+  return {registry, spec, name};
+}
+
 int l_model(lua_State* L) {
   return guarded(L, [&] {
-    push_object(L, predictor_at(L, "result:model").model_object());
+    const Options options = called_options(L, "result:model", CallArguments::Receiver::object);
+    const auto name = options.given("name") ? std::optional(options.string("name")) : std::nullopt;
+    push_object(L, predictor_at(L, "result:model", name).model_object());
     return 1;
   });
 }
@@ -107,18 +125,6 @@ int l_predict(lua_State* L) {
     push_tensor(L, std::move(out));
     return 1;
   });
-}
-
-// Checked options of a call that takes plain data.
-Options called_options(lua_State* L, const char* name, CallArguments::Receiver receiver) {
-  const LuaState& state = LuaState::of(L);
-  const Registry& registry = *state.host().registry;
-  const Entry& entry = *registry.find(name);
-  Value::Map map = CallArguments(L, entry, receiver).map(registry);
-  resolve_paths(entry.options, map, state.host().recipe_folder);
-  auto spec = std::make_shared<Spec>();
-  spec->value = registry.check(map, name);
-  return {registry, spec, name};
 }
 
 int l_generate(lua_State* L) {

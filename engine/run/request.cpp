@@ -34,6 +34,7 @@ Value Prediction::to_value() const {
   return Value::Map{
       {"stage", stage},
       {"folder", folder.string()},
+      {"model", optional_value(model)},
       {"input", input ? Value(input->string()) : Value()},
       {"output", output ? Value(output->string()) : Value()},
       {"format", format},
@@ -50,6 +51,7 @@ Prediction Prediction::from_value(const Value& value) {
   Prediction prediction;
   prediction.stage = value["stage"].string();
   prediction.folder = value["folder"].string();
+  if (!value["model"].is_nil()) prediction.model = value["model"].string();
   if (!value["input"].is_nil()) prediction.input = value["input"].string();
   if (!value["output"].is_nil()) prediction.output = value["output"].string();
   prediction.format = value["format"].string();

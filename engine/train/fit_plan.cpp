@@ -231,7 +231,7 @@ void plan_own_step(FitPlan& plan) {
   }
   if (!fit.is_keyed("model")) {
     plan.model = only_model(fit, fit.given("input") ? Signals{{"x", {.shape = fit.integers("input")}}} : columns);
-    plan.step_models.push_back({"", plan.model, fit.child("optim"), clip_of(fit, "clip")});
+    plan.step_models.push_back({"", plan.model, fit.child("optim"), clip_of(fit, "clip"), {}});
     return;
   }
   for (const char* option : {"loss", "metrics", "init", "freeze"}) {
@@ -241,6 +241,7 @@ void plan_own_step(FitPlan& plan) {
   }
   const Options models = fit.keyed("model");
   if (!fit.is_keyed("optim")) throw fit.error("optim", "expected an optimizer for each model, by name");
+  if (fit.given("input") && !fit.is_keyed("input")) throw fit.error("input", "expected sizes by the name of a model");
   const Options optimizers = fit.keyed("optim");
   const std::vector<std::string> all = models.names();
   for (const char* option : {"optim", "input", "schedule", "clip"}) {
@@ -252,15 +253,21 @@ void plan_own_step(FitPlan& plan) {
     }
   }
   for (const std::string& name : all) {
+    // Names are parts of tensors' names in checkpoints: model.g.2.weight.
+    if (name.empty() || name.find('.') != std::string::npos) {
+      throw fit.error("model", "expected a name without a dot, found \"" + name + "\"");
+    }
     if (!names(fit, "optim", name)) throw fit.error("optim", "there is no optimizer for the model \"" + name + "\"");
-    const Signals input =
-        names(fit, "input", name) ? Signals{{"x", {.shape = fit.keyed("input").integers(name)}}} : columns;
-    plan.step_models.push_back({name,
-                                std::make_shared<const Model>(models.child(name), input),
-                                optimizers.child(name),
-                                fit.is_keyed("clip") ? names(fit, "clip", name) ? clip_of(fit.keyed("clip"), name)
-                                                                                : FitPlan::Clip()
-                                                     : clip_of(fit, "clip")});
+    FitPlan::StepModel one{.name = name,
+                           .model = nullptr,
+                           .optimizer = optimizers.child(name),
+                           .clip = fit.is_keyed("clip") ? FitPlan::Clip() : clip_of(fit, "clip"),
+                           .input = {}};
+    if (names(fit, "input", name)) one.input = fit.keyed("input").integers(name);
+    if (names(fit, "clip", name)) one.clip = clip_of(fit.keyed("clip"), name);
+    one.model =
+        std::make_shared<const Model>(models.child(name), one.input ? Signals{{"x", {.shape = *one.input}}} : columns);
+    plan.step_models.push_back(std::move(one));
   }
 }
 
@@ -287,7 +294,7 @@ Probe probe_optimizer(const Model& model, const Options& optimizer, at::ScalarTy
 // What a step changes, in one form for both kinds of fit.
 std::vector<FitPlan::StepModel> trained_models(const FitPlan& plan) {
   if (plan.step) return plan.step_models;
-  return {{"", plan.model, plan.options.child("optim"), plan.clip}};
+  return {{"", plan.model, plan.options.child("optim"), plan.clip, {}}};
 }
 
 void check_average(const FitPlan& plan) {

@@ -55,72 +55,117 @@ void find_meaning(ModelFile& file, const FitPlan& plan) {
   if (head.classes == file.classes) file.class_names = head.class_names;
 }
 
-}  // namespace
-
-ModelFile::ModelFile(const FitPlan& plan)
-    : model(plan.options.child("model").value()),
-      has_functions(holds_function(model)),
-      type(plan.type),
-      keeps_best(plan.keep_best) {
-  for (const std::size_t index : plan.inputs) {
-    const Column& column = plan.data.train.data->columns[index];
-    inputs.push_back({.name = column.name,
-                      .shape = column.sample_shape(),
-                      .integers = at::isIntegralType(column.batch_type(), /*includeBool=*/true)});
+// `sizes`: of what comes in, where a step of the recipe's own feeds its model with what is no column.
+ModelFile described(const FitPlan& plan, const std::string& name, const Value& spec, const Model& model,
+                    const std::optional<Shape>& sizes) {
+  ModelFile file;
+  file.name = name;
+  file.model = spec;
+  file.has_functions = holds_function(spec);
+  file.type = plan.type;
+  file.keeps_best = plan.keep_best;
+  if (sizes) {
+    file.inputs.push_back({.name = "x", .shape = *sizes});
+    return file;
   }
-  // A step of the recipe's own may feed its model with what is no column.
-  if (plan.options.given("input")) inputs = {{.name = "x", .shape = plan.options.integers("input")}};
-  find_meaning(*this, plan);
+  for (const std::string& column : model.columns()) {
+    const Column& found = *plan.data.train.data->find(column);
+    file.inputs.push_back({.name = column,
+                           .shape = found.sample_shape(),
+                           .integers = at::isIntegralType(found.batch_type(), /*includeBool=*/true)});
+  }
+  return file;
 }
 
-void ModelFile::write(const fs::path& stage_folder) const {
+std::vector<ModelFile> models_of(const FitPlan& plan) {
+  const Options& fit = plan.options;
+  std::vector<ModelFile> all;
+  if (plan.model) {
+    const auto sizes = fit.given("input") ? std::optional<Shape>(fit.integers("input")) : std::nullopt;
+    all.push_back(described(plan, "", fit.child("model").value(), *plan.model, sizes));
+    find_meaning(all.back(), plan);
+    return all;
+  }
+  for (const FitPlan::StepModel& one : plan.step_models) {
+    all.push_back(described(plan, one.name, fit.keyed("model").child(one.name).value(), *one.model, one.input));
+  }
+  return all;
+}
+
+Value to_value(const ModelFile& file) {
   Value::List columns;
-  for (const InputColumn& column : inputs) {
+  for (const InputColumn& column : file.inputs) {
     Value::List shape(column.shape.begin(), column.shape.end());
     columns.push_back(Value::Map{{"name", column.name}, {"shape", shape}, {"integers", column.integers}});
   }
-  const Value file = Value::Map{{"format", 1},
-                                {"model", model},
-                                {"has_functions", has_functions},
-                                {"inputs", columns},
-                                {"dtype", dtype_name(type)},
-                                {"meaning", meanings[static_cast<std::size_t>(meaning)]},
-                                {"classes_first", classes_first},
-                                {"classes", classes},
-                                {"class_names", Value::List(class_names.begin(), class_names.end())},
-                                {"keep", keeps_best ? "best" : "last"}};
-  write_atomic(stage_folder / "model.json", to_json(file, 1) + "\n");
+  return Value::Map{{"model", file.model},
+                    {"has_functions", file.has_functions},
+                    {"inputs", columns},
+                    {"dtype", dtype_name(file.type)},
+                    {"meaning", meanings[static_cast<std::size_t>(file.meaning)]},
+                    {"classes_first", file.classes_first},
+                    {"classes", file.classes},
+                    {"class_names", Value::List(file.class_names.begin(), file.class_names.end())},
+                    {"keep", file.keeps_best ? "best" : "last"}};
 }
 
-ModelFile::ModelFile(const fs::path& stage_folder) {
+// std::logic_error for what is no model of this format.
+ModelFile from_value(const std::string& name, const Value& value) {
+  ModelFile file;
+  file.name = name;
+  file.model = value["model"];
+  file.has_functions = value["has_functions"].boolean();
+  for (const Value& column : value["inputs"].list()) {
+    InputColumn input{.name = column["name"].string(), .integers = column["integers"].boolean()};
+    for (const Value& size : column["shape"].list()) input.shape.push_back(size.integer());
+    file.inputs.push_back(std::move(input));
+  }
+  file.type = value["dtype"].string() == "float64" ? at::kDouble : at::kFloat;
+  std::size_t known = 0;
+  while (known < meanings.size() && value["meaning"].string() != meanings[known]) ++known;
+  file.meaning = static_cast<Meaning>(known);
+  file.classes_first = value["classes_first"].boolean();
+  file.classes = value["classes"].integer();
+  for (const Value& class_name : value["class_names"].list()) file.class_names.push_back(class_name.string());
+  file.keeps_best = value["keep"].string() == "best";
+  const bool names_fit =
+      file.class_names.empty() || static_cast<std::int64_t>(file.class_names.size()) == file.classes;
+  if (file.inputs.empty() || !file.model.is_map() || known == meanings.size() || !names_fit) {
+    throw std::logic_error("model.json");
+  }
+  return file;
+}
+
+}  // namespace
+
+void write_models(const FitPlan& plan, const fs::path& stage_folder) {
+  Value::Map models;
+  for (const ModelFile& file : models_of(plan)) models.emplace(file.name, to_value(file));
+  const Value content = Value::Map{{"format", 2}, {"models", std::move(models)}};
+  write_atomic(stage_folder / "model.json", to_json(content, 1) + "\n");
+}
+
+ModelFile read_model(const fs::path& stage_folder, const std::optional<std::string>& name) {
   const fs::path path = stage_folder / "model.json";
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
-    throw usage_error("there is no trained model in " + stage_folder.string())
-        .hint("a task has none; a fit of several models has their weights in checkpoints/");
+    throw usage_error("there is no trained model in " + stage_folder.string()).hint("only a fit that has begun has one");
   }
-  const Value file = parse_json(read_file(path, largest_file), path.string());
+  const Value content = parse_json(read_file(path, largest_file), path.string());
   const auto damaged = [&] { return recipe_error(path.string() + ": damaged, or of another version of trainlab"); };
-  if (!(file["format"] == Value(1))) throw damaged();
+  if (!(content["format"] == Value(2)) || !content["models"].is_map() || content["models"].map().empty()) throw damaged();
+  const Value::Map& models = content["models"].map();
+  if (models.size() == 1 && models.contains("")) {
+    if (name) throw usage_error("the fit in " + stage_folder.string() + " has one model, without a name, found \"" + *name + "\"");
+  } else if (!name || !models.contains(*name)) {
+    std::string all;
+    for (const auto& [known, model] : models) all += (all.empty() ? "" : ", ") + known;
+    Error error = usage_error(name ? "the fit in " + stage_folder.string() + " has no model named \"" + *name + "\""
+                                   : "the fit in " + stage_folder.string() + " has several models, and none was named");
+    throw error.hint("it has " + all);
+  }
   try {
-    model = file["model"];
-    has_functions = file["has_functions"].boolean();
-    for (const Value& column : file["inputs"].list()) {
-      InputColumn input{.name = column["name"].string(), .integers = column["integers"].boolean()};
-      for (const Value& size : column["shape"].list()) input.shape.push_back(size.integer());
-      inputs.push_back(std::move(input));
-    }
-    if (inputs.empty() || !model.is_map()) throw damaged();
-    type = file["dtype"].string() == "float64" ? at::kDouble : at::kFloat;
-    std::size_t known = 0;
-    while (known < meanings.size() && file["meaning"].string() != meanings[known]) ++known;
-    if (known == meanings.size()) throw damaged();
-    meaning = static_cast<Meaning>(known);
-    classes_first = file["classes_first"].boolean();
-    classes = file["classes"].integer();
-    for (const Value& name : file["class_names"].list()) class_names.push_back(name.string());
-    if (!class_names.empty() && static_cast<std::int64_t>(class_names.size()) != classes) throw damaged();
-    keeps_best = file["keep"].string() == "best";
+    return from_value(name.value_or(""), models.find(name.value_or(""))->second);
   } catch (const std::logic_error&) {
     throw damaged();
   }

@@ -6,8 +6,7 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
 
-#include "tensor/named_tensors.h"
-#include "train/checkpoint.h"
+#include "train/kept_weights.h"
 
 namespace trainlab {
 
@@ -19,7 +18,10 @@ std::shared_ptr<const Model> build(const Registry& registry, const ModelFile& fi
   Signals columns;
   for (const InputColumn& input : file.inputs) columns[input.name] = {.shape = input.shape, .integers = input.integers};
   const auto built = [&](const Options& spec) { return std::make_shared<const Model>(spec, columns); };
-  if (stage) return built(Options(registry, std::move(stage), "").child("model"));
+  if (stage) {
+    const Options fit(registry, std::move(stage), "");
+    return built(file.name.empty() ? fit.child("model") : fit.keyed("model").child(file.name));
+  }
   if (file.has_functions) {
     throw usage_error("the model has functions of its recipe, which only the recipe can bring")
         .hint("`trainlab predict RUN` executes the recipe that is stored in the run");
@@ -27,19 +29,6 @@ std::shared_ptr<const Model> build(const Registry& registry, const ModelFile& fi
   auto spec = std::make_shared<Spec>();
   spec->value = registry.check(file.model, "model");
   return built(Options(registry, std::move(spec), "model"));
-}
-
-// The weights that a fit of this checkpoint would test.
-NamedTensors kept_weights(const Checkpoint& checkpoint, bool keeps_best) {
-  if (keeps_best && checkpoint.best) return checkpoint.best->tensors;
-  NamedTensors weights;
-  const bool averaged = checkpoint.info["averaged"] == Value(true);
-  for (const auto& [name, tensor] : checkpoint.tensors) {
-    if (!name.starts_with("model.")) continue;
-    const auto average = checkpoint.tensors.find("ema." + name.substr(6));
-    weights.emplace(name, averaged && average != checkpoint.tensors.end() ? average->second : tensor);
-  }
-  return weights;
 }
 
 // A state of its own with these weights (model.…).
@@ -53,16 +42,12 @@ ModelState state_of(const Model& model, const NamedTensors& weights, at::ScalarT
 }  // namespace
 
 Predictor::Predictor(const Registry& registry, const fs::path& stage_folder, at::Device device,
-                     std::shared_ptr<const Spec> stage)
-    : file_(stage_folder), device_(device) {
-  const std::optional<Checkpoint> checkpoint = CheckpointFolder::read_newest(stage_folder / "checkpoints");
-  if (!checkpoint) {
-    throw usage_error("there are no weights yet in " + stage_folder.string())
-        .hint("the first checkpoint is written at a validation, or at the end");
-  }
-  data_ = tensors_below(checkpoint->tensors, "data.");
+                     std::shared_ptr<const Spec> stage, const std::optional<std::string>& name)
+    : file_(read_model(stage_folder, name)), device_(device) {
+  KeptWeights kept = read_kept(stage_folder, file_);
+  data_ = std::move(kept.data);
   model_ = build(registry, file_, std::move(stage));
-  state_ = state_of(*model_, kept_weights(*checkpoint, file_.keeps_best), file_.type, device_);
+  state_ = state_of(*model_, kept.weights, file_.type, device_);
 }
 
 std::shared_ptr<ModelObject> Predictor::model_object() const {

@@ -15,14 +15,6 @@ void RunHandle::check_rate(double rate) const {
   }
 }
 
-void RunHandle::check_file_name(const char* method, const std::string& name) {
-  const bool plain = !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
-  const bool reserved = name.starts_with("last-") || name.starts_with("best-");
-  if (!plain || reserved) {
-    throw recipe_error(std::string(method) + ": expected a plain file name, found \"" + name + "\"");
-  }
-}
-
 void RunHandle::check_log_name(const std::string& name) const {
   static const std::set<std::string> own{"step", "epoch", "samples", "seconds", "lr"};
   const std::vector<std::string> measured = metric_names();

@@ -123,6 +123,10 @@ class OwnStep(CliTest):
                  'there is no optimizer for the model "b"'),
                 ("name", {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 }, c = optim.SGD { lr = 1 } }"},
                  'there is no model named "c"'),
+                ("dot", {"model": "{ ['a.b'] = net }", "optim": "{ ['a.b'] = optim.SGD { lr = 1 } }"},
+                 'expected a name without a dot, found "a.b"'),
+                ("input", {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 } }", "more": "input = { 4 }"},
+                 "input: expected sizes by the name of a model"),
                 ("returns", {"step": "function(run, batch) return 5 end"}, "expected step(run, batch) to return a table"),
                 ("scalar", {"step": "function(run, batch) return { loss = batch.x } end"},
                  "expected a number or a tensor of one element as loss, found a tensor of shape [64, 1, 8, 8]"),
@@ -146,7 +150,7 @@ return lab.fit {
   loss = "cross_entropy", metrics = { "accuracy" }, optim = optim.AdamW { lr = 0.01 }, epochs = 5,
 }
 """)
-        self.run_program("r.lua", "--out", "own", "--quiet")
+        self.run_program("r.lua", "--threads", "1", "--out", "own", "--quiet")
         self.assertGreater(self.summary(self.folder / "own")["metrics"]["val.accuracy"], 0.9)
         check = self.run_program("check", "r.lua")
         self.assertIn("unknown forward", check.out)

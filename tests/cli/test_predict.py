@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import random
+import re
 import struct
 import unittest
 
@@ -42,7 +43,7 @@ def houses(rows, missing=11):
     return "\n".join(lines) + "\n"
 
 
-class Predict(CliTest):
+class PredictTest(CliTest):
     def files(self):
         """Content by path, and the times of change: what may not become another by a prediction."""
         runs = self.folder / "runs"
@@ -72,6 +73,8 @@ class Predict(CliTest):
         self.recipe(**TEXT)
         self.train()
 
+
+class Predict(PredictTest):
     def test_a_table_gives_a_value_for_each_row(self):
         self.train_table()
         self.write("new.csv", "extra,colour,size\nx,red,0.5\ny,blue,\nz,purple,0.5\n,NA,0.5\n")
@@ -196,6 +199,86 @@ class Predict(CliTest):
         self.assertEqual(texts[0], texts[1])
         self.assertEqual(texts[2], texts[3])
         self.assertNotEqual(texts[0], texts[2])
+
+
+SEVERAL = """local nn, optim = lab.nn, lab.optim
+local mine = nn.Module {
+  params = { weight = { 3, 64 } }, forward = function(self, x) return x:flatten(1):matmul(self.weight:t()) end }
+return lab.fit {
+  name = "f", data = lab.data.digits(), input = { g = { 4 } }, batch = 256, epochs = 2, %s
+  model = { g = nn.Linear(64), d = nn.Sequential { nn.Flatten(), nn.Linear(3) }, own = mine },
+  optim = { g = optim.SGD { lr = 0.1 }, d = optim.SGD { lr = 0.1 }, own = optim.SGD { lr = 0.1 } },
+  step = function(run, batch)
+    for name, x in pairs { g = lab.tensor.randn { batch.size, 4 }, d = batch.x, own = batch.x } do
+      local loss = run.model[name]:forward(x):pow(2):mean()
+      run.optim[name]:zero_grad(); loss:backward(); run.optim[name]:step()
+    end
+    return { loss = 1 / (1 + run.epoch) }
+  end,
+  on = { finish = function(run)
+    for _, name in ipairs { "g", "d", "own" } do
+      local x = lab.tensor.ones(name == "g" and { 1, 4 } or { 1, 1, 8, 8 })
+      print(name .. " " .. run.model[name]:eval():forward(x):sum():item())
+    end
+  end },
+}
+"""
+
+
+class Several(PredictTest):
+    """A fit with several models: they are named."""
+
+    def sums(self, text):
+        return dict(re.findall(r"\b(g|d|own) (-?[\d.e-]+)$", text, re.MULTILINE))
+
+    def sum(self, name, *arguments):
+        result = self.predict("runs/teacher/001", "--model", name, "--threads", "1", *arguments)
+        values = [float(value) for key, value in self.rows_of(result)[0].items() if key != "index"]
+        self.assertEqual(len(values), 64 if name == "g" else 3)
+        return sum(values)
+
+    def test_each_predicts_by_its_name(self):
+        self.write("teacher.lua", SEVERAL % "")
+        self.run_program("teacher.lua", "--threads", "1")
+        sums = self.sums((self.folder / "runs/teacher/001/log.txt").read_text())
+        self.write("g.npy", npy((1, 4), [1] * 4))
+        self.write("d.npy", npy((1, 1, 8, 8), [1] * 64))
+        for name, file in (("g", "g.npy"), ("d", "d.npy"), ("own", "d.npy")):
+            self.assertAlmostEqual(self.sum(name, "--input", file), float(sums[name]), places=4)
+        self.refused(1, "g.npy: expected x of numbers [N, 1, 8, 8]",
+                     arguments=("runs/teacher/001", "--model", "d", "--input", "g.npy"))
+        self.refused(2, "has several models, and none was named", "it has d, g, own",
+                     arguments=("runs/teacher/001", "--input", "g.npy"))
+        self.refused(2, "has no model named \"h\"", "it has d, g, own",
+                     arguments=("runs/teacher/001", "--input", "g.npy", "--model", "h"))
+
+        self.write("r.lua", "local run = lab.load_run('runs/teacher/001')\n"
+                            "local x = { g = lab.tensor.ones { 1, 4 }, d = lab.tensor.ones { 1, 1, 8, 8 } }\n"
+                            "for name, one in pairs(x) do print(name .. ' ' .. run:model(name):forward(one):sum():item()) end\n")
+        texts = dict(line.split() for line in self.run_program("r.lua").err.splitlines())
+        for name in ("g", "d"):
+            self.assertAlmostEqual(float(texts[name]), float(sums[name]), places=4)
+        for call, message in (("model()", "result:model: the fit in"), ("model('h')", "has no model named \"h\""),
+                              ("model('own')", "has functions of its recipe"), ("model(5)", "result:model.name: expected"),
+                              ("predict(lab.tensor.ones { 1, 4 })", "has several models, and none was named")):
+            self.write("r.lua", f"lab.load_run('runs/teacher/001'):{call}")
+            self.assert_said(self.run_program("r.lua", code=1), "r.lua:1: ", message)
+
+    def test_the_best_weights_are_those_of_all(self):
+        # The step says that it was best at the first validation.
+        self.write("teacher.lua", SEVERAL % 'monitor = "train.loss", goal = "max", keep = "best",')
+        self.run_program("teacher.lua", "--threads", "1")
+        self.assertEqual(self.summary(self.folder / "runs/teacher/001")["best"]["epoch"], 1)
+        sums = self.sums((self.folder / "runs/teacher/001/log.txt").read_text())
+        self.write("g.npy", npy((1, 4), [1] * 4))
+        self.assertNotAlmostEqual(self.sum("g", "--input", "g.npy"), float(sums["g"]), places=4)
+
+    def test_a_single_model_has_no_name(self):
+        self.write("houses.csv", houses(60))
+        self.recipe(**TABLE)
+        self.train()
+        self.refused(2, "has one model, without a name, found \"g\"",
+                     arguments=("runs/r/001", "--input", "houses.csv", "--model", "g"))
 
 
 class Results(CliTest):

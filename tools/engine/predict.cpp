@@ -26,13 +26,15 @@ std::string text_of(const Predictor& predictor, const Request& request) {
 
 }  // namespace
 
-bool needs_recipe(const Request& request) { return ModelFile(request.prediction->folder).has_functions; }
+bool needs_recipe(const Request& request) {
+  return read_model(request.prediction->folder, request.prediction->model).has_functions;
+}
 
 std::string predicted_text(const Registry& registry, const Request& request, std::shared_ptr<const Spec> stage) {
   prepare_arithmetic(request.threads.value_or(usable_cores()));
   return with_torch_errors([&] {
     const Predictor predictor(registry, request.prediction->folder, parse_device(request.device.value_or("auto")),
-                              std::move(stage));
+                              std::move(stage), request.prediction->model);
     const std::string text = text_of(predictor, request);
     // Bytes that a model of bytes makes need not be text, and only a file can hold them as they are.
     if (!request.prediction->output) return valid_utf8(text);

@@ -106,6 +106,7 @@ const std::vector<Flag>& flags() {
          a.format = text;
        }},
       {"--stage", true, predict, false, [](Arguments& a, const std::string& text) { a.stage = text; }},
+      {"--model", true, predict, false, [](Arguments& a, const std::string& text) { a.model = text; }},
       {"--batch", true, predict, false,
        [](Arguments& a, const std::string& text) { a.batch = whole_number("--batch", text, 1, 1 << 20); }},
       {"--prompt", true, predict, false, [](Arguments& a, const std::string& text) { a.prompt = text; }},

@@ -36,6 +36,7 @@ constexpr std::array<CommandHelp, 8> helps = {{
      "  --format F       csv or json (default csv)\n"
      "  --batch N        samples at a time (default 256)\n"
      "  --stage NAME     another fit than the one that the recipe returned\n"
+     "  --model NAME     of a fit with several models: which\n"
      "  --prompt TEXT    of a language model: the beginning of a text, which it continues\n"
      "  --length N       tokens to add (default 200)\n"
      "  --temperature T  0: always the most probable token (default 0.8)\n"

@@ -78,6 +78,7 @@ Request request_for_prediction(const Arguments& arguments) {
   Prediction prediction;
   prediction.stage = stage.name;
   prediction.folder = stage.folder;
+  prediction.model = arguments.model;
   if (arguments.input) prediction.input = absolute(*arguments.input);
   if (arguments.output) prediction.output = absolute(*arguments.output);
   prediction.format = arguments.format.value_or(prediction.format);

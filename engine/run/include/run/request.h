@@ -32,6 +32,7 @@ struct GivenParameter {
 struct Prediction {
   std::string stage;                           // the fit's name
   std::filesystem::path folder;                // the fit's, in the run
+  std::optional<std::string> model;            // of a fit with several, by name
   std::optional<std::filesystem::path> input;  // a file of inputs; or else there is a prompt
   std::optional<std::filesystem::path> output;  // standard output unless given
   std::string format = "csv";                  // or "json"

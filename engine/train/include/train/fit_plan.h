@@ -59,6 +59,7 @@ struct FitPlan {
     std::shared_ptr<const Model> model;
     Options optimizer;
     Clip clip;
+    std::optional<Shape> input;  // of a sample that comes in, where it is not the data's
   };
   std::shared_ptr<Callable> step;
   std::vector<StepModel> step_models;

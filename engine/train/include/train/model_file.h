@@ -1,7 +1,9 @@
-// model.json in a fit's folder: what the trained model is, so that it can be built again without the recipe.
+// model.json in a fit's folder: what the trained model is, or each of several, so that it can be built again without
+// the recipe.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@ enum class Meaning {
 };
 
 struct ModelFile {
+  std::string name;            // as the recipe names it; empty for the only one
   Value model;                 // the checked spec
   bool has_functions = false;  // the recipe's: they are there only where the recipe is executed
   std::vector<InputColumn> inputs;
@@ -30,15 +33,14 @@ struct ModelFile {
   std::vector<std::string> class_names;  // empty, or `classes` names
   bool keeps_best = false;               // weights: the best so far, where there are such, not the last
 
-  // Of a plan with one model.
-  explicit ModelFile(const FitPlan& plan);
-  // Error{usage} where there is none, Error{recipe} where it is damaged.
-  explicit ModelFile(const std::filesystem::path& stage_folder);
-
-  // Atomic.
-  void write(const std::filesystem::path& stage_folder) const;
   // The class as predictions name it.
   std::string class_name(std::int64_t number) const;
 };
+
+// Writes what a fit trains, atomically.
+void write_models(const FitPlan& plan, const std::filesystem::path& stage_folder);
+// One of them. Error{usage} where there is none, also of that name, and where there are several and none is named;
+// Error{recipe} where the file is damaged.
+ModelFile read_model(const std::filesystem::path& stage_folder, const std::optional<std::string>& name = {});
 
 }  // namespace trainlab

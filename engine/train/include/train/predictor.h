@@ -20,10 +20,11 @@ namespace trainlab {
 class Predictor {
  public:
   // Of a fit that is not finished: the best weights so far, where it keeps the best, else those of the last checkpoint.
-  // `stage`: the fit's spec as the recipe gives it, for a model with functions.
-  // Error{usage} where no weights are there, or functions are needed and missing; Error{recipe} for damaged files.
+  // `stage`: the fit's spec as the recipe gives it, for a model with functions. `name`: of one of several models.
+  // Error{usage} where no weights are there, functions are needed and missing, or the name is not that of a model;
+  // Error{recipe} for damaged files.
   Predictor(const Registry& registry, const std::filesystem::path& stage_folder, at::Device device,
-            std::shared_ptr<const Spec> stage = nullptr);
+            std::shared_ptr<const Spec> stage = nullptr, const std::optional<std::string>& name = {});
 
   const ModelFile& file() const { return file_; }
   // DataParts::state of the training data.

@@ -47,9 +47,8 @@ class RunHandle : public Object {
   std::function<ScriptState()> read_state;
 
  protected:
-  // What holds for the arguments of set_lr, of save and artifact, and of log: Error{recipe}.
+  // What holds for the arguments of set_lr and log: Error{recipe}.
   void check_rate(double rate) const;
-  static void check_file_name(const char* method, const std::string& name);
   void check_log_name(const std::string& name) const;
 };
 

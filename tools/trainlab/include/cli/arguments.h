@@ -25,7 +25,7 @@ struct Arguments {
   std::optional<int> threads, workers;
   std::optional<std::int64_t> seed, epochs, trials;
   // predict
-  std::optional<std::string> input, output, format, stage, prompt;
+  std::optional<std::string> input, output, format, stage, model, prompt;
   std::optional<std::int64_t> batch, length, top_k;
   std::optional<double> temperature, top_p;
   bool json = false, quiet = false, step = false, csv = false, help = false, version = false;
