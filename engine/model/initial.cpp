@@ -1,6 +1,8 @@
 #include "model/initial.h"
 
 #include <algorithm>
+#include <any>
+#include <numeric>
 
 #include "core/pattern.h"
 
@@ -14,6 +16,11 @@ std::string parameter_names(const Model& model) {
   return list;
 }
 
+Error no_match(const Model& model, const std::string& pattern, const Options& options, std::string_view option) {
+  Error error = options.error(option, "no parameter matches \"" + pattern + "\"");
+  return error.hint("this model has " + parameter_names(model));
+}
+
 // Positions of the parameters that match; at least one.
 std::vector<std::size_t> matching(const Model& model, const std::string& pattern, const Options& options,
                                   std::string_view option) {
@@ -21,10 +28,7 @@ std::vector<std::size_t> matching(const Model& model, const std::string& pattern
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     if (matches_pattern(pattern, model.parameters()[i].name)) found.push_back(i);
   }
-  if (found.empty()) {
-    throw options.error(option, "no parameter matches \"" + pattern + "\"")
-        .hint("this model has " + parameter_names(model));
-  }
+  if (found.empty()) throw no_match(model, pattern, options, option);
   return found;
 }
 
@@ -33,39 +37,139 @@ std::size_t literal_characters(const std::string& pattern) {
       std::count_if(pattern.begin(), pattern.end(), [](char c) { return c != '*' && c != '?'; }));
 }
 
+const StoredValues* stored_values(const Options& init) {
+  return std::any_cast<StoredValues>(&init.entry().implementation);
+}
+
+// Parameters, then buffers, of the model: what stored values can be for.
+struct Target {
+  std::string name;
+  Shape shape;
+};
+
+std::vector<Target> targets_of(const Model& model) {
+  std::vector<Target> all;
+  for (const ParameterInfo& info : model.parameters()) all.push_back({info.name, info.shape});
+  for (const BufferInfo& info : model.buffers()) all.push_back({info.name, info.shape});
+  return all;
+}
+
+// What there are stored values for and the model has in another form or not at all, as one message.
+class Misfits {
+ public:
+  void add(const Target& target, const at::Tensor* found) {
+    if (++count_ > shown) return;
+    text_ += (text_.empty() ? "" : "; ") + target.name + " " + shape_text(target.shape) + ": found " +
+             (found ? shape_text(found->sizes()) : "none of that name");
+  }
+  void check(const Options& init, const NamedTensors& tensors) const {
+    if (count_ == 0) return;
+    std::string names;
+    for (const auto& [name, tensor] : tensors)
+      names += (names.empty() ? "" : ", ") + name + " " + shape_text(tensor.sizes());
+    Error error =
+        init.error("path", std::to_string(count_) + " of the model's tensors are not there in this shape: " + text_ +
+                               (count_ > shown ? "; …" : ""));
+    throw error.hint("`except = { \"PATTERN\" }` leaves some as they are drawn. It has " + names);
+  }
+
+ private:
+  static constexpr std::size_t shown = 6;
+  std::size_t count_ = 0;
+  std::string text_;
+};
+
+// Sets the initial values of the chosen targets.
+void take_stored(Model& model, const Options& init, const std::vector<Target>& targets,
+                 const std::vector<std::size_t>& chosen) {
+  std::vector<std::string> except;
+  if (init.given("except")) {
+    for (const Value& pattern : init.get("except").list()) except.push_back(pattern.string());
+  }
+  for (const std::string& pattern : except) {
+    if (std::none_of(targets.begin(), targets.end(),
+                     [&](const Target& target) { return matches_pattern(pattern, target.name); })) {
+      throw no_match(model, pattern, init, "except");
+    }
+  }
+  const NamedTensors tensors = stored_values(init)->read(init);
+  const std::size_t parameters = model.parameters().size();
+  Misfits misfits;
+  for (const std::size_t i : chosen) {
+    const Target& target = targets[i];
+    if (std::any_of(except.begin(), except.end(),
+                    [&](const std::string& pattern) { return matches_pattern(pattern, target.name); })) {
+      continue;
+    }
+    const auto found = tensors.find(target.name);
+    if (found == tensors.end() || found->second.sizes() != target.shape) {
+      misfits.add(target, found == tensors.end() ? nullptr : &found->second);
+    } else if (i < parameters) {
+      model.set_initial(i, [values = found->second](const at::Tensor& out, Key) { out.copy_(values); });
+    } else {
+      model.set_initial_buffer(i - parameters, found->second);
+    }
+  }
+  misfits.check(init, tensors);
+}
+
+void initialize_all(Model& model, const Options& options, std::string_view option) {
+  const std::vector<Target> targets = targets_of(model);
+  if (const Options init = options.child(option); stored_values(init)) {
+    std::vector<std::size_t> all(targets.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    take_stored(model, init, targets, all);
+    return;
+  }
+  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
+    if (targets[i].shape.size() >= 2) model.set_initial(i, initializer_of(options, option, targets[i].shape));
+  }
+}
+
 }  // namespace
 
 Initializer initializer_of(const Options& options, std::string_view option, const Shape& shape) {
   const Options init = options.child(option);
+  if (stored_values(init)) {
+    throw options.error(option, init.entry().name + " goes by the names of a whole model's parameters")
+        .hint("it belongs into the option init of lab.fit");
+  }
   return init.registry().implementation<InitFactory>(init.entry())(init, shape);
 }
 
 void initialize_by_pattern(Model& model, const Options& options, std::string_view option) {
   if (!options.given(option)) return;
-  const std::vector<ParameterInfo>& parameters = model.parameters();
-  if (!options.is_keyed(option)) {
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (parameters[i].shape.size() >= 2) {
-        model.set_initial(i, initializer_of(options, option, parameters[i].shape));
-      }
-    }
-    return;
-  }
+  if (!options.is_keyed(option)) return initialize_all(model, options, option);
   const Options table = options.keyed(option);
-  std::vector<std::string> chosen(parameters.size());  // a pattern for each parameter
+  const std::vector<Target> targets = targets_of(model);
+  const std::size_t parameters = model.parameters().size();
+  std::vector<std::string> chosen(targets.size());  // a pattern for each
   for (const std::string& pattern : table.names()) {
-    for (const std::size_t i : matching(model, pattern, options, option)) {
+    const bool stored = stored_values(table.child(pattern)) != nullptr;
+    bool matches = false;
+    for (std::size_t i = 0; i < (stored ? targets.size() : parameters); ++i) {
+      if (!matches_pattern(pattern, targets[i].name)) continue;
+      matches = true;
       const std::size_t before = chosen[i].empty() ? 0 : literal_characters(chosen[i]);
       const std::size_t now = literal_characters(pattern);
       if (!chosen[i].empty() && before == now) {
-        throw options.error(option, "\"" + chosen[i] + "\" and \"" + pattern + "\" both match " + parameters[i].name)
+        throw options.error(option, "\"" + chosen[i] + "\" and \"" + pattern + "\" both match " + targets[i].name)
             .hint("of several patterns the one with more characters counts: make one of them longer");
       }
       if (chosen[i].empty() || now > before) chosen[i] = pattern;
     }
+    if (!matches) throw no_match(model, pattern, options, option);
   }
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (!chosen[i].empty()) model.set_initial(i, initializer_of(table, chosen[i], parameters[i].shape));
+  for (const std::string& pattern : table.names()) {
+    std::vector<std::size_t> own;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (chosen[i] == pattern) own.push_back(i);
+    }
+    if (const Options init = table.child(pattern); stored_values(init)) {
+      take_stored(model, init, targets, own);
+      continue;
+    }
+    for (const std::size_t i : own) model.set_initial(i, initializer_of(table, pattern, targets[i].shape));
   }
 }
 

@@ -50,10 +50,14 @@ ModelState Model::initial_state(std::span<const Key> keys, at::ScalarType type, 
       }
       state.parameters.push_back(drawn.to(device, type).requires_grad_(info.trains));
     }
-    for (const BufferInfo& info : tables_.buffers) {
+    for (std::size_t i = 0; i < tables_.buffers.size(); ++i) {
+      const BufferInfo& info = tables_.buffers[i];
       const at::ScalarType of = is_floating(info.type) ? type : info.type;
       state.buffers.push_back(
           at::empty(with_members(info.shape, state.members), at::device(device).dtype(of)).fill_(info.value));
+      if (const auto given = buffer_values_.find(i); given != buffer_values_.end()) {
+        state.buffers.back().copy_(given->second);
+      }
     }
     return state;
   });

@@ -47,7 +47,8 @@ Entry fit_entry() {
       .with(Option("validate", "how often the validation part is measured").duration().or_default("1 epochs"))
       .with(Option("checkpoint", "how often `last` is committed (default: at a validation when 10 s have passed)").duration())
       .with(Option("init", "initial values of all parameters of two or more axes, or a table of them by pattern of "
-                           "parameter names, \"*\" for any characters; of several that match the longest counts")
+                           "parameter names, \"*\" for any characters; of several that match the longest counts. "
+                           "init.weights brings trained ones")
                 .entry("init")
                 .keyed())
       .with(Option("freeze", "patterns of the names of parameters that do not train").string().many())

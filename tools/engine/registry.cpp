@@ -22,6 +22,7 @@ Registry all_entries() {
   register_losses(registry);
   register_metrics(registry);
   register_stop_rules(registry);
+  register_initial_weights(registry);
   register_run_handle(registry);
   register_fit(registry);
   register_task(registry);

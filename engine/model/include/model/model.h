@@ -1,6 +1,7 @@
 // Model: a spec made into checked layers with inferred shapes, parameters, FLOPs and a printable tree.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,10 +26,11 @@ class Model {
   const std::vector<ParameterInfo>& parameters() const { return tables_.parameters; }
   const std::vector<BufferInfo>& buffers() const { return tables_.buffers; }
   std::int64_t parameter_count() const;
-  // Before states are made: other initial values of one parameter, and a parameter that does not train.
+  // Before states are made: other initial values of one parameter or buffer, and a parameter that does not train.
   void set_initial(std::size_t parameter, Initializer initialize) {
     tables_.parameters.at(parameter).initialize = std::move(initialize);
   }
+  void set_initial_buffer(std::size_t buffer, at::Tensor values) { buffer_values_[buffer] = std::move(values); }
   void freeze(std::size_t parameter) { tables_.parameters.at(parameter).trains = false; }
   Flops flops() const { return root_->flops(); }
   // Bytes per sample that a training step keeps for the backward pass, with as much for the loss as the model's output
@@ -53,6 +55,7 @@ class Model {
 
  private:
   LayerContext::Tables tables_;
+  std::map<std::size_t, at::Tensor> buffer_values_;  // in place of those that their layers declared
   std::unique_ptr<Layer> root_;
 };
 

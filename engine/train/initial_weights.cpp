@@ -1,0 +1,61 @@
+// init.weights: trained weights as initial values.
+#include "core/files.h"
+#include "model/initial.h"
+#include "run/folder.h"
+#include "tensor/named_tensors.h"
+#include "train/kept_weights.h"
+#include "train/register.h"
+
+namespace trainlab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Files of checkpoints have "model.2.weight" among other tensors, those of models written by hand "2.weight".
+NamedTensors of_file(const fs::path& path) {
+  NamedTensors all = load_safetensors(path).tensors;
+  NamedTensors weights = tensors_below(all, "model.");
+  return weights.empty() ? all : weights;
+}
+
+NamedTensors of_run(const Options& init, const fs::path& path) {
+  const StageRecord stage = find_stage(path, std::nullopt);
+  const auto name = init.given("model") ? std::optional(init.string("model")) : std::nullopt;
+  return tensors_below(read_kept(stage.folder, read_model(stage.folder, name)).weights, "model.");
+}
+
+NamedTensors read(const Options& init) {
+  const fs::path path = init.string("path");
+  std::error_code ignored;
+  const bool is_run = fs::is_directory(path, ignored);
+  if (!is_run && init.given("model")) {
+    throw init.error("model", "names a model of a run, and " + path.string() + " is none");
+  }
+  try {
+    return is_run ? of_run(init, path) : of_file(path);
+  } catch (const Error& error) {
+    // It is the recipe that asks for what is not there.
+    Error wrong = init.error("path", error.message());
+    throw wrong.hint(error.hint());
+  }
+}
+
+}  // namespace
+
+void register_initial_weights(Registry& registry) {
+  registry.add(
+      Entry("init.weights", "init", "Trained weights, by the names of parameters and buffers.")
+          .with(
+              Option("path", "a run's folder, whose kept weights are meant, one in its stages/, or a .safetensors file")
+                  .path()
+                  .required()
+                  .positional())
+          .with(Option("except", "patterns of the names that keep their own initial values").string().many())
+          .with(Option("model", "of a run with several models: which").string())
+          .example("init = lab.init.weights { \"runs/pretrained/001\", except = { \"5.*\" } }")
+          .note("For the option init of lab.fit: alone for all parameters and buffers, in a table for those that match "
+                "its pattern. Each must be there under its name and in its shape; what else is there is passed over."),
+      StoredValues{read});
+}
+
+}  // namespace trainlab

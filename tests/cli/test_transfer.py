@@ -1,0 +1,139 @@
+"""Trained weights as initial values: init.weights with and without patterns, beside `freeze`."""
+
+import json
+import struct
+import unittest
+
+from program import CliTest
+
+BODY = "nn.Flatten(), nn.Linear(16), nn.BatchNorm1d(), nn.ReLU()"
+
+FIT = """local nn = lab.nn
+%(before)s
+return lab.fit {
+  name = "f", data = lab.data.digits():split { train = 0.6, val = 0.2, test = 0.2, seed = 7 },
+  model = nn.Sequential { %(layers)s },
+  loss = "cross_entropy", metrics = { "accuracy" }, optim = lab.optim.AdamW { lr = 0.01 }, epochs = %(epochs)s,
+  on = { start = function(run) run:save("begin") end },
+%(more)s}
+"""
+DEFAULTS = {"before": "", "layers": BODY + ", nn.Linear(10)", "epochs": "2", "more": ""}
+
+
+def fit(**options):
+    return FIT % {**DEFAULTS, **options}
+
+
+def tensors(path):
+    """Name → bytes of a .safetensors file."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    return {name: data[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]]
+            for name, entry in header.items() if name != "__metadata__"}
+
+
+class Transfer(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.write("pre.lua", fit(epochs="8"))
+        self.train(recipe="pre.lua")
+        self.file = next((self.folder / "runs/pre/001/checkpoints").glob("best-*.safetensors"))
+        self.trained = tensors(self.file)
+        self.body = [name for name in self.trained if not name.startswith("model.5.")]
+        self.count = 0
+
+    def begin(self, **options):
+        """The weights before the first step of a fit."""
+        self.count += 1
+        self.write("r.lua", fit(**options))
+        self.train("--out", str(self.count), "--quiet")
+        return tensors(self.folder / str(self.count) / "checkpoints" / "begin.safetensors")
+
+    def test_all_weights_of_a_run_or_a_file(self):
+        self.assertIn("model.3.running_mean", self.trained)
+        for path in ("runs/pre/001", str(self.file)):
+            self.assertEqual(self.begin(epochs="1", more=f'  init = lab.init.weights "{path}",\n'), self.trained)
+
+    def test_a_new_head_on_a_trained_body(self):
+        init = '  init = lab.init.weights { "runs/pre/001", except = { "5.*", "6.*" } }, freeze = { "2.*" },\n'
+        fresh, tuned = (self.begin(layers=BODY + ", nn.Linear(12), nn.Linear(10)", more=more) for more in ("", init))
+        for name in self.body:
+            self.assertEqual(tuned[name], self.trained[name], name)
+            if not name.endswith("num_batches_tracked"):
+                self.assertNotEqual(fresh[name], self.trained[name], name)
+        for name in ("model.5.weight", "model.5.bias", "model.6.weight", "model.6.bias"):
+            self.assertEqual(tuned[name], fresh[name], "what is excepted is drawn as without init")
+        end = self.weights(self.folder / "2")["best"]
+        self.write("end.safetensors", end)
+        end = tensors(self.folder / "end.safetensors")
+        for name, data in end.items():
+            check = self.assertEqual if name.startswith("model.2.") else self.assertNotEqual
+            check(data, tuned[name], name)
+
+    def test_patterns_choose_what_is_taken(self):
+        fresh = self.begin(epochs="1")
+        mixed = self.begin(epochs="1", more="""  init = {
+    ["*"] = lab.init.zeros(), ["2.*"] = lab.init.weights "runs/pre/001", ["2.bias"] = lab.init.ones(),
+    ["3.running_*"] = lab.init.weights "runs/pre/001",
+  },
+""")
+        self.assertEqual(mixed["model.2.weight"], self.trained["model.2.weight"])
+        self.assertEqual(mixed["model.3.running_var"], self.trained["model.3.running_var"])
+        self.assertEqual(mixed["model.2.bias"], struct.pack("<16f", *[1] * 16))
+        self.assertEqual(set(mixed["model.5.weight"]), {0})
+        self.assertEqual(mixed.keys(), fresh.keys())
+
+    def test_in_one_recipe(self):
+        first = fit(epochs="8").split("\n", 1)[1].replace("return lab.fit", "local first = lab.run(lab.fit").replace('"f"', '"first"')
+        self.write("r.lua", fit(before=first.rstrip() + ")", epochs="1", more="  init = lab.init.weights(first.out),\n"))
+        self.train("--quiet")
+        begin = tensors(self.run_folder() / "checkpoints" / "begin.safetensors")
+        best = next((self.run_folder() / "stages/first/checkpoints").glob("best-*.safetensors"))
+        self.assertEqual(begin, tensors(best))
+
+    def test_one_of_several_models(self):
+        self.write("two.lua", """local nn, optim = lab.nn, lab.optim
+local function net() return nn.Sequential { %s, nn.Linear(10) } end
+return lab.fit {
+  name = "f", data = lab.data.digits(), model = { a = net(), b = net() }, optim = { a = optim.SGD { lr = 0.1 }, b = optim.SGD { lr = 0.1 } },
+  steps = 3, step = function() return { loss = 1 } end,
+}
+""" % BODY)
+        self.train(recipe="two.lua")
+        weights = tensors(next((self.folder / "runs/two/001/checkpoints").glob("last-*.safetensors")))
+        begin = self.begin(epochs="1", more='  init = lab.init.weights { "runs/two/001", model = "b" },\n')
+        self.assertEqual(begin, {name.replace("b.", "", 1): data for name, data in weights.items() if name.startswith("model.b.")})
+        self.write("r.lua", fit(more='  init = lab.init.weights "runs/two/001",\n'))
+        self.assert_said(self.train(code=1), "r.lua:", "init.path: the fit in", "has several models, and none was named", "it has a, b")
+
+    def test_what_does_not_fit_is_refused(self):
+        self.write("cut.safetensors", self.file.read_bytes()[:-3])
+        self.write("task.lua", 'return lab.task { name = "t", run = function() end }')
+        self.run_program("task.lua")
+        run = 'lab.init.weights "runs/pre/001"'
+        for init, layers, texts in (
+                ('lab.init.weights "runs/none/001"', None, ("init.path", "runs/none/001")),
+                ('lab.init.weights "none.safetensors"', None, ("none.safetensors",)),
+                ('lab.init.weights "runs"', None, ("init.path: ", "is no run folder")),
+                ('lab.init.weights "runs/task/001"', None, ("init.path: there is no trained model in",)),
+                ('lab.init.weights "cut.safetensors"', None, ("cut.safetensors",)),
+                ('lab.init.weights { "%s", model = "a" }' % self.file, None, ("init.model: names a model of a run",)),
+                ('lab.init.weights()', None, ("init.weights", "path", "missing")),
+                (run, BODY + ", nn.Linear(12)",
+                 ("init.path: 2 of the model's tensors are not there in this shape: 5.weight [12, 16]: found [10, 16]; "
+                  "5.bias [12]: found [10]", "`except = ", "It has 2.bias [16], 2.weight [16, 64]")),
+                (run, BODY + ", nn.Linear(9), nn.ReLU(), nn.Linear(10)",
+                 ("5.weight [9, 16]: found [10, 16]", "7.weight [10, 9]: found none of that name",)),
+                ('{ ["6.*"] = %s }' % run, None, ('init: no parameter matches "6.*"', "this model has 2.weight")),
+                ('lab.init.weights { "runs/pre/001", except = { "6.*" } }', None, ('init.except: no parameter matches "6.*"',)),
+                ('"zeros"', 'nn.Flatten(), nn.Linear { 10, init = %s }' % run,
+                 ("init.weights goes by the names of a whole model's parameters", "lab.fit"))):
+            with self.subTest(init=init, layers=layers):
+                self.write("r.lua", fit(more=f"  init = {init},\n", **({"layers": layers} if layers else {})))
+                self.assert_said(self.train("--out", "bad", code=1), "r.lua:", *texts)
+                self.assertFalse((self.folder / "bad").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
