@@ -12,6 +12,7 @@
 #include "lua_loop.h"
 #include "lua_model.h"
 #include "lua_result.h"
+#include "lua_rng.h"
 #include "lua_task.h"
 #include "lua_train.h"
 #include "modules.h"
@@ -78,6 +79,7 @@ void Recipe::open(lua_State* L) {
   open_require(L, files_, calls_.source);
   open_tensors(L);
   open_batch(L);
+  open_rng(L);
   open_data_parts(L);
   open_loops(L);
   open_models(L);

@@ -1,6 +1,7 @@
 #include "transform.h"
 
 #include "data/batch_object.h"
+#include "data/rng_object.h"
 #include "sources.h"
 
 namespace trainlab {
@@ -36,7 +37,8 @@ Batch transformed(const Part& part, Batch batch, const Key& key) {
     object->size = batch.size;
     const Key own = place.fold(i);
     function.rekey(own);
-    const std::vector<Argument> arguments{std::shared_ptr<Object>(object), Value(seed_from(own))};
+    const std::vector<Argument> arguments{std::shared_ptr<Object>(object),
+                                          std::shared_ptr<Object>(std::make_shared<RngObject>(own.fold("rng")))};
     const std::vector<Argument> results = function.call(arguments);
     const auto* given = results.size() == 1 ? std::get_if<std::shared_ptr<Object>>(&results[0]) : nullptr;
     const auto result = given ? std::dynamic_pointer_cast<BatchObject>(*given) : nullptr;
@@ -75,22 +77,42 @@ void register_transform(Registry& registry) {
   registry.add(
       Entry("data:transform", "data", "Passes each batch through a function of the recipe.")
           .with(Option("run", "changes the batch and gives it back")
-                    .function("function(batch, seed) → batch")
+                    .function("function(batch, rng) → batch")
                     .required()
                     .positional())
           .with(Option("parts", "whose batches: those of the training part, or of all")
                     .choice({"train", "all"})
                     .or_default("train"))
           .returns("data")
-          .example("data:transform(function(batch, seed)\n"
-                   "  batch.x = batch.x + 0.01 * lab.tensor.randn(batch.x.shape, { seed = seed })\n"
+          .example("data:transform(function(batch, rng)\n"
+                   "  batch.x = batch.x * rng:uniform(0.9, 1.1) + lab.tensor.randn(batch.x.shape, { seed = rng:seed() })\n"
                    "  return batch\n"
                    "end)")
           .note("Called on the recipe's thread in the order of the batches, after :augment, whatever the order in the "
-                "chain; what the loader's threads do is done ahead, this is not. math.random and `seed`, a whole "
-                "number for tensors' random functions, are keyed by (seed, epoch, batch): a resumed run draws the "
-                "same. After :split. Columns keep shape and dtype; labels y may become shares, float [B, classes]."),
+                "chain; what the loader's threads do is done ahead, this is not. `rng` gives random numbers, which are "
+                "keyed by (seed, epoch, batch), as are math.random and tensors drawn without a seed: a resumed run draws "
+                "the same. After :split. Columns keep shape and dtype; labels y may become shares, float [B, classes]."),
       DataFactory{transform});
+
+  constexpr double exact = 9007199254740992.0;  // 2^53
+  registry.add(Entry("rng:uniform", "method", "A number of low ≤ x < high.")
+                   .with(Option("low", "the smallest").number().or_default(0.0).positional())
+                   .with(Option("high", "the end").number().or_default(1.0).positional())
+                   .returns("number")
+                   .example("rng:uniform(0.9, 1.1)"));
+  registry.add(Entry("rng:normal", "method", "A normal draw.")
+                   .with(Option("mean", "the mean").number().or_default(0.0).positional())
+                   .with(Option("std", "the standard deviation").number().at_least(0).or_default(1.0).positional())
+                   .returns("number")
+                   .example("rng:normal(0, 0.1)"));
+  registry.add(Entry("rng:integer", "method", "A whole number of low … high, both included.")
+                   .with(Option("low", "the smallest").integer().at_least(-exact / 4).at_most(exact / 4).required().positional())
+                   .with(Option("high", "the greatest").integer().at_least(-exact / 4).at_most(exact / 4).required().positional())
+                   .returns("integer")
+                   .example("rng:integer(0, 9)"));
+  registry.add(Entry("rng:seed", "method", "A number for the option `seed` of functions that draw tensors.")
+                   .returns("integer")
+                   .example("lab.tensor.randn(batch.x.shape, { seed = rng:seed() })"));
 }
 
 }  // namespace trainlab

@@ -12,7 +12,7 @@ return lab.fit {
   name = "f",
   data = lab.data.images("set"):pack("set.pack"):split { val = 0.25, seed = 1 }:normalize()
     :augment { a.crop(1), a.flip(), a.rand_augment(), a.mixup(0.4), a.cutmix() }
-    :transform(function(batch, seed)
+    :transform(function(batch, rng)
       %s
       return batch
     end),
@@ -21,7 +21,8 @@ return lab.fit {
   batch = 6, epochs = %d, loader = { threads = %d },
 }
 """
-DRAWS = "batch.x = batch.x * (0.5 + math.random()) + 0.1 * lab.tensor.randn(batch.x.shape, { seed = seed })"
+DRAWS = ("batch.x = batch.x * (0.5 + math.random()) * rng:uniform(0.9, 1.1) + rng:normal(0, 0.1) * rng:integer(-1, 1)"
+         " + 0.1 * lab.tensor.randn(batch.x.shape, { seed = rng:seed() }) + 0.1 * lab.tensor.rand(batch.x.shape)")
 
 
 def png(width, height, value):
@@ -56,6 +57,27 @@ class Images(CliTest):
         self.run_program("extend", "continued", "--epochs", "4", "--quiet")
         self.assertEqual(self.weights("continued"), whole)
         self.assertNotEqual(self.weights_after("plain", text=""), whole)
+
+    def test_the_random_numbers_of_a_transform(self):
+        # One epoch of 4 batches; what is drawn depends on the batch and keeps its bounds.
+        draws = """for i = 1, 500 do
+        local u, n = rng:uniform(-2, 3), rng:integer(5, 7)
+        assert(u >= -2 and u < 3 and n >= 5 and n <= 7 and n % 1 == 0 and rng:integer(4, 4) == 4)
+        assert(rng:normal(7, 0) == 7 and math.abs(rng:normal()) < 9 and rng:uniform() < 1 and rng:seed() >= 1)
+      end
+      print("drew " .. rng:uniform() .. " " .. rng:seed())"""
+        recipe = self.write("images.lua", RECIPE % (draws, 1, 1))
+        lines = [[line for line in self.run_program(recipe, "--threads", "1", "--out", out).err.splitlines() if "drew" in line]
+                 for out in ("one", "two")]
+        self.assertEqual(len(set(lines[0])), 4)
+        self.assertEqual(*lines)
+        for call, message in (("rng:integer(3, 2)", "rng:integer: expected low ≤ high, found 3 and 2"),
+                              ("rng:uniform(1, 0)", "rng:uniform: expected low ≤ high, found 1 and 0"),
+                              ("rng:normal(0, -1)", "rng:normal.std: expected a number ≥ 0, found -1"),
+                              ("rng:integer(0.5, 2)", "rng:integer.low: expected an integer"),
+                              ("rng.uniform()", "expected a rng object"), ("rng:gamma()", "rng has no 'gamma'")):
+            recipe = self.write("images.lua", RECIPE % (call, 1, 1))
+            self.assert_said(self.run_program(recipe, "--quiet", code=1), "images.lua:7: ", message)
 
     def test_a_transform_that_fails_names_its_line(self):
         recipe = self.write("images.lua", RECIPE % ("batch.x = batch.z", 1, 1))

@@ -11,6 +11,7 @@
 
 #include "augmentation.h"
 #include "data/batch_object.h"
+#include "data/rng_object.h"
 #include "filling.h"
 #include "specs.h"
 #include "tar_support.h"
@@ -82,14 +83,15 @@ class AddOne : public Callable {
  public:
   std::vector<Argument> call(std::span<const Argument> arguments) override {
     const auto batch = std::dynamic_pointer_cast<BatchObject>(std::get<std::shared_ptr<Object>>(arguments[0]));
-    seeds.push_back(std::get<Value>(arguments[1]).integer());
+    auto& rng = dynamic_cast<RngObject&>(*std::get<std::shared_ptr<Object>>(arguments[1]));
+    seeds.push_back(rng.stream.next_u64());
     batch->columns["x"] = batch->columns["x"].add(1);
     if (spoils) batch->columns["x"] = batch->columns["x"].slice(0, 1);
     return {std::shared_ptr<Object>(batch)};
   }
   void rekey(Key key) override { keys.push_back(key); }
   const std::string& where() const override { return where_; }
-  std::vector<std::int64_t> seeds;
+  std::vector<std::uint64_t> seeds;
   std::vector<Key> keys;
   bool spoils = false;
 
@@ -307,8 +309,8 @@ TEST_CASE("transforms: in the order of batches, keyed by their place") {
   REQUIRE(changed.size() == plain.size());
   for (std::size_t i = 0; i < plain.size(); ++i) CHECK(at::equal(changed[i].columns[0], plain[i].columns[0].add(1)));
   CHECK(function->keys.size() == changed.size());
-  const std::vector<std::int64_t> seeds = function->seeds;
-  CHECK(std::set<std::int64_t>(seeds.begin(), seeds.end()).size() == seeds.size());
+  const std::vector<std::uint64_t> seeds = function->seeds;
+  CHECK(std::set<std::uint64_t>(seeds.begin(), seeds.end()).size() == seeds.size());
   Loader loader(part, {.batch = 5}, {Key(5)}, false);
   loader.seek(1, 5);
   loader.next();
