@@ -37,6 +37,33 @@ return lab.fit {
 """
 STEPS = 12 * 22  # 1,438 training samples in whole batches of 64
 
+# What the recipe writes itself, in place of what is native above.
+WRITTEN = """local nn = lab.nn
+local at = lab.param { "at", 0, doc = "step to announce" }
+return lab.fit {
+  name = "f",
+  data = lab.data.digits():split { train = 0.5, val = 0.1, test = 0.4, seed = 7 },
+  model = nn.Sequential { nn.Flatten(), nn.Linear(16), nn.BatchNorm1d(), nn.ReLU(), nn.Dropout(0.2), nn.Linear(10) },
+  loss = function(out, batch)
+    local noise = lab.tensor.rand(out.shape)
+    return lab.ops.cross_entropy_loss(out + math.random() * noise, batch.y), batch.size
+  end,
+  metrics = { "accuracy", { name = "right", goal = "max", init = function() return { right = 0, seen = 0 } end,
+    update = function(state, out, batch)
+      return { right = state.right + out:argmax(1):eq(batch.y):sum():item(), seen = state.seen + batch.size }
+    end,
+    compute = function(state) return state.right / state.seen end } },
+  monitor = "val.right", optim = %s,
+  stop = function(run)
+    run.state.asked = (run.state.asked or 0) + 1
+    run.state.best = math.max(run.state.best or 0, run.metrics["val.right"])
+    if run.state.asked == 9 then return "asked " .. run.state.asked .. " times, at best " .. run.state.best end
+  end,
+  batch = 64, epochs = 20, validate = "10 steps", checkpoint = "7 steps",%s
+  on = { step = function(run) if run.step == at then print("announced step " .. at) end end },
+}
+"""
+
 TWO_STAGES = """local nn = lab.nn
 local data = lab.data.digits():split { train = 0.8, val = 0.2, seed = 3 }
 local function fit(name, width, epochs)
@@ -81,6 +108,41 @@ class Resume(CliTest):
 
     def test_killed_at_random_steps_with_four_loader_threads(self):
         self.killed_anywhere(4)
+
+    def test_killed_with_a_loss_a_metric_and_a_stop_function_of_the_recipe(self):
+        self.killed_fit(WRITTEN % ("lab.optim.AdamW { lr = 0.01 }", ""), 5)
+
+    def test_killed_with_wrapped_optimizers_and_an_average(self):
+        sgd = "lab.optim.SGD { lr = 0.05, momentum = 0.9 }"
+        plain = self.killed_fit(WRITTEN % (sgd, ""), 0)
+        for name, optim in (("sam", "lab.optim.SAM { base = %s }"), ("lookahead", "lab.optim.Lookahead { base = %s, k = 4 }")):
+            whole = self.killed_fit(WRITTEN % (optim % sgd, "\n  ema = lab.ema { decay = 0.9 },"), 3, name)
+            self.assertNotEqual(self.weights(whole)["best"], self.weights(plain)["best"])
+            raw = self.killed_fit(WRITTEN % (optim % sgd, ""), 0, name + "-raw")
+            rows, raw_rows = self.rows(whole), self.rows(raw)
+            # The average is validated and kept; what trains does not see it.
+            self.assertEqual([row["train.loss"] for row in rows], [row["train.loss"] for row in raw_rows])
+            self.assertNotEqual([row["val.loss"] for row in rows], [row["val.loss"] for row in raw_rows])
+
+    def killed_fit(self, recipe, times, name="fit"):
+        """The folder of the uninterrupted run, whose end `times` runs share that were killed at random steps."""
+        self.write(f"{name}.lua", recipe)
+        whole = self.folder / f"{name}-whole"
+        self.run_program(f"{name}.lua", "--threads", "1", "--out", whole, "--quiet")
+        summary = self.summary(whole)
+        self.assertEqual(summary["status"], "stopped")
+        self.assertEqual((summary["steps"], summary["reason"].split(",")[0]), (90, "asked 9 times"))
+        self.assertGreater(summary["metrics"]["val.right"], 0.6)
+        self.assertAlmostEqual(summary["metrics"]["val.right"], summary["metrics"]["val.accuracy"], places=6)
+        for step in random.Random(name).sample(range(1, 90), times):
+            with self.subTest(name, step=step):
+                out = self.folder / f"{name}-{step}"
+                self.kill_engine_at(f"announced step {step}", f"{name}.lua", "--at", step, "--threads", "1", "--out", out)
+                self.run_program("resume", out, "--quiet")
+                self.assert_same_end(out, whole)
+                for field in ("metrics", "reason", "best", "steps"):
+                    self.assertEqual(self.summary(out)[field], summary[field])
+        return whole
 
     def test_killed_again_and_again(self):
         self.write("r.lua", KILLED % (20, 1))

@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "data/loader.h"
 #include "fit_support.h"
+#include "train/checkpoint.h"
 #include "train/generate.h"
 #include "train/prediction_text.h"
 
@@ -79,6 +80,20 @@ TEST_CASE("the accuracy of what is predicted is the one that the fit measured") 
                            .sub(predictor.data().at("x.mean").to(at::kFloat))
                            .div(predictor.data().at("x.std").to(at::kFloat));
   CHECK(at::equal(model->forward({&x, 1}, Key(0)).argmax(1), probabilities.argmax(1)));
+}
+
+TEST_CASE("a fit that keeps the last weights and an average predicts with the average") {
+  const TemporaryFolder folder;
+  run_one(parse_options(normalised_fit(R"(, "epochs": 2, "keep": "last", "ema": {"@": "ema", "decay": 0.9})")),
+          folder.path());
+  const NamedTensors stored = CheckpointFolder::read_newest(folder.path() / "checkpoints")->tensors;
+  const NamedTensors used = Predictor(full_registry(), folder.path(), at::kCPU).model_object()->tensors();
+  REQUIRE(used.size() == 4);
+  for (const auto& [name, tensor] : used) {
+    INFO(name);
+    CHECK(at::equal(tensor, stored.at("ema." + name)));
+    CHECK_FALSE(at::equal(tensor, stored.at("model." + name)));
+  }
 }
 
 TEST_CASE("bytes count as 0…1") {
