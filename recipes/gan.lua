@@ -1,10 +1,10 @@
 -- A generative adversarial network on digits: two models, two optimizers, a training step of its own.
 --
---   trainlab recipes/gan.lua --epochs 60        then look at artifacts/samples-*.png
+--   trainlab recipes/gan.lua        then look at artifacts/samples.png
 local nn, optim, ops = lab.nn, lab.optim, lab.ops
 
-local epochs = lab.param { "epochs", 60, doc = "passes over the data", min = 1 }
-local noise = 16
+local epochs = lab.param { "epochs", 40, doc = "passes over the data", min = 1 }
+local noise = 32
 
 local function bce(logits, value)
   return ops.binary_cross_entropy_with_logits(logits, ops.full_like(logits, value))
@@ -15,11 +15,14 @@ return lab.fit {
   data   = lab.data.digits(),
   input  = { g = { noise }, d = { 1, 8, 8 } },
   model  = {
-    g = nn.Sequential { nn.Linear(64), nn.LeakyReLU(0.2), nn.Linear(128), nn.LeakyReLU(0.2), nn.Linear(64), nn.Sigmoid(),
-                        nn.Reshape { 1, 8, 8 } },
-    d = nn.Sequential { nn.Flatten(), nn.Linear(128), nn.LeakyReLU(0.2), nn.Dropout(0.3), nn.Linear(1) },
+    -- Without the generator's batch norm it falls into a few shapes.
+    g = nn.Sequential { nn.Linear(256), nn.BatchNorm1d(), nn.LeakyReLU(0.2),
+                        nn.Linear(256), nn.BatchNorm1d(), nn.LeakyReLU(0.2),
+                        nn.Linear(64), nn.Sigmoid(), nn.Reshape { 1, 8, 8 } },
+    d = nn.Sequential { nn.Flatten(), nn.Linear(256), nn.LeakyReLU(0.2), nn.Linear(128), nn.LeakyReLU(0.2), nn.Linear(1) },
   },
-  optim  = { g = optim.Adam { lr = 1e-3, betas = { 0.5, 0.999 } }, d = optim.Adam { lr = 5e-4, betas = { 0.5, 0.999 } } },
+  -- Short memories, because what the gradients say changes with the other model; and a slower discriminator.
+  optim  = { g = optim.Adam { lr = 1e-3, betas = { 0.5, 0.9 } }, d = optim.Adam { lr = 5e-4, betas = { 0.5, 0.9 } } },
   batch  = 64,
   epochs = epochs,
   monitor = "train.d_loss", goal = "min",
@@ -43,7 +46,8 @@ return lab.fit {
   on = {
     finish = function(run)
       local g = run.model.g:eval()
-      run:artifact("samples.png", g:forward(lab.tensor.randn({ 64, noise }, { seed = 1 })))
+      local images = g:forward(lab.tensor.randn({ 64, noise }, { seed = 1 }))
+      run:artifact("samples.png", images:repeat_interleave(4, 2):repeat_interleave(4, 3))      -- 4 × 4 pixels for each
     end,
   },
 }
