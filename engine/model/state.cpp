@@ -28,12 +28,6 @@ bool is_floating(at::ScalarType type) { return c10::isFloatingType(type); }
 
 ModelState ModelState::snapshot() const { return {copies(parameters), copies(buffers), members}; }
 
-void ModelState::assign(const ModelState& from) const {
-  const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(from.parameters.at(i));
-  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(from.buffers.at(i));
-}
-
 ModelState Model::initial_state(std::span<const Key> keys, at::ScalarType type, at::Device device, bool group) const {
   if (keys.empty() || (keys.size() > 1 && !group)) {
     throw std::logic_error("initial_state: expected one key, or a group");

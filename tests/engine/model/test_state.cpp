@@ -87,7 +87,7 @@ TEST_CASE("dtypes: buffers follow the parameters, half precision is drawn in flo
   CHECK((half.parameters[0].is_leaf() && half.parameters[0].requires_grad()));
 }
 
-TEST_CASE("snapshots are copies, and assign brings them back") {
+TEST_CASE("snapshots are copies") {
   const Model model = cnn();
   const ModelState state = model.initial_state(one, at::kFloat, at::kCPU, false);
   const ModelState kept = state.snapshot();
@@ -99,10 +99,7 @@ TEST_CASE("snapshots are copies, and assign brings them back") {
     state.buffers[1].fill_(7);
   }
   CHECK(at::equal(kept.parameters[0], before));
-  state.assign(kept);
-  CHECK(at::equal(state.parameters[0], before));
-  CHECK(state.buffers[1].max().item<float>() == 1);
-  CHECK(state.parameters[0].requires_grad());
+  CHECK(kept.buffers[1].max().item<float>() == 1);
 }
 
 TEST_CASE("named tensors go into a state and a group's member, all or none") {

@@ -26,10 +26,8 @@ struct ModelState {
   std::vector<at::Tensor> buffers;     // running statistics
   std::int64_t members = 0;            // 0: one model, no member axis
 
-  // Deep copy, detached, without grad requirement: for best weights.
+  // Deep copy, detached, without grad requirement.
   ModelState snapshot() const;
-  // Copies values in place.
-  void assign(const ModelState& from) const;
 };
 
 // Where a tensor that has a name is found in a pass: a column of the batch, or the output of an nn.Branch.
