@@ -3,7 +3,7 @@
 --   trainlab recipes/gan.lua        then look at artifacts/samples.png
 local nn, optim, ops = lab.nn, lab.optim, lab.ops
 
-local epochs = lab.param { "epochs", 40, doc = "passes over the data", min = 1 }
+local epochs = lab.param { "epochs", 60, doc = "passes over the data", min = 1 }
 local noise = 32
 
 local function bce(logits, value)
@@ -16,10 +16,10 @@ return lab.fit {
   input  = { g = { noise }, d = { 1, 8, 8 } },
   model  = {
     -- Without the generator's batch norm it falls into a few shapes.
-    g = nn.Sequential { nn.Linear(256), nn.BatchNorm1d(), nn.LeakyReLU(0.2),
-                        nn.Linear(256), nn.BatchNorm1d(), nn.LeakyReLU(0.2),
+    g = nn.Sequential { nn.Linear(128), nn.BatchNorm1d(), nn.LeakyReLU(0.2),
+                        nn.Linear(128), nn.BatchNorm1d(), nn.LeakyReLU(0.2),
                         nn.Linear(64), nn.Sigmoid(), nn.Reshape { 1, 8, 8 } },
-    d = nn.Sequential { nn.Flatten(), nn.Linear(256), nn.LeakyReLU(0.2), nn.Linear(128), nn.LeakyReLU(0.2), nn.Linear(1) },
+    d = nn.Sequential { nn.Flatten(), nn.Linear(128), nn.LeakyReLU(0.2), nn.Linear(128), nn.LeakyReLU(0.2), nn.Linear(1) },
   },
   -- Short memories, because what the gradients say changes with the other model; and a slower discriminator.
   optim  = { g = optim.Adam { lr = 1e-3, betas = { 0.5, 0.9 } }, d = optim.Adam { lr = 5e-4, betas = { 0.5, 0.9 } } },
