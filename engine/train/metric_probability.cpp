@@ -3,6 +3,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -79,9 +80,11 @@ class CalibrationError final : public Metric {
     const at::NoGradGuard no_grad;
     const ClassScores::Rows rows = scores_.rows(out, batch);
     const at::Tensor counts = counts_of(rows);
-    const at::Tensor confidence = log_probabilities(rows).amax(-1).exp();
+    const at::Tensor confidence = log_probabilities(rows).amax(-1).exp().masked_fill(counts.eq(0), 0);
     const at::Tensor right = rows.guesses().eq(rows.labels).to(at::kDouble);
-    const at::Tensor bin = confidence.mul(static_cast<double>(bins_)).ceil().sub_(1).clamp_(0, static_cast<double>(bins_ - 1)).to(at::kLong);
+    // A confidence that is not a number goes into the first bin, whose gap, and with it the error, is then none either.
+    const at::Tensor place = confidence.nan_to_num(0).mul(static_cast<double>(bins_)).ceil().sub_(1);
+    const at::Tensor bin = place.clamp_(0, static_cast<double>(bins_ - 1)).to(at::kLong);
     const at::Tensor slot = bin.add(first_bin_).reshape({-1});
     sums_.select(0, 0).index_add_(0, slot, counts.reshape({-1}));
     sums_.select(0, 1).index_add_(0, slot, right.mul(counts).reshape({-1}));

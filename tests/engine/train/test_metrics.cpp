@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <limits>
 
 #include "embedded/golden_parts.h"
 #include "parts_support.h"
@@ -54,6 +55,44 @@ TEST_CASE("metrics equal their definitions, whatever the batches") {
     }
     metric->reset();
     CHECK(std::isnan(metric->compute().at(0)));
+  }
+}
+
+TEST_CASE("outputs that are not finite end no metric, and leave no trace after a reset") {
+  const Value golden = parse_json(embedded::golden_parts::metric_golden_json(), "metric_golden.json");
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  for (const Value& row : golden["cases"].list()) {
+    INFO(to_json(row));
+    const Value& data = golden["data"][row["data"].string()];
+    const at::Tensor out = tensor_of(data["out"], at::kDouble);
+    const at::Tensor target = tensor_of(data["target"], data["integer_target"].boolean() ? at::kLong : at::kDouble);
+    const auto metric = make_metric(part(to_json(row["entry"]), "metrics"), head_of(out, target, data["classes"].integer()));
+    for (const double bad : {nan, infinity, -infinity}) {
+      at::Tensor one = out.clone(), all = out.clone().fill_(bad);
+      one[0].fill_(bad);
+      for (const at::Tensor& broken : {one, all}) {
+        metric->reset();
+        feed(*metric, broken, target, 10);
+        REQUIRE(metric->compute().size() == 1);
+        (void)metric->report(0);
+        if (row["name"].string() == "ece" && std::isnan(bad)) CHECK(std::isnan(metric->compute()[0]));
+      }
+    }
+    metric->reset();
+    feed(*metric, out, target, 10);
+    CHECK(metric->compute()[0] == Approx(row["value"].number()).epsilon(1e-12).margin(1e-15));
+  }
+}
+
+TEST_CASE("a position that is ignored may have any output") {
+  const at::Tensor out = scores("[[2, 0], [0, 1], [3, 0]]"), target = labels("[0, 0, -1]");
+  at::Tensor broken = out.clone();
+  broken[2].fill_(std::nan(""));
+  for (const std::string name : {"ece", "log_loss", "accuracy", "f1", "auc"}) {
+    INFO(name);
+    const std::string entry = R"({"@": "metric.)" + name + R"(", "ignore_index": -1})";
+    const double clean = value_of(entry, out, target, 2), dirty = value_of(entry, broken, target, 2);
+    CHECK((clean == dirty || (std::isnan(clean) && std::isnan(dirty))));
   }
 }
 
