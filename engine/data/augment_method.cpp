@@ -37,6 +37,11 @@ DataParts augment(const Options& spec, const DataContext& context) {
       augmentation->add(entry.registry().implementation<MixingFactory>(entry.entry())(entry));
     }
   }
+  const Column* y = parts.train.data->find("y");
+  if (augmentation->mixes() && augmentation->classes() > 0 && y && !y->sample_shape().empty()) {
+    throw spec.error("entries", "mixup and cutmix mix one label per sample, found labels of shape " +
+                                    shape_text(y->sample_shape()));
+  }
   parts.train.augmentation = std::move(augmentation);
   return parts;
 }

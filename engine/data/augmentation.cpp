@@ -4,7 +4,13 @@
 #include <cmath>
 #include <utility>
 
+#include "data/mixing.h"
+
 namespace trainlab {
+
+bool mixes_labels(const Part& part) {
+  return part.augmentation && part.augmentation->mixes() && part.augmentation->classes() > 0;
+}
 
 void Augmentation::change(std::uint8_t* image, Key key) const {
   thread_local std::vector<std::uint8_t> scratch;

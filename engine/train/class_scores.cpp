@@ -32,7 +32,9 @@ Option label_smoothing_option() {
 }
 
 ClassScores::ClassScores(const Options& options, const Head& head, Single single)
-    : single_(single == Single::allowed && is_single_logit(head)), target_column_(head.target_column) {
+    : single_(single == Single::allowed && is_single_logit(head)),
+      mixes_labels_(head.mixes_labels),
+      target_column_(head.target_column) {
   if (single_) {
     require_binary(options, head);
     axis_ = {.classes = 2, .first = false};
@@ -52,6 +54,7 @@ ClassScores::Pair ClassScores::arrange(const at::Tensor& out, const BatchView& b
   at::Tensor target = batch.columns[target_column_];
   if (single_) {
     const at::Tensor logit = out.reshape({-1});
+    target = share_of_one(mixes_labels_, target);
     at::Tensor one = target.scalar_type() == at::kLong || at::isFloatingType(target.scalar_type())
                          ? target.reshape({-1})
                          : target.reshape({-1}).to(at::kLong);

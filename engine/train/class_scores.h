@@ -46,7 +46,7 @@ class ClassScores {
 
  private:
   ClassAxis axis_;
-  bool single_ = false;
+  bool single_ = false, mixes_labels_;
   std::size_t target_column_;
   std::optional<std::int64_t> ignore_index_;
 };

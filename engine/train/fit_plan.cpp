@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "data/mixing.h"
 #include "losses.h"
 #include "metrics.h"
 #include "model/initial.h"
@@ -43,6 +44,7 @@ Head make_head(const FitPlan& plan) {
             .target_type = type_of(target),
             .classes = data.classes,
             .class_names = data.class_names,
+            .mixes_labels = mixes_labels(plan.data.train),
             .float_type = plan.type,
             .device = plan.device,
             .target_column = plan.y,

@@ -73,6 +73,7 @@ Head with_target(const Options& options, const Head& head) {
   other.target_type = head.columns[index].type;
   other.classes = 0;  // known of y only
   other.class_names.clear();
+  other.mixes_labels = false;
   return other;
 }
 
@@ -161,6 +162,10 @@ void require_regression(const Options& options, const Head& head) {
                                ? "end the model with nn.Linear(" + std::to_string(element_count(head.target)) + ")"
                                : std::string();
   throw head_error(options, "an output shaped like the target", head, hint);
+}
+
+at::Tensor share_of_one(bool mixes_labels, const at::Tensor& target) {
+  return mixes_labels && at::isFloatingType(target.scalar_type()) ? target.select(-1, 1) : target;
 }
 
 at::Tensor target_like(const at::Tensor& out, const at::Tensor& target) {

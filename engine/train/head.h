@@ -49,6 +49,9 @@ std::int64_t require_classification(const Options& options, const Head& head);
 // Refuses class labels, and targets of another shape than the output ([] and [1] count as the same).
 void require_regression(const Options& options, const Head& head);
 
+// The target of a single logit: the share of class 1 of labels that are mixed (Head::mixes_labels), else as it is.
+at::Tensor share_of_one(bool mixes_labels, const at::Tensor& target);
+
 // The target in the shape and dtype of `out`: [B] against [B, 1] is reshaped, one that all members share is expanded
 // over the member axis (a view).
 at::Tensor target_like(const at::Tensor& out, const at::Tensor& target);

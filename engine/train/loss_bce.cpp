@@ -14,10 +14,14 @@ namespace {
 class BinaryCrossEntropy final : public Loss {
  public:
   BinaryCrossEntropy(const Head& head, double smoothing, at::Tensor pos_weight)
-      : target_column_(head.target_column), smoothing_(smoothing), pos_weight_(std::move(pos_weight)), mean_(head) {}
+      : target_column_(head.target_column),
+        mixes_labels_(head.mixes_labels),
+        smoothing_(smoothing),
+        pos_weight_(std::move(pos_weight)),
+        mean_(head) {}
 
   LossValue operator()(const at::Tensor& out, const BatchView& batch) const override {
-    at::Tensor wanted = target_like(out, batch.columns[target_column_]);
+    at::Tensor wanted = target_like(out, share_of_one(mixes_labels_, batch.columns[target_column_]));
     if (smoothing_ > 0) wanted = wanted.mul(1 - smoothing_).add(smoothing_ / 2);
     if (mean_.plain(batch)) return {{entropy(out, wanted, at::Reduction::Mean), {}}};
     return mean_(entropy(out, wanted, at::Reduction::None), batch);
@@ -29,6 +33,7 @@ class BinaryCrossEntropy final : public Loss {
   }
 
   std::size_t target_column_;
+  bool mixes_labels_;
   double smoothing_;
   at::Tensor pos_weight_;  // broadcast over one sample's outputs, or undefined
   SampleMean mean_;

@@ -67,6 +67,10 @@ class Triplet final : public Loss {
       throw head_error(options, "one embedding and one class label per sample, an output of shape [D]", head,
                        head.output.size() > 1 ? "end the model with nn.Flatten(), nn.Linear(D)" : "");
     }
+    if (head.mixes_labels) {
+      throw options.error("", "loss.triplet compares samples of one class, found an augmentation that mixes classes")
+          .hint("leave mixup and cutmix out");
+    }
   }
 
   LossValue operator()(const at::Tensor& out, const BatchView& batch) const override {

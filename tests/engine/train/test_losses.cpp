@@ -2,9 +2,11 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <set>
 
 #include "embedded/golden_parts.h"
@@ -64,6 +66,30 @@ TEST_CASE("losses and their gradients are PyTorch's") {
   }
 }
 
+TEST_CASE("outputs that are not finite give no error, and those that are no numbers no finite loss") {
+  const Value golden = parse_json(embedded::golden_parts::loss_golden_json(), "loss_golden.json");
+  for (const Value& row : golden.list()) {
+    INFO(to_json(row["entry"]));
+    const at::Tensor out = tensor_of(row["out"], at::kDouble);
+    const at::Tensor target = tensor_of(row["target"], row["integer_target"].boolean() ? at::kLong : at::kDouble);
+    Head head = head_of(out, target, row["classes"].integer());
+    if (row["shares"].boolean()) {
+      head.target = {};
+      head.target_type = at::kLong;
+    }
+    const auto loss = make_loss(part(to_json(row["entry"])), head);
+    for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+      for (const bool everywhere : {false, true}) {
+        const at::Tensor broken = out.clone();
+        (everywhere ? broken : broken[0]).fill_(bad);
+        const LossValue result = loss_of(*loss, broken.requires_grad_(true), target);
+        result.value.backward();
+        if (everywhere && std::isnan(bad)) CHECK(std::isnan(result.value.item<double>()));
+      }
+    }
+  }
+}
+
 TEST_CASE("sample weights make a weighted mean, and one that is 0 leaves a sample out") {
   const at::Tensor out = tensor_of(parse_json("[[1, 2], [3, 1], [0, 5]]", "out"), at::kDouble);
   const at::Tensor y = tensor_of(parse_json("[[0, 0], [1, 1], [2, 0]]", "y"), at::kDouble);
@@ -113,6 +139,35 @@ TEST_CASE("labels that are no class are refused") {
   const at::Tensor words = tensor_of(parse_json("[[1, 9], [1, 0]]", "y"), at::kLong);
   const auto ctc = make_loss(part(R"({"@": "loss.ctc"})"), head_of(speech, words, 0));
   CHECK_THAT(error_of([&] { loss_of(*ctc, speech, words); }), Catch::Contains("labels from 0 to 2") && Catch::Contains("9"));
+}
+
+TEST_CASE("where training mixes two classes, one logit takes the share of class 1, alone and in groups") {
+  const at::Tensor out = tensor_of(parse_json("[[0.5], [-1], [2]]", ""), at::kDouble);
+  const at::Tensor shares = tensor_of(parse_json("[[0.3, 0.7], [1, 0], [0.25, 0.75]]", ""), at::kDouble);
+  const at::Tensor scores = at::stack({at::zeros_like(out.squeeze(1)), out.squeeze(1)}, 1);
+  Head one = head({1}, {}, 2), two = head({2}, {}, 2);
+  one.mixes_labels = two.mixes_labels = true;
+  for (const std::string name : {"bce_with_logits", "focal"}) {
+    INFO(name);
+    const std::string entry = R"({"@": "loss.)" + name + "\"}";
+    const std::string same = name == "focal" ? entry : R"({"@": "loss.cross_entropy"})";
+    const auto of_one = make_loss(part(entry), one), of_two = make_loss(part(same), two);
+    const double wanted = loss_of(*of_two, scores, shares).value.item<double>();
+    CHECK(loss_of(*of_one, out, shares).value.item<double>() == Approx(wanted).epsilon(1e-12));
+    const at::Tensor group = loss_of(*of_one, at::stack({out, out}), shares, 2).value;  // the batch is shared
+    CHECK(group[1].item<double>() == Approx(wanted).epsilon(1e-12));
+    const at::Tensor labels = tensor_of(parse_json("[1, 0, 1]", ""), at::kLong);  // validation
+    CHECK(loss_of(*of_one, out, labels).value.item<double>() ==
+          Approx(loss_of(*of_two, scores, labels).value.item<double>()).epsilon(1e-12));
+  }
+  // The hinge of one logit is max(0, margin ∓ z).
+  const auto hinge = make_loss(part(R"({"@": "loss.hinge"})"), one);
+  CHECK(loss_of(*hinge, out, shares).value.item<double>() ==
+        Approx((0.7 * 0.5 + 0.3 * 1.5 + 0.0 + 0.25 * 3.0) / 3).epsilon(1e-12));
+  Head embedding = head({4}, {}, 2);
+  embedding.mixes_labels = true;
+  CHECK_THAT(refused(R"({"@": "loss.triplet"})", embedding), Catch::Contains("recipe.lua:7") &&
+                                                                 Catch::Contains("loss.triplet compares samples of one class"));
 }
 
 TEST_CASE("a sum adds its losses times their weights, and tells them apart") {

@@ -34,7 +34,8 @@ struct LossMean {
   at::Tensor weight;
 };
 
-// `value` is what is minimised. A sum of several losses also tells its parts, each a mean of its own (Loss::parts()).
+// `value` is what is minimised. A sum of several losses also tells its parts, each a mean of its own without its factor
+// (Loss::parts()); the sum itself then has no weight.
 struct LossValue : LossMean {
   std::vector<LossMean> parts = {};
 };
@@ -67,6 +68,7 @@ struct Head {
   at::ScalarType target_type = at::kLong;
   std::int64_t classes = 0;
   std::vector<std::string> class_names;
+  bool mixes_labels = false;  // batches of training have distributions over the classes in place of labels
   at::ScalarType float_type = at::kFloat;  // of the model
   at::Device device = at::kCPU;
   // Where the batch has the target ("y"), and a weight per sample (the column "weight"), if there is one.
