@@ -172,6 +172,11 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
   for (const auto& rule : stop_rules_) {
     if (auto reason = rule->validated(progress(position))) stop(std::move(*reason));
   }
+  // A rule, or a callback, that has stopped the run at this is the recipe's own answer to it.
+  const auto loss = metrics_.find("val.loss");
+  if (active() && loss != metrics_.end() && !std::isfinite(loss->second)) {
+    fail("the validation loss is not finite at step " + std::to_string(position.step));
+  }
   write_saves(position);
 }
 

@@ -186,6 +186,35 @@ TEST_CASE("a loss that is not finite fails the run and keeps what was good") {
   CHECK(summary["reason"].string().find("not finite at step") != std::string::npos);
 }
 
+TEST_CASE("a validation loss that is not finite fails the run, whatever is watched, and the best weights stay") {
+  // In evaluation, which holds no gradients, the loss is NaN from the third validation on.
+  const auto run = [](const std::string& more, const fs::path& folder) {
+    int evaluations = 0;
+    const auto loss = native([&](std::span<const Argument> arguments) -> std::vector<Argument> {
+      const at::Tensor& out = dynamic_cast<TensorObject&>(*std::get<std::shared_ptr<Object>>(arguments[0])).tensor;
+      at::Tensor value = out.square().mean();
+      if (!out.requires_grad() && ++evaluations > 2) value = value.mul(std::nan(""));
+      return {std::make_shared<TensorObject>(value)};
+    });
+    std::string json = digits_fit(R"(, "epochs": 5)" + more);
+    json.replace(json.find(R"("cross_entropy")"), 15, R"({"@": "function", "index": 0})");
+    return run_one(parse_options(json, {loss}), folder);
+  };
+  const TemporaryFolder temporary;
+  for (const std::string monitor : {"val.loss", "val.accuracy", "train.loss"}) {
+    INFO(monitor);
+    const fs::path folder = temporary.path() / monitor;
+    const Value summary = run(R"(, "monitor": ")" + monitor + "\"", folder);
+    CHECK(summary["status"] == Value("failed"));
+    CHECK(summary["reason"].string().find("the validation loss is not finite at step") == 0);
+    CHECK(summary["best"]["epoch"].integer() <= 3);
+    const std::string best = std::to_string(summary["best"]["step"].integer());
+    CHECK(fs::exists(folder / "checkpoints" / ("best-" + std::string(9 - best.size(), '0') + best + ".safetensors")));
+  }
+  const Value stopped = run(R"(, "stop": [{"@": "stop.divergence"}])", temporary.path() / "stopped");
+  CHECK(stopped["status"] == Value("stopped"));
+}
+
 TEST_CASE("a damaged checkpoint is passed over for the one before it") {
   const TemporaryFolder temporary;
   const std::string length = R"(, "epochs": 4, "checkpoint": "10 steps")";

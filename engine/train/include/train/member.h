@@ -56,6 +56,7 @@ class Member {
   // After a step; calls observers and the recipe's functions that want it.
   void stepped(const Position& position, double rate);
   // A validation's metrics (those of training are added here) and reports; keeps the best weights; asks the stop rules.
+  // A validation loss that is not finite then ends the member as failed, unless they have stopped it.
   void validated(const Position& position, MetricMap metrics, Value reports);
   void epoch_ended(const Position& position);
   void commit(const Position& position);
