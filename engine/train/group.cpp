@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "accumulation.h"
 #include "optim/clip.h"
 
 namespace trainlab {
@@ -166,41 +167,23 @@ void Group::take_gradients() {
 }
 
 at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bool is_measured) {
-  // Members do not meet anywhere but in this sum, so each gets the gradient of its own mean.
-  const auto backward = [&](const at::Tensor& loss) {
-    with_torch_errors([&] { (axis() ? loss.sum() : loss).backward(); });
-  };
   at::Tensor mean;
   if (batches.size() == 1) {
     const LossValue loss = forward(batches[0], step, 0, 1);
-    backward(loss.value);
+    // Members do not meet anywhere but in this sum, so each gets the gradient of its own mean.
+    with_torch_errors([&] { (axis() ? loss.value.sum() : loss.value).backward(); });
     if (is_measured) train_loss_.add(loss, batches[0].size);
     mean = loss.value.detach();
     take_gradients();
   } else {
-    // The mean over all micro-batches, each weighted by what its own mean was divided by.
-    at::Tensor total;
+    const std::vector<LossPart> parts = plan_.loss->parts();
+    Accumulation all(trained_, parts, state_.members);
     for (std::size_t k = 0; k < batches.size(); ++k) {
       const LossValue loss = forward(batches[k], step, k, batches.size());
-      const at::Tensor weight = loss.weight.defined()
-                                    ? loss.weight.detach()
-                                    : at::full_like(loss.value.detach(), static_cast<double>(batches[k].size));
-      const at::Tensor sum = loss.value.mul(weight);
-      backward(sum);
+      all.add(loss, batches[k].size);
       if (is_measured) train_loss_.add(loss, batches[k].size);
-      mean = k == 0 ? sum.detach() : mean.add(sum.detach());
-      total = k == 0 ? weight : total.add(weight);
     }
-    take_gradients();
-    const at::NoGradGuard no_gradients;
-    total = total.masked_fill(total.eq(0), 1);
-    mean = mean.div(total);
-    for (const at::Tensor& gradient : gradients_) {
-      if (!gradient.defined()) continue;
-      Shape shape(static_cast<std::size_t>(gradient.dim()), 1);
-      if (axis()) shape.front() = state_.members;
-      gradient.div_(axis() ? total.view(shape) : total);
-    }
+    mean = all.finish(gradients_);
   }
   if (plan_.clip.value > 0) clip_by_value(gradients_, plan_.clip.value);
   if (plan_.clip.norm > 0) clip_by_norm(gradients_, plan_.clip.norm, state_.members);

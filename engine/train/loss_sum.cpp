@@ -26,7 +26,6 @@ class Sum final : public Loss {
       LossMean part = (*losses_[i])(out, batch);
       const at::Tensor value = part.value.mul(parts_[i].factor);
       sum.value = sum.value.defined() ? sum.value.add(value) : value;
-      part.value = part.value.detach();
       sum.parts.push_back(std::move(part));
     }
     return sum;

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/files.h"
+#include "data/batch_object.h"
 #include "fit_support.h"
 #include "tensor/safetensors.h"
 #include "train/fit_plan.h"
@@ -83,8 +84,13 @@ void check_resume(const std::string& fit_text, std::int64_t step) {
 
 TEST_CASE("accumulated micro-batches are one batch, also where samples do not count alike") {
   // With class weights the micro-batches' means have different divisors; the last step of an epoch has fewer of them.
-  for (const std::string loss :
-       {R"("cross_entropy")", R"({"@": "loss.cross_entropy", "class_weights": [1, 5, 0.1, 1, 2, 1, 9, 1, 0.5, 1]})"}) {
+  const std::string weighted = R"({"@": "loss.cross_entropy", "class_weights": [1, 5, 0.1, 1, 2, 1, 9, 1, 0.5, 1]})";
+  const std::string ignoring = R"({"@": "loss.cross_entropy", "ignore_index": 3, "weight": 0.5})";
+  const auto sum = [](const std::string& losses) { return R"({"@": "loss.sum", "losses": [)" + losses + "]}"; };
+  // In a sum each part has divisors of its own; those that are means by sample share one.
+  for (const std::string& loss :
+       {std::string(R"("cross_entropy")"), weighted, sum(weighted), sum(R"("hinge", "focal")"),
+        sum(R"("hinge", )" + weighted + R"(, {"@": "loss.focal", "weight": 2}, )" + ignoring)}) {
     for (const std::string clip : {"", R"(, "clip": 0.05)", R"(, "clip": {"value": 0.001})"}) {
       INFO(loss << clip);
       const TemporaryFolder temporary;
@@ -99,6 +105,36 @@ TEST_CASE("accumulated micro-batches are one batch, also where samples do not co
         CHECK(one["metrics"][metric].number() == Approx(four["metrics"][metric].number()).epsilon(1e-12));
     }
   }
+}
+
+TEST_CASE("a function in a sum of losses that is accumulated is divided by the counts that it tells") {
+  // The squares of the outputs of even labels, and how many there are.
+  const bool always = GENERATE(true, false);
+  std::int64_t calls = 0;
+  const auto function = native([&](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const auto tensor = [&](const Argument& one) {
+      return std::dynamic_pointer_cast<TensorObject>(std::get<std::shared_ptr<Object>>(one))->tensor;
+    };
+    const auto batch = std::dynamic_pointer_cast<BatchObject>(std::get<std::shared_ptr<Object>>(arguments[1]));
+    const at::Tensor even = batch->columns.at("y").remainder(2).eq(0).to(at::kDouble);
+    const at::Tensor count = even.sum(), value = tensor(arguments[0]).square().mean(1).mul(even).sum().div(count);
+    std::vector<Argument> results{std::make_shared<TensorObject>(value)};
+    if (always || calls++ > 0) results.emplace_back(std::make_shared<TensorObject>(count));
+    return results;
+  });
+  const TemporaryFolder temporary;
+  const auto run = [&](const std::string& batch, const char* name) {
+    const std::string loss = R"({"@": "loss.sum", "losses": ["cross_entropy", {"@": "function", "index": 0}]})";
+    return run_one(parse_options(plain_fit(R"(, "steps": 30, )" + batch, loss), {function}), temporary.path() / name);
+  };
+  if (!always) {
+    CHECK_THROWS_WITH(run(R"("batch": 24, "accumulate": 4)", "four"),
+                      Catch::Contains("function tells a count") && Catch::Contains("always, or never"));
+    return;
+  }
+  run(R"("batch": 96)", "one");
+  run(R"("batch": 24, "accumulate": 4)", "four");
+  CHECK(worst(last(temporary.path() / "one"), last(temporary.path() / "four"), "model.") < 1e-12);
 }
 
 TEST_CASE("micro-batches have random numbers of their own, and resume keeps them") {

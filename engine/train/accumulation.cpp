@@ -1,0 +1,72 @@
+#include "accumulation.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full_like.h>
+
+#include "tensor/types.h"
+
+namespace trainlab {
+
+void Accumulation::begin(const LossValue& loss) {
+  std::size_t count = 1;
+  for (const LossMean& part : loss.parts) term_of_.push_back(part.weight.defined() ? count++ : 0);
+  terms_.resize(count);
+  for (Term& term : terms_) term.gradients.resize(parameters_.size());
+}
+
+void Accumulation::add_term(Term& term, const LossMean& mean, std::int64_t samples, bool keeps_graph) {
+  const at::Tensor weight = mean.weight.defined()
+                                ? mean.weight.detach()
+                                : at::full_like(mean.value.detach(), static_cast<double>(samples));
+  const at::Tensor sum = mean.value.mul(weight);
+  // A backward pass adds to the gradients that it finds.
+  for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = std::move(term.gradients[i]);
+  with_torch_errors([&] { (members_ > 0 ? sum.sum() : sum).backward({}, keeps_graph); });
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    term.gradients[i] = std::move(parameters_[i].mutable_grad());
+    parameters_[i].mutable_grad().reset();
+  }
+  term.sum = term.sum.defined() ? term.sum.add(sum.detach()) : sum.detach();
+  term.total = term.total.defined() ? term.total.add(weight) : weight;
+}
+
+void Accumulation::add(const LossValue& loss, std::int64_t samples) {
+  if (terms_.empty()) begin(loss);
+  if (loss.parts.empty()) return add_term(terms_.front(), loss, samples, false);
+  std::vector<LossMean> means(terms_.size());
+  for (std::size_t i = 0; i < loss.parts.size(); ++i) {
+    LossMean& mean = means[term_of_[i]];
+    const LossMean& part = loss.parts[i];
+    if (term_of_[i] == 0 && part.weight.defined()) {
+      throw recipe_error("loss: " + parts_[i].name + " tells a count for this micro-batch and told none for another")
+          .hint("return a count always, or never");
+    }
+    const at::Tensor value = part.value.mul(parts_[i].factor);
+    mean.value = mean.value.defined() ? mean.value.add(value) : value;
+    mean.weight = part.weight;
+  }
+  const std::size_t first = means.front().value.defined() ? 0 : 1;
+  for (std::size_t t = first; t < means.size(); ++t) add_term(terms_[t], means[t], samples, t + 1 < means.size());
+}
+
+at::Tensor Accumulation::finish(std::vector<at::Tensor>& gradients) {
+  const at::NoGradGuard no_gradients;
+  at::Tensor mean;
+  gradients.assign(parameters_.size(), {});
+  for (Term& term : terms_) {
+    if (!term.sum.defined()) continue;
+    const at::Tensor total = term.total.masked_fill(term.total.eq(0), 1), value = term.sum.div(total);
+    mean = mean.defined() ? mean.add(value) : value;
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      at::Tensor& gradient = term.gradients[i];
+      if (!gradient.defined()) continue;
+      Shape shape(members_ > 0 ? static_cast<std::size_t>(gradient.dim()) : 0, 1);
+      if (members_ > 0) shape.front() = members_;
+      gradient.div_(total.view(shape));
+      gradients[i] = gradients[i].defined() ? gradients[i].add_(gradient) : gradient;
+    }
+  }
+  return mean;
+}
+
+}  // namespace trainlab
