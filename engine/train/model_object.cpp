@@ -1,6 +1,7 @@
 #include "train/model_object.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include "optim/clip.h"
 
@@ -48,7 +49,26 @@ NamedTensors ModelObject::tensors() const {
   return all;
 }
 
-void ModelObject::restore(const NamedTensors& from) { copy_back(tensors(), from); }
+NamedTensors ModelObject::checkpoint() const {
+  NamedTensors all = tensors();
+  for (const OptimizedParameter& parameter : parameters()) {
+    if (const at::Tensor& gradient = parameter.value.grad(); gradient.defined()) all.emplace("@grad." + parameter.name, gradient);
+  }
+  all.emplace("@training", at::scalar_tensor(training, at::kBool));
+  return all;
+}
+
+void ModelObject::restore(const NamedTensors& from) {
+  copy_back(tensors(), from);
+  const auto found = from.find("@training");
+  if (found == from.end()) return;
+  training = found->second.item<bool>();
+  for (OptimizedParameter& parameter : parameters()) {
+    const auto gradient = from.find("@grad." + parameter.name);
+    at::Tensor& own = parameter.value.mutable_grad();
+    own = gradient == from.end() ? at::Tensor() : gradient->second.to(parameter.value.options().requires_grad(false), false, true);
+  }
+}
 
 std::shared_ptr<ModelObject> build_model(const Options& spec, Signals columns, std::int64_t seed, at::ScalarType type,
                                          at::Device device) {
@@ -103,9 +123,13 @@ void OptimizerObject::step(const std::function<at::Tensor()>& again) {
 NamedTensors OptimizerObject::tensors() const {
   NamedTensors all;
   for (auto& [name, tensor] : optimizer_->state()) all.emplace(name, tensor);
+  all.emplace("lr", at::scalar_tensor(rate, at::kDouble));
   return all;
 }
 
-void OptimizerObject::restore(const NamedTensors& from) { copy_back(tensors(), from); }
+void OptimizerObject::restore(const NamedTensors& from) {
+  copy_back(tensors(), from);
+  rate = from.at("lr").item<double>();
+}
 
 }  // namespace trainlab

@@ -20,7 +20,7 @@ std::string prefix(const char* kind, const std::string& name) {
 
 template <class Objects>
 void collect(NamedTensors& all, const char* kind, const Objects& objects) {
-  for (const auto& [name, object] : objects) add_below(all, prefix(kind, name), object->tensors());
+  for (const auto& [name, object] : objects) add_below(all, prefix(kind, name), object->checkpoint());
 }
 
 template <class Objects>
@@ -141,17 +141,15 @@ void OwnStep::validated(double value, bool minimize) {
 }
 
 Value OwnStep::progress() {
-  Value::Map meters, rates, schedules;
+  Value::Map meters, schedules;
   for (auto& [name, meter] : meters_) meters[name] = meter.state();
-  for (const auto& [name, optimizer] : optimizers_) rates["optim." + name] = optimizer->rate;
   for (const auto& [name, scheduled] : schedules_) schedules["optim." + name] = scheduled.schedules.state();
-  return Value::Map{{"meters", std::move(meters)}, {"rates", std::move(rates)}, {"schedules", std::move(schedules)}};
+  return Value::Map{{"meters", std::move(meters)}, {"schedules", std::move(schedules)}};
 }
 
 void OwnStep::restore_progress(const Value& state) {
   meters_.clear();
   for (const auto& [name, meter] : state["meters"].map()) meters_.try_emplace(name, 0).first->second.restore(meter);
-  for (const auto& [name, optimizer] : optimizers_) optimizer->rate = state["rates"]["optim." + name].number();
   for (auto& [name, scheduled] : schedules_) scheduled.schedules.restore(state["schedules"]["optim." + name]);
 }
 
@@ -169,8 +167,9 @@ void OwnStep::restore(std::size_t member, const NamedTensors& tensors) {
 
 NamedTensors OwnStep::weights(std::size_t) const {
   NamedTensors all;
-  collect(all, "model", models_);
-  for (auto& [name, tensor] : all) tensor = tensor.clone();
+  for (const auto& [name, model] : models_) {
+    for (const auto& [own, tensor] : model->tensors()) all.emplace(prefix("model", name) + own, tensor.clone());
+  }
   return all;
 }
 

@@ -73,8 +73,9 @@ NamedTensors TaskLoop::saved() const {
   for (std::size_t i = 0; i < options_.save.size(); ++i) {
     if (const auto* tensor = std::get_if<at::Tensor>(&options_.save[i])) {
       all.emplace(name_of(i) + "tensor", tensor->detach());
+      if (tensor->grad().defined()) all.emplace(name_of(i) + "grad", tensor->grad());
     } else {
-      add_below(all, name_of(i), std::get<std::shared_ptr<Stateful>>(options_.save[i])->tensors());
+      add_below(all, name_of(i), std::get<std::shared_ptr<Stateful>>(options_.save[i])->checkpoint());
     }
   }
   return all;
@@ -90,6 +91,8 @@ void TaskLoop::restore(const NamedTensors& tensors, const std::string& prefix) c
                            " of shape " + shape_text(tensor->sizes()));
       }
       tensor->detach().copy_(found->second);
+      const auto gradient = own.find("grad");
+      tensor->mutable_grad() = gradient == own.end() ? at::Tensor() : gradient->second.to(tensor->device(), tensor->scalar_type(), false, true);
     } else {
       std::get<std::shared_ptr<Stateful>>(options_.save[i])->restore(own);
     }

@@ -18,9 +18,11 @@ namespace trainlab {
 // What a checkpoint can hold of an object.
 class Stateful : public Object {
  public:
-  // The live tensors under stable names.
+  // Its values under stable names; tensors that it computes with are the live ones.
   virtual NamedTensors tensors() const = 0;
-  // Copies the values back. Error{recipe} for a missing tensor or another shape.
+  // These, and what the next step needs besides: gradients that add up over steps.
+  virtual NamedTensors checkpoint() const { return tensors(); }
+  // Copies back what one of these gave. Error{recipe} for a missing tensor or another shape.
   virtual void restore(const NamedTensors& tensors) = 0;
 };
 
@@ -42,6 +44,8 @@ class ModelObject final : public Stateful {
   std::vector<OptimizedParameter> parameters() const;
   // "2.weight", buffers included.
   NamedTensors tensors() const override;
+  // "@grad.2.weight" of each gradient that there is, and "@training".
+  NamedTensors checkpoint() const override;
   void restore(const NamedTensors& tensors) override;
 
  private:
@@ -65,6 +69,7 @@ class OptimizerObject final : public Stateful {
   // Error{recipe} for an optimizer that evaluates more than once.
   void step(const std::function<at::Tensor()>& again = {});
 
+  // Its state, and the rate as "lr".
   NamedTensors tensors() const override;
   void restore(const NamedTensors& tensors) override;
 
