@@ -16,9 +16,9 @@ namespace {
 class ImageRows : public RowSource {
  public:
   // size [height, width], or empty: as the first image, and all are alike.
-  ImageRows(std::shared_ptr<const ImageFiles> files, const std::vector<ImageFile>& rows, int channels,
-            std::vector<std::int64_t> size, Shape like)
-      : files_(std::move(files)), rows_(rows), shape_(std::move(like)), resizes_(!size.empty()) {
+  ImageRows(const Options& spec, std::shared_ptr<const ImageFiles> files, const std::vector<ImageFile>& rows,
+            int channels, std::vector<std::int64_t> size, Shape like)
+      : spec_(spec), files_(std::move(files)), rows_(rows), shape_(std::move(like)), resizes_(!size.empty()) {
     if (resizes_) shape_ = {channels, size[0], size[1]};
     if (!shape_.empty()) return;
     Image image;
@@ -30,6 +30,11 @@ class ImageRows : public RowSource {
   Shape shape() const override { return shape_; }
 
   void make(std::int64_t row, std::byte* out) const override {
+    placed_at(spec_, "path", [&] { write(row, out); });
+  }
+
+ private:
+  void write(std::int64_t row, std::byte* out) const {
     thread_local Image image, scratch;
     const auto channels = static_cast<int>(shape_[0]), height = static_cast<int>(shape_[1]),
                width = static_cast<int>(shape_[2]);
@@ -44,7 +49,6 @@ class ImageRows : public RowSource {
     put_planes(image, reinterpret_cast<std::uint8_t*>(out));
   }
 
- private:
   void decode(std::int64_t row, int channels, Image& image) const {
     thread_local std::string bytes;
     const ImageFile& file = rows_[static_cast<std::size_t>(row)];
@@ -52,6 +56,7 @@ class ImageRows : public RowSource {
     decode_image(bytes, channels, files_->name_of(file), image);
   }
 
+  Options spec_;  // where errors are placed
   std::shared_ptr<const ImageFiles> files_;
   const std::vector<ImageFile>& rows_;  // of files_
   Shape shape_;
@@ -70,7 +75,7 @@ DataParts make_images(const Options& spec, const DataContext&) {
       dataset.size = static_cast<std::int64_t>(rows.size());
       dataset.classes = static_cast<std::int64_t>(files->classes.size());
       dataset.class_names = files->classes;
-      const auto source = std::make_shared<const ImageRows>(files, rows, channels, size, like);
+      const auto source = std::make_shared<const ImageRows>(spec, files, rows, channels, size, like);
       like = source->shape();
       Column x{"x", {}, at::scalar_tensor(1.0 / 255, at::kFloat), {}};
       x.source = source;

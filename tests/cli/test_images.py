@@ -95,6 +95,18 @@ class Images(CliTest):
         self.assertIn("set/dark/3.png: damaged PNG", result.err)
         self.assertFalse((self.folder / "set.pack").exists())
 
+    def test_a_damaged_image_met_in_training_has_a_place_in_the_recipe(self):
+        path = self.folder / "set" / "dark" / "3.png"
+        path.write_bytes(path.read_bytes()[:60])
+        for threads in (0, 2):
+            recipe = self.write("images.lua", (RECIPE % ("", 1, threads)).replace(':pack("set.pack")', "")
+                                .replace(":normalize()", ""))
+            result = self.run_program(recipe, "--quiet", "--json", "--out", f"out-{threads}", code=1)
+            error = result.json()["error"]
+            self.assertEqual((error["file"], error["line"]), (str(recipe), 4))
+            self.assertTrue(error["path"].startswith("data") and error["path"].endswith("path"), error)
+            self.assertIn("set/dark/3.png: damaged PNG", error["message"])
+
 
 if __name__ == "__main__":
     unittest.main()
