@@ -62,6 +62,38 @@ end }
 """
 STEPS = 40 + 20 + 29
 
+# What a loop may change beside weights: a rate that is set by hand, the mode of a model, gradients that add up over
+# four steps, of a model and of a tensor.
+BY_HAND = """local at = lab.param { "at", -1, doc = "step to announce" }
+return lab.task { name = "t", run = function(ctx)
+  local net = lab.nn.Sequential { lab.nn.Linear(8), lab.nn.Tanh(), lab.nn.Dropout(0.5), lab.nn.Linear(1) }
+  local model = lab.build(net, { input = { 4 }, seed = ctx.seed })
+  local scale = lab.tensor.ones({ 1 }, { requires_grad = true })
+  local tensors = model:parameters()
+  tensors[#tensors + 1] = scale
+  local opt = lab.optimizer(lab.optim.SGD { lr = 0.1, momentum = 0.9 }, tensors)
+  local function loss()
+    if ctx.step == at then print("announced step " .. at) end
+    local x = lab.tensor.randn { 16, 4 }
+    local value = (model:forward(x):squeeze(1) * scale - x:sum(1)):pow(2):mean()
+    ctx:log("loss", value)
+    return value
+  end
+  local durable = { save = { model, opt, scale }, checkpoint = "3 steps" }
+  for step in ctx:steps(12, durable) do
+    if step == 5 then opt.lr = opt.lr * 0.1 end
+    if step == 6 then model:eval() end
+    opt:zero_grad(); loss():backward(); opt:step()
+  end
+  for step in ctx:steps(16, durable) do
+    if step % 4 == 0 then opt:zero_grad() end
+    (loss() / 4):backward()
+    if step % 4 == 3 then opt:step() end
+  end
+  ctx:save("opt", opt)
+end }
+"""
+
 
 class Loops(CliTest):
     def kill_at(self, step, out):
@@ -84,6 +116,21 @@ class Loops(CliTest):
                 self.assert_same_end(out, whole)
                 self.assertEqual(self.summary(out)["metrics"], self.summary(whole)["metrics"])
                 self.assertEqual((out / "artifacts" / "end.txt").read_text(), f"done {STEPS}")
+
+    def test_rates_modes_and_gradients_that_a_loop_sets_survive(self):
+        self.write("t.lua", BY_HAND)
+        self.run_program("t.lua", "--threads", "1", "--out", "whole", "--quiet")
+        whole = self.folder / "whole"
+        saved = (whole / "checkpoints" / "opt.safetensors").read_bytes()
+        self.assertIn(b'"lr"', saved)
+        # After the drop and the change of the mode; with the gradients of three steps, of two, and in the later loop.
+        for step in (8, 12 + 4, 12 + 7):
+            with self.subTest(step=step):
+                out = self.folder / f"killed-{step}"
+                self.kill_at(step, out)
+                self.run_program("resume", out, "--quiet")
+                self.assert_same_end(out, whole)
+                self.assertEqual((out / "checkpoints" / "opt.safetensors").read_bytes(), saved)
 
     def test_a_request_to_stop_leaves_a_checkpoint_that_no_pcall_holds_back(self):
         self.write("t.lua", """return lab.task { name = "t", run = function(ctx)

@@ -1,5 +1,6 @@
 """Training steps and layers written in the recipe."""
 
+import json
 import os
 import random
 import signal
@@ -45,12 +46,44 @@ TWO = HEAD + """return lab.fit {
 """
 
 
+# Gradients of four steps, and a rate that is set by hand.
+ADDS_UP = HEAD + """return lab.fit {
+  name = "f", data = lab.data.digits(), model = net, optim = optim.SGD { lr = 0.1, momentum = 0.9 },
+  batch = 128, epochs = 2, checkpoint = "3 steps", monitor = "train.loss", goal = "min",
+  step = function(run, batch)
+    if run.step == at then print("announced step " .. at) end
+    if run.step == 10 then run.optim.lr = 0.01 end
+    if run.step % 4 == 0 then run.optim:zero_grad() end
+    local loss = ops.cross_entropy_loss(run.model:forward(batch.x), batch.y)
+    (loss / 4):backward()
+    if run.step % 4 == 3 then run.optim:step() end
+    return { loss = loss }
+  end,
+}
+"""
+
+
+def tensors(path):
+    """Name → (dtype, shape, bytes) of a safetensors file."""
+    data = path.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:begin])
+    return {name: (entry["dtype"], entry["shape"], data[begin:][slice(*entry["data_offsets"])])
+            for name, entry in header.items() if name != "__metadata__"}
+
+
 class OwnStep(CliTest):
     def test_a_step_of_its_own_is_the_declared_one(self):
         self.write("r.lua", ONE)
         for own in ("true", "false"):
             self.run_program("r.lua", "--own", own, "--threads", "1", "--out", own, "--quiet")
-        self.assert_same_end(self.folder / "true", self.folder / "false")
+        last = {own: tensors(next((self.folder / own / "checkpoints").glob("last-*.safetensors"))) for own in ("true", "false")}
+        # Of a step of its own the rate, the mode and the gradients are kept besides.
+        more = last["true"].keys() - last["false"].keys()
+        self.assertTrue(all("@" in name or name == "optim.lr" for name in more), more)
+        self.assertEqual({name: last["true"][name] for name in last["false"]}, last["false"])
+        best = [next((self.folder / own / "checkpoints").glob("best-*.safetensors")).read_bytes() for own in ("true", "false")]
+        self.assertEqual(*best)
         ours, declared = (self.summary(self.folder / own) for own in ("true", "false"))
         self.assertEqual(ours["metrics"], declared["metrics"])
         self.assertIsNone(ours["flops"])
@@ -113,6 +146,19 @@ class OwnStep(CliTest):
                 result = self.run_program("check", "r.lua", "--step", "--threads", "1", code=code)
                 self.assert_said(result, message)
                 self.assertEqual(list(self.folder.iterdir()), [self.folder / "r.lua"], "check left something behind")
+
+    def test_gradients_that_add_up_over_steps_survive(self):
+        self.write("r.lua", ADDS_UP)
+        self.run_program("r.lua", "--threads", "1", "--out", "whole", "--quiet")
+        for step in (4, 14):  # goes on from 3, with three steps' gradients; from 12, after the change of the rate
+            with self.subTest(step=step):
+                out = self.folder / f"killed-{step}"
+                running = self.start("r.lua", "--at", step, "--threads", "1", "--out", out)
+                running.until_said(f"announced step {step}")
+                os.kill(running.engine(), signal.SIGKILL)
+                self.end(running, 3)
+                self.run_program("resume", out, "--quiet")
+                self.assert_same_end(out, self.folder / "whole")
 
     def test_bad_input(self):
         good = {"model": "net", "optim": 'optim.SGD { lr = 1 }', "step": "function(run, batch) return { loss = 1 } end", "more": ""}
