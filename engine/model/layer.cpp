@@ -96,7 +96,12 @@ std::size_t LayerContext::parameter(std::string_view name, Shape shape, Initiali
 }
 
 std::size_t LayerContext::buffer(std::string_view name, Shape shape, double value, at::ScalarType type) {
-  return declare(tables_->buffers, BufferInfo{joined(name_, name), std::move(shape), value, type}, *this);
+  return buffer({.name = std::string(name), .shape = std::move(shape), .value = value, .type = type});
+}
+
+std::size_t LayerContext::buffer(BufferInfo info) {
+  info.name = joined(name_, info.name);
+  return declare(tables_->buffers, std::move(info), *this);
 }
 
 std::unique_ptr<Layer> LayerContext::child(const Options& spec, const Signal& input, int position) {

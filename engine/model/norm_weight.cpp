@@ -57,6 +57,7 @@ class Reweighted : public Layer {
  protected:
   virtual at::Tensor weight(const at::Tensor& declared, const Pass& pass) const = 0;
   const ParameterInfo& declared() const { return declared_; }
+  const at::Tensor& weight_of(const ModelState& state) const { return state.parameters[slot_]; }
 
  private:
   ParameterInfo declared_;
@@ -94,23 +95,39 @@ class SpectralNorm final : public Reweighted {
         iterations_(options.integer("n_power_iterations")),
         epsilon_(options.number("eps")) {
     const std::int64_t rows = declared().shape[0], columns = element_count(declared().shape) / rows;
-    left_ = context.buffer("weight_u", {rows}, 1.0 / std::sqrt(static_cast<double>(rows)));
-    right_ = context.buffer("weight_v", {columns}, 1.0 / std::sqrt(static_cast<double>(columns)));
+    // An average of directions is none: its length is below 1, and the weight would be divided by too little.
+    left_ = context.buffer({.name = "weight_u",
+                            .shape = {rows},
+                            .value = 1.0 / std::sqrt(static_cast<double>(rows)),
+                            .averages = false});
+    right_ = context.buffer({.name = "weight_v",
+                             .shape = {columns},
+                             .value = 1.0 / std::sqrt(static_cast<double>(columns)),
+                             .averages = false,
+                             .begin = [this](const ModelState& state) {
+                               improve(weight_of(state).flatten(1), state, first_iterations);
+                             }});
   }
 
  private:
-  // Miyato et al. 2018, algorithm 1; the vectors are kept and improved by each training pass.
+  static constexpr std::int64_t first_iterations = 15;  // PyTorch's number
+
+  // Miyato et al. 2018, algorithm 1.
+  void improve(const at::Tensor& matrix, const ModelState& state, std::int64_t iterations) const {
+    const at::NoGradGuard no_grad;
+    const at::Tensor &left = state.buffers[left_], &right = state.buffers[right_];
+    const auto unit = [&](const at::Tensor& x) { return at::div(x, at::linalg_vector_norm(x).clamp_min(epsilon_)); };
+    for (std::int64_t i = 0; i < iterations; ++i) {
+      left.copy_(unit(at::mv(matrix, right)));
+      right.copy_(unit(at::mv(matrix.t(), left)));
+    }
+  }
+
+  // The vectors are kept and improved by each training pass.
   at::Tensor weight(const at::Tensor& now, const Pass& pass) const override {
     const at::Tensor matrix = now.flatten(1);
     const at::Tensor &left = pass.buffer(left_), &right = pass.buffer(right_);
-    if (pass.training) {
-      const at::NoGradGuard no_grad;
-      const auto unit = [&](const at::Tensor& x) { return at::div(x, at::linalg_vector_norm(x).clamp_min(epsilon_)); };
-      for (std::int64_t i = 0; i < iterations_; ++i) {
-        left.copy_(unit(at::mv(matrix, right)));
-        right.copy_(unit(at::mv(matrix.t(), left)));
-      }
-    }
+    if (pass.training) improve(matrix, pass.state, iterations_);
     // Copies, because the backward pass needs those of this pass.
     const at::Tensor u = left.clone(), v = right.clone();
     return at::div(now, at::dot(u, at::mv(matrix, v)));
@@ -144,7 +161,8 @@ void register_norm_weight(Registry& registry) {
                     .or_default(1))
           .with(Option("eps", "least norm that is divided by").number().more_than(0).or_default(1e-12))
           .example("nn.SpectralNorm(nn.Conv2d(16, 3))")
-          .note("The value is estimated by power iteration, which begins with equal numbers. Miyato et al. 2018."),
+          .note("The value is estimated by power iteration, 15 of them on the initial weight, which begin with equal "
+                "numbers. Averages of the weights (lab.ema, lab.swa) take the latest estimate. Miyato et al. 2018."),
       layer_factory<SpectralNorm>());
 }
 

@@ -53,6 +53,9 @@ ModelState Model::initial_state(std::span<const Key> keys, at::ScalarType type, 
         state.buffers.back().copy_(given->second);
       }
     }
+    for (const BufferInfo& info : tables_.buffers) {
+      if (info.begin) info.begin(state);
+    }
     return state;
   });
 }

@@ -137,8 +137,11 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
     trained_.push_back(state_.parameters[i]);
     parameters.push_back({.name = info.name, .value = state_.parameters[i], .decays = info.decays});
   }
-  for (std::size_t i = 0; i < state_.buffers.size(); ++i)
-    tensors.push_back({.name = plan.model->buffers()[i].name, .value = state_.buffers[i]});
+  for (std::size_t i = 0; i < state_.buffers.size(); ++i) {
+    tensors.push_back({.name = plan.model->buffers()[i].name,
+                       .value = state_.buffers[i],
+                       .averages = plan.model->buffers()[i].averages});
+  }
   optimizer_ = make_optimizer(optimizers, std::move(parameters), state_.members);
   if (!averages.empty())
     average_ = std::make_unique<WeightAverage>(averages, plan.length, std::move(tensors), state_.members);

@@ -78,6 +78,9 @@ struct BufferInfo {
   Shape shape;
   double value;                      // initial
   at::ScalarType type = at::kFloat;  // kFloat stands for the dtype of the parameters
+  bool averages = true;              // averages of the weights average it along; if not, they have the latest
+  // Where its beginning depends on parameters: sets it, once the whole state has its initial values.
+  std::function<void(const ModelState&)> begin = {};
 };
 
 // Arithmetic per sample: the multiply-adds of matrix products and convolutions, each counted as two operations, and
@@ -175,6 +178,7 @@ class LayerContext {
   // the slot of the first; an error where the shapes differ.
   std::size_t parameter(std::string_view name, Shape shape, Initializer initialize, bool decays = true);
   std::size_t buffer(std::string_view name, Shape shape, double value, at::ScalarType type = at::kFloat);
+  std::size_t buffer(BufferInfo info);  // info.name is the layer's own, as above
 
   // Builds a child layer at position `position` (from 1) of a list, or under a name; `input` is what it receives.
   std::unique_ptr<Layer> child(const Options& spec, const Signal& input, int position);

@@ -1,7 +1,8 @@
 // Averages of weights: an exponential moving average (lab.ema) or the equal average of stochastic weight averaging
 // (lab.swa), of one model or a group of M members, in one pass per tensor.
 //
-// Running statistics of norms are averaged with the weights; counts are copied. Not thread-safe.
+// Running statistics of norms are averaged with the weights; counts, and what is not to be averaged, are copied. Not
+// thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,6 +22,7 @@ namespace trainlab {
 struct AveragedTensor {
   std::string name;  // "2.weight"
   at::Tensor value;  // the live one; with members > 0 it has a leading member axis
+  bool averages = true;  // if not, each update copies it
 };
 
 class WeightAverage {
