@@ -56,6 +56,25 @@ class Losses(CliTest):
         self.assert_said(self.train(code=1), "r.lua:7: ")
         self.assertEqual(self.summary(self.run_folder())["status"], "failed")
 
+    def test_an_error_in_a_loss_late_in_a_run_leaves_what_was_trained(self):
+        # The blobs' training part has 60 samples, four steps an epoch: the ninth fails.
+        self.loss("""(function() local steps = 0; return function(out, batch)
+    if out:requires_grad() then steps = steps + 1 end
+    if steps == 9 then error("out of luck") end
+    return lab.ops.cross_entropy_loss(out, batch.y)
+  end end)()""", more='  checkpoint = "1 steps",\n')
+        result = self.train(code=1)
+        self.assert_said(result, "r.lua:8: ", "out of luck")
+        run = self.run_folder()
+        self.assert_status(run, "failed")
+        self.assertEqual([row["epoch"] for row in self.rows(run)], [1, 2])
+        self.assertTrue(list((run / "checkpoints").glob("last-000000008.safetensors")))
+        self.assert_said(result, "what was saved until then is in")
+        # A process of its own counts anew, and does not come to the ninth call.
+        self.run_program("resume", run)
+        self.assert_status(run, "done")
+        self.assertEqual(self.summary(run)["steps"], 12)
+
     def test_a_report_of_classes(self):
         self.recipe(more='  metrics = { "report" },\n')
         self.train()
