@@ -4,6 +4,7 @@ import re
 import unittest
 
 from program import SOURCE, CliTest
+from test_images import png
 
 RECIPES = SOURCE / "recipes"
 MNIST = SOURCE.parent / "shared" / "data" / "mnist"
@@ -28,6 +29,43 @@ class Recipes(CliTest):
         accuracy, deviation = re.fullmatch(r"accuracy (\S+), deviation (\S+) over 3 folds\n", artifact.read_text()).groups()
         self.assertGreaterEqual(float(accuracy), 0.8)
         self.assertLess(float(deviation), 0.1)
+
+    def begin(self, name, *arguments):
+        """Checks a recipe and trains it for a few steps; gives the summary."""
+        recipe = RECIPES / f"{name}.lua"
+        self.assertIn(f"{name}  {recipe}:", self.run_program("check", recipe, *arguments).out)
+        summary = self.train_recipe(recipe, *arguments, "--threads", "1")
+        self.assertEqual(summary["status"], "done")
+        for metric, value in summary["metrics"].items():
+            self.assertIsNotNone(value, f"{metric} of {name} is not finite")
+        return summary
+
+    def test_short_runs_of_those_that_bring_their_data(self):
+        for name, arguments, metric in (("autoencoder", ("--epochs", 2, "--width", 4), "test.loss"),
+                                        ("by_hand", ("--epochs", 1), "test.accuracy"),
+                                        ("gan", ("--epochs", 1), "train.g_loss"),
+                                        ("names", ("--epochs", 1), "test.f1"),
+                                        ("reinforce", ("--episodes", 3), "train.average"),
+                                        ("sine", ("--epochs", 1), "test.r2")):
+            with self.subTest(name):
+                self.assertIn(metric, self.begin(name, *arguments)["metrics"])
+        self.assertTrue(next(self.run_folder(name="gan").glob("**/artifacts/samples.png")).read_bytes().startswith(b"\x89PNG"))
+        self.assertTrue(list(self.run_folder(name="reinforce").glob("**/checkpoints/policy.safetensors")))
+
+    def test_a_short_run_of_chargpt(self):
+        text = self.write("text.txt", "To be, or not to be, that is the question.\n" * 60)
+        summary = self.begin("chargpt", "--text", text, "--steps", 3, "--layers", 1, "--width", 16, "--context", 16)
+        self.assertEqual(summary["steps"], 3)
+        self.assertGreater(summary["metrics"]["val.bits_per_character"], 0)
+
+    def test_a_short_run_of_cifar(self):
+        for part, images in (("train", 5), ("test", 1)):
+            for label in range(10):
+                for number in range(images):
+                    self.write(f"images/{part}/{label}/{number}.png", png(32, 32, 25 * label + number))
+        summary = self.begin("cifar", "--data", self.folder / "images", "--width", 8, "--batch", 16, "--set", "steps=3")
+        self.assertEqual(summary["steps"], 3)
+        self.assertIn("test.accuracy", summary["metrics"])
 
     @unittest.skipUnless(MNIST.is_dir(), f"no MNIST files at {MNIST}")
     def test_mnist_cnn(self):
