@@ -4,19 +4,19 @@
 
 #include "entry_table.h"
 #include "lua_tensor.h"
-#include "train/artifact.h"
 
 namespace trainlab {
 
-std::string artifact_at(lua_State* L, int index, const std::string& name, const char* method) {
+Artifact artifact_at(lua_State* L, int index, const std::string& name, const char* method) {
   if (lua_type(L, index) == LUA_TSTRING) {
     std::size_t length = 0;
     const char* bytes = lua_tolstring(L, index, &length);
-    return {bytes, length};
+    return std::string(bytes, length);
   }
   try {
     if (to_tensor(L, index)) return artifact_bytes(check_tensor(L, index), name);
-    throw recipe_error("expected a text or a tensor, found " + type_text(L, index));
+    if (lua_istable(L, index) && !entry_of(L, index)) return named_tensors_at(L, index);
+    throw recipe_error("expected a text, a tensor or a table of tensors by name, found " + type_text(L, index));
   } catch (Error& error) {
     throw error.in(method);
   }

@@ -1,13 +1,16 @@
-// The content of a file that a recipe writes: a text, or a tensor in the format that the file's name says.
+// The content of a file that a recipe writes: a text, a tensor in the format that the file's name says, or a table of
+// tensors by name.
 #pragma once
 
 #include <string>
+
+#include "train/artifact.h"
 
 struct lua_State;
 
 namespace trainlab {
 
 // Error{recipe} at `method` for anything else.
-std::string artifact_at(lua_State* L, int index, const std::string& name, const char* method);
+Artifact artifact_at(lua_State* L, int index, const std::string& name, const char* method);
 
 }  // namespace trainlab

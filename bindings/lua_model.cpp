@@ -136,14 +136,8 @@ int l_load(lua_State* L) {
   return guarded(L, [&] {
     ModelObject& model = model_at(L, 1);
     if (!lua_istable(L, 2)) throw recipe_error("expected a table of tensors by name, found " + type_text(L, 2)).in("model:load");
-    NamedTensors tensors;
-    lua_pushnil(L);
-    while (lua_next(L, 2) != 0) {
-      if (lua_type(L, -2) == LUA_TSTRING) tensors.emplace(lua_tostring(L, -2), check_tensor(L, -1));
-      lua_pop(L, 1);
-    }
     try {
-      model.restore(tensors);
+      model.restore(named_tensors_at(L, 2));
     } catch (Error& error) {
       throw error.in("model:load");
     }

@@ -48,7 +48,7 @@ int l_artifact(lua_State* L) {
   return guarded(L, [&] {
     TaskContext& task = task_at(L);
     const std::string name = name_at(L, 2, "ctx:artifact");
-    const std::string content = artifact_at(L, 3, name, "ctx:artifact");
+    const Artifact content = artifact_at(L, 3, name, "ctx:artifact");
     const EngineWork work(L);
     task.artifact(name, content);
     return 0;

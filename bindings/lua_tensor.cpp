@@ -72,6 +72,20 @@ const at::Tensor& check_tensor(lua_State* L, int index) {
   return *tensor;
 }
 
+NamedTensors named_tensors_at(lua_State* L, int index) {
+  NamedTensors tensors;
+  lua_pushnil(L);
+  while (lua_next(L, index) != 0) {
+    if (lua_type(L, -2) != LUA_TSTRING) throw recipe_error("expected the names of tensors, found the key " + type_text(L, -2));
+    if (!to_tensor(L, -1)) {
+      throw recipe_error(std::string("expected a tensor as '") + lua_tostring(L, -2) + "', found " + type_text(L, -1));
+    }
+    tensors.emplace(lua_tostring(L, -2), check_tensor(L, -1));
+    lua_pop(L, 1);
+  }
+  return tensors;
+}
+
 // The next time comes when half as much again is alive, so that collections stay rare beside what they look at: at
 // least 16 MiB, at most an eighth of the memory.
 void collect_tensors(lua_State* L) {

@@ -11,6 +11,7 @@
 #include "bindings/lua_state.h"
 #include "tensor/memory.h"
 #include "tensor/operators.h"
+#include "tensor/safetensors.h"
 
 struct lua_State;
 
@@ -57,6 +58,9 @@ at::Tensor* to_tensor(lua_State* L, int index);
 
 // Error{recipe} for another value and for a released tensor. Valid as long as the value is on the stack.
 const at::Tensor& check_tensor(lua_State* L, int index);
+
+// A table of tensors by name; an empty one is fine. Error{recipe} names the key of anything else in it.
+NamedTensors named_tensors_at(lua_State* L, int index);
 
 // The parts of open_tensors; `metatable` and `methods` are stack indices.
 void open_tensor_members(lua_State* L, int methods);

@@ -96,7 +96,7 @@ int l_artifact(lua_State* L) {
   return guarded(L, [&] {
     auto& run = check_object<RunHandle>(L, 1, "run");
     const std::string name = name_at(L, "run:artifact");
-    const std::string content = artifact_at(L, 3, name, "run:artifact");
+    const Artifact content = artifact_at(L, 3, name, "run:artifact");
     const EngineWork work(L);
     run.artifact(name, content);
     return 0;

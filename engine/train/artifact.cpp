@@ -70,7 +70,7 @@ std::string artifact_bytes(const at::Tensor& tensor, const std::string& name) {
   if (name.ends_with(".npy")) return npy_bytes(tensor.detach(), name);
   if (name.ends_with(".png")) return png_bytes(pixels_of(tensor, name), name);
   throw recipe_error(name + ": expected a name that ends in .npy or .png for a tensor")
-      .hint("a text can have any name");
+      .hint("several tensors by name go into a .safetensors file; a text can have any name");
 }
 
 void check_file_name(std::string_view who, const std::string& name) {
@@ -79,9 +79,21 @@ void check_file_name(std::string_view who, const std::string& name) {
   throw recipe_error(std::string(who) + ": expected a plain file name, found \"" + name + "\"");
 }
 
-void write_artifact(const std::filesystem::path& folder, const std::string& name, const std::string& content) {
-  make_directories(folder / "artifacts");
-  write_atomic(folder / "artifacts" / name, content);
+void write_artifact(const std::filesystem::path& folder, const std::string& name, const Artifact& content) {
+  const std::filesystem::path path = folder / "artifacts" / name;
+  const auto* tensors = std::get_if<NamedTensors>(&content);
+  if (tensors && !name.ends_with(".safetensors")) {
+    throw recipe_error(name + ": expected a name that ends in .safetensors for a table of tensors");
+  }
+  if (tensors && tensors->contains("__metadata__")) {
+    throw recipe_error(name + ": a tensor cannot be called __metadata__ in a .safetensors file");
+  }
+  make_directories(path.parent_path());
+  if (tensors) {
+    save_safetensors(path, *tensors);
+  } else {
+    write_atomic(path, std::get<std::string>(content));
+  }
 }
 
 }  // namespace trainlab

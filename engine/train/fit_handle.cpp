@@ -20,9 +20,9 @@ void FitHandle::log(const std::string& name, Logged value) {
   member().logged_.insert_or_assign(name, std::move(value));
 }
 
-void FitHandle::artifact(const std::string& name, const std::string& text) {
+void FitHandle::artifact(const std::string& name, const Artifact& content) {
   check_file_name("run:artifact", name);
-  write_artifact(member().context_.folder, name, text);
+  write_artifact(member().context_.folder, name, content);
 }
 
 Member& FitHandle::member() const {

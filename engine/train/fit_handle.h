@@ -20,7 +20,7 @@ class FitHandle final : public RunHandle {
   void set_lr(double rate) override;
   void save(const std::string& name) override;
   void log(const std::string& name, Logged value) override;
-  void artifact(const std::string& name, const std::string& text) override;
+  void artifact(const std::string& name, const Artifact& content) override;
   const Objects& models() const override { return member().trained_.models(); }
   const Objects& optimizers() const override { return member().trained_.optimizers(); }
 

@@ -64,7 +64,8 @@ void register_run_handle(Registry& registry) {
                    .example("run:log(\"temperature\", 0.7)"));
   registry.add(Entry("run:artifact", "method", "Writes artifacts/NAME in the run folder.")
                    .with(Option("name", "name of the file").string().required().positional())
-                   .with(Option("content", "a text; a tensor as .npy, an image or several of them as .png")
+                   .with(Option("content", "a text; a tensor as .npy, a table of tensors by name as .safetensors, an image "
+                                           "or several of them as .png")
                              .any()
                              .required()
                              .positional())

@@ -67,9 +67,9 @@ void TaskContext::log(const std::string& name, Logged value) {
   if (!from_) logged_.insert_or_assign(name, std::move(value));
 }
 
-void TaskContext::artifact(const std::string& name, const std::string& text) {
+void TaskContext::artifact(const std::string& name, const Artifact& content) {
   check_file_name("ctx:artifact", name);
-  if (!from_) write_artifact(folder_, name, text);
+  if (!from_) write_artifact(folder_, name, content);
 }
 
 void TaskContext::save(const std::string& name, const NamedTensors& tensors) {

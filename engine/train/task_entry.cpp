@@ -71,7 +71,11 @@ void register_task(Registry& registry) {
                    .example("ctx:log(\"train.loss\", loss)"));
   registry.add(Entry("ctx:artifact", "method", "Writes artifacts/NAME in the run folder.")
                    .with(Option("name", "name of the file").string().required().positional())
-                   .with(Option("content", "a text; a tensor as .npy, an image or several of them as .png").any().required().positional())
+                   .with(Option("content", "a text; a tensor as .npy, a table of tensors by name as .safetensors, an image "
+                                           "or several of them as .png")
+                             .any()
+                             .required()
+                             .positional())
                    .example("ctx:artifact(\"notes.txt\", \"first try\")"));
   registry.add(Entry("ctx:save", "method", "Writes tensors as checkpoints/NAME.safetensors.")
                    .with(Option("name", "name of the file, without folder and ending").string().required().positional())

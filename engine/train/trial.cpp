@@ -33,7 +33,7 @@ class TrialHandle final : public RunHandle {
     check_log_name(name);
     if (const auto* tensor = std::get_if<at::Tensor>(&value)) logged_tensor(*tensor, "run:log." + name);
   }
-  void artifact(const std::string& name, const std::string&) override { check_file_name("run:artifact", name); }
+  void artifact(const std::string& name, const Artifact&) override { check_file_name("run:artifact", name); }
   const Objects& models() const override { return trained_.models(); }
   const Objects& optimizers() const override { return trained_.optimizers(); }
 

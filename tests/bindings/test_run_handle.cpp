@@ -27,8 +27,8 @@ class FakeRun final : public RunHandle {
   void log(const std::string& name, Logged value) override {
     calls.push_back("log " + name + " " + number_text(number_of(value)));
   }
-  void artifact(const std::string& name, const std::string& text) override {
-    calls.push_back("artifact " + name + " " + text);
+  void artifact(const std::string& name, const Artifact& content) override {
+    calls.push_back("artifact " + name + " " + std::get<std::string>(content));
   }
 
   const Objects& models() const override { return none; }

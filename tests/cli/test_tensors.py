@@ -26,6 +26,41 @@ class Tensors(CliTest):
         result = self.run_program(self.write("much.lua", text), code=1)
         self.assertIn("much.lua:3: lab.ops.zeros: out of memory for the recipe's tensors", result.err)
 
+    def test_tensors_that_a_recipe_writes_are_read_back(self):
+        self.write("write.lua", """return lab.task { name = "t", run = function(ctx)
+  local t = lab.tensor { { 1, 2 }, { 3, 4.5 } }
+  ctx:artifact("t.npy", t)
+  ctx:artifact("all.safetensors", { t = t, ids = lab.tensor({ 7, -1 }, { dtype = "int64" }) })
+end }""")
+        self.run_program("write.lua", "--threads", 1, "--out", "out", "--quiet")
+        self.write("read.lua", """local folder = "out/artifacts/"
+local one, all = lab.tensor.load(folder .. "t.npy"), lab.tensor.load(folder .. "all.safetensors")
+assert(one:equal(lab.tensor { { 1, 2 }, { 3, 4.5 } }) and all.t:equal(one))
+assert(all.ids.dtype == "int64" and all.ids[0]:item() == 7 and all.ids[1]:item() == -1)
+""")
+        self.run_program("read.lua", "--threads", 1)
+        for content, message in (("{ 1 }", "expected the names of tensors, found the key"),
+                                 ("{ a = 1 }", "expected a tensor as 'a', found the number 1"),
+                                 ("lab.tensor { 1 }", "expected a name that ends in .npy or .png for a tensor"),
+                                 ("lab.nn.ReLU()", "expected a text, a tensor or a table of tensors by name")):
+            with self.subTest(content):
+                self.write("bad.lua", f"""return lab.task {{ name = "t", run = function(ctx)
+  ctx:artifact("x.safetensors", {content})
+end }}""")
+                result = self.run_program("bad.lua", code=1)
+                self.assertIn("bad.lua:2: ctx:artifact: ", result.err)
+                self.assertIn(message, result.err)
+
+    def test_a_device_that_is_not_there_is_named(self):
+        for line in ('local t = lab.tensor.zeros({ 2 }, { device = "cuda:9" })', 'local t = lab.tensor { 1 }:to("cuda:9")',
+                     'local t = lab.tensor { 1 }:to("gpu")',
+                     'local m = lab.build(lab.nn.Linear(2), { input = { 2 }, device = "cuda:9" })'):
+            with self.subTest(line):
+                device = "gpu" if "gpu" in line else "cuda:9"
+                result = self.run_program(self.write("device.lua", f"local before\n{line}\n"), code=1)
+                self.assertIn("device.lua:2: ", result.err)
+                self.assertIn(device, result.err)
+
     def test_help_of_an_operator(self):
         self.assertIn("ops.matmul(self, other) → tensor", self.run_program("help", "ops.matmul").out)
         self.assertIn("did you mean ops.matmul?", self.run_program("help", "ops.matmull", code=2).err)

@@ -6,8 +6,14 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <variant>
+
+#include "tensor/safetensors.h"
 
 namespace trainlab {
+
+// What a recipe gives for a file: its bytes, or tensors by name for a .safetensors file.
+using Artifact = std::variant<std::string, NamedTensors>;
 
 // The bytes of a file whose format its name says:
 //   .npy   any tensor
@@ -19,7 +25,8 @@ std::string artifact_bytes(const at::Tensor& tensor, const std::string& name);
 // not as checkpoints are named (last-…, best-…). Thread-safe.
 void check_file_name(std::string_view who, const std::string& name);
 
-// Writes artifacts/NAME below the folder of a stage, atomically; Error of write_atomic.
-void write_artifact(const std::filesystem::path& folder, const std::string& name, const std::string& content);
+// Writes artifacts/NAME below the folder of a stage, atomically; Error of write_atomic, Error{recipe} for tensors in a
+// file of another name, or that the format cannot hold.
+void write_artifact(const std::filesystem::path& folder, const std::string& name, const Artifact& content);
 
 }  // namespace trainlab

@@ -9,6 +9,7 @@
 
 #include "core/callable.h"
 #include "core/registry.h"
+#include "train/artifact.h"
 #include "train/logged.h"
 #include "train/script_state.h"
 
@@ -34,7 +35,7 @@ class RunHandle : public Object {
   // Adds a value to the next row of metrics.jsonl, under `name`.
   virtual void log(const std::string& name, Logged value) = 0;
   // Writes artifacts/NAME.
-  virtual void artifact(const std::string& name, const std::string& text) = 0;
+  virtual void artifact(const std::string& name, const Artifact& content) = 0;
 
   // Of an own training step: its models and optimizers by name, or one of each under "".
   using Objects = std::map<std::string, std::shared_ptr<Object>>;

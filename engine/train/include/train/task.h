@@ -21,6 +21,7 @@
 #include "data/batch_object.h"
 #include "data/loader.h"
 #include "run/stage.h"
+#include "train/artifact.h"
 #include "train/checkpoint.h"
 #include "train/logged.h"
 #include "train/model_object.h"
@@ -94,7 +95,7 @@ class TaskContext : public Object {
 
   // Of the row of the present step. A tensor has one element and is read later, with others.
   void log(const std::string& name, Logged value);
-  void artifact(const std::string& name, const std::string& text);
+  void artifact(const std::string& name, const Artifact& content);
   // checkpoints/NAME.safetensors.
   void save(const std::string& name, const NamedTensors& tensors);
   // A loop that was not left by its end was left by `break`, and has ended when the next durable one begins.
