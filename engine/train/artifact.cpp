@@ -75,7 +75,7 @@ std::string artifact_bytes(const at::Tensor& tensor, const std::string& name) {
 
 void check_file_name(std::string_view who, const std::string& name) {
   const bool plain = !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
-  if (plain && !name.starts_with("last-") && !name.starts_with("best-")) return;
+  if (plain && !name.starts_with("last-") && !name.starts_with("best-") && !name.starts_with("loop-")) return;
   throw recipe_error(std::string(who) + ": expected a plain file name, found \"" + name + "\"");
 }
 

@@ -85,11 +85,17 @@ Value read_commit(const fs::path& path) {
   return decoded(info);
 }
 
-NamedTensors load_checked(const fs::path& folder, const Value& info) {
-  const fs::path file = folder / info["file"].string();
-  if (hash_file(file) != info["hash"].string()) {
+fs::path kept_file(const fs::path& folder, const std::string& name) { return folder / (name + ".safetensors"); }
+
+void check_hash(const fs::path& file, const std::string& hash) {
+  if (hash_file(file) != hash) {
     throw recipe_error(file.string() + ": its bytes are not those that were committed (hash differs)");
   }
+}
+
+NamedTensors load_checked(const fs::path& folder, const Value& info) {
+  const fs::path file = folder / info["file"].string();
+  check_hash(file, info["hash"].string());
   return load_safetensors(file).tensors;
 }
 
@@ -98,6 +104,12 @@ Checkpoint load(const fs::path& folder, const fs::path& commit, bool with_best) 
   checkpoint.info = read_commit(commit);
   checkpoint.step = checkpoint.info["step"].integer();
   checkpoint.tensors = load_checked(folder, checkpoint.info);
+  if (const Value& kept = checkpoint.info["kept"]; kept.is_map()) {
+    for (const auto& [name, hash] : kept.map()) {
+      check_hash(kept_file(folder, name), hash.string());
+      checkpoint.kept.emplace(name, hash.string());
+    }
+  }
   if (const Value& stem = checkpoint.info["best_weights"]; stem.is_string() && with_best) {
     const Value best = read_commit(folder / (stem.string() + ".json"));
     checkpoint.best = BestWeights{.step = best["step"].integer(), .tensors = load_checked(folder, best)};
@@ -130,6 +142,14 @@ void CheckpointFolder::commit_file(const std::string& stem, const NamedTensors& 
   write_atomic(folder_ / (stem + ".json"), to_json(info, 1) + "\n");
 }
 
+std::string CheckpointFolder::keep(const std::string& name, const NamedTensors& tensors) const {
+  return save_safetensors(kept_file(folder_, name), tensors);
+}
+
+NamedTensors CheckpointFolder::kept(const std::string& name) const {
+  return load_safetensors(kept_file(folder_, name)).tensors;
+}
+
 void CheckpointFolder::commit_best(const BestWeights& best) {
   if (best_on_disk_ == best.step) return;
   Value info;
@@ -147,6 +167,7 @@ void CheckpointFolder::commit(const Checkpoint& checkpoint) {
     commit_best(*checkpoint.best);
     info.set("best_weights", stem_of("best", checkpoint.best->step));
   }
+  if (!checkpoint.kept.empty()) info.set("kept", Value::Map(checkpoint.kept.begin(), checkpoint.kept.end()));
   const std::string stem = stem_of("last", checkpoint.step);
   commit_file(stem, checkpoint.tensors, std::move(info));
   remove_old(stem);

@@ -16,7 +16,11 @@ namespace {
 
 constexpr std::size_t rows_at_once = 256;
 
-std::string prefix_of(std::size_t loop) { return "loop" + std::to_string(loop) + "."; }
+// Of what a loop left behind, in checkpoints/.
+std::string file_of(std::size_t loop) {
+  const std::string number = std::to_string(loop);
+  return "loop-" + std::string(number.size() < 6 ? 6 - number.size() : 0, '0') + number;
+}
 
 NamedTensors copies(const NamedTensors& tensors) {
   NamedTensors all;
@@ -143,10 +147,12 @@ void TaskContext::resume(TaskLoop& loop) {
   const Value::List& loops = from_->info["loops"].list();
   if (loop.number_ > loops.size()) throw std::logic_error("task: a loop beyond the checkpoint");
   const Value& info = loops[loop.number_ - 1];
-  const std::string prefix = prefix_of(loop.number_);
-  loop.restore(from_->tensors, prefix + "saved.");
-  replace_state({info["state"], copies(tensors_below(from_->tensors, prefix + "state."))});
   const bool ended = info["ended"].boolean();
+  const std::string file = file_of(loop.number_);
+  const NamedTensors tensors = ended ? checkpoints_.kept(file) : from_->tensors;
+  if (ended) loop.hash_ = from_->kept.at(file);
+  loop.restore(tensors, "saved.");
+  replace_state({info["state"], copies(tensors_below(tensors, "state."))});
   const bool last = loop.number_ == loops.size();
   loop.done_ = info["steps"].integer();
   if (!ended && loop.loader_) {
@@ -161,9 +167,13 @@ void TaskContext::resume(TaskLoop& loop) {
 void TaskContext::loop_ended(TaskLoop& loop) {
   end_row();
   if (loop.options_.part == std::nullopt) show();
-  ScriptState kept = present_state();
-  kept.tensors = copies(kept.tensors);
-  finished_.push_back({copies(loop.saved()), std::move(kept), loop.done_});
+  ScriptState now = present_state();
+  FinishedLoop left{.tensors = {}, .state = std::move(now.value), .steps = loop.done_, .hash = loop.hash_};
+  if (left.hash.empty()) {
+    add_below(left.tensors, "saved.", copies(loop.saved()));
+    add_below(left.tensors, "state.", copies(now.tensors));
+  }
+  finished_.push_back(std::move(left));
   steps_before_ += loop.done_;
   loop_.reset();
 }
@@ -172,18 +182,24 @@ void TaskContext::commit() {
   end_row();
   flush();
   rows_file_->sync();
-  Checkpoint checkpoint{.step = step(), .tensors = {}, .info = {}, .best = {}};
+  Checkpoint checkpoint;
+  checkpoint.step = step();
   Value::List loops;
-  const auto add = [&](std::size_t number, const NamedTensors& saved, const ScriptState& kept, std::int64_t steps,
-                       bool ended) {
-    add_below(checkpoint.tensors, prefix_of(number) + "saved.", saved);
-    add_below(checkpoint.tensors, prefix_of(number) + "state.", kept.tensors);
-    loops.push_back(Value::Map{{"steps", steps}, {"ended", ended}, {"state", kept.value}});
+  const auto add = [&](std::int64_t steps, bool ended, const Value& kept) {
+    loops.push_back(Value::Map{{"steps", steps}, {"ended", ended}, {"state", kept}});
   };
-  for (std::size_t i = 0; i < finished_.size(); ++i) {
-    add(i + 1, finished_[i].tensors, finished_[i].state, finished_[i].steps, true);
+  for (FinishedLoop& left : finished_) {
+    add(left.steps, true, left.state);
+    const std::string file = file_of(loops.size());
+    if (left.hash.empty()) left.hash = checkpoints_.keep(file, std::exchange(left.tensors, {}));
+    checkpoint.kept.emplace(file, left.hash);
   }
-  if (loop_) add(loop_->number_, loop_->saved(), present_state(), loop_->done_, false);
+  if (loop_) {
+    const ScriptState now = present_state();
+    add(loop_->done_, false, now.value);
+    add_below(checkpoint.tensors, "saved.", loop_->saved());
+    add_below(checkpoint.tensors, "state.", now.tensors);
+  }
   Value::Map last;
   for (const auto& [name, value] : last_) last[name] = value;
   Value::List resumed(resumed_.begin(), resumed_.end());

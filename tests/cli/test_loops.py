@@ -132,6 +132,39 @@ class Loops(CliTest):
                 self.assert_same_end(out, whole)
                 self.assertEqual((out / "checkpoints" / "opt.safetensors").read_bytes(), saved)
 
+    def test_many_loops_are_each_written_once_and_what_lies_between_them_sees_what_they_left(self):
+        self.write("t.lua", """local at = lab.param { "at", -1, doc = "step to announce" }
+return lab.task { name = "t", run = function(ctx)
+  local x, seen = lab.tensor.zeros(262144), 0  -- 1 MiB
+  for round = 1, 40 do
+    for step in ctx:steps(2, { save = { x }, checkpoint = "1 steps" }) do
+      if ctx.step == at then print("announced step " .. at) end
+      x:add_(1)
+    end
+    seen = seen + x[0]:item()
+    if seen > 1000 then break end
+  end
+  ctx:log("seen", seen)
+end }
+""")
+        self.run_program("t.lua", "--threads", "1", "--out", "whole", "--quiet")
+        whole, out = self.folder / "whole", self.folder / "killed"
+        # 2 + 4 + … until it is above 1000.
+        self.assertEqual(self.summary(whole)["metrics"]["seen"], 1056)
+        self.kill_at(41, out)
+        (newest,) = sorted((out / "checkpoints").glob("last-*.safetensors"))[-1:]
+        self.assertLess(newest.stat().st_size, 1.1 * 2**20)
+        self.run_program("resume", out, "--quiet")
+        self.assert_same_end(out, whole)
+        self.assertEqual(self.summary(out)["metrics"], self.summary(whole)["metrics"])
+        # A damaged one of them is noticed, and the checkpoint before it taken.
+        self.kill_at(31, self.folder / "damaged")
+        file = self.folder / "damaged" / "checkpoints" / "loop-000015.safetensors"
+        file.write_bytes(file.read_bytes()[:-1] + b"x")
+        result = self.run_program("resume", self.folder / "damaged")
+        self.assert_said(result, "loop-000015.safetensors: its bytes are not those that were committed")
+        self.assertEqual(self.summary(self.folder / "damaged")["metrics"], self.summary(whole)["metrics"])
+
     def test_a_request_to_stop_leaves_a_checkpoint_that_no_pcall_holds_back(self):
         self.write("t.lua", """return lab.task { name = "t", run = function(ctx)
   local x = lab.tensor { 0 }

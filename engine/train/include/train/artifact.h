@@ -22,7 +22,7 @@ using Artifact = std::variant<std::string, NamedTensors>;
 std::string artifact_bytes(const at::Tensor& tensor, const std::string& name);
 
 // Error{recipe} that begins with `who` ("run:save") unless a recipe may name a file so: in no folder, not hidden, and
-// not as checkpoints are named (last-…, best-…). Thread-safe.
+// not as checkpoints are named (last-…, best-…, loop-…). Thread-safe.
 void check_file_name(std::string_view who, const std::string& name);
 
 // Writes artifacts/NAME below the folder of a stage, atomically; Error of write_atomic, Error{recipe} for tensors in a

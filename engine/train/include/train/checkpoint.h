@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,7 @@ struct Checkpoint {
   std::int64_t step = 0;
   NamedTensors tensors;  // model.…, optim.…, data.…
   Value info;            // everything else that the continued run needs
+  std::map<std::string, std::string> kept = {};  // files of keep() that it counts on, and their hashes
   std::optional<BestWeights> best;
 };
 
@@ -35,6 +37,12 @@ class CheckpointFolder {
 
   // Writes best weights (once per step that they come from), then `last`, then removes what is not needed any more.
   void commit(const Checkpoint& checkpoint);
+
+  // Writes checkpoints/NAME.safetensors, which checkpoints from now on name in `kept` instead of holding its tensors.
+  // Returns its hash.
+  std::string keep(const std::string& name, const NamedTensors& tensors) const;
+  // Reads one back.
+  NamedTensors kept(const std::string& name) const;
 
   // Writes best weights alone, when no checkpoint will follow.
   void commit_best(const BestWeights& best);

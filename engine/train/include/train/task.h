@@ -79,6 +79,7 @@ class TaskLoop : public Object {
   std::int64_t done_ = 0;  // steps
   bool started_ = false, ended_ = false;
   bool passed_over_ = false;  // it had ended before the process that goes on now
+  std::string hash_;          // then that of the file with what it left behind
   std::shared_ptr<BatchObject> batch_;
 };
 
@@ -119,10 +120,13 @@ class TaskContext : public Object {
     double seconds;
     std::map<std::string, Logged> values;
   };
+  // What a loop left behind, for code between loops reads it when a resumed task comes by again. It is written once, to
+  // a file of its own.
   struct FinishedLoop {
-    NamedTensors tensors;  // copies
-    ScriptState state;
+    NamedTensors tensors;  // copies of what it saves and of ctx.state's, until they are written
+    Value state;
     std::int64_t steps = 0;
+    std::string hash;  // of the file, once it is there
   };
 
   double seconds() const;
