@@ -76,7 +76,9 @@ NamedTensors named_tensors_at(lua_State* L, int index) {
   NamedTensors tensors;
   lua_pushnil(L);
   while (lua_next(L, index) != 0) {
-    if (lua_type(L, -2) != LUA_TSTRING) throw recipe_error("expected the names of tensors, found the key " + type_text(L, -2));
+    if (lua_type(L, -2) != LUA_TSTRING) {
+      throw recipe_error("expected the names of tensors, found the key " + type_text(L, -2));
+    }
     if (!to_tensor(L, -1)) {
       throw recipe_error(std::string("expected a tensor as '") + lua_tostring(L, -2) + "', found " + type_text(L, -1));
     }

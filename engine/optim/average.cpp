@@ -80,7 +80,9 @@ void WeightAverage::stepped(std::int64_t step, std::span<const std::uint8_t> act
     if (!is_active(active, r) || since <= 0 || since % row.every != 0) continue;
     const double before = counts[r]++;
     const double take = before == 0 ? 1 : row.decay < 0 ? 1 / (before + 1) : 1 - row.decay;
-    for (std::size_t i = 0; i < tensors_.size(); ++i) move_row(averages_[i], tensors_[i].value, r, rows, tensors_[i].averages ? take : 1);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      move_row(averages_[i], tensors_[i].value, r, rows, tensors_[i].averages ? take : 1);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #include "train/model_object.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/scalar_tensor.h>
 
 #include "optim/clip.h"
@@ -52,7 +53,8 @@ NamedTensors ModelObject::tensors() const {
 NamedTensors ModelObject::checkpoint() const {
   NamedTensors all = tensors();
   for (const OptimizedParameter& parameter : parameters()) {
-    if (const at::Tensor& gradient = parameter.value.grad(); gradient.defined()) all.emplace("@grad." + parameter.name, gradient);
+    const at::Tensor& gradient = parameter.value.grad();
+    if (gradient.defined()) all.emplace("@grad." + parameter.name, gradient);
   }
   all.emplace("@training", at::scalar_tensor(training, at::kBool));
   return all;
@@ -64,9 +66,9 @@ void ModelObject::restore(const NamedTensors& from) {
   if (found == from.end()) return;
   training = found->second.item<bool>();
   for (OptimizedParameter& parameter : parameters()) {
+    parameter.value.mutable_grad().reset();
     const auto gradient = from.find("@grad." + parameter.name);
-    at::Tensor& own = parameter.value.mutable_grad();
-    own = gradient == from.end() ? at::Tensor() : gradient->second.to(parameter.value.options().requires_grad(false), false, true);
+    if (gradient != from.end()) parameter.value.mutable_grad() = at::empty_like(parameter.value).copy_(gradient->second);
   }
 }
 

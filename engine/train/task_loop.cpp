@@ -1,3 +1,5 @@
+#include <ATen/ops/empty_like.h>
+
 #include <algorithm>
 
 #include "core/clock.h"
@@ -91,8 +93,9 @@ void TaskLoop::restore(const NamedTensors& tensors, const std::string& prefix) c
                            " of shape " + shape_text(tensor->sizes()));
       }
       tensor->detach().copy_(found->second);
+      tensor->mutable_grad().reset();
       const auto gradient = own.find("grad");
-      tensor->mutable_grad() = gradient == own.end() ? at::Tensor() : gradient->second.to(tensor->device(), tensor->scalar_type(), false, true);
+      if (gradient != own.end()) tensor->mutable_grad() = at::empty_like(*tensor).copy_(gradient->second);
     } else {
       std::get<std::shared_ptr<Stateful>>(options_.save[i])->restore(own);
     }

@@ -77,13 +77,14 @@ class OwnStep(CliTest):
         self.write("r.lua", ONE)
         for own in ("true", "false"):
             self.run_program("r.lua", "--own", own, "--threads", "1", "--out", own, "--quiet")
-        last = {own: tensors(next((self.folder / own / "checkpoints").glob("last-*.safetensors"))) for own in ("true", "false")}
+        def files(kind):
+            return {own: next((self.folder / own / "checkpoints").glob(kind + "-*.safetensors")) for own in ("true", "false")}
+        last = {own: tensors(path) for own, path in files("last").items()}
         # Of a step of its own the rate, the mode and the gradients are kept besides.
         more = last["true"].keys() - last["false"].keys()
         self.assertTrue(all("@" in name or name == "optim.lr" for name in more), more)
         self.assertEqual({name: last["true"][name] for name in last["false"]}, last["false"])
-        best = [next((self.folder / own / "checkpoints").glob("best-*.safetensors")).read_bytes() for own in ("true", "false")]
-        self.assertEqual(*best)
+        self.assertEqual(*(path.read_bytes() for path in files("best").values()))
         ours, declared = (self.summary(self.folder / own) for own in ("true", "false"))
         self.assertEqual(ours["metrics"], declared["metrics"])
         self.assertIsNone(ours["flops"])

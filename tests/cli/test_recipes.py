@@ -49,7 +49,8 @@ class Recipes(CliTest):
                                         ("sine", ("--epochs", 1), "test.r2")):
             with self.subTest(name):
                 self.assertIn(metric, self.begin(name, *arguments)["metrics"])
-        self.assertTrue(next(self.run_folder(name="gan").glob("**/artifacts/samples.png")).read_bytes().startswith(b"\x89PNG"))
+        samples = next(self.run_folder(name="gan").glob("**/artifacts/samples.png"))
+        self.assertTrue(samples.read_bytes().startswith(b"\x89PNG"))
         self.assertTrue(list(self.run_folder(name="reinforce").glob("**/checkpoints/policy.safetensors")))
 
     def test_a_short_run_of_chargpt(self):

@@ -41,7 +41,8 @@ TEST_CASE("tensors by name are written as a safetensors file") {
     CHECK(back.at(name).scalar_type() == tensor.scalar_type());
     CHECK(at::equal(back.at(name), tensor));
   }
-  CHECK_THROWS_WITH(write_artifact("tensors", "w.npy", tensors), Catch::Contains("w.npy: expected a name that ends in .safetensors"));
+  CHECK_THROWS_WITH(write_artifact("tensors", "w.npy", tensors),
+                    Catch::Contains("w.npy: expected a name that ends in .safetensors"));
   CHECK_THROWS_WITH(write_artifact("tensors", "m.safetensors", NamedTensors{{"__metadata__", at::tensor({1})}}),
                     Catch::Contains("cannot be called __metadata__"));
 }

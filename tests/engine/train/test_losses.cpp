@@ -166,8 +166,8 @@ TEST_CASE("where training mixes two classes, one logit takes the share of class 
         Approx((0.7 * 0.5 + 0.3 * 1.5 + 0.0 + 0.25 * 3.0) / 3).epsilon(1e-12));
   Head embedding = head({4}, {}, 2);
   embedding.mixes_labels = true;
-  CHECK_THAT(refused(R"({"@": "loss.triplet"})", embedding), Catch::Contains("recipe.lua:7") &&
-                                                                 Catch::Contains("loss.triplet compares samples of one class"));
+  CHECK_THAT(refused(R"({"@": "loss.triplet"})", embedding),
+             Catch::Contains("recipe.lua:7") && Catch::Contains("loss.triplet compares samples of one class"));
 }
 
 TEST_CASE("a sum adds its losses times their weights, and tells them apart") {

@@ -197,7 +197,8 @@ TEST_CASE("an average has the latest directions of a spectral norm, and the mean
   const TemporaryFolder temporary;
   std::string fit = digits_fit(R"(, "epochs": 3, "ema": {"@": "ema", "decay": 0.99})");
   const std::string plain = R"({"@": "nn.Linear", "out_features": 24})";
-  fit.replace(fit.find(plain), plain.size(), R"({"@": "nn.SpectralNorm", "layer": )" + plain + R"(}, {"@": "nn.BatchNorm1d"})");
+  fit.replace(fit.find(plain), plain.size(),
+              R"({"@": "nn.SpectralNorm", "layer": )" + plain + R"(}, {"@": "nn.BatchNorm1d"})");
   run_one(parse_options(fit), temporary.path());
   const NamedTensors end = last(temporary.path());
   CHECK(at::equal(end.at("ema.2.weight_u"), end.at("model.2.weight_u")));
