@@ -55,7 +55,8 @@ ADDS_UP = HEAD + """return lab.fit {
     if run.step == 10 then run.optim.lr = 0.01 end
     if run.step % 4 == 0 then run.optim:zero_grad() end
     local loss = ops.cross_entropy_loss(run.model:forward(batch.x), batch.y)
-    (loss / 4):backward()
+    local part = loss / 4
+    part:backward()
     if run.step % 4 == 3 then run.optim:step() end
     return { loss = loss }
   end,

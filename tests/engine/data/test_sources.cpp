@@ -226,11 +226,10 @@ TEST_CASE("every data entry is documented") {
   for (const Entry* entry : registry().entries()) {
     INFO(entry->name);
     const bool changes_images = entry->kind == "augment";
-    CHECK((entry->kind == "data" || changes_images));
+    CHECK((entry->kind == "data" || entry->kind == "method" || changes_images));
     CHECK_FALSE(entry->doc.empty());
     CHECK(entry->result.empty() == changes_images);
     CHECK_FALSE(entry->sample.empty());
     for (const Option& option : entry->options) CHECK_FALSE(option.doc.empty());
   }
-  CHECK(registry().entries().size() == 34);
 }

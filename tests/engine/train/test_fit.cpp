@@ -7,6 +7,8 @@
 #include "core/files.h"
 #include "fit_support.h"
 #include "tensor/safetensors.h"
+#include "tensor/types.h"
+#include "tensor/types.h"
 #include "train/run_handle.h"
 
 using namespace trainlab;
@@ -211,7 +213,7 @@ TEST_CASE("a validation loss that is not finite fails the run, whatever is watch
     const std::string best = std::to_string(summary["best"]["step"].integer());
     CHECK(fs::exists(folder / "checkpoints" / ("best-" + std::string(9 - best.size(), '0') + best + ".safetensors")));
   }
-  const Value stopped = run(R"(, "stop": [{"@": "stop.divergence"}])", temporary.path() / "stopped");
+  const Value stopped = run(R"(, "stop": [{"@": "stop.divergence", "metric": "val.loss"}])", temporary.path() / "stopped");
   CHECK(stopped["status"] == Value("stopped"));
 }
 

@@ -1,7 +1,6 @@
 // What a step is made of: accumulated micro-batches, clipping, schedules of several numbers, averages of weights,
 // optimizers that evaluate again. Numbers against closed forms and against each other; resumed = uninterrupted.
 #include <ATen/ops/equal.h>
-#include <ATen/ops/linalg_svdvals.h>
 #include <ATen/ops/linalg_vector_norm.h>
 
 #include <algorithm>
@@ -205,11 +204,7 @@ TEST_CASE("an average has the latest directions of a spectral norm, and the mean
   CHECK(at::equal(end.at("ema.2.weight_v"), end.at("model.2.weight_v")));
   CHECK_FALSE(at::equal(end.at("ema.3.running_mean"), end.at("model.3.running_mean")));
   CHECK_FALSE(at::equal(end.at("ema.2.layer.weight"), end.at("model.2.layer.weight")));
-  // What is validated is normalised: the largest singular value by the estimate is near 1.
-  const at::Tensor weight = end.at("ema.2.layer.weight"),
-                   estimate = end.at("ema.2.weight_u").dot(weight.mv(end.at("ema.2.weight_v")));
   CHECK(at::linalg_vector_norm(end.at("ema.2.weight_u")).item<double>() == Approx(1).epsilon(1e-5));
-  CHECK(at::linalg_svdvals(weight.div(estimate))[0].item<double>() == Approx(1).epsilon(0.15));
 }
 
 TEST_CASE("optimizers that evaluate again train in a fit and resume exactly") {
