@@ -103,7 +103,8 @@ return lab.fit {
         self.train(recipe="two.lua")
         weights = tensors(next((self.folder / "runs/two/001/checkpoints").glob("last-*.safetensors")))
         begin = self.begin(epochs="1", more='  init = lab.init.weights { "runs/two/001", model = "b" },\n')
-        self.assertEqual(begin, {name.replace("b.", "", 1): data for name, data in weights.items() if name.startswith("model.b.")})
+        self.assertEqual(begin, {name.replace("b.", "", 1): data for name, data in weights.items()
+                                 if name.startswith("model.b.") and "@" not in name})  # what follows @ is the loop's own
         self.write("r.lua", fit(more='  init = lab.init.weights "runs/two/001",\n'))
         self.assert_said(self.train(code=1), "r.lua:", "init.path: the fit in", "has several models, and none was named", "it has a, b")
 
