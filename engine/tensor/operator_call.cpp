@@ -61,6 +61,12 @@ bool stands_for_list(const Parameter& p, const Given& a) {
          element_fits(p.takes, a);
 }
 
+// Kernels read as many elements as the schema says, whatever there are. A length of 1 stands for any number of axes.
+bool has_length(const Parameter& p, std::uint32_t count) {
+  if (p.count <= 1 || count == static_cast<std::uint32_t>(p.count)) return true;
+  return count == 0 && p.fallback.isList() && p.fallback.toListRef().empty();
+}
+
 const at::Tensor& tensor(const Given& a) { return *a.tensor; }
 
 template <class T, class Convert>
@@ -147,7 +153,7 @@ bool fits(const Parameter& p, const OperatorArgument& a, const OperatorArguments
         default: return false;
       }
     case Kind::list: {
-      if (p.takes < Takes::tensors) return false;
+      if (p.takes < Takes::tensors || !has_length(p, a.count)) return false;
       for (std::uint32_t i = 0; i < a.count; ++i) {
         if (!element_fits(p.takes, arguments.elements[a.first + i])) return false;
       }
@@ -262,6 +268,10 @@ void Overload::call(const OperatorArguments& arguments, Stream& random, torch::j
   }
   if (draws()) {
     const Given* given_seed = seed(arguments);
+    if (given_seed && (!is_integer(*given_seed) || given_seed->number < 0)) {
+      results.clear();
+      throw recipe_error("'seed': expected an integer from 0 to 2^53, found " + arguments.text(*given_seed));
+    }
     const Key key =
         given_seed ? Key(static_cast<std::uint64_t>(integer(*given_seed))).fold("tensor") : Key(random.next_u64());
     if (own_) {
@@ -270,6 +280,13 @@ void Overload::call(const OperatorArguments& arguments, Stream& random, torch::j
     }
     results[static_cast<std::size_t>(generator_)] = keyed_generator(key);
   }
+  if (compact_) results[0] = results[0].toTensor().contiguous();
+  if (copies_) {
+    for (c10::IValue& value : results) {
+      if (value.isTensor()) value = value.toTensor().clone();
+    }
+  }
+  if (keeps_dtype_ && results[2].isNone()) results[2] = results[0].toTensor().scalar_type();
   handle_.callBoxed(results);
   if (undefined_memory_) results[0].toTensor().zero_();
 }

@@ -1,8 +1,8 @@
-// Operators from schemas: which there are, what their parameters take, in which order overloads are tried.
+// Operators from schemas: what their parameters take, in which order overloads are tried.
 #include "tensor/operators.h"
 
+#include <ATen/Context.h>
 #include <ATen/core/enum_tag.h>
-#include <ATen/core/jit_type.h>
 
 #include <algorithm>
 #include <array>
@@ -10,87 +10,12 @@
 #include <mutex>
 
 #include "operator_dropout.h"
+#include "operator_schema.h"
 #include "tensor/names.h"
 
 namespace trainlab {
 
 namespace {
-
-bool one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-struct Type {
-  Takes takes;
-  bool optional;
-};
-
-std::optional<Takes> list_of(c10::TypeKind element) {
-  switch (element) {
-    case c10::TypeKind::TensorType: return Takes::tensors;
-    case c10::TypeKind::IntType:
-    case c10::TypeKind::SymIntType: return Takes::integers;
-    case c10::TypeKind::FloatType: return Takes::floats;
-    case c10::TypeKind::BoolType: return Takes::booleans;
-    case c10::TypeKind::NumberType: return Takes::scalars;
-    default: return std::nullopt;
-  }
-}
-
-// nullopt: of no form that a script has.
-std::optional<Type> type_of(const c10::TypePtr& type) {
-  switch (type->kind()) {
-    case c10::TypeKind::OptionalType: {
-      const auto inner = type_of(type->castRaw<c10::OptionalType>()->getElementType());
-      if (!inner || inner->optional) return std::nullopt;
-      return Type{inner->takes, true};
-    }
-    case c10::TypeKind::ListType: {
-      const c10::TypePtr element = type->castRaw<c10::ListType>()->getElementType();
-      if (const auto* optional = element->castRaw<c10::OptionalType>()) {
-        if (optional->getElementType()->kind() != c10::TypeKind::TensorType) return std::nullopt;
-        return Type{Takes::optional_tensors, false};
-      }
-      const auto takes = list_of(element->kind());
-      if (!takes) return std::nullopt;
-      return Type{*takes, false};
-    }
-    case c10::TypeKind::TensorType: return Type{Takes::tensor, false};
-    case c10::TypeKind::IntType:
-    case c10::TypeKind::SymIntType: return Type{Takes::integer, false};
-    case c10::TypeKind::BoolType: return Type{Takes::boolean, false};
-    case c10::TypeKind::FloatType: return Type{Takes::floating, false};
-    case c10::TypeKind::NumberType: return Type{Takes::scalar, false};
-    case c10::TypeKind::StringType: return Type{Takes::text, false};
-    case c10::TypeKind::DeviceObjType: return Type{Takes::device, false};
-    case c10::TypeKind::ScalarTypeType: return Type{Takes::dtype, false};
-    case c10::TypeKind::LayoutType: return Type{Takes::layout, false};
-    case c10::TypeKind::MemoryFormatType: return Type{Takes::memory_format, false};
-    case c10::TypeKind::GeneratorType: return Type{Takes::generator, false};
-    default: return std::nullopt;
-  }
-}
-
-bool is_out(const c10::Argument& argument) {
-  return argument.kwarg_only() && argument.alias_info() && argument.alias_info()->isWrite();
-}
-
-bool has_generator(const c10::FunctionSchema& schema) {
-  return std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& argument) {
-    const auto type = type_of(argument.real_type());
-    return type && type->takes == Takes::generator;
-  });
-}
-
-bool can_drop(const c10::FunctionSchema& schema) {
-  return std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& argument) {
-    return one_of(argument.name(), {"dropout", "dropout_p"});
-  });
-}
-
-std::string_view base_name(const c10::OperatorHandle& handle) {
-  return std::string_view(handle.operator_name().name).substr(std::string_view("aten::").size());
-}
 
 // Rank among overloads: the lower is tried first.
 int rank(const Parameter& parameter) {
@@ -117,6 +42,7 @@ struct Table {
   std::map<std::string, std::unique_ptr<Operator>, std::less<>> made;
 
   Table() {
+    at::globalContext().setCheckSparseTensorInvariants(true);  // indices within the shape
     c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
     for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
       if (name.name.compare(0, 6, "aten::") != 0) continue;
@@ -134,42 +60,12 @@ Table& table() {
 
 }  // namespace
 
-std::string operator_exclusion(const c10::OperatorHandle& handle) {
-  const c10::FunctionSchema& schema = handle.schema();
-  const std::string_view name = base_name(handle);
-  const std::string& overload = schema.overload_name();
-  for (const c10::Argument& argument : schema.arguments()) {
-    if (is_out(argument)) return "writes into an argument `out`; results are returned";
-  }
-  if (overload.find("imname") != std::string::npos || overload.find("names") != std::string::npos)
-    return "dimension names";
-  for (const c10::Argument& argument : schema.arguments()) {
-    if (!type_of(argument.real_type()))
-      return "an argument has no form in a script: " + argument.real_type()->repr_str();
-  }
-  for (const c10::Argument& result : schema.returns()) {
-    const auto type = type_of(result.real_type());
-    if (!type || type->takes == Takes::generator)
-      return "a result has no form in a script: " + result.real_type()->repr_str();
-  }
-  if (one_of(name, {"from_file"})) return "reads files";
-  if (name.starts_with("resize") || name.starts_with("_resize") || one_of(name, {"set_", "set", "set_data"}))
-    return "changes the memory behind a tensor";
-  if (name.starts_with("sym_")) return "symbolic shapes";
-  if (name == "_backward") return "is the method backward";
-  if (handle.hasTag(at::Tag::nondeterministic_seeded) && !has_generator(schema) && !keyed_dropout(name) &&
-      !can_drop(schema)) {
-    return "draws from the global generator";
-  }
-  return "";
-}
-
 Overload::Overload(const c10::OperatorHandle& handle) : handle_(handle) {
   const std::string_view name = base_name(handle);
   const c10::FunctionSchema& from = handle.schema();
   bool tensors = false;
   for (const c10::Argument& argument : from.arguments()) {
-    const Type type = *type_of(argument.real_type());
+    const ScriptType type = *script_type(argument.real_type());
     Parameter parameter;
     parameter.name = argument.name();
     parameter.takes = type.takes;
@@ -201,6 +97,13 @@ Overload::Overload(const c10::OperatorHandle& handle) : handle_(handle) {
     trailing_ = static_cast<int>(list);
   numbers_are_floats_ =
       one_of(name, {"full", "scalar_tensor"}) || (name == "where" && from.overload_name() == "Scalar");
+  // PyTorch's own t.to(device): the schema wants a dtype as well.
+  keeps_dtype_ = name == "to" && from.overload_name() == "device";
+  if (keeps_dtype_) parameters_[2].required = false;
+  // A median over a dimension of stride 0 reads outside of the tensor.
+  compact_ = one_of(name, {"median", "nanmedian"});
+  // What it is made of stays out of reach: written to later, it would lead kernels outside of the tensor.
+  copies_ = name.starts_with("sparse_") && name.ends_with("_tensor");
   undefined_memory_ = name.starts_with("empty") || name.starts_with("new_empty");
 }
 

@@ -7,7 +7,10 @@
 //     schemes, dictionaries, objects and dimension names have none;
 //   * nothing is drawn from LibTorch's global generator: overloads with a generator argument draw from a key; dropout
 //     operators are computed here with one; others that can drop are refused when they are asked to; the rest is out;
-//   * no files, no memory that was never written, no tensors of symbolic shapes.
+//   * no files, no memory that was never written, no tensors of symbolic shapes;
+//   * operators check what they are given: inner parts of PyTorch (names that begin with _, parts of backward passes,
+//     single libraries of kernels) trust their caller and are left out but for a few that were looked at; sparse tensors
+//     are made of copies.
 //
 // Of several overloads the first that takes the arguments counts: a tensor before a number, an integer before a
 // float, fewer parameters before more. Operators are made on first use and kept; thread-safe.
@@ -129,6 +132,9 @@ class Overload {
   int training_ = -1;                // unless this one is false
   bool numbers_are_floats_ = false;  // the result's dtype comes from numbers alone
   bool undefined_memory_ = false;    // results are zeroed
+  bool compact_ = false;             // the first tensor is made contiguous
+  bool keeps_dtype_ = false;         // its parameter dtype, the third, is by default that of the first tensor
+  bool copies_ = false;              // tensors are copied
   bool in_place_ = false;
   Own own_ = nullptr;
 };

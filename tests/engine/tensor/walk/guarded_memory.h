@@ -1,0 +1,17 @@
+// Memory for tensors that lies against a page which cannot be touched: who reads or writes one element too far is
+// ended by a signal, instead of finding whatever lies there.
+#pragma once
+
+#include <cstddef>
+
+namespace trainlab::test {
+
+// Replaces LibTorch's allocator for the CPU, for good. More than `limit` bytes at once raise the error that a recipe
+// gets at the end of its memory.
+void guard_memory(std::size_t limit);
+
+// Where the next blocks have their guarded side.
+void guard_ends();
+void guard_beginnings();
+
+}  // namespace trainlab::test

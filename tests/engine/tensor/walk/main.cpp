@@ -1,0 +1,235 @@
+// operator_walk [--calls N] [--seed N] [--only NAME]… : calls every operator that a recipe can name with made-up
+// arguments, right and wrong ones, and expects a result or an error, never a signal.
+//
+// The calls run in child processes with guarded memory (guarded_memory.h): a child that dies tells which call killed
+// it, and a new one goes on behind that. Results are read to the last element, printed, and differentiated. A call that
+// takes longer than 5 s of processor time is left, and counted as slow. Equal arguments give equal calls.
+//
+//   operator_walk                          200 calls of each overload
+//   operator_walk --only conv2d --calls 9999
+//   operator_walk --only conv2d --call 17  one call, here, with its arguments printed
+#include <ATen/Parallel.h>
+#include <ATen/ops/real.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+#include "guarded_memory.h"
+#include "tensor/memory.h"
+#include "tensor/text.h"
+#include "tensor/types.h"
+
+extern char** environ;
+
+namespace {
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+constexpr std::size_t memory_limit = 64 << 20;
+constexpr int seconds_of_call = 5;
+constexpr int finds_of_overload = 3;  // then it is left
+
+struct Request {
+  std::uint64_t calls = 200, seed = 1;
+  std::set<std::string> only;
+  std::optional<std::uint64_t> call;
+  // of a child
+  int progress = -1;
+  std::size_t first_overload = 0;
+  std::uint64_t first_call = 0;
+};
+
+// What a child tells, in shared memory.
+struct Progress {
+  std::uint64_t overload, call, results, errors;
+};
+
+std::vector<const Overload*> overloads(const Request& request) {
+  std::vector<const Overload*> all;
+  for (const std::string& name : operator_names()) {
+    if (!request.only.empty() && !request.only.contains(name)) continue;
+    for (const Overload& overload : find_operator(name)->overloads()) all.push_back(&overload);
+  }
+  return all;
+}
+
+std::string name_of(const Overload& overload) {
+  return overload.schema().name().substr(6) + "." + overload.schema().overload_name();
+}
+
+void use(const at::Tensor& result) {
+  if (!result.defined()) return;
+  (void)tensor_text(result);
+  const at::Tensor dense = result.layout() == at::kStrided ? result : result.to_dense();
+  (void)dense.clone(at::MemoryFormat::Contiguous);
+  if (!dense.requires_grad()) return;
+  at::Tensor sum = dense.sum();
+  if (sum.is_complex()) sum = at::real(sum);
+  sum.backward();
+}
+
+void use(const c10::IValue& result) {
+  if (result.isTensor()) use(result.toTensor());
+  if (!result.isList()) return;
+  for (const c10::IValue& element : result.toListRef()) use(element);
+}
+
+// True when it gave a result, which could be used.
+bool call(const Overload& overload, std::uint64_t number, const Request& request, bool print) {
+  number % 2 == 0 ? guard_ends() : guard_beginnings();
+  const Key key = Key(request.seed).fold(name_of(overload)).fold(number);
+  try {
+    const MadeArguments made(overload, Stream(key));
+    if (print) std::printf("%s\n%s", overload.text().c_str(), made.text().c_str());
+    std::fflush(stdout);
+    torch::jit::Stack results;
+    Stream random(key.fold("draws"));
+    // As a script's call: which may be taken by another form of the operator.
+    const Operator& op = *find_operator(overload.schema().name().substr(6));
+    op.choose(made.get()).call(made.get(), random, results);
+    if (print) std::printf("%zu results\n", results.size());
+    for (const c10::IValue& result : results) use(result);
+    return true;
+  } catch (const c10::Error& error) {
+    if (print) std::printf("%s\n", torch_error(error).message().c_str());
+  } catch (const std::exception& error) {
+    if (print) std::printf("%s\n", error.what());
+  }
+  return false;
+}
+
+void run_child(const Request& request) {
+  auto& progress =
+      *static_cast<Progress*>(mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED, request.progress, 0));
+  const std::vector<const Overload*> all = overloads(request);
+  guard_memory(memory_limit);
+  const itimerval limit{{}, {seconds_of_call, 0}};
+  std::uint64_t first = request.first_call;
+  for (std::size_t i = request.first_overload; i < all.size(); ++i, first = 0) {
+    for (std::uint64_t number = first; number < request.calls; ++number) {
+      progress.overload = i;
+      progress.call = number;
+      setitimer(ITIMER_PROF, &limit, nullptr);
+      ++(call(*all[i], number, request, false) ? progress.results : progress.errors);
+    }
+  }
+}
+
+// The status of a child that began there.
+int spawn_child(const Request& request, const std::vector<std::string>& words, std::size_t overload,
+                std::uint64_t first) {
+  std::vector<std::string> texts = words;
+  texts.insert(texts.end(),
+               {"--child", std::to_string(request.progress), std::to_string(overload), std::to_string(first)});
+  std::vector<char*> arguments;
+  for (std::string& text : texts) arguments.push_back(text.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);  // LibTorch's warnings
+  pid_t pid = 0;
+  const int failed = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) {
+    std::fprintf(stderr, "no child process: %s\n", std::strerror(failed));
+    std::exit(2);
+  }
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+int walk(Request request, const std::vector<std::string>& words) {
+  const std::vector<const Overload*> all = overloads(request);
+  request.progress = memfd_create("progress", 0);
+  if (all.empty() || request.progress < 0 || ftruncate(request.progress, sizeof(Progress)) != 0) {
+    std::fprintf(stderr, "there are no such operators\n");
+    return 2;
+  }
+  const auto& progress =
+      *static_cast<const Progress*>(mmap(nullptr, sizeof(Progress), PROT_READ, MAP_SHARED, request.progress, 0));
+  int finds = 0, slow = 0, finds_here = 0;
+  std::uint64_t overload = 0, first = 0;
+  while (overload < all.size()) {
+    const int status = spawn_child(request, words, overload, first);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) break;
+    if (!WIFSIGNALED(status)) {
+      std::printf("the child ended with status %d\n", WEXITSTATUS(status));
+      return 1;
+    }
+    if (progress.overload != overload) finds_here = 0;
+    overload = progress.overload;
+    const std::string name = name_of(*all[overload]);
+    const bool too_slow = WTERMSIG(status) == SIGPROF;
+    ++(too_slow ? slow : finds);
+    std::printf("%s, call %llu: %s\n", name.c_str(), static_cast<unsigned long long>(progress.call),
+                too_slow ? "slow" : strsignal(WTERMSIG(status)));
+    std::fflush(stdout);
+    first = progress.call + 1;
+    if (++finds_here >= finds_of_overload || first >= request.calls) {
+      finds_here = 0;
+      ++overload;
+      first = 0;
+    }
+  }
+  std::printf("%zu overloads: %llu results, %llu errors, %d slow, %d ended by a signal\n", all.size(),
+              static_cast<unsigned long long>(progress.results), static_cast<unsigned long long>(progress.errors), slow,
+              finds);
+  return finds > 0 ? 1 : 0;
+}
+
+int call_once(const Request& request) {
+  guard_memory(memory_limit);
+  for (const Overload* overload : overloads(request)) {
+    std::printf("%s: ", name_of(*overload).c_str());
+    call(*overload, *request.call, request, true);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** given) {
+  std::vector<std::string> words(given, given + count);
+  Request request;
+  const auto whole = [&](std::size_t at) { return std::strtoull(words[at].c_str(), nullptr, 10); };
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::size_t left = words.size() - i - 1;
+    if (words[i] == "--calls" && left >= 1) {
+      request.calls = whole(++i);
+    } else if (words[i] == "--seed" && left >= 1) {
+      request.seed = whole(++i);
+    } else if (words[i] == "--call" && left >= 1) {
+      request.call = whole(++i);
+    } else if (words[i] == "--only" && left >= 1) {
+      request.only.insert(words[++i]);
+    } else if (words[i] == "--child" && left >= 3) {
+      request.progress = static_cast<int>(whole(i + 1));
+      request.first_overload = whole(i + 2);
+      request.first_call = whole(i + 3);
+      i += 3;
+    } else {
+      std::fprintf(stderr, "usage: operator_walk [--calls N] [--seed N] [--only NAME]… [--call N]\n");
+      return 2;
+    }
+  }
+  at::set_num_threads(1);
+  count_tensor_memory();
+  if (request.call) return call_once(request);
+  if (request.progress < 0) return walk(request, words);
+  run_child(request);
+  std::_Exit(0);  // static objects would free tensors of the allocator before
+}
