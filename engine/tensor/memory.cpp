@@ -4,6 +4,9 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
 #include <malloc.h>
+#ifdef TRAINLAB_MIMALLOC
+#include <mimalloc.h>
+#endif
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,6 +18,7 @@
 #include <fstream>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <string>
 
 namespace trainlab {
@@ -155,3 +159,23 @@ ScriptAllocations::ScriptAllocations() : outer_(script_allocates) { script_alloc
 ScriptAllocations::~ScriptAllocations() { script_allocates = outer_; }
 
 }  // namespace trainlab
+
+#ifdef TRAINLAB_MIMALLOC
+// mimalloc's own are C, cannot raise, and end the process where there is no memory. What LibTorch asks for goes through
+// these as well; mimalloc's delete frees it.
+namespace {
+void* or_raise(void* block) {
+  if (!block) throw std::bad_alloc();
+  return block;
+}
+}  // namespace
+
+void* operator new(std::size_t size) { return or_raise(mi_malloc(size)); }
+void* operator new[](std::size_t size) { return or_raise(mi_malloc(size)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return or_raise(mi_malloc_aligned(size, static_cast<std::size_t>(alignment)));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return or_raise(mi_malloc_aligned(size, static_cast<std::size_t>(alignment)));
+}
+#endif

@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 
 #include <catch2/catch.hpp>
+#include <new>
+#include <vector>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -15,6 +17,12 @@ using namespace trainlab;
 
 namespace {
 constexpr std::int64_t mega = std::int64_t{1} << 20;
+}
+
+TEST_CASE("new raises where there is no memory") {
+  count_tensor_memory();
+  const volatile std::size_t size = std::size_t{1} << 60;
+  CHECK_THROWS_AS(std::vector<char>(size), std::bad_alloc);
 }
 
 TEST_CASE("live and peak follow storages, whichever thread frees them") {
