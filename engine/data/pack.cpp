@@ -122,6 +122,7 @@ void register_pack(Registry& registry) {
               "Made once, by all cores, in one step: a program that is interrupted leaves the old file or none. It is "
               "used while what stands before :pack in the recipe and the source files, by name, size and time of "
               "change, are the same; otherwise it is made anew. A file that is no packed data is not overwritten. "
+              "Its hash is checked when it is opened, once in each process. "
               "Bytes stay bytes: 50,000 images of 3 × 32 × 32 take 154 MB."),
       DataFactory{pack});
 }

@@ -145,6 +145,28 @@ write("npz/deflated", archive({"x.npy": npy(np.zeros((8, 4), dtype="u1")), "mask
 write("npz/comment", archive({"a/data.pkl": b"\x80\x02."}, comment=b"a comment"))
 write("npz/zip64", zip64(b"x.npy", npy(np.arange(2, dtype="u1"))))
 
+
+
+def pack(size=2, offset=0, x_type=0, **more):
+    """A header and the tensors behind it; types are ScalarType's numbers: 0 uint8, 4 int64, 6 float32."""
+    x = {"name": "x", "as_int64": False, "values": {"type": x_type, "shape": [2, 3], "offset": offset},
+         "scale": {"type": 6, "shape": [], "offset": 128}}
+    y = {"name": "y", "as_int64": True, "values": {"type": 0, "shape": [2], "offset": 64}}
+    part = {"size": size, "columns": [x, y], "classes": 2, "class_names": ["a", "b"], "feature_names": []}
+    header = {"key": "k", "train": part, "state": {"x.mean": {"type": 6, "shape": [1], "offset": 128}}, **more}
+    tensors = bytes(range(6)).ljust(64, b"\0") + b"\0\1".ljust(64, b"\0") + struct.pack("<f", 0.5).ljust(64, b"\0")
+    return json.dumps(header).encode() + b"\n" + tensors
+
+
+write("pack/whole", pack())
+write("pack/val", pack(val={"size": 0, "columns": [], "classes": 0, "class_names": [], "feature_names": []}))
+write("pack/size", pack(size=9))
+write("pack/huge", pack(size=90000000))
+write("pack/offset", pack(offset=-64))
+write("pack/type", pack(x_type=99))
+write("pack/other", pack(key="other"))
+write("pack/kinds", b'{"key":"k","train":{"size":"2","columns":7},"state":[]}\n')
+
 two = {"__metadata__": {"a": "b"}, "x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
        "y": {"dtype": "U8", "shape": [], "data_offsets": [8, 9]}}
 overlap = {"x": {"dtype": "U8", "shape": [2], "data_offsets": [0, 2]},

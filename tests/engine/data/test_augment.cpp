@@ -10,10 +10,13 @@
 #include <set>
 
 #include "augmentation.h"
+#include "core/files.h"
 #include "data/batch_object.h"
 #include "data/rng_object.h"
 #include "filling.h"
+#include "packed_file.h"
 #include "specs.h"
+#include "support/pack_bytes.h"
 #include "tar_support.h"
 #include "tensor/safetensors.h"
 
@@ -293,11 +296,57 @@ TEST_CASE("pack: the same batches from the file, made anew when the source chang
   CHECK(same(batches_of(digits.train, 1), batches_of(plain.train, 0)));
   CHECK(at::equal(digits.state.at("x.mean"), plain.state.at("x.mean")));
 
-  // What is cut short or something else.
-  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 200);
-  CHECK(contains(error_of([&] { open(method("pack", normal, {{"path", path}})); }).message(), "shorter than it says"));
+  // What is cut short, changed or something else; a form that is no longer written is made anew.
+  const std::string whole = read_file(path);
+  for (const std::size_t place : {std::size_t{40}, whole.size() / 2, whole.size() - 1}) {
+    std::string changed = whole;
+    changed[place] = static_cast<char>(changed[place] ^ 1);
+    write_file("set.pack", changed);
+    CHECK(contains(error_of([&] { open(method("pack", normal, {{"path", path}})); }).message(), "its hash is another"));
+  }
+  write_file("set.pack", whole.substr(0, whole.size() - 200));
+  CHECK(contains(error_of([&] { open(method("pack", normal, {{"path", path}})); }).message(), "is damaged"));
+  write_file("set.pack", "trainlab-pack 1\n" + whole.substr(16));
+  open(method("pack", normal, {{"path", path}}));
+  CHECK(read_file(path) == whole);
   write_file("set.pack", "my only copy of something");
   CHECK(contains(error_of([&] { open(packed(source)); }).message(), "is there, and is no packed data"));
+}
+
+TEST_CASE("pack: what a file says of itself is not believed") {
+  struct Change {
+    const char* from;
+    const char* to;
+    const char* message;
+  };
+  const std::string x = R"({"name":"x","as_int64":false,"values":{"type":0,"shape":[4,2],"offset":0},"scale":{"type":6,"shape":[2],"offset":128}})";
+  const std::string y = R"({"name":"y","as_int64":true,"values":{"type":0,"shape":[4],"offset":64}})";
+  const std::string header = R"({"key":"k","state":{},"train":{"size":4,"classes":2,"class_names":[],"feature_names":[],"columns":[)" + x + "," + y + "]}}";
+  std::string tensors(192, '\0');
+  tensors[66] = 1;
+  const auto open_changed = [&](const std::string& from, const std::string& to) {
+    std::string changed = header;
+    const std::size_t place = changed.find(from);
+    REQUIRE(place != std::string::npos);
+    write_file("lies.pack", test::pack_bytes(changed.replace(place, from.size(), to), tensors));
+    return open_packed("lies.pack", "k");
+  };
+  REQUIRE(open_changed("4", "4").has_value());
+  CHECK_FALSE(open_changed("\"k\"", "\"other\"").has_value());
+  const Change change = GENERATE(
+      Change{R"("size":4)", R"("size":9)", "train.x"}, Change{R"("size":4)", R"("size":90000000)", "train.x"},
+      Change{R"("size":4)", R"("size":"4")", "train"}, Change{R"("size":4)", R"("size":-4)", "train"},
+      Change{R"("type":0)", R"("type":99)", "train.x"}, Change{R"("type":0)", R"("type":-1)", "train.x"},
+      Change{R"("type":6)", R"("type":7)", "train.x"}, Change{R"([2],"offset":128)", R"([3],"offset":128)", "train.x"},
+      Change{R"("offset":0)", R"("offset":-64)", "train.x"}, Change{R"("offset":0)", R"("offset":8)", "train.x"},
+      Change{R"("offset":64)", R"("offset":192)", "train.y"}, Change{R"("shape":[4])", R"("shape":[5])", "train.y"},
+      Change{R"([4,2])", R"([4,281474976710656,281474976710656])", "train.x"}, Change{R"([4,2])", R"([4,0])", "train.x"},
+      Change{R"("classes":2)", R"("classes":1)", "train.y"}, Change{R"("class_names":[])", R"("class_names":["a"])", "train"},
+      Change{R"("name":"y")", R"("name":"x")", "train"}, Change{R"("as_int64":false)", R"("as_int64":true)", "train.x"},
+      Change{R"("state":{})", R"("state":[])", "state"});
+  CAPTURE(change.from, change.to);
+  CHECK(contains(error_of([&] { open_changed(change.from, change.to); }).message(),
+                 std::string("lies.pack: the packed data is damaged (what it says of ") + change.message + ")"));
 }
 
 TEST_CASE("transforms: in the order of batches, keyed by their place") {
