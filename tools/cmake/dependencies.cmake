@@ -30,7 +30,7 @@ endfunction()
 trainlab_pkg(luajit luajit 2.1 libluajit-5.1-dev)
 trainlab_pkg(sodium libsodium 1.0.18 libsodium-dev)
 trainlab_pkg(zlib zlib 1.2 zlib1g-dev)
-trainlab_pkg(turbojpeg libturbojpeg 2.1 libturbojpeg0-dev)
+trainlab_pkg(jpeg libjpeg 2.1 libjpeg62-turbo-dev)
 trainlab_pkg(png libpng 1.6 libpng-dev)
 
 # SOCI has no .pc file. Its backend needs SQLite's own header.

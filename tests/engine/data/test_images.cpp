@@ -105,6 +105,21 @@ TEST_CASE("damaged images are told by name, and none is decoded beyond its bytes
   CHECK(contains(refused(jpeg), "a file: "));
 }
 
+TEST_CASE("stray bytes in a JPEG are passed over, and hide nothing that comes after them") {
+  for (const char* name : {"420.jpg", "progressive.jpg"}) {
+    CAPTURE(name);
+    std::string stray = file(name);
+    stray.insert(2, "stray");
+    CHECK(at::equal(decoded(stray, 3), golden(std::string("rgb/") + name)));
+    stray.insert(stray.size() - 2, "stray");  // before the marker of the end
+    CHECK(at::equal(decoded(stray, 3), golden(std::string("rgb/") + name)));
+    for (const std::size_t kept : {stray.size() / 2, stray.size() - 16}) {
+      const std::string message = error_of([&] { decoded(stray.substr(0, kept), 3); }).message();
+      CHECK(contains(message, "a file: damaged JPEG"));
+    }
+  }
+}
+
 TEST_CASE("resizing equals Pillow's to the bit") {
   const Image picture = interleaved(golden("picture"));
   const struct { int height, width; } sizes[] = {{20, 27}, {7, 9}, {41, 30}, {1, 1}, {20, 13}};
