@@ -121,6 +121,7 @@ void register_augment_geometry(Registry& registry) {
                    .with(Option("padding", "pixels added at each edge")
                              .integer()
                              .at_least(0)
+                             .at_most(16384)
                              .or_default(4)
                              .in("pixels")
                              .positional())
@@ -152,7 +153,7 @@ void register_augment_geometry(Registry& registry) {
                ImageChangeFactory{random_rotate});
   registry.add(
       Entry("augment.cutout", "augment", "Blackens a square, centred anywhere and cut off at the edges.")
-          .with(Option("size", "side of the square").integer().at_least(1).required().in("pixels").positional())
+          .with(Option("size", "side of the square").integer().at_least(1).at_most(16384).required().in("pixels").positional())
           .with(chance_option(1))
           .example("augment.cutout(8)")
           .note("DeVries and Taylor 2017, \"Improved regularization of convolutional neural networks with "
