@@ -66,17 +66,24 @@ TaskContext::~TaskContext() = default;
 
 double TaskContext::seconds() const { return seconds_before_ + steady_seconds() - started_; }
 
+void TaskContext::check_open() const {
+  if (complete_) throw recipe_error("this task has ended").hint("ctx and its loops serve the task's function only");
+}
+
 void TaskContext::log(const std::string& name, Logged value) {
+  check_open();
   if (const auto* tensor = std::get_if<at::Tensor>(&value)) value = logged_tensor(*tensor, "ctx:log." + name);
   if (!from_) logged_.insert_or_assign(name, std::move(value));
 }
 
 void TaskContext::artifact(const std::string& name, const Artifact& content) {
+  check_open();
   check_file_name("ctx:artifact", name);
   if (!from_) write_artifact(folder_, name, content);
 }
 
 void TaskContext::save(const std::string& name, const NamedTensors& tensors) {
+  check_open();
   check_file_name("ctx:save", name);
   if (from_) return;
   Value info;
@@ -130,6 +137,7 @@ void TaskContext::show() {
 // -------------------------------------------------------------------------------------------------------------- loops
 
 std::shared_ptr<TaskLoop> TaskContext::loop(TaskLoopOptions options) {
+  check_open();
   if (options.save.empty()) {
     return std::shared_ptr<TaskLoop>(new TaskLoop(*this, std::move(options), 0, key_.fold("loop")));
   }

@@ -17,7 +17,7 @@ std::string name_of(std::size_t place) { return std::to_string(place + 1) + ".";
 }  // namespace
 
 TaskLoop::TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t number, Key key)
-    : task_(&task), options_(std::move(options)), number_(number), key_(key) {
+    : task_(task.weak_from_this()), options_(std::move(options)), number_(number), key_(key) {
   if (options_.part) {
     loader_ = std::make_unique<Loader>(*options_.part, options_.loader, std::vector<Key>{key_.fold("data")}, false);
     batches_per_epoch_ = loader_->batches_per_epoch();
@@ -41,15 +41,23 @@ std::int64_t TaskLoop::samples() const {
   return whole * per_epoch + std::min(rest * options_.loader.batch, per_epoch);
 }
 
+std::shared_ptr<TaskContext> TaskLoop::task() const {
+  const std::shared_ptr<TaskContext> task = task_.lock();
+  if (!task) throw recipe_error("this task has ended").hint("ctx and its loops serve the task's function only");
+  return task;
+}
+
 bool TaskLoop::next() {
+  const std::shared_ptr<TaskContext> task = this->task();
+  task->check_open();
   if (ended_) {
     throw recipe_error("this loop has ended, because another loop of ctx has begun since")
         .hint("for a loop inside a loop use data.val:batches { … }");
   }
   if (started_) {
     ++done_;
-    task_->end_row();
-    if (batches_per_epoch_ > 0 && done_ % batches_per_epoch_ == 0) task_->show();
+    task->end_row();
+    if (batches_per_epoch_ > 0 && done_ % batches_per_epoch_ == 0) task->show();
   }
   started_ = true;
   if (passed_over_ || done_ >= total()) {
@@ -57,14 +65,14 @@ bool TaskLoop::next() {
     return false;
   }
   if (stop_requested()) {
-    if (number_ > 0) task_->commit();
-    throw Error(ErrorKind::interrupted, "asked to stop at step " + std::to_string(task_->step()));
+    if (number_ > 0) task->commit();
+    throw Error(ErrorKind::interrupted, "asked to stop at step " + std::to_string(task->step()));
   }
   if (number_ > 0 && done_ > 0) {
     const bool due = checkpoint_every_ > 0 ? done_ % checkpoint_every_ == 0
-                                           : steady_seconds() - task_->last_commit_ >=
+                                           : steady_seconds() - task->last_commit_ >=
                                                  options_.checkpoint_seconds.value_or(default_checkpoint_seconds);
-    if (due) task_->commit();
+    if (due) task->commit();
   }
   if (loader_) batch_ = batch_object(*options_.part->data, loader_->next());
   return true;
@@ -111,7 +119,7 @@ void TaskLoop::finish() {
   ended_ = true;
   batch_.reset();
   loader_.reset();
-  if (number_ > 0) task_->loop_ended(*this);
+  if (number_ > 0) task()->loop_ended(*this);
 }
 
 }  // namespace trainlab

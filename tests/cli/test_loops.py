@@ -201,6 +201,20 @@ end }""")
                 self.assert_said(result, name + ".lua:3: ")
                 self.assert_said(result, message)
 
+    def test_what_a_task_leaves_behind_ends_with_it(self):
+        """Loops and ctx that a recipe keeps say so, whatever became of the memory behind them."""
+        for name, kept, use in (("steps", "ctx:steps(10)", "kept()"),
+                                ("batches", "ctx:batches(lab.data.digits().train, { size = 64 })", "kept()"),
+                                ("durable", "ctx:steps(10, { save = { lab.tensor { 0 } } })", "kept()"),
+                                ("ctx", "ctx", "kept:log('a', 1)"),
+                                ("new loop", "ctx", "kept:steps(3)")):
+            with self.subTest(name):
+                self.write("kept.lua", 'local kept\nlab.run(lab.task { name = "t", run = function(ctx) kept = %s end })\n'
+                                       'collectgarbage() collectgarbage()\n%s' % (kept, use))
+                result = self.run_program("kept.lua", "--out", name, code=1)
+                self.assert_said(result, "kept.lua:4: ")
+                self.assert_said(result, "this task has ended")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -70,7 +70,9 @@ class TaskLoop : public Object {
   // By `break`: the step under way counts.
   void leave();
 
-  TaskContext* task_;
+  std::shared_ptr<TaskContext> task() const;  // Error{recipe} when it has ended
+
+  std::weak_ptr<TaskContext> task_;  // a recipe may keep the loop
   TaskLoopOptions options_;
   std::size_t number_;  // from 1; 0: not durable
   Key key_;
@@ -84,7 +86,7 @@ class TaskLoop : public Object {
 };
 
 // The object `ctx`.
-class TaskContext : public Object {
+class TaskContext : public Object, public std::enable_shared_from_this<TaskContext> {
  public:
   TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state);
   ~TaskContext() override;
@@ -129,6 +131,7 @@ class TaskContext : public Object {
     std::string hash;  // of the file, once it is there
   };
 
+  void check_open() const;  // Error{recipe} when the function has returned
   double seconds() const;
   ScriptState present_state() const { return read_state ? read_state() : state; }
   void replace_state(ScriptState saved);
