@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "bindings/lua_state.h"
 #include "tensor/memory.h"
@@ -23,6 +24,8 @@ struct TensorBinding {
   int metatable_reference = 0;
   int scope_reference = 0;  // the weak table of what the innermost lab.scope has made; 0: none
   int scope_count = 0;
+  std::vector<int> scope_slots;     // of the registry, one for each depth of scopes, kept: a function may raise
+  std::size_t scope_depth = 0;
   std::int64_t collect_at = 0;      // live tensor bytes at which garbage is collected
   OperatorArguments arguments;     // of the call under way; operators do not nest
   std::deque<std::string> others;  // descriptions of arguments that have no form
@@ -34,6 +37,9 @@ void open_tensors(lua_State* L);
 
 // A full collection of Lua's garbage, which Lua would put off: it does not see the bytes of tensors.
 void collect_tensors(lua_State* L);
+
+// Error{recipe} where the dtype is one of integers and cannot hold x.
+void check_holds(at::ScalarType dtype, double x);
 
 // A tensor as userdata; nil for an undefined one. Collects garbage first where tensors have taken much memory.
 void push_tensor(lua_State* L, at::Tensor tensor);

@@ -151,6 +151,7 @@ int l_assign(lua_State* L) {
         throw recipe_error("t[…] = value: expected a number or a tensor, found " + type_text(L, 3));
       const at::Tensor value = to_tensor(L, 3) ? check_tensor(L, 3) : at::Tensor();
       const double scalar = number ? lua_tonumber(L, 3) : lua_toboolean(L, 3);
+      if (number) check_holds(tensor.scalar_type(), scalar);
       if (place.by_tensors.empty()) {
         if (value.defined()) {
           place.view.copy_(value);

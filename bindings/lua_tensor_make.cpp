@@ -41,6 +41,8 @@ void read_options(lua_State* L, int index, Making& making) {
       if (!making.dtype)
         throw recipe_error("dtype: expected \"float32\", \"int64\", \"bool\" …, found " + type_text(L, -1));
     } else if (name == "device") {
+      if (lua_type(L, -1) != LUA_TSTRING)
+        throw recipe_error("device: expected \"cpu\", \"cuda\" or \"cuda:N\", found " + type_text(L, -1));
       making.device = parse_device(text);
     } else if (name == "requires_grad") {
       if (!lua_isboolean(L, -1)) throw recipe_error("requires_grad: expected true or false, found " + type_text(L, -1));
@@ -118,12 +120,7 @@ class TableReader {
 
 at::Tensor make(const TableReader& read, const Making& making) {
   const at::ScalarType dtype = making.dtype.value_or(read.booleans ? at::kBool : at::kFloat);
-  if (at::isIntegralType(dtype, false)) {
-    for (const double x : read.values) {
-      if (std::trunc(x) != x || !std::isfinite(x))
-        throw recipe_error("expected whole numbers for dtype " + dtype_name(dtype) + ", found " + number_text(x));
-    }
-  }
+  for (const double x : read.values) check_holds(dtype, x);
   const auto values =
       at::from_blob(const_cast<double*>(read.values.data()), read.shape, at::TensorOptions().dtype(at::kDouble));
   at::Tensor tensor = at::empty(read.shape, at::TensorOptions().dtype(dtype));
@@ -241,6 +238,19 @@ int l_missing(lua_State* L) {
 }
 
 }  // namespace
+
+void check_holds(at::ScalarType dtype, double x) {
+  if (!at::isIntegralType(dtype, false)) return;
+  if (std::trunc(x) != x || !std::isfinite(x))
+    throw recipe_error("expected whole numbers for dtype " + dtype_name(dtype) + ", found " + number_text(x));
+  const int bits = 8 * static_cast<int>(c10::elementSize(dtype)) - (at::isSignedType(dtype) ? 1 : 0);
+  const double end = std::ldexp(1.0, bits), least = at::isSignedType(dtype) ? -end : 0;
+  if (x < least || x >= end) {
+    const std::string limits = bits < 53 ? "from " + number_text(least) + " to " + number_text(end - 1)
+                                         : "of " + std::to_string(8 * c10::elementSize(dtype)) + " bits";
+    throw recipe_error("expected numbers " + limits + " for dtype " + dtype_name(dtype) + ", found " + number_text(x));
+  }
+}
 
 void open_tensor_constructors(lua_State* L) {
   lua_newtable(L);

@@ -31,11 +31,21 @@ int l_no_grad(lua_State* L) {
   return lua_gettop(L);
 }
 
+// Takes the set of what is made from the stack.
 class Scope {
  public:
-  explicit Scope(TensorBinding& binding)
-      : binding_(binding), reference_(binding.scope_reference), count_(binding.scope_count) {}
+  Scope(lua_State* L, TensorBinding& binding)
+      : binding_(binding), reference_(binding.scope_reference), count_(binding.scope_count) {
+    if (binding.scope_depth == binding.scope_slots.size()) {
+      binding.scope_slots.push_back(luaL_ref(L, LUA_REGISTRYINDEX));
+    } else {
+      lua_rawseti(L, LUA_REGISTRYINDEX, binding.scope_slots[binding.scope_depth]);
+    }
+    binding.scope_reference = binding.scope_slots[binding.scope_depth++];
+    binding.scope_count = 0;
+  }
   ~Scope() {
+    --binding_.scope_depth;
     binding_.scope_reference = reference_;
     binding_.scope_count = count_;
   }
@@ -72,13 +82,9 @@ int l_scope(lua_State* L) {
   lua_setmetatable(L, -2);
   lua_insert(L, 1);
   {
-    const Scope scope(binding);
     lua_pushvalue(L, 1);
-    binding.scope_reference = luaL_ref(L, LUA_REGISTRYINDEX);
-    binding.scope_count = 0;
-    const int reference = binding.scope_reference;
+    const Scope scope(L, binding);
     lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
-    luaL_unref(L, LUA_REGISTRYINDEX, reference);
   }
   const int last = lua_gettop(L);
   lua_newtable(L);

@@ -136,6 +136,37 @@ TEST_CASE("a scope releases what its function made and does not return") {
         "[2, 2] float32 [2] cpu[-1, -1] float32 [2] cpua tensor that was released");
   CHECK_THAT(error(sandbox, "lab.scope(function() local x = t + 1 error('inside') end)"),
              Catch::Contains("x.lua:2: inside"));
+  // Scopes that raise leave the ones around them as they were, and nothing in Lua's memory.
+  CHECK(text(sandbox,
+             "local function raise() lab.scope(function() lab.scope(function() error('inside') end) end) end "
+             "local function many(n) for i = 1, n do pcall(raise) end collectgarbage() return collectgarbage('count') end "
+             "local kept lab.scope(function() kept = T.zeros(1) pcall(raise) end) "
+             "local before = many(10) local grown = many(20000) - before "
+             "return tostring(kept) .. ' ' .. (grown < 32 and 'same' or grown)") == "a tensor that was released same");
+}
+
+TEST_CASE("integers that a dtype cannot hold are refused") {
+  Sandbox sandbox;
+  struct Row {
+    const char* code;
+    const char* message;
+  };
+  const Row row = GENERATE(
+      Row{"T({ 300 }, { dtype = 'uint8' })", "lab.tensor: expected numbers from 0 to 255 for dtype uint8, found 300"},
+      Row{"T({ -1 }, { dtype = 'uint8' })", "found -1"}, Row{"T({ 128 }, { dtype = 'int8' })", "from -128 to 127"},
+      Row{"T({ 1e300 }, { dtype = 'int64' })", "expected numbers of 64 bits for dtype int64, found 1e+300"},
+      Row{"T({ 2^63 }, { dtype = 'int64' })", "expected numbers of 64 bits"},
+      Row{"T({ 2^31 }, { dtype = 'int32' })", "from -2147483648 to 2147483647"},
+      Row{"T({ 0/0 }, { dtype = 'int64' })", "expected whole numbers for dtype int64"},
+      Row{"local u = T({ 1, 2 }, { dtype = 'uint8' }) u[0] = 256", "expected numbers from 0 to 255 for dtype uint8, found 256"},
+      Row{"local u = T({ 1, 2 }, { dtype = 'int64' }) u[u:eq(1)] = 1e300", "expected numbers of 64 bits"},
+      Row{"local u = T({ 1, 2 }, { dtype = 'int64' }) u[0] = 0.5", "expected whole numbers for dtype int64, found 0.5"},
+      Row{"T({ 1 }, { device = 5 })", "device: expected \"cpu\", \"cuda\" or \"cuda:N\", found the number 5"},
+      Row{"T.randn({ 2 }, { seed = -1 })", "'seed': expected an integer from 0 to 2^53, found -1"});
+  CAPTURE(row.code);
+  CHECK_THAT(error(sandbox, row.code), Catch::Contains(row.message));
+  CHECK(text(sandbox, "return show(T({ -2^63, 2^53 }, { dtype = 'int64' }):eq(-2^63)) .. show(T({ 1 }):to('cpu'))") ==
+        "[true, false] bool [2] cpu[1] float32 [1] cpu");
 }
 
 TEST_CASE("errors name the operator, the argument, shapes and dtypes") {
