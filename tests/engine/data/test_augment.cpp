@@ -260,6 +260,11 @@ TEST_CASE("augmentation is refused where it would do harm or nothing") {
                  "go from 0 to 16"));
   CHECK(contains(refused(method("augment", images(), {{"entries", Value::List{augment("crop", {{"padding", 20}})}}})),
                  "expected less than the 20 pixels"));
+  for (const auto& [entry, option] : {std::pair{"crop", "padding"}, std::pair{"cutout", "size"}}) {
+    CAPTURE(entry);
+    CHECK(contains(refused(method("augment", images(), {{"entries", Value::List{augment(entry, {{option, 4294967297}})}}})),
+                   "16384"));
+  }
 }
 
 TEST_CASE("pack: the same batches from the file, made anew when the source changes") {
