@@ -8,7 +8,6 @@
 #include "fit_support.h"
 #include "tensor/safetensors.h"
 #include "tensor/types.h"
-#include "tensor/types.h"
 #include "train/run_handle.h"
 
 using namespace trainlab;
