@@ -97,4 +97,95 @@ double hypervolume(std::vector<std::vector<double>> points, std::span<const doub
   return volume;
 }
 
+namespace {
+
+std::vector<std::vector<double>> rows_of(std::span<const double> points, std::size_t objectives) {
+  std::vector<std::vector<double>> rows;
+  for (std::size_t i = 0; i < points.size(); i += objectives) {
+    const auto row = points.subspan(i, objectives);
+    rows.emplace_back(row.begin(), row.end());
+  }
+  return rows;
+}
+
+// Two objectives: what a point adds lies between its neighbours in the front.
+std::vector<std::uint32_t> most_area(std::span<const double> points, std::span<const double> reference,
+                                     std::size_t count) {
+  const std::size_t n = points.size() / 2;
+  std::vector<std::uint32_t> order(n);
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return points[2 * a] < points[2 * b]; });
+  std::vector<char> is_chosen(n, 0);
+  std::vector<std::uint32_t> chosen;
+  while (chosen.size() < std::min(count, n)) {
+    // The chosen one to the left of each place gives its ceiling, the one to the right its wall.
+    std::vector<double> wall(n, reference[0]);
+    double right = reference[0];
+    for (std::size_t k = n; k-- > 0;) {
+      wall[k] = right;
+      if (is_chosen[order[k]]) right = points[2 * order[k]];
+    }
+    double ceiling = reference[1], most = -1;
+    std::uint32_t best = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::uint32_t i = order[k];
+      if (is_chosen[i]) {
+        ceiling = points[2 * i + 1];
+        continue;
+      }
+      const double area = std::max(wall[k] - points[2 * i], 0.0) * std::max(ceiling - points[2 * i + 1], 0.0);
+      if (area > most) {
+        most = area;
+        best = i;
+      }
+    }
+    is_chosen[best] = 1;
+    chosen.push_back(best);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> most_volume(std::span<const double> points, std::span<const double> reference,
+                                       std::size_t count) {
+  const std::size_t objectives = reference.size();
+  if (objectives == 2) return most_area(points, reference, count);
+  const auto rows = rows_of(points, objectives);
+  std::vector<std::uint32_t> chosen;
+  std::vector<std::vector<double>> kept;
+  double volume = 0;
+  while (chosen.size() < std::min(count, rows.size())) {
+    double most = -1;
+    std::uint32_t best = 0;
+    for (std::uint32_t i = 0; i < rows.size(); ++i) {
+      if (std::find(chosen.begin(), chosen.end(), i) != chosen.end()) continue;
+      auto with = kept;
+      with.push_back(rows[i]);
+      if (const double gain = hypervolume(std::move(with), reference) - volume; gain > most) {
+        most = gain;
+        best = i;
+      }
+    }
+    chosen.push_back(best);
+    kept.push_back(rows[best]);
+    volume += most;
+  }
+  return chosen;
+}
+
+std::vector<double> volume_shares(std::span<const double> points, std::span<const double> reference) {
+  const std::size_t objectives = reference.size();
+  const auto rows = rows_of(points, objectives);
+  const double all = hypervolume(rows, reference);
+  std::vector<double> shares;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    auto others = rows;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    shares.push_back(std::max(all - hypervolume(std::move(others), reference), 0.0));
+  }
+  return shares;
+}
+
 }  // namespace trainlab

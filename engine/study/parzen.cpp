@@ -87,12 +87,13 @@ ParzenAxis::ParzenAxis(const Space& space, std::size_t its_parameter) : paramete
 
 double ParzenAxis::place(double value) const { return labels == 0 && log ? std::log(value) : value; }
 
-Parzen::Parzen(const std::vector<ParzenAxis>& axes, const ParzenData& data, std::span<const std::uint32_t> rows)
+Parzen::Parzen(const std::vector<ParzenAxis>& axes, const ParzenData& data, std::span<const std::uint32_t> rows,
+               std::span<const double> weights)
     : axes_(axes), kernels_(rows.size() + 1), weights_(kernels_), cumulative_(kernels_), log_weights_(kernels_) {
   const std::size_t n = rows.size();
   double total = 1;  // the prior's own
   weights_[n] = 1;
-  for (std::size_t k = 0; k < n; ++k) total += weights_[k] = age_weight(k, n);
+  for (std::size_t k = 0; k < n; ++k) total += weights_[k] = weights.empty() ? age_weight(k, n) : weights[k];
   double sum = 0;
   for (std::size_t k = 0; k < kernels_; ++k) {
     weights_[k] /= total;

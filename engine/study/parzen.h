@@ -33,9 +33,10 @@ struct ParzenData {
 
 class Parzen {
  public:
-  // The kernels of the points `rows` of the data (in order of their age, the oldest first) and the prior. Older points
-  // count less where there are more than 25.
-  Parzen(const std::vector<ParzenAxis>& axes, const ParzenData& data, std::span<const std::uint32_t> rows);
+  // The kernels of the points `rows` of the data (in order of their age, the oldest first) and the prior, whose weight
+  // is 1. `weights`: of the rows; without them older points count less where there are more than 25.
+  Parzen(const std::vector<ParzenAxis>& axes, const ParzenData& data, std::span<const std::uint32_t> rows,
+         std::span<const double> weights = {});
 
   // A draw, on the axes.
   void draw(Stream& random, std::span<double> out) const;

@@ -64,10 +64,10 @@ std::unique_ptr<Sampler> make_halton(const Options& spec, const Space& space, st
 }
 
 std::unique_ptr<Sampler> make_tpe(const Options& spec, const Space& space, std::int64_t seed, std::size_t objectives) {
-  if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
   return tpe_sampler(
       space,
-      {.startup = spec.integer("startup"), .candidates = spec.integer("candidates"), .seed = seed_of(spec, seed)});
+      {.startup = spec.integer("startup"), .candidates = spec.integer("candidates"), .seed = seed_of(spec, seed)},
+      objectives);
 }
 
 std::unique_ptr<Sampler> make_cma_es(const Options& spec, const Space& space, std::int64_t seed,

@@ -46,7 +46,7 @@ struct TpeSettings {
   std::int64_t candidates = 24;  // of which the best is taken
   std::int64_t seed = 1;
 };
-std::unique_ptr<Sampler> tpe_sampler(const Space& space, const TpeSettings& settings);
+std::unique_ptr<Sampler> tpe_sampler(const Space& space, const TpeSettings& settings, std::size_t objectives);
 
 struct CmaSettings {
   std::int64_t population = 0;  // points of a generation; 0: 4 + ⌊3 ln n⌋ of n numbers

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -13,7 +14,7 @@ using namespace trainlab;
 
 namespace {
 
-double seconds(const char* sampler, int parameters, std::int64_t trials) {
+double seconds(const char* sampler, int parameters, std::int64_t trials, std::size_t objectives) {
   Registry registry;
   register_samplers(registry);
   std::vector<SpaceParameter> all;
@@ -26,13 +27,15 @@ double seconds(const char* sampler, int parameters, std::int64_t trials) {
   }
   const Space space(std::move(all));
   const auto spec = std::make_shared<const Spec>(Spec{registry.check(Value::Map{{"@", sampler}}), {}});
-  Study study(space, make_sampler(Options(registry, spec, ""), space, 1, 1), {});
+  Study study(space, make_sampler(Options(registry, spec, ""), space, 1, objectives),
+              {.maximize = std::vector<bool>(objectives)});
   const double begin = steady_seconds();
   for (std::int64_t t = 0; t < trials; ++t) {
     const std::int64_t trial = *study.ask().trial;
     double sum = 0;
     for (const double x : study.trials().point(trial)) sum += x * x;
-    study.tell(trial, {sum});
+    const std::array values = {sum, std::abs(study.trials().point(trial)[0] - 1)};
+    study.tell(trial, std::span(values).first(objectives));
   }
   return steady_seconds() - begin;
 }
@@ -71,6 +74,7 @@ int main() {
     const char *name, *sampler;
     int parameters;
     std::int64_t trials;
+    std::size_t objectives = 1;
   };
   constexpr Row rows[] = {{"random 2 × 10000", "sampler.random", 2, 10'000},
                           {"random 2 × 100000", "sampler.random", 2, 100'000},
@@ -79,10 +83,12 @@ int main() {
                           {"tpe 2 × 1000", "sampler.tpe", 2, 1000},
                           {"tpe 40 × 1000", "sampler.tpe", 40, 1000},
                           {"gp 4 × 100", "sampler.gp", 4, 100},
-                          {"cma_es 10 × 10000", "sampler.cma_es", 10, 10'000}};
+                          {"cma_es 10 × 10000", "sampler.cma_es", 10, 10'000},
+                          {"tpe 2 × 1000, two objectives", "sampler.tpe", 2, 1000, 2},
+                          {"nsga2 2 × 10000, two objectives", "sampler.nsga2", 2, 10'000, 2}};
   const char* before = "{";
   for (const Row& row : rows) {
-    std::printf("%s\"%s\": %.6f", before, row.name, seconds(row.sampler, row.parameters, row.trials));
+    std::printf("%s\"%s\": %.6f", before, row.name, seconds(row.sampler, row.parameters, row.trials, row.objectives));
     before = ", ";
   }
   std::printf(", \"random 2 × 1000, SQLite\": %.6f}\n", stored_seconds(1000));

@@ -53,7 +53,48 @@ TEST_CASE("a volume is the share of random points that are dominated") {
   }
 }
 
-TEST_CASE("NSGA-II finds a front that chance does not") {
+TEST_CASE("those that dominate most are chosen one after the other, in two objectives as in three") {
+  for (const std::size_t objectives : {2U, 3U}) {
+    // A front: on the sphere's part where all values are positive, seen from far away.
+    Stream random{Key(7 + objectives)};
+    std::vector<double> points;
+    for (int i = 0; i < 12; ++i) {
+      std::vector<double> x(objectives);
+      double length = 0;
+      for (double& one : x) {
+        one = random.uniform();
+        length += one * one;
+      }
+      for (const double one : x) points.push_back(1 - one / std::sqrt(length));
+    }
+    const std::vector<double> reference(objectives, 1.1);
+    const auto row = [&](std::uint32_t i) {
+      const auto begin = points.begin() + static_cast<std::ptrdiff_t>(i * objectives);
+      return std::vector<double>(begin, begin + static_cast<std::ptrdiff_t>(objectives));
+    };
+    const std::vector<std::uint32_t> chosen = most_volume(points, reference, 4);
+    REQUIRE(chosen.size() == 4);
+    std::vector<std::vector<double>> kept;
+    for (const std::uint32_t next : chosen) {
+      auto with = kept;
+      with.push_back(row(next));
+      const double volume = hypervolume(with, reference);
+      for (std::uint32_t other = 0; other < 12; ++other) {
+        auto instead = kept;
+        instead.push_back(row(other));
+        CHECK(hypervolume(instead, reference) <= volume + 1e-12);
+      }
+      kept = with;
+    }
+    const std::vector<double> shares = volume_shares(points, reference);
+    for (std::uint32_t i = 0; i < 12; ++i) CHECK(shares[i] > 0);
+    std::vector<double> more = points;
+    for (std::size_t k = 0; k < objectives; ++k) more.push_back(1.05);
+    CHECK(volume_shares(more, reference).back() == Approx(0).margin(1e-12));
+  }
+}
+
+TEST_CASE("NSGA-II and TPE find a front that chance does not") {
   // ZDT1 with 6 parameters: the front is at x₂ … x₆ = 0.
   const Space space = parse_space(
       R"({"a": {"@": "space.uniform", "low": 0, "high": 1}, "b": {"@": "space.uniform", "low": 0, "high": 1},
@@ -77,5 +118,6 @@ TEST_CASE("NSGA-II finds a front that chance does not") {
   // The whole front dominates ∫₀¹ (1.1 − (1 − √x)) dx + 0.1 · 1.1.
   const double all = 0.1 + 2.0 / 3 + 0.11;
   CHECK(volume("sampler.nsga2") > 0.75 * all);
+  CHECK(volume("sampler.tpe") > 0.75 * all);
   CHECK(volume("sampler.random") < 0.4 * all);
 }

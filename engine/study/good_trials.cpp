@@ -1,0 +1,90 @@
+#include "good_trials.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "pareto.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr double share = 0.1;
+constexpr std::size_t most = 25;
+
+// A little beyond the worst value of each objective, so that the ends of a front count too.
+std::vector<double> reference_of(std::span<const double> points, std::size_t objectives) {
+  std::vector<double> reference(objectives, -std::numeric_limits<double>::infinity());
+  for (std::size_t i = 0; i < points.size(); ++i)
+    reference[i % objectives] = std::max(reference[i % objectives], points[i]);
+  for (double& worst : reference) worst = worst == 0 ? 1e-12 : std::max(1.1 * worst, 0.9 * worst);
+  return reference;
+}
+
+}  // namespace
+
+bool GoodTrials::Rank::operator<(const Rank& other) const {
+  if (pruned != other.pruned) return !pruned;
+  if (pruned && resource != other.resource) return resource > other.resource;
+  if (value != other.value) return value < other.value;
+  return number < other.number;
+}
+
+void GoodTrials::observe(const Observation& trial) {
+  const auto number = static_cast<std::uint32_t>(count_++);
+  if (objectives_ > 1) {
+    // A pruned trial has not come to all its values: it is none of the good ones.
+    if (trial.state != TrialState::complete) return;
+    values_.insert(values_.end(), trial.values.begin(), trial.values.end());
+    numbers_.push_back(number);
+    return;
+  }
+  const Rank rank{.pruned = trial.state == TrialState::pruned,
+                  .resource = trial.resource,
+                  .value = trial.values.empty() ? std::numeric_limits<double>::infinity() : trial.values[0],
+                  .number = number};
+  ranks_.insert(std::upper_bound(ranks_.begin(), ranks_.end(), rank), rank);
+}
+
+GoodTrials::Choice GoodTrials::choose() const {
+  Choice choice;
+  choice.is_good.assign(static_cast<std::size_t>(count_), 0);
+  const auto good = std::min(static_cast<std::size_t>(std::ceil(share * static_cast<double>(count_))), most);
+  if (objectives_ > 1) {
+    choose_several(good, choice);
+  } else {
+    for (std::size_t k = 0; k < good; ++k) choice.is_good[ranks_[k].number] = 1;
+  }
+  return choice;
+}
+
+void GoodTrials::choose_several(std::size_t good, Choice& choice) const {
+  std::vector<std::uint32_t> chosen;
+  for (const auto& front : pareto_fronts(values_, objectives_, good)) {
+    const std::size_t room = good - chosen.size();
+    if (front.size() <= room) {
+      chosen.insert(chosen.end(), front.begin(), front.end());
+      continue;
+    }
+    std::vector<double> points;
+    for (const std::uint32_t i : front)
+      points.insert(points.end(), values_.begin() + i * objectives_, values_.begin() + (i + 1) * objectives_);
+    for (const std::uint32_t i : most_volume(points, reference_of(values_, objectives_), room))
+      chosen.push_back(front[i]);
+  }
+  std::vector<double> points;
+  for (const std::uint32_t i : chosen)
+    points.insert(points.end(), values_.begin() + i * objectives_, values_.begin() + (i + 1) * objectives_);
+  const std::vector<double> shares = volume_shares(points, reference_of(points, objectives_));
+  const double largest = shares.empty() ? 0 : *std::max_element(shares.begin(), shares.end());
+  choice.weights.assign(static_cast<std::size_t>(count_), 0);
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    choice.is_good[numbers_[chosen[k]]] = 1;
+    // Infinite values make volumes that cannot be compared.
+    choice.weights[numbers_[chosen[k]]] =
+        std::isfinite(largest) && largest > 0 ? std::max(shares[k] / largest, 1e-12) : 1;
+  }
+}
+
+}  // namespace trainlab
