@@ -17,7 +17,7 @@ Entry task_entry() {
       .with(Option("state", "what ctx.state holds at the start").any())
       .returns("a stage: run it with lab.run, or return it from the recipe")
       .example(
-          "return lab.task { name = \"by hand\", run = function(ctx)\n"
+          "return lab.task { name = \"by_hand\", run = function(ctx)\n"
           "  local model = lab.build(lab.nn.Linear(1), { input = { 4 }, seed = ctx.seed })\n"
           "  local opt = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())\n"
           "  for batch in ctx:batches(data.train, { size = 32, epochs = 5, save = { model, opt } }) do\n"
