@@ -208,9 +208,7 @@ class CmaEs final : public Sampler {
   double border(std::size_t i, std::int64_t place) const {
     const SpaceParameter& p = space_[i];
     if (!p.log) return static_cast<double>(place) / static_cast<double>(p.count());
-    const double value = p.low + p.step * (static_cast<double>(place) - 0.5);
-    return (std::log(value) - std::log(p.low - 0.5 * p.step)) /
-           (std::log(p.high + 0.5 * p.step) - std::log(p.low - 0.5 * p.step));
+    return space_.to_unit(i, p.low + p.step * (static_cast<double>(place) - 0.5));
   }
 
   const Space space_;

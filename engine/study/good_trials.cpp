@@ -67,15 +67,11 @@ void GoodTrials::choose_several(std::size_t good, Choice& choice) const {
       chosen.insert(chosen.end(), front.begin(), front.end());
       continue;
     }
-    std::vector<double> points;
-    for (const std::uint32_t i : front)
-      points.insert(points.end(), values_.begin() + i * objectives_, values_.begin() + (i + 1) * objectives_);
+    const std::vector<double> points = rows_at(values_, objectives_, front);
     for (const std::uint32_t i : most_volume(points, reference_of(values_, objectives_), room))
       chosen.push_back(front[i]);
   }
-  std::vector<double> points;
-  for (const std::uint32_t i : chosen)
-    points.insert(points.end(), values_.begin() + i * objectives_, values_.begin() + (i + 1) * objectives_);
+  const std::vector<double> points = rows_at(values_, objectives_, chosen);
   const std::vector<double> shares = volume_shares(points, reference_of(points, objectives_));
   const double largest = shares.empty() ? 0 : *std::max_element(shares.begin(), shares.end());
   choice.weights.assign(static_cast<std::size_t>(count_), 0);

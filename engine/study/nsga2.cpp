@@ -42,15 +42,12 @@ class Nsga2 final : public Sampler {
       for (const std::size_t i : space_.order()) {
         const std::size_t parent = random.uniform() < 0.5 ? first : second;
         const bool anew = random.uniform() < mutation;
-        if (!std::isnan(point[i]) || anew || !space_.active(i, point)) {
-          // A parent of conditions must be there before what depends on it.
-          if (anew && std::isnan(point[i]) && space_.active(i, point)) {
-            point[i] = space_.from_unit(i, draws_.unit(i, trial, attempt));
-          }
-          continue;
+        if (!std::isnan(point[i]) || !space_.active(i, point)) continue;
+        if (!anew) {
+          point[i] = points_[parent * space_.size() + i];
+          if (std::isnan(point[i])) point[i] = points_[(parent == first ? second : first) * space_.size() + i];
         }
-        point[i] = points_[parent * space_.size() + i];
-        if (std::isnan(point[i])) point[i] = points_[(parent == first ? second : first) * space_.size() + i];
+        // At once, for what depends on it comes next.
         if (std::isnan(point[i])) point[i] = space_.from_unit(i, draws_.unit(i, trial, attempt));
       }
     }
@@ -84,18 +81,8 @@ class Nsga2 final : public Sampler {
         chosen.push_back({f, lonely[i]});
       }
     }
-    std::vector<double> points, values;
-    for (const std::uint32_t i : kept) {
-      const auto from = [&](const std::vector<double>& all, std::size_t width) {
-        return all.begin() + static_cast<std::ptrdiff_t>(i * width);
-      };
-      points.insert(points.end(), from(points_, space_.size()),
-                    from(points_, space_.size()) + static_cast<std::ptrdiff_t>(space_.size()));
-      values.insert(values.end(), from(values_, objectives_),
-                    from(values_, objectives_) + static_cast<std::ptrdiff_t>(objectives_));
-    }
-    points_ = std::move(points);
-    values_ = std::move(values);
+    points_ = rows_at(points_, space_.size(), kept);
+    values_ = rows_at(values_, objectives_, kept);
     parents_ = std::move(chosen);
     children_ = 0;
   }

@@ -6,6 +6,15 @@
 
 namespace trainlab {
 
+std::vector<double> rows_at(std::span<const double> table, std::size_t width, std::span<const std::uint32_t> which) {
+  std::vector<double> rows;
+  for (const std::uint32_t i : which) {
+    const auto row = table.subspan(i * width, width);
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  return rows;
+}
+
 bool dominates(std::span<const double> a, std::span<const double> b) {
   bool better = false;
   for (std::size_t k = 0; k < a.size(); ++k) {

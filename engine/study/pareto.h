@@ -7,6 +7,9 @@
 
 namespace trainlab {
 
+// The rows `which` of a table [n, width], one after the other.
+std::vector<double> rows_at(std::span<const double> table, std::size_t width, std::span<const std::uint32_t> which);
+
 // Not worse in any objective and better in one.
 bool dominates(std::span<const double> a, std::span<const double> b);
 

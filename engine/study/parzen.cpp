@@ -81,11 +81,13 @@ ParzenAxis::ParzenAxis(const Space& space, std::size_t its_parameter) : paramete
   const double half = 0.5 * p.step;
   log = p.log;
   step = p.step;
-  low = log ? std::log(p.low - half) : p.low - half;
-  high = log ? std::log(p.high + half) : p.high + half;
+  low = place(p.low - half);
+  high = place(p.high + half);
 }
 
-double ParzenAxis::place(double value) const { return labels == 0 && log ? std::log(value) : value; }
+double ParzenAxis::place(double value) const { return log ? std::log(value) : value; }
+
+double ParzenAxis::value(double place) const { return log ? std::exp(place) : place; }
 
 Parzen::Parzen(const std::vector<ParzenAxis>& axes, const ParzenData& data, std::span<const std::uint32_t> rows,
                std::span<const double> weights)
@@ -192,9 +194,8 @@ void Parzen::log_density(std::span<const double> points, std::span<double> out) 
         sum[observed] -= t * t;
       } else {
         // The mass of the step around a value.
-        const double value = a.log ? std::exp(x[axis]) : x[axis];
-        const double from = a.log ? std::log(value - 0.5 * a.step) : value - 0.5 * a.step;
-        const double to = a.log ? std::log(value + 0.5 * a.step) : value + 0.5 * a.step;
+        const double value = a.value(x[axis]);
+        const double from = a.place(value - 0.5 * a.step), to = a.place(value + 0.5 * a.step);
         for (std::size_t k = 0; k < kernels_; ++k) {
           const double s = sigma(axis, k);
           sum[k] += std::log(std::max(normal_cdf((to - centre[k]) / s) - normal_cdf((from - centre[k]) / s), 1e-300));

@@ -24,6 +24,7 @@ struct ParzenAxis {
   double step = 0;  // 0: continuous
 
   double place(double value) const;  // of a value on the axis
+  double value(double place) const;  // and back
 };
 
 // The observed points, by column, on their axes; kept while trials come in.

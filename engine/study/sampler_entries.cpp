@@ -12,6 +12,10 @@ std::int64_t seed_of(const Options& spec, std::int64_t study_seed) {
   return spec.given("seed") ? spec.integer("seed") : study_seed;
 }
 
+void require_one_objective(const Options& spec, std::size_t objectives) {
+  if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
+}
+
 Option seed_option() { return Option("seed", "of its draws; the study's unless given").integer().at_least(0); }
 
 std::unique_ptr<Sampler> make_random(const Options& spec, const Space& space, std::int64_t seed, std::size_t) {
@@ -72,7 +76,7 @@ std::unique_ptr<Sampler> make_tpe(const Options& spec, const Space& space, std::
 
 std::unique_ptr<Sampler> make_cma_es(const Options& spec, const Space& space, std::int64_t seed,
                                      std::size_t objectives) {
-  if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
+  require_one_objective(spec, objectives);
   const auto& all = space.parameters();
   const bool has_numbers = std::any_of(all.begin(), all.end(), [](const SpaceParameter& p) {
     return p.kind != SpaceParameter::Kind::choice && p.conditions.empty() && p.count() != 1;
@@ -86,7 +90,7 @@ std::unique_ptr<Sampler> make_cma_es(const Options& spec, const Space& space, st
 }
 
 std::unique_ptr<Sampler> make_gp(const Options& spec, const Space& space, std::int64_t seed, std::size_t objectives) {
-  if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
+  require_one_objective(spec, objectives);
   return gp_sampler(space, {.startup = spec.integer("startup"), .seed = seed_of(spec, seed)});
 }
 

@@ -13,7 +13,6 @@ SharedStudy::SharedStudy(std::unique_ptr<Storage> storage, Study study, Storage:
 SharedStudy::Asked SharedStudy::ask(double now, double expires, std::int64_t most) {
   Asked asked;
   owner_.expires = expires;
-  std::vector<double> point;
   asked.lease = storage_->begin(owner_, now, [&](const StudyChanges& changes) -> std::optional<Storage::Begin> {
     apply(changes);
     Study::Next next = study_.next();

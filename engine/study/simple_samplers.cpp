@@ -42,7 +42,7 @@ class Grid final : public Sampler {
     add(0, point);
     if (!shuffle) return;
     const std::size_t width = space_.size();
-    const std::vector<std::int64_t> order = permutation(Key(static_cast<std::uint64_t>(seed)).fold("grid"), capacity());
+    const std::vector<std::int64_t> order = permutation(Key(static_cast<std::uint64_t>(seed)).fold("grid"), count());
     std::vector<double> shuffled;
     shuffled.reserve(points_.size());
     for (const std::int64_t at : order) {
@@ -52,12 +52,10 @@ class Grid final : public Sampler {
     points_ = std::move(shuffled);
   }
 
-  std::int64_t capacity() const override { return static_cast<std::int64_t>(points_.size() / space_.size()); }
-
   bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>>,
               std::span<double> point) override {
     // What was refused (a constraint) is left out for good: its place in the grid is no other trial's.
-    if (attempt > 0 || trial >= capacity()) return false;
+    if (attempt > 0 || trial >= count()) return false;
     const double* const chosen = points_.data() + static_cast<std::size_t>(trial) * space_.size();
     for (std::size_t i = 0; i < space_.size(); ++i) {
       if (std::isnan(point[i])) point[i] = chosen[i];
@@ -66,6 +64,8 @@ class Grid final : public Sampler {
   }
 
  private:
+  std::int64_t count() const { return static_cast<std::int64_t>(points_.size() / space_.size()); }
+
   void add(std::size_t depth, std::vector<double>& point) {
     if (depth == space_.size()) {
       points_.insert(points_.end(), point.begin(), point.end());

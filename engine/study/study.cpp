@@ -27,8 +27,7 @@ bool Study::choose(std::int64_t trial, std::vector<double>& point) {
   // A deterministic study counts those that it must not know of as running, and no others.
   if (sampler_->learns()) {
     if (settings_.deterministic) {
-      for (std::int64_t other = std::max<std::int64_t>(observed_, 0); other < trial; ++other)
-        running.push_back(trials_.point(other));
+      for (std::int64_t other = observed_; other < trial; ++other) running.push_back(trials_.point(other));
     } else {
       for (const std::int64_t other : running_) running.push_back(trials_.point(other));
     }

@@ -106,7 +106,7 @@ class Tpe final : public Sampler {
         // A whole number is judged where it will be, and what was given stays as it is.
         if (const double given = point[a.parameter]; !std::isnan(given)) candidate[axis] = a.place(given);
         if (a.labels == 0 && a.step > 0) {
-          candidate[axis] = a.place(space_.nearest(a.parameter, a.log ? std::exp(candidate[axis]) : candidate[axis]));
+          candidate[axis] = a.place(space_.nearest(a.parameter, a.value(candidate[axis])));
         }
       }
     }
@@ -121,8 +121,7 @@ class Tpe final : public Sampler {
     for (std::size_t axis = 0; axis < width; ++axis) {
       const ParzenAxis& a = group.axes[axis];
       if (!std::isnan(point[a.parameter])) continue;
-      const double place = candidates_[best * width + axis];
-      point[a.parameter] = space_.nearest(a.parameter, a.log ? std::exp(place) : place);
+      point[a.parameter] = space_.nearest(a.parameter, a.value(candidates_[best * width + axis]));
     }
     for (auto& column : group.data.columns) column.resize(settled);
     group.rows = settled;

@@ -37,12 +37,9 @@ class Sampler {
 
   // Chooses the parameters of a trial that are NaN in `point` and active; those that are given already stay. `attempt`
   // counts from 0: more when what was drawn for this trial before was refused. `running`: points of trials that are
-  // under way. nullopt-like end: false when the space is used up (a grid).
+  // under way. False when the space is used up (a grid).
   virtual bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>> running,
                       std::span<double> point) = 0;
-
-  // Trials after which the space is used up; 0: never.
-  virtual std::int64_t capacity() const { return 0; }
 };
 
 // What an entry of kind "sampler" is implemented by. `seed` is the study's: the entry's own beats it. Error{recipe} for
