@@ -6,50 +6,15 @@
 #include <soci/soci.h>
 #include <soci/sqlite3/soci-sqlite3.h>
 
-#include <charconv>
-#include <cmath>
-
 #include "core/error.h"
+#include "stored.h"
 #include "study/storage.h"
 
 namespace trainlab {
 
 namespace {
 
-constexpr int schema = 1;
 constexpr int patience_seconds = 120;  // for other writers
-
-// "0.1 nan 3": exact, also what SQL has no number for.
-std::string numbers_text(std::span<const double> numbers) {
-  std::string text;
-  for (const double x : numbers) {
-    if (!text.empty()) text += ' ';
-    text += number_text(x);
-  }
-  return text;
-}
-
-std::vector<double> parse_numbers(const std::string& text) {
-  std::vector<double> numbers;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    double x = 0;
-    const auto [next, error] = std::from_chars(at, end, x);
-    if (error != std::errc()) throw run_error("a number in the study's file cannot be read: \"" + text + "\"");
-    numbers.push_back(x);
-    at = next + (next < end ? 1 : 0);
-  }
-  return numbers;
-}
-
-TrialState parse_state(const std::string& name) {
-  for (const TrialState state :
-       {TrialState::waiting, TrialState::running, TrialState::complete, TrialState::pruned, TrialState::failed}) {
-    if (trial_state_name(state) == name) return state;
-  }
-  throw run_error("the study's file holds a trial in a state \"" + name + "\"");
-}
 
 class SqliteStorage final : public Storage {
  public:
@@ -67,11 +32,7 @@ class SqliteStorage final : public Storage {
     transaction(/*durable=*/true, [&] {
       int version = 0;
       sql_ << "PRAGMA user_version", soci::into(version);
-      if (version > schema) {
-        throw usage_error(file_.string() + ": written by a newer trainlab (schema " + std::to_string(version) +
-                          ", this one knows " + std::to_string(schema) + ")")
-            .hint("use that version, or another --out folder");
-      }
+      if (version > study_schema) throw newer_study(file_, version);
       if (version == 0) {
         create();
         stored = to_json(description);
@@ -193,21 +154,12 @@ class SqliteStorage final : public Storage {
   }
 
  private:
-  // SQLite's own words, with the file and what to do.
   template <class F>
   void guarded(F&& f) {
     try {
       f();
     } catch (const soci::soci_error& error) {
-      Error plain = run_error(file_.string() + ": " + error.what());
-      const std::string text = error.what();
-      if (text.find("malformed") != std::string::npos || text.find("not a database") != std::string::npos) {
-        plain.hint(
-            "the file is damaged; sqlite3's .recover saves what is left in it, and finished trials keep their folders");
-      } else if (text.find("full") != std::string::npos || text.find("readonly") != std::string::npos) {
-        plain.hint("make room, or make the folder writable, and resume: what was acknowledged is there");
-      }
-      throw plain;
+      throw study_file_error(file_, error.what());
     }
   }
 
@@ -244,7 +196,7 @@ class SqliteStorage final : public Storage {
     sql_ << "CREATE INDEX trials_running ON trials (expires) WHERE state = 'running'";
     sql_ << "CREATE TABLE reports (id INTEGER PRIMARY KEY, trial INTEGER NOT NULL, attempt INTEGER NOT NULL, "
             "repeat INTEGER NOT NULL, resource INTEGER NOT NULL, value TEXT NOT NULL)";
-    sql_ << "PRAGMA user_version = " + std::to_string(schema);
+    sql_ << "PRAGMA user_version = " + std::to_string(study_schema);
   }
 
   // Changes are numbered by transaction: a reader asks for those after the last that it has seen.

@@ -58,6 +58,26 @@ TEST_CASE("a summary in a few lines") {
                                 "summary")) == "s (sweep): failed: crashed\n");
 }
 
+TEST_CASE("the summary of a sweep and of an ensemble") {
+  CHECK(summary_text(parse_json(R"({"name":"s","kind":"sweep","status":"done","metric":"val.accuracy","seconds":7,
+    "best":{"trial":17,"value":0.98333,"params":{"lr":0.01,"momentum":null,"optim":"SGD"},"seed_values":[0.98333]},
+    "trials":{"complete":40,"pruned":0,"failed":3}})",
+                                "summary")) ==
+        "s (sweep): done\n"
+        "  best   val.accuracy 0.9833, trial 17\n"
+        "         lr 0.01, optim SGD\n"
+        "  trials 40 complete, 3 failed\n"
+        "  took   7.0 s\n");
+  CHECK(summary_text(parse_json(R"({"name":"e","kind":"ensemble","status":"done",
+    "best_member":{"test.accuracy":0.9,"test.loss":0.3},"mean_member":{"test.accuracy":0.8,"test.loss":0.4},
+    "ensemble":{"test.accuracy":0.95,"test.loss":0.25}})",
+                                "summary")) ==
+        "e (ensemble): done\n"
+        "  best   test.accuracy 0.9, test.loss 0.3\n"
+        "  mean   test.accuracy 0.8, test.loss 0.4\n"
+        "  all    test.accuracy 0.95, test.loss 0.25\n");
+}
+
 TEST_CASE("the list of runs, oldest first") {
   const fs::path base = empty_folder("listing");
   CHECK_THAT(list_text(base), Contains("no runs"));
@@ -144,7 +164,8 @@ TEST_CASE("a report of classes is a table of scores and a matrix") {
   const Value reports = parse_json(R"({"test.report": {"classes": [
     {"class": "cat", "precision": 0.75, "recall": 0.6, "f1": 0.6667, "samples": 5},
     {"class": "dog", "precision": 0.5, "recall": 0.6667, "f1": 0.5714, "samples": 3}],
-    "matrix": [[3, 2], [1, 2]]}})", "test");
+    "matrix": [[3, 2], [1, 2]]}})",
+                                   "test");
   CHECK(class_reports_text(reports) ==
         "\n"
         "test.report\n"

@@ -41,8 +41,17 @@ foreach(name IN ITEMS soci_core soci_sqlite3 sqlite3)
     message(FATAL_ERROR "${name} is missing; on Debian: apt-get install libsoci-dev libsqlite3-dev")
   endif()
 endforeach()
+add_library(trainlab::sqlite INTERFACE IMPORTED GLOBAL)
+target_link_libraries(trainlab::sqlite INTERFACE "${TRAINLAB_sqlite3}")
 add_library(trainlab::soci INTERFACE IMPORTED GLOBAL)
-target_link_libraries(trainlab::soci INTERFACE "${TRAINLAB_soci_sqlite3}" "${TRAINLAB_soci_core}" "${TRAINLAB_sqlite3}")
+target_link_libraries(trainlab::soci INTERFACE "${TRAINLAB_soci_sqlite3}" "${TRAINLAB_soci_core}" trainlab::sqlite)
+
+# Chart.js, which pages of `trainlab report --html` hold as it is.
+find_file(TRAINLAB_CHART_LIBRARY chart.min.js PATHS /usr/share/javascript/chart.js NO_DEFAULT_PATH)
+mark_as_advanced(TRAINLAB_CHART_LIBRARY)
+if(NOT TRAINLAB_CHART_LIBRARY)
+  message(FATAL_ERROR "chart.min.js is missing; on Debian: apt-get install libjs-chart.js")
+endif()
 
 # Replaces malloc and free in programs that link LibTorch: small steps are mostly allocation, and glibc serves aligned
 # blocks and the bursts that a garbage collector frees slowly. Sanitizers bring an allocator of their own.

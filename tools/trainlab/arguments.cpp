@@ -102,7 +102,8 @@ const std::vector<Flag>& flags() {
       {"--output", true, predict, false, [](Arguments& a, const std::string& text) { a.output = text; }},
       {"--format", true, predict, false,
        [](Arguments& a, const std::string& text) {
-         if (text != "csv" && text != "json") throw usage_error("--format: expected csv or json, found \"" + text + "\"");
+         if (text != "csv" && text != "json")
+           throw usage_error("--format: expected csv or json, found \"" + text + "\"");
          a.format = text;
        }},
       {"--stage", true, predict, false, [](Arguments& a, const std::string& text) { a.stage = text; }},
@@ -121,6 +122,7 @@ const std::vector<Flag>& flags() {
          a.top_p = number("--top-p", text, std::numeric_limits<double>::min(), 1, "above 0 and at most 1");
        }},
       {"--csv", false, {"report"}, false, [](Arguments& a, const std::string&) { a.csv = true; }},
+      {"--html", true, {"report"}, false, [](Arguments& a, const std::string& text) { a.html = text; }},
   };
   return table;
 }
@@ -257,8 +259,9 @@ class Parser {
     if (command == "list") expect("nothing more", 0, 0);
     if (command == "report") {
       expect("a run folder", 1, static_cast<std::size_t>(-1));
-      if ((result_.csv || result_.json) && count > 1) throw usage_error("--csv and --json report one run at a time");
-      if (result_.csv && result_.json) throw usage_error("either --csv or --json");
+      const int forms = int{result_.csv} + int{result_.json} + int{result_.html.has_value()};
+      if (forms > 0 && count > 1) throw usage_error("--csv, --json and --html report one run at a time");
+      if (forms > 1) throw usage_error("one of --csv, --json and --html");
     }
     if (command == "help") expect("one name", 0, 1);
   }

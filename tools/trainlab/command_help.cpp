@@ -27,8 +27,7 @@ constexpr std::array<CommandHelp, 8> helps = {{
      "Executes the recipe as it is stored in the run. Of a finished run the summary is printed.\n"},
     {"extend", "train a run longer than it was begun for", "trainlab extend RUN --epochs N",
      "  --epochs N       the new total of the last stage, a fit\n"},
-    {"predict", "what a trained model says of new inputs",
-     "trainlab predict RUN --input FILE | --prompt TEXT [flags]",
+    {"predict", "what a trained model says of new inputs", "trainlab predict RUN --input FILE | --prompt TEXT [flags]",
      "RUN is a run folder; its fit's kept weights are used, and nothing in it is changed.\n"
      "  --input FILE     .csv as in training (the target is not needed), an array x as .npy, .npz, .safetensors,\n"
      "                   or a .jpg, .png or a folder of them\n"
@@ -45,9 +44,11 @@ constexpr std::array<CommandHelp, 8> helps = {{
      "  --seed N         of the draws (default 1)\n"
      "  --device D, --threads N, --quiet\n"},
     {"list", "the runs below this folder", "trainlab list [--json]", "Reads runs/*/*; writes nothing.\n"},
-    {"report", "how a run went", "trainlab report RUN… [--csv] [--json]",
-     "  --csv            a row per validation\n"
-     "  --json           summary.json\n"},
+    {"report", "how a run went", "trainlab report RUN… [--csv | --json | --html FILE]",
+     "RUN is a run folder, or RUN/stages/NAME for one of its stages. Reading never disturbs a run that is under way.\n"
+     "  --csv            of a fit a row per validation, of a sweep or an ensemble a row per trial\n"
+     "  --json           of a fit summary.json; of a sweep or an ensemble all that the page shows, too\n"
+     "  --html FILE      a page with charts that needs nothing but a browser\n"},
     {"help", "what a recipe can name", "trainlab help [NAME]",
      "NAME is an entry (nn.Linear, optim.AdamW, data:split) or a command. Without one: all entries by kind.\n"},
 }};

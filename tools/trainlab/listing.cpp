@@ -65,7 +65,9 @@ std::string list_text(const fs::path& folder) {
     const Value& best = listed.summary["best"];
     std::string text;
     if (best["value"].is_number()) {
-      if (best["metric"].is_string()) text = best["metric"].string() + " ";
+      // A sweep says it once, for all of its trials.
+      const Value& metric = best["metric"].is_nil() ? listed.summary["metric"] : best["metric"];
+      if (metric.is_string()) text = metric.string() + " ";
       text += short_number(best["value"].number());
     }
     rows.push_back({listed.run.lexically_relative(folder).string(), listed.status, listed.started, text});

@@ -14,6 +14,7 @@
 #include "cli/requests.h"
 #include "cli/texts.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/registry.h"
 #include "embedded/table.h"
 #include "run/folder.h"
@@ -82,12 +83,18 @@ int go_on(const Arguments& arguments) {
 }
 
 int report(const Arguments& arguments) {
-  std::string text;
-  for (const std::string& word : arguments.words) {
-    const std::filesystem::path run = find_run(word);
-    if (arguments.json) return tell_summary(run, true);
-    text += (text.empty() ? "" : "\n\n") + (arguments.csv ? report_csv(run) : report_text(run));
+  const std::string& first = arguments.words.front();
+  if (arguments.html) {
+    write_atomic(*arguments.html, report_page(first));
+    print(shown_path(*arguments.html) + "\n");
+    return 0;
   }
+  if (arguments.csv || arguments.json) {
+    print(arguments.csv ? report_csv(first) : to_json(report_value(first), 2) + "\n");
+    return 0;
+  }
+  std::string text;
+  for (const std::string& word : arguments.words) text += (text.empty() ? "" : "\n\n") + report_text(word);
   print(text);
   return 0;
 }

@@ -10,6 +10,8 @@
 #include "rows.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "stages.h"
+#include "study_report.h"
 
 namespace trainlab::cli {
 
@@ -75,36 +77,42 @@ std::string curves_text(const Rows& rows) {
   return columns(lines, {false, true, false, true});
 }
 
-std::string stage_text(const fs::path& folder, const StageRecord& stage, bool running) {
-  const Value summary = read_summary(folder);
-  const bool own = summary["name"] == Value(stage.name);
-  std::string text;
-  if (own && !running) {
-    text = summary_text(summary);
-  } else {
-    text = stage.name + " (" + stage.kind +
-           "): " + (running ? "running" : "unfinished: it was killed before it could write a summary") + "\n";
-  }
-  const Rows rows = read_rows(folder);
-  const Value best_step = own ? summary["best"]["step"] : Value();
+std::string fit_text(const StageView& stage) {
+  const bool has_ended = !stage.summary.is_nil() && !stage.is_running;
+  std::string text =
+      has_ended
+          ? summary_text(stage.summary)
+          : stage.name + " (" + stage.kind +
+                "): " + (stage.is_running ? "running" : "unfinished: it was killed before it could write a summary") +
+                "\n";
+  const Rows rows = read_rows(stage.folder);
+  const Value best_step = stage.summary["best"]["step"];
   if (!rows.rows.empty()) text += "\n" + table_text(rows, best_step) + "\n" + curves_text(rows);
-  if (own) text += class_reports_text(summary["reports"]);
-  return text;
+  return text + class_reports_text(stage.summary["reports"]);
 }
 
 }  // namespace
 
-std::string report_text(const fs::path& run) {
+std::string report_text(const fs::path& given) {
+  const fs::path run = find_run(given);
   std::string text = manifest_text(run, read_manifest(run));
-  const std::vector<StageRecord> stages = read_stages(run);
+  const std::vector<StageView> stages = stages_of(given);
   if (stages.empty()) return text + "\nNo stage has begun.\n";
-  const bool held = holder(run).has_value();
-  for (const StageRecord& stage : stages) {
-    const bool last = stage == stages.back();
-    text += "\n" + stage_text(stage.folder == "." ? run : run / stage.folder, stage, held && last);
+  for (const StageView& stage : stages) {
+    text += "\n" + (stage.is_study() ? study_text(read_study_report(stage, /*all=*/false)) : fit_text(stage));
   }
-  if (!held && !is_finished(read_summary(run))) text += "\nTo go on: trainlab resume " + shown_path(run) + "\n";
+  if (!holder(run) && !is_finished(read_summary(run))) text += "\nTo go on: trainlab resume " + shown_path(run) + "\n";
   return text;
+}
+
+Value report_value(const fs::path& given) {
+  StageView stage = stage_of(given);
+  if (stage.is_study()) return study_value(read_study_report(std::move(stage), /*all=*/true));
+  if (stage.summary.is_nil()) {
+    throw usage_error(stage.folder.string() + " has no summary.json yet: the stage is running, or was killed")
+        .hint("trainlab report " + shown_path(find_run(given)));
+  }
+  return stage.summary;
 }
 
 }  // namespace trainlab::cli

@@ -15,13 +15,48 @@ std::string text_of(const Value& value) {
   return value.is_nil() ? "unknown" : to_json(value);
 }
 
-std::string best_text(const Value& best) {
+// `metric`: of a sweep, whose best is a trial.
+std::string best_text(const Value& best, const Value& metric) {
   std::string text = "  best   ";
   if (best["metric"].is_string()) text += best["metric"].string() + " ";
+  if (metric.is_string()) text += metric.string() + " ";
   text += text_of(best["value"]);
+  if (best["trial"].is_number()) text += ", trial " + text_of(best["trial"]);
   if (best["epoch"].is_number()) text += " at epoch " + text_of(best["epoch"]);
   if (best["step"].is_number()) text += ", step " + text_of(best["step"]);
   return text + "\n";
+}
+
+// "a 1, b 2" of members that are there.
+std::string members_text(const Value::Map& map) {
+  std::string text;
+  for (const auto& [name, value] : map) {
+    if (!value.is_nil()) text += (text.empty() ? "" : ", ") + name + " " + text_of(value);
+  }
+  return text;
+}
+
+// "40 complete, 3 failed": of counts that are not 0.
+std::string counts_text(const Value::Map& counts) {
+  std::string text;
+  for (const auto& [name, count] : counts) {
+    if (!(count == Value(0))) text += (text.empty() ? "" : ", ") + text_of(count) + " " + name;
+  }
+  return text;
+}
+
+// Of a sweep the parameters of its best trial and how the trials ended, of an ensemble what it is worth.
+std::string trials_text(const Value& summary) {
+  std::string text;
+  const auto add = [&](const char* label, const Value& value, std::string (*words)(const Value::Map&)) {
+    if (value.is_map() && !value.map().empty()) text += std::string("  ") + label + words(value.map()) + "\n";
+  };
+  add("       ", summary["best"]["params"], members_text);
+  add("trials ", summary["trials"], counts_text);
+  add("best   ", summary["best_member"], members_text);
+  add("mean   ", summary["mean_member"], members_text);
+  add("all    ", summary["ensemble"], members_text);
+  return text;
 }
 
 // test.accuracy and test.loss share a line that begins with "test".
@@ -47,6 +82,8 @@ std::string metrics_text(const Value::Map& metrics) {
   return text;
 }
 
+}  // namespace
+
 std::string duration_text(double seconds) {
   std::array<char, 64> text{};
   if (seconds < 60) {
@@ -61,13 +98,12 @@ std::string duration_text(double seconds) {
   return text.data();
 }
 
-}  // namespace
-
 std::string summary_text(const Value& summary) {
   std::string text = text_of(summary["name"]) + " (" + text_of(summary["kind"]) + "): " + text_of(summary["status"]);
   if (summary["reason"].is_string() && !summary["reason"].string().empty()) text += ": " + summary["reason"].string();
   text += "\n";
-  if (summary["best"].is_map()) text += best_text(summary["best"]);
+  if (summary["best"].is_map()) text += best_text(summary["best"], summary["metric"]);
+  text += trials_text(summary);
   if (summary["metrics"].is_map()) text += metrics_text(summary["metrics"].map());
 
   std::string work;

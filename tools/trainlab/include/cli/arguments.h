@@ -12,8 +12,8 @@
 namespace trainlab::cli {
 
 struct Arguments {
-  // run, check, resume, extend, predict, list, report, help; empty when only --help, --version or nothing is given. A line that
-  // begins with a recipe is `run`.
+  // run, check, resume, extend, predict, list, report, help; empty when only --help, --version or nothing is given. A
+  // line that begins with a recipe is `run`.
   std::string command;
   std::vector<std::string> words;  // what the command takes: RECIPE, RUN…, NAME
 
@@ -24,6 +24,7 @@ struct Arguments {
   std::optional<std::string> out, device, params, stdlib;
   std::optional<int> threads, workers;
   std::optional<std::int64_t> seed, epochs, trials;
+  std::optional<std::string> html;  // report
   // predict
   std::optional<std::string> input, output, format, stage, model, prompt;
   std::optional<std::int64_t> batch, length, top_k;

@@ -16,11 +16,18 @@ std::string summary_text(const Value& summary);
 std::string list_text(const std::filesystem::path& folder);
 Value list_value(const std::filesystem::path& folder);
 
-// How each stage of a run went, from what its folder holds.
-std::string report_text(const std::filesystem::path& run);
-// The rows of metrics.jsonl as CSV: step, epoch, samples, the metrics in order of name, lr, seconds. Of a run
-// with several stages, the last one. Raises Error{usage} where there is none.
-std::string report_csv(const std::filesystem::path& run);
+// How a run went. `given` is a run's folder, or RUN/stages/NAME for one of its stages; where a form shows one stage
+// only, a run's is the one that the recipe returned.
+//
+// As text: each stage, from what its folder holds.
+std::string report_text(const std::filesystem::path& given);
+// One stage as CSV. A fit or task: the rows of metrics.jsonl: step, epoch, samples, the metrics in order of name, lr,
+// seconds. A sweep or ensemble: a row for each trial. Raises Error{usage} where there is none.
+std::string report_csv(const std::filesystem::path& given);
+// One stage as data: a fit's or task's summary; of a sweep or ensemble all that the page shows, too.
+Value report_value(const std::filesystem::path& given);
+// All stages as a page that needs nothing but a browser.
+std::string report_page(const std::filesystem::path& given);
 
 // The help of one entry (with or without "lab." before its name). Raises Error{usage} with a did-you-mean.
 std::string entry_help(const Registry& registry, const std::string& name, int width);
@@ -33,5 +40,7 @@ std::string entry_list(const Registry& registry, int width);
 std::string shown_path(const std::filesystem::path& path);
 // Four significant digits, whole numbers in full.
 std::string short_number(double x);
+// "1.5 s", "3 min 05 s", "2 h 10 min".
+std::string duration_text(double seconds);
 
 }  // namespace trainlab::cli

@@ -1,0 +1,23 @@
+// How much the repeats (seeds) of one configuration differ.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace trainlab {
+
+struct Spread {
+  std::size_t count = 0;  // values that are numbers
+  double mean = 0;        // NaN without values
+  double deviation = 0;   // standard deviation of a repeat, n − 1 in its denominator; NaN below two values
+  double interval = 0;    // half the width of the 95 % confidence interval of the mean (Student's t); NaN below two
+};
+
+// NaN values, of repeats that have none, are left out.
+Spread spread(std::span<const double> values);
+
+// The standard deviation of a repeat that the configurations share: each counts by its degrees of freedom. NaN where
+// none has two values.
+double pooled_deviation(std::span<const Spread> spreads);
+
+}  // namespace trainlab

@@ -1,0 +1,193 @@
+// Reads a study's file through SQLite's own interface: it alone can open a file without making anything beside it, and
+// programs that only report need no other library.
+#include <sqlite3.h>
+
+#include <exception>
+#include <tuple>
+
+#include "core/error.h"
+#include "stored.h"
+#include "study/reader.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int patience_ms = 10'000;  // for another process that reads the log of one that was killed
+
+class Connection {
+ public:
+  Connection(const fs::path& file, bool at_rest) : file_(file) {
+    std::string uri = "file:";
+    for (const char c : fs::absolute(file).string()) {
+      if (c == '%') uri += "%25";
+      if (c == '?') uri += "%3f";
+      if (c == '#') uri += "%23";
+      if (c != '%' && c != '?' && c != '#') uri += c;
+    }
+    uri += at_rest ? "?mode=ro&immutable=1" : "?mode=ro";
+    const int code = sqlite3_open_v2(uri.c_str(), &handle_, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
+    try {
+      check(code);
+      sqlite3_busy_timeout(handle_, patience_ms);
+    } catch (...) {
+      sqlite3_close(handle_);
+      throw;
+    }
+  }
+  ~Connection() { sqlite3_close(handle_); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void check(int code) const {
+    if (code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE) {
+      throw study_file_error(file_, sqlite3_errmsg(handle_));
+    }
+  }
+  sqlite3* handle() const { return handle_; }
+  const fs::path& file() const { return file_; }
+
+ private:
+  fs::path file_;
+  sqlite3* handle_ = nullptr;
+};
+
+class Statement {
+ public:
+  Statement(const Connection& connection, const std::string& sql) : connection_(connection) {
+    connection_.check(sqlite3_prepare_v2(connection.handle(), sql.c_str(), -1, &statement_, nullptr));
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  bool next() {
+    const int code = sqlite3_step(statement_);
+    connection_.check(code);
+    return code == SQLITE_ROW;
+  }
+  void bind(std::int64_t value) { connection_.check(sqlite3_bind_int64(statement_, 1, value)); }
+  bool is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+  std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
+  double number(int column) const { return sqlite3_column_double(statement_, column); }
+  // Until the next row.
+  std::string_view text(int column) const {
+    const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    return {bytes ? bytes : "", static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+  }
+
+ private:
+  const Connection& connection_;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+class SqliteReader final : public StudyReader {
+ public:
+  SqliteReader(const fs::path& file, bool at_rest) : sql_(file, at_rest) {
+    Statement(sql_, "BEGIN").next();  // one snapshot for all that follows; it ends with the connection
+    Statement version(sql_, "PRAGMA user_version");
+    version.next();
+    const auto found = static_cast<int>(version.integer(0));
+    if (found > study_schema) throw newer_study(file, found);
+    is_made_ = found > 0;
+  }
+
+  Value description() override {
+    if (!is_made_) return {};
+    Statement row(sql_, "SELECT description FROM study WHERE id = 1");
+    return row.next() ? parse_json(row.text(0), sql_.file().string()) : Value();
+  }
+
+  std::vector<StoredTrial> trials(bool with_info) override {
+    std::vector<StoredTrial> all;
+    if (!is_made_) return all;
+    const std::string info = with_info ? "info" : "NULL";
+    Statement rows(sql_,
+                   "SELECT number, state, attempt, point, values_, owner, " + info + " FROM trials ORDER BY number");
+    while (rows.next()) {
+      all.push_back({.number = rows.integer(0),
+                     .state = parse_state(rows.text(1)),
+                     .attempt = rows.integer(2),
+                     .point = parse_numbers(rows.text(3)),
+                     .values = parse_numbers(rows.text(4)),
+                     .owner = std::string(rows.text(5)),
+                     .info = info_in(rows, 6)});
+    }
+    return all;
+  }
+
+  Value info(std::int64_t trial) override {
+    Statement row(sql_, "SELECT info FROM trials WHERE number = ?");
+    row.bind(trial);
+    return row.next() ? info_in(row, 0) : Value();
+  }
+
+  std::vector<StoredReport> reports(std::span<const std::int64_t> trials) override {
+    std::vector<StoredReport> all;
+    if (!is_made_ || trials.empty()) return all;
+    std::string numbers;
+    for (const std::int64_t trial : trials) numbers += (numbers.empty() ? "" : ", ") + std::to_string(trial);
+    Statement rows(sql_, "SELECT trial, attempt, repeat, resource, value FROM reports WHERE trial IN (" + numbers +
+                             ") ORDER BY id");
+    while (rows.next()) {
+      const std::vector<double> value = parse_numbers(rows.text(4));
+      if (value.size() != 1) throw run_error(sql_.file().string() + ": a report without a value");
+      all.push_back({.trial = rows.integer(0),
+                     .attempt = rows.integer(1),
+                     .report = {.repeat = rows.integer(2), .resource = rows.integer(3), .value = value.front()}});
+    }
+    return all;
+  }
+
+  std::optional<double> seconds() override {
+    if (!is_made_) return std::nullopt;
+    Statement sum(sql_, "SELECT SUM(info ->> 'seconds') FROM trials WHERE info IS NOT NULL");
+    sum.next();
+    if (sum.is_null(0)) return std::nullopt;
+    return sum.number(0);
+  }
+
+ private:
+  Value info_in(const Statement& row, int column) const {
+    return row.is_null(column) ? Value() : parse_json(row.text(column), sql_.file().string());
+  }
+
+  Connection sql_;
+  bool is_made_ = false;
+};
+
+// What changes when somebody writes.
+std::tuple<bool, std::uintmax_t, fs::file_time_type> state_of(const fs::path& file) {
+  std::error_code ignored;
+  fs::path log = file;
+  log += "-wal";
+  const bool is_open = fs::exists(log, ignored);
+  return {is_open, fs::file_size(file, ignored), fs::last_write_time(file, ignored)};
+}
+
+}  // namespace
+
+void read_sqlite_study(const fs::path& file, const std::function<void(StudyReader&)>& read) {
+  // With nobody at work there is no log, and SQLite would make one: unless it is told that the file cannot change,
+  // which is looked at afterwards.
+  const auto before = state_of(file);
+  if (!std::get<bool>(before)) {
+    std::exception_ptr failure;
+    try {
+      SqliteReader reader(file, /*at_rest=*/true);
+      read(reader);
+    } catch (const Error&) {
+      failure = std::current_exception();
+    }
+    if (state_of(file) == before) {
+      if (failure) std::rethrow_exception(failure);
+      return;
+    }
+  }
+  SqliteReader reader(file, /*at_rest=*/false);
+  read(reader);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,302 @@
+"""`trainlab report` on sweeps and ensembles: every form of it, while workers write, and on files that are damaged.
+
+The studies are written by a small program through the real storage: see tests/support/make_study.cpp.
+"""
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sqlite3
+import unittest
+
+from program import CliTest
+
+MAKE_STUDY = os.environ["MAKE_STUDY"]
+
+SPACE = [
+    {"name": "lr", "kind": "real", "low": 1e-4, "high": 0.1, "log": True},
+    {"name": "momentum", "kind": "real", "low": 0, "high": 0.99, "conditions": [{"parent": 2, "values": [1]}]},
+    {"name": "optim", "labels": ["AdamW", "SGD, plain"]},
+    {"name": "width", "kind": "integer", "low": 16, "high": 128, "step": 1, "log": True},
+]
+
+
+def description(**more):
+    return {"format": 1, "kind": "sweep", "name": "search", "space": SPACE,
+            "objectives": [{"metric": "val.accuracy", "goal": "max"}], "sampler": "sampler.tpe { seed = 1 }",
+            "pruner": "pruner.asha { min = 2 }", "seeds": 3, "aggregate": "mean", "seed": 1, "deterministic": False, **more}
+
+
+def complete(lr, width, values, **more):
+    return {"state": "complete", "params": {"lr": lr, "optim": "AdamW", "width": width}, "values": [sum(values) / len(values)],
+            "reports": [[repeat + 1, step, value * step / 4] for repeat, value in enumerate(values) for step in (1, 2, 3, 4)],
+            "info": {"seed_values": values, "seconds": 2.5, "ran": "stack of 8"}, **more}
+
+
+TRIALS = [
+    complete(0.001, 64, [0.9, 0.8, 1.0]),
+    {"state": "pruned", "params": {"lr": 1e-4, "optim": "SGD, plain", "momentum": 0.5, "width": 16}, "values": [0.25],
+     "reports": [[1, 1, 0.25]], "info": {"seed_values": [0.25], "seconds": 0.5, "ran": "alone", "reason": "pruned after 1 validation"}},
+    complete(0.01, 128, [0.96, 0.95, 0.97]),
+    {"state": "failed", "params": {"lr": 0.1, "optim": "AdamW", "width": 16},
+     "info": {"reason": "r.lua:4: build raised: \"too narrow\"", "seed_values": [None]}},
+    complete(0.0125, 100, [0.95, 0.95, 0.95], info={"seed_values": [0.95, 0.95, 0.95], "duplicate_of": 0, "seconds": 0.0}),
+    {"state": "running", "params": {"lr": 0.05, "optim": "AdamW", "width": 20}, "reports": [[1, 1, 0.5]]},
+    {"state": "waiting", "params": {"lr": 0.02}},
+]
+SUMMARY = {"name": "search", "kind": "sweep", "status": "stopped", "reason": "60 s are over", "out": "x", "seconds": 61.5,
+           "resumed": [], "best": {"trial": 2, "value": 0.96, "params": {}}, "trials": {"complete": 3}}
+ENSEMBLE = {
+    "name": "final", "kind": "ensemble", "status": "done", "reason": "", "seconds": 3.5,
+    "members": [{"trial": 1, "seed": 77, "metrics": {"test.accuracy": 0.9, "test.loss": 0.3}},
+                {"trial": 0, "seed": 78, "metrics": {"test.accuracy": 0.8, "test.loss": 0.5}}],
+    "best_member": {"test.accuracy": 0.9, "test.loss": 0.3}, "mean_member": {"test.accuracy": 0.85, "test.loss": 0.4},
+    "ensemble": {"test.accuracy": 0.95, "test.loss": 0.2}, "params": {"lr": 0.01, "momentum": None, "optim": "AdamW"}}
+
+
+def members():
+    return {"description": description(kind="ensemble", name="final", space=[], seeds=1, sampler=None, pruner=None),
+            "trials": [{"state": "complete", "params": {}, "values": [value], "info": {"seed_values": [value]}}
+                       for value in (0.8, 0.9, 0.7)]}
+
+
+def stage(name="search", kind="sweep", folder=".", summary=None, study=None):
+    return {"name": name, "kind": kind, "folder": folder, "summary": summary, "study": study}
+
+
+class ReportSweep(CliTest):
+    def make(self, *stages, run="run"):
+        spec = self.write("spec.json", json.dumps({"stages": stages}))
+        subprocess.run([MAKE_STUDY, spec, self.folder / run], check=True)
+        return self.folder / run
+
+    def sweep(self, **more):
+        return self.make(stage(summary=SUMMARY, study={"description": description(**more), "trials": TRIALS}))
+
+    def two_stages(self):
+        return self.make(
+            stage(folder="stages/search", summary=SUMMARY, study={"description": description(), "trials": TRIALS}),
+            stage("final", "ensemble", summary=ENSEMBLE, study=members()))
+
+    def report(self, *arguments, code=0):
+        return self.run_program("report", *arguments, code=code)
+
+    def test_text(self):
+        out = self.report(self.sweep()).out
+        for line in (
+                "search (sweep): stopped: 60 s are over",
+                "  goal   val.accuracy (higher is better), mean of 3 seeds",
+                "  best   0.960 ± 0.010, trial 2",
+                "  trials 7: 3 complete, 1 pruned, 1 failed, 1 running, 1 waiting",
+                "  search sampler.tpe { seed = 1 }, pruner.asha { min = 2 }",
+                "         which trials are chosen and pruned depends on the order in which results came; not so with deterministic = true",
+                "  took   1 min 01 s, 5.5 s of training",
+                "  rank  trial   val.accuracy      lr  momentum  optim  width  ran",
+                "     1      2  0.960 ± 0.010    0.01            AdamW    128  stack of 8",
+                "     2      4           0.95  0.0125            AdamW    100  as trial 0",
+                "     3      0    0.90 ± 0.10   0.001            AdamW     64  stack of 8",
+                "  params = { lr = 0.01, optim = \"AdamW\", width = 128 }",
+                "  --lr 0.01 --optim AdamW --width 128",
+                "importance for val.accuracy: unknown, 3 complete trials are too few to tell",
+                "  trial 3  r.lua:4: build raised: \"too narrow\""):
+            self.assertIn("\n" + line + "\n", "\n" + out)
+        # Pooled over three trials: (2·0.01 + 2·1 + 0)/6 hundredths.
+        self.assertIn("differs by 0.05802 from its trial's mean", out)
+        # t(0.975) with two degrees of freedom is 4.303, and the root of three seeds 1.732.
+        self.assertIn("trial 2: mean 0.96, 95 % interval 0.9352 … 0.9848 from 3 seeds", out)
+        self.assertIn("trial 4 with 0.95 lies within it", out)
+        self.assertRegex(out, r"val.accuracy by validation\n  trial 2    0.24  ▁▃▆█  0.96\n  trial 4  0.2375  ▁▃▆█  0.95\n")
+        self.assertNotIn("To go on", out)
+
+    def test_what_is_said_of_the_order_of_arrival(self):
+        for more, text in (({"deterministic": True}, ""), ({"sampler": "sampler.grid()", "pruner": None}, ""),
+                           ({"sampler": "sampler.random()"}, "which trials are pruned depends"),
+                           ({"pruner": None}, "which trials are chosen depends")):
+            out = self.make(stage(summary=SUMMARY, study={"description": description(**more), "trials": TRIALS}), run=f"run{len(str(more))}")
+            out = self.report(out).out
+            self.assertIn(text, out)
+            self.assertEqual("which trials are" in out, bool(text), out)
+
+    def test_csv(self):
+        text = self.report(self.sweep(), "--csv").out
+        self.assertEqual(text.splitlines()[:3], [
+            "trial,state,value,lr,momentum,optim,width,seed_values,seconds,ran,attempt,worker,reason",
+            "0,complete,0.9,0.001,,AdamW,64,0.9;0.8;1,2.5,stack of 8,1,host:7,",
+            "1,pruned,0.25,1e-04,0.5,\"SGD, plain\",16,0.25,0.5,alone,1,host:7,pruned after 1 validation"])
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual([row["trial"] for row in rows], [str(i) for i in range(7)])
+        self.assertEqual([row["state"] for row in rows][3:], ["failed", "complete", "running", "waiting"])
+        self.assertEqual(rows[2]["value"], repr((0.96 + 0.95 + 0.97) / 3))
+        self.assertEqual((rows[3]["value"], rows[3]["seed_values"]), ("", "nan"))
+        self.assertEqual(rows[3]["reason"], "r.lua:4: build raised: \"too narrow\"")
+        self.assertEqual((rows[6]["lr"], rows[6]["width"], rows[6]["attempt"]), ("0.02", "", "0"))
+
+    def test_json(self):
+        run = self.sweep()
+        value = self.report(run, "--json").json()
+        self.assertEqual({key: value[key] for key in ("name", "status", "reason", "best")},
+                         {key: SUMMARY[key] for key in ("name", "status", "reason", "best")})
+        self.assertEqual(value["trials"], {"complete": 3, "pruned": 1, "failed": 1, "running": 1, "waiting": 1})
+        self.assertEqual(value["leaderboard"], [2, 4, 0])
+        self.assertEqual(value["study"], description())
+        self.assertEqual(value["training_seconds"], 5.5)
+        self.assertEqual(value["paste"], {"trial": 2, "lua": "{ lr = 0.01, optim = \"AdamW\", width = 128 }",
+                                          "flags": "--lr 0.01 --optim AdamW --width 128"})
+        self.assertEqual(value["importance"][0]["trials"], 3)
+        self.assertAlmostEqual(value["spread"]["best"]["interval"], 4.302652729911275 * 0.01 / 3 ** 0.5)
+        self.assertEqual(value["curves"][0]["validations"], [1, 2, 3, 4])
+        self.assertAlmostEqual(value["curves"][0]["values"][1], 0.48)
+        self.assertEqual(value["rows"][1]["params"], {"lr": 1e-4, "momentum": 0.5, "optim": "SGD, plain", "width": 16})
+        self.assertIsNone(value["rows"][0]["params"]["momentum"])
+        self.assertEqual(value["rows"][4]["duplicate_of"], 0)
+        self.assertIsNone(value["rows"][5]["value"])
+
+    def test_a_trial_that_was_begun_again_has_one_curve(self):
+        reports = [[1, 1, 0.1], [1, 2, 0.2], [1, 3, 0.9], [2, 1, 0.3], [1, 2, 0.5], [1, 3, 0.7]]
+        run = self.make(stage(study={"description": description(), "trials": [complete(0.01, 64, [0.5, 0.5], reports=reports)]}))
+        curve = self.report(run, "--json").json()["curves"][0]
+        self.assertEqual((curve["validations"], curve["values"]), ([1, 2, 3], [0.1, 0.5, 0.7]))
+
+    def test_several_objectives(self):
+        objectives = [{"metric": "val.accuracy", "goal": "max"}, {"metric": "val.loss", "goal": "min"}]
+        trials = [{**complete(0.01, 20 + i, [0.5]), "values": list(values)}
+                  for i, values in enumerate([(0.8, 3), (0.9, 5), (0.7, 4), (0.95, 6.5), (0.6, 1)])]
+        run = self.make(stage(summary=SUMMARY, study={"description": description(objectives=objectives, seeds=1), "trials": trials}))
+        out = self.report(run).out
+        self.assertIn("val.accuracy (higher is better), val.loss (lower is better)", out)
+        self.assertIn("Pareto front", out)
+        self.assertEqual(re.findall(r"^ +(\d+) +[\d.]+ +[\d.]+ +0.01", out, re.M), ["3", "1", "0", "4"])
+        self.assertEqual(self.report(run, "--json").json()["front"], [3, 1, 0, 4])
+        rows = list(csv.DictReader(io.StringIO(self.report(run, "--csv").out)))
+        self.assertEqual(rows[3]["value"], "0.95;6.5")
+
+    def test_an_ensemble(self):
+        out = self.report(self.make(stage("final", "ensemble", summary=ENSEMBLE, study=members()))).out
+        self.assertIn("final (ensemble): done\n", out)
+        self.assertIn("  members   seed  test.accuracy  test.loss\n"
+                      "  trial 1     77            0.9        0.3\n"
+                      "  trial 0     78            0.8        0.5\n"
+                      "  best                      0.9        0.3\n"
+                      "  mean                     0.85        0.4\n"
+                      "  ensemble                 0.95        0.2\n", out)
+        self.assertIn("built with\n  params = { lr = 0.01, optim = \"AdamW\" }\n", out)
+        self.assertIn("     1      1           0.9\n", out)
+
+    def test_stages(self):
+        run = self.two_stages()
+        both, one = self.report(run).out, self.report(run / "stages" / "search").out
+        self.assertLess(both.index("search (sweep): stopped"), both.index("final (ensemble): done"))
+        self.assertIn("search (sweep): stopped", one)
+        self.assertNotIn("ensemble", one)
+        # Forms of one stage show the one that the recipe returned, or the one that is given.
+        self.assertEqual(self.report(run, "--json").json()["members"], ENSEMBLE["members"])
+        self.assertEqual(self.report(run / "stages" / "search", "--json").json()["leaderboard"], [2, 4, 0])
+        self.assertEqual(len(self.report(run, "--csv").out.splitlines()), 4)
+        self.assertEqual(len(self.report(run / "stages" / "search", "--csv").out.splitlines()), 8)
+        self.assertEqual(self.report(run, run).out.count("search (sweep)"), 2)
+
+    def test_page(self):
+        run = self.two_stages()
+        self.assertEqual(self.report(run, "--html", "page.html").out, "page.html\n")
+        text = (self.folder / "page.html").read_text()
+        # Nothing is fetched: no address in an element, and a browser is told to refuse what a script might ask for.
+        self.assertNotRegex(text, r"<(script|link|img|iframe)[^>]* (src|href)=")
+        self.assertIn("default-src 'none'", text)
+        self.assertLess(len(text), 300_000)
+        self.assertEqual(text.count("</script>"), 4)
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+        self.assertEqual([one["name"] for one in data["stages"]], ["search", "final"])
+        one = self.report(run / "stages" / "search", "--json").json()
+        self.assertEqual(data["stages"][0], one)
+        self.assertIn("Chart.js", text)
+
+    def test_labels_cannot_break_the_page(self):
+        evil = "</script><script>alert(1)</script>"
+        space = [{"name": "x", "labels": [evil, "@data@"]}]
+        trials = [{"state": "complete", "params": {"x": evil}, "values": [1.0], "info": {}}]
+        run = self.make(stage(summary=SUMMARY, study={"description": description(space=space), "trials": trials}))
+        self.report(run, "--html", "page.html")
+        text = (self.folder / "page.html").read_text()
+        self.assertNotIn(evil, text)
+        data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S).group(1))
+        self.assertEqual(data["stages"][0]["rows"][0]["params"]["x"], evil)
+        self.assertIn("--x '</script><script>alert(1)</script>'", self.report(run).out)
+
+    def test_before_the_first_trial(self):
+        run = self.make(stage())
+        self.assertIn("search (sweep): unfinished\n  no trial has begun\n", self.report(run).out)
+        self.assertEqual(self.report(run, "--json").json()["status"], "unfinished")
+        run = self.make(stage(study={"description": description(), "trials": []}), run="empty")
+        self.assertIn("  trials 0\n", self.report(run).out)
+        self.assertEqual(len(self.report(run, "--csv").out.splitlines()), 1)
+        self.report(run, "--html", "page.html")
+
+    def test_forms_exclude_each_other(self):
+        run = self.sweep()
+        for words in (["--csv", "--json"], ["--csv", "--html", "x.html"]):
+            self.assert_said(self.report(run, *words, code=2), "--csv")
+        self.assert_said(self.report(run, run, "--html", "x.html", code=2), "one run at a time")
+        self.assert_said(self.report(run, "--html", "missing/x.html", code=2), "missing/x.html")
+
+    def test_a_newer_study_and_damaged_ones(self):
+        run = self.sweep()
+        file = run / "study.db"
+        sound = file.read_bytes()
+        with sqlite3.connect(file) as connection:
+            connection.execute("PRAGMA user_version = 99")
+        connection.close()
+        for form in ([], ["--csv"], ["--json"], ["--html", "x.html"]):
+            self.assert_said(self.report(run, *form, code=2), "study.db: written by a newer trainlab (schema 99")
+        file.write_bytes(b"\0" * 5000)
+        self.assert_said(self.report(run, code=3), "study.db", "not a database", "hint: the file is damaged")
+        file.write_bytes(sound[:4096] + bytes(i * 31 % 251 for i in range(len(sound) - 4096)))
+        self.assert_said(self.report(run, code=3), "study.db", "malformed", "hint: the file is damaged")
+
+    def test_nothing_is_made_or_changed(self):
+        run = self.sweep()
+        before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in run.rglob("*")}
+        for form in ([], ["--csv"], ["--json"], ["--html", "x.html"]):
+            self.report(run, *form)
+        self.assertEqual({path: (path.stat().st_mtime_ns, path.read_bytes()) for path in run.rglob("*")}, before)
+
+    def test_while_two_workers_write(self):
+        run = self.sweep()
+        count = 300
+        workers = [subprocess.Popen([MAKE_STUDY, "work", run / "study.db", str(count)], stdout=subprocess.PIPE)
+                   for _ in range(2)]
+        for worker in workers:
+            self.addCleanup(worker.stdout.close)
+            self.addCleanup(worker.kill)
+            worker.stdout.readline()  # it is at work
+        seen = []
+        while any(worker.poll() is None for worker in workers):
+            rows = list(csv.DictReader(io.StringIO(self.report(run, "--csv").out)))
+            self.assertEqual([row["trial"] for row in rows], [str(i) for i in range(len(rows))])
+            seen.append(len(rows))
+            self.report(run)
+        for worker in workers:
+            self.assertEqual(worker.wait(), 0)
+        self.assertTrue(seen)
+        self.assertEqual(seen, sorted(seen))
+        self.assertEqual(len(self.report(run, "--csv").out.splitlines()), 1 + len(TRIALS) + 2 * count)
+
+    def test_after_a_worker_was_killed(self):
+        """Its log lies beside the file, and nobody is at work who knows of it."""
+        run = self.sweep()
+        worker = subprocess.Popen([MAKE_STUDY, "work", run / "study.db", "1000000"], stdout=subprocess.PIPE)
+        for _ in range(5):
+            worker.stdout.readline()
+        worker.kill()
+        worker.wait()
+        worker.stdout.close()
+        self.assertTrue((run / "study.db-wal").exists())
+        lines = self.report(run, "--csv").out.splitlines()
+        self.assertGreaterEqual(len(lines), 1 + len(TRIALS) + 5)
+        self.assertEqual(self.report(run, "--csv").out.splitlines(), lines)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,56 @@
+// An ensemble, for a terminal: what its members reach one by one, and together.
+#include <set>
+#include <vector>
+
+#include "cli/texts.h"
+#include "columns.h"
+#include "paste.h"
+#include "study_report.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+using Cells = std::vector<std::vector<std::string>>;
+
+void add_row(Cells& cells, std::string name, std::string seed, const Value& metrics) {
+  std::vector<std::string> row = {std::move(name), std::move(seed)};
+  for (std::size_t i = 2; i < cells[0].size(); ++i) {
+    const Value& value = metrics[cells[0][i]];
+    row.push_back(value.is_number() ? short_number(value.number()) : "unknown");
+  }
+  cells.push_back(std::move(row));
+}
+
+}  // namespace
+
+std::string ensemble_text(const StudyReport& study) {
+  const Value& summary = study.stage.summary;
+  const Value& members = summary["members"];
+  if (!members.is_list() || members.list().empty()) return "";
+
+  std::set<std::string> names;
+  for (const char* part : {"best_member", "mean_member", "ensemble"}) {
+    if (!summary[part].is_map()) continue;
+    for (const auto& [name, value] : summary[part].map()) names.insert(name);
+  }
+  Cells cells = {{"  members", "seed"}};
+  cells[0].insert(cells[0].end(), names.begin(), names.end());
+  for (const Value& member : members.list()) {
+    const Value &trial = member["trial"], &seed = member["seed"];
+    add_row(cells, "  trial " + (trial.is_number() ? short_number(trial.number()) : "unknown"),
+            seed.is_number() ? short_number(seed.number()) : "", member["metrics"]);
+  }
+  add_row(cells, "  best", "", summary["best_member"]);
+  add_row(cells, "  mean", "", summary["mean_member"]);
+  add_row(cells, "  ensemble", "", summary["ensemble"]);
+  std::vector<bool> right(cells[0].size(), true);
+  right[0] = false;
+  std::string text = "\n" + columns(cells, right);
+  if (summary["params"].is_map() && !summary["params"].map().empty()) {
+    text += "\nbuilt with\n  params = " + lua_table(summary["params"].map()) + "\n";
+  }
+  return text;
+}
+
+}  // namespace trainlab::cli

@@ -1,0 +1,144 @@
+#include "study_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "core/error.h"
+#include "study/ranking.h"
+#include "study/reader.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<Objective> objectives_in(const Value& description) {
+  std::vector<Objective> all;
+  for (const Value& one : description["objectives"].list()) {
+    all.push_back({.metric = one["metric"].string(), .maximize = one["goal"] == Value("max")});
+  }
+  return all;
+}
+
+// A trial that was begun again says some of it twice, or said more before it was lost: its last attempt holds, and
+// before it what came until there.
+Curve curve_of(std::int64_t trial, const std::vector<StoredReport>& reports) {
+  std::map<std::pair<std::int64_t, std::int64_t>, double> last;  // by repeat and resource
+  for (const StoredReport& one : reports) {
+    if (one.trial != trial) continue;
+    const std::pair place(one.report.repeat, one.report.resource);
+    last.erase(last.lower_bound(place), last.end());
+    last[place] = one.report.value;
+  }
+  std::map<std::int64_t, std::pair<double, int>> sums;
+  for (const auto& [place, value] : last) {
+    sums[place.second].first += value;
+    ++sums[place.second].second;
+  }
+  Curve curve{.trial = trial, .resources = {}, .values = {}};
+  for (const auto& [resource, sum] : sums) {
+    curve.resources.push_back(resource);
+    curve.values.push_back(sum.first / sum.second);
+  }
+  return curve;
+}
+
+void check(const StudyReport& study, const std::filesystem::path& file) {
+  for (const StoredTrial& trial : study.trials) {
+    const bool fits = trial.point.size() == study.space.size() &&
+                      (trial.state != TrialState::complete || trial.values.size() == study.objectives.size());
+    if (!fits) {
+      throw run_error(file.string() + ": trial " + std::to_string(trial.number) + " does not fit the study's space and objectives");
+    }
+  }
+}
+
+std::vector<Importance> importances(const StudyReport& study) {
+  std::vector<double> points;
+  std::vector<std::vector<double>> losses(study.objectives.size());
+  for (const StoredTrial& trial : study.trials) {
+    if (trial.state != TrialState::complete) continue;
+    points.insert(points.end(), trial.point.begin(), trial.point.end());
+    for (std::size_t k = 0; k < losses.size(); ++k) {
+      losses[k].push_back(study.objectives[k].maximize ? -trial.values[k] : trial.values[k]);
+    }
+  }
+  std::vector<Importance> all;
+  for (const auto& each : losses) all.push_back(importance(study.space, points, each));
+  return all;
+}
+
+void read(StudyReader& reader, StudyReport& study, const std::filesystem::path& file, bool all) {
+  study.description = reader.description();
+  if (study.description.is_nil()) return;
+  if (!study.description["objectives"].is_list() || study.description["objectives"].list().empty() ||
+      !study.description["space"].is_list()) {
+    throw run_error(file.string() + " holds no study that this trainlab knows");
+  }
+  study.objectives = objectives_in(study.description);
+  study.space = Space::from_value(study.description["space"]);
+  study.trials = reader.trials(all);
+  check(study, file);
+  study.seconds = reader.seconds();
+  std::vector<bool> maximize;
+  for (const Objective& one : study.objectives) maximize.push_back(one.maximize);
+  study.best = study.has_front() ? pareto_front(study.trials, maximize) : leaderboard(study.trials, maximize.front());
+
+  std::vector<std::int64_t> numbers;
+  std::vector<Spread> spreads;
+  for (std::size_t rank = 0; rank < study.shown(); ++rank) {
+    StoredTrial& trial = study.trials[study.best[rank]];
+    numbers.push_back(trial.number);
+    if (!all) trial.info = reader.info(trial.number);
+    spreads.push_back(spread(seed_values(trial)));
+    study.seed_deviations.push_back(spreads.back().deviation);
+  }
+  for (StoredTrial& trial : study.trials) {
+    if (trial.state == TrialState::failed && study.failed.size() < failures) {
+      if (!all) trial.info = reader.info(trial.number);
+      study.failed.push_back(static_cast<std::size_t>(&trial - study.trials.data()));
+    }
+  }
+  study.seed_deviation = pooled_deviation(spreads);
+  const std::vector<StoredReport> reports = reader.reports(numbers);
+  for (const std::int64_t number : numbers) {
+    Curve curve = curve_of(number, reports);
+    if (!curve.values.empty()) study.curves.push_back(std::move(curve));
+  }
+}
+
+}  // namespace
+
+std::int64_t StudyReport::count(TrialState state) const {
+  return std::count_if(trials.begin(), trials.end(), [&](const StoredTrial& trial) { return trial.state == state; });
+}
+
+StudyReport read_study_report(StageView stage, bool all) {
+  StudyReport study;
+  const std::filesystem::path file = stage.folder / "study.db";
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) {
+    read_sqlite_study(file, [&](StudyReader& reader) {
+      study = StudyReport();
+      read(reader, study, file, all);
+    });
+    study.importance = importances(study);
+  }
+  study.stage = std::move(stage);
+  return study;
+}
+
+std::vector<double> seed_values(const StoredTrial& trial) {
+  std::vector<double> values;
+  const Value& list = trial.info["seed_values"];
+  if (!list.is_list()) return values;
+  for (const Value& one : list.list()) values.push_back(one.is_number() ? one.number() : unknown);
+  return values;
+}
+
+double value_of(const StoredTrial& trial) { return trial.values.empty() ? unknown : trial.values.front(); }
+
+}  // namespace trainlab::cli

@@ -1,0 +1,68 @@
+// What there is to say about a sweep or an ensemble: read from its study and its summary once, for all forms of report.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stages.h"
+#include "study/importance.h"
+#include "study/space.h"
+#include "study/spread.h"
+#include "study/storage.h"
+
+namespace trainlab::cli {
+
+inline constexpr std::size_t leaders = 10;  // trials that are shown in full
+inline constexpr std::size_t failures = 5;  // failed ones of which the reason is shown
+
+struct Objective {
+  std::string metric;
+  bool maximize = false;
+};
+
+// What a trial reported of the first objective, the mean over the repeats that came as far.
+struct Curve {
+  std::int64_t trial = 0;
+  std::vector<std::int64_t> resources;  // validations, from 1
+  std::vector<double> values;
+};
+
+struct StudyReport {
+  StageView stage;
+  Value description;  // nil where no trial was begun yet
+  std::vector<Objective> objectives;
+  Space space{{}};
+  std::vector<StoredTrial> trials;       // in number order
+  std::vector<std::size_t> best;         // places in `trials`: the leaderboard, or with several objectives the front
+  std::vector<std::size_t> failed;       // places in `trials` of the first that failed
+  std::optional<double> seconds;         // of training, all trials together
+  std::vector<Importance> importance;    // by objective
+  std::vector<Curve> curves;             // of the leaders that reported anything
+  std::vector<double> seed_deviations;   // of the leaders, NaN where unknown
+  double seed_deviation = std::nan("");  // of one seed, pooled over the leaders; NaN where unknown
+
+  bool has_front() const { return objectives.size() > 1; }
+  std::int64_t count(TrialState state) const;
+  std::size_t shown() const { return std::min(best.size(), leaders); }
+  const StoredTrial& leader(std::size_t rank) const { return trials[best[rank]]; }
+};
+
+// `all`: `info` of all trials, not only of the leaders and of those in `failed`. Raises what read_sqlite_study does.
+StudyReport read_study_report(StageView stage, bool all);
+
+// `seed_values` of a trial's info, NaN where one has none.
+std::vector<double> seed_values(const StoredTrial& trial);
+// The first value, NaN where there is none.
+double value_of(const StoredTrial& trial);
+
+std::string study_text(const StudyReport& study);
+std::string ensemble_text(const StudyReport& study);
+std::string study_csv(const StudyReport& study);
+// The stage's summary with all the rest beside it: see docs/reports.md.
+Value study_value(const StudyReport& study);
+
+}  // namespace trainlab::cli

@@ -1,0 +1,254 @@
+// A sweep, for a terminal.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include "cli/texts.h"
+#include "columns.h"
+#include "paste.h"
+#include "study_report.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+constexpr std::size_t most_parameters = 8;  // columns of the leaderboard
+constexpr std::int64_t fewest_for_importance = 10;
+
+std::string line(const std::string& label, const std::string& text) {
+  std::string padded = label;
+  padded.resize(7, ' ');
+  return "  " + padded + text + "\n";
+}
+
+// As many places as the deviation has significant ones, two.
+std::string with_deviation(double value, double deviation) {
+  if (!(deviation > 1e-12 * std::abs(value)) || !std::isfinite(value)) return short_number(value);
+  const int places = std::clamp(1 - static_cast<int>(std::floor(std::log10(deviation))), 0, 12);
+  std::array<char, 800> text{};
+  std::snprintf(text.data(), text.size(), "%.*f ± %.*f", places, value, places, deviation);
+  return text.data();
+}
+
+std::string label_of(const Value& value) {
+  if (value.is_nil()) return "";
+  if (value.is_string()) return value.string();
+  return value.is_number() ? short_number(value.number()) : value.brief();
+}
+
+std::string name_of(const Value& value) { return value.is_string() ? value.string() : "unknown"; }
+
+std::string goal_text(const StudyReport& study) {
+  std::string text;
+  for (const Objective& one : study.objectives) {
+    text += (text.empty() ? "" : ", ") + one.metric + (one.maximize ? " (higher is better)" : " (lower is better)");
+  }
+  const Value& seeds = study.description["seeds"];
+  if (seeds.is_number() && seeds.number() > 1) {
+    text += ", " + name_of(study.description["aggregate"]) + " of " + short_number(seeds.number()) + " seeds";
+  }
+  return text;
+}
+
+std::string counts_text(const StudyReport& study) {
+  std::string text = std::to_string(study.trials.size());
+  const char* separator = ": ";
+  for (const TrialState state :
+       {TrialState::complete, TrialState::pruned, TrialState::failed, TrialState::running, TrialState::waiting}) {
+    const std::int64_t count = study.count(state);
+    if (count == 0) continue;
+    text += separator + std::to_string(count) + " " + std::string(trial_state_name(state));
+    separator = ", ";
+  }
+  return text;
+}
+
+std::string took_text(const StudyReport& study) {
+  std::string text;
+  const Value& seconds = study.stage.summary["seconds"];
+  if (seconds.is_number()) text = duration_text(seconds.number());
+  if (study.seconds) text += (text.empty() ? "" : ", ") + duration_text(*study.seconds) + " of training";
+  return text;
+}
+
+// With several workers a sampler that learns and a pruner that compares see what has come by chance first.
+std::string order_text(const StudyReport& study) {
+  const Value &sampler = study.description["sampler"], &pruner = study.description["pruner"];
+  if (study.description["deterministic"] == Value(true) || !sampler.is_string()) return "";
+  const auto is_one_of = [](const std::string& printed, std::initializer_list<const char*> names) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const char* name) { return printed.find(name) != std::string::npos; });
+  };
+  const bool learns =
+      !is_one_of(sampler.string(), {"sampler.random", "sampler.grid", "sampler.sobol", "sampler.halton"});
+  const bool compares = pruner.is_string() && !is_one_of(pruner.string(), {"pruner.threshold"});
+  if (!learns && !compares) return "";
+  return line("", std::string("which trials are ") + (learns ? "chosen" : "") + (learns && compares ? " and " : "") +
+                      (compares ? "pruned" : "") + " depends on the order in which results came; not so with " +
+                      "deterministic = true");
+}
+
+// The parameters that have a column: all, or the most important ones, in the space's order.
+std::vector<std::size_t> columns_of(const StudyReport& study) {
+  std::vector<std::size_t> places(study.space.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  if (places.size() <= most_parameters) return places;
+  const std::vector<double>& shares = study.importance.front().shares;
+  std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
+  places.resize(most_parameters);
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
+std::string leaders_text(const StudyReport& study) {
+  const std::vector<std::size_t> parameters = columns_of(study);
+  std::vector<std::vector<std::string>> cells = {{"  rank", "trial"}};
+  std::vector<bool> right = {true, true};
+  if (study.has_front()) cells[0][0] = "      ";
+  for (const Objective& one : study.objectives) {
+    cells[0].push_back(one.metric);
+    right.push_back(true);
+  }
+  for (const std::size_t i : parameters) {
+    cells[0].push_back(study.space[i].name);
+    right.push_back(study.space[i].kind != SpaceParameter::Kind::choice);
+  }
+  cells[0].emplace_back("ran");
+  right.push_back(false);
+  for (std::size_t rank = 0; rank < study.shown(); ++rank) {
+    const StoredTrial& trial = study.leader(rank);
+    std::vector<std::string> row = {study.has_front() ? "" : std::to_string(rank + 1), std::to_string(trial.number)};
+    row.push_back(with_deviation(trial.values.front(), study.seed_deviations[rank]));
+    for (std::size_t k = 1; k < trial.values.size(); ++k) row.push_back(short_number(trial.values[k]));
+    for (const std::size_t i : parameters) row.push_back(label_of(study.space.param(i, trial.point[i])));
+    const Value& duplicate = trial.info["duplicate_of"];
+    row.push_back(duplicate.is_number()           ? "as trial " + short_number(duplicate.number())
+                  : trial.info["ran"].is_string() ? trial.info["ran"].string()
+                                                  : "");
+    cells.push_back(std::move(row));
+  }
+  std::string text = "\n";
+  if (study.has_front()) text += "Pareto front: no trial is better than these in all objectives\n";
+  text += columns(cells, right);
+  const std::size_t more = study.best.size() - study.shown();
+  if (more > 0) text += "  and " + std::to_string(more) + " more: --csv\n";
+  if (parameters.size() < study.space.size()) {
+    text +=
+        "  " + std::to_string(study.space.size() - parameters.size()) + " parameters that matter less are left out\n";
+  }
+  return text;
+}
+
+std::string paste_text(const StudyReport& study) {
+  if (study.space.size() == 0) return "";
+  const StoredTrial& best = study.leader(0);
+  const Value::Map params = study.space.params(best.point);
+  std::string table = lua_table(params), indented;
+  for (const char c : table) indented += c == '\n' ? "\n  " : std::string(1, c);
+  std::string text = "\ntrial " + std::to_string(best.number) + ", to paste\n  params = " + indented + "\n";
+  if (const std::string words = flags(params); !words.empty()) text += "  " + words + "\n";
+  return text;
+}
+
+std::string importance_text(const StudyReport& study) {
+  std::string text;
+  for (std::size_t k = 0; k < study.importance.size(); ++k) {
+    const Importance& importance = study.importance[k];
+    if (study.space.size() < 2) return text;
+    text += "\nimportance for " + study.objectives[k].metric;
+    if (importance.trials < fewest_for_importance) {
+      text += ": unknown, " + std::to_string(importance.trials) + " complete trials are too few to tell\n";
+      continue;
+    }
+    text += " (estimate, PED-ANOVA: the best " + std::to_string(importance.best) + " of " +
+            std::to_string(importance.trials) + " complete trials)\n";
+    std::vector<std::size_t> order(study.space.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return importance.shares[a] > importance.shares[b]; });
+    std::vector<std::vector<std::string>> cells;
+    for (const std::size_t i : order) {
+      std::string bar;
+      for (long n = std::lround(importance.shares[i] * 40); n > 0; --n) bar += "█";
+      cells.push_back(
+          {"  " + study.space[i].name, std::to_string(std::lround(importance.shares[i] * 100)) + " %", bar});
+    }
+    text += columns(cells, {false, true, false});
+  }
+  return text;
+}
+
+std::string seeds_text(const StudyReport& study) {
+  if (std::isnan(study.seed_deviation)) return "";
+  std::string text = "\nseeds: one of them differs by " + short_number(study.seed_deviation) +
+                     " from its trial's mean (standard deviation within the trials above)\n";
+  const Spread best = spread(seed_values(study.leader(0)));
+  if (best.count < 2 || study.has_front()) return text;
+  const double low = best.mean - best.interval, high = best.mean + best.interval;
+  text += "  trial " + std::to_string(study.leader(0).number) + ": mean " + short_number(best.mean) +
+          ", 95 % interval " + short_number(low) + " … " + short_number(high) + " from " + std::to_string(best.count) +
+          " seeds (Student's t)\n";
+  if (study.best.size() < 2) return text;
+  const double next = value_of(study.leader(1));
+  if (next >= low && next <= high) {
+    text += "  trial " + std::to_string(study.leader(1).number) + " with " + short_number(next) +
+            " lies within it: more seeds would tell them apart\n";
+  }
+  return text;
+}
+
+std::string curves_text(const StudyReport& study) {
+  if (study.curves.empty()) return "";
+  std::vector<std::vector<std::string>> cells;
+  for (const Curve& curve : study.curves) {
+    cells.push_back({"  trial " + std::to_string(curve.trial), short_number(curve.values.front()),
+                     sparkline(curve.values, 40), short_number(curve.values.back())});
+  }
+  return "\n" + study.objectives.front().metric + " by validation\n" + columns(cells, {false, true, false, true});
+}
+
+std::string failures_text(const StudyReport& study) {
+  if (study.failed.empty()) return "";
+  std::vector<std::vector<std::string>> cells;
+  for (const std::size_t place : study.failed) {
+    const StoredTrial& trial = study.trials[place];
+    cells.push_back({"  trial " + std::to_string(trial.number), name_of(trial.info["reason"])});
+  }
+  const auto more = study.count(TrialState::failed) - static_cast<std::int64_t>(cells.size());
+  std::string text = "\nfailed\n" + columns(cells, {false, false});
+  return more > 0 ? text + "  and " + std::to_string(more) + " more: --csv\n" : text;
+}
+
+}  // namespace
+
+std::string study_text(const StudyReport& study) {
+  const Value& summary = study.stage.summary;
+  std::string text = study.stage.name + " (" + study.stage.kind + "): " + study.stage.status();
+  if (!study.stage.is_running && summary["reason"].is_string() && !summary["reason"].string().empty()) {
+    text += ": " + summary["reason"].string();
+  }
+  text += "\n";
+  if (study.description.is_nil()) return text + "  no trial has begun\n";
+  text += line("goal", goal_text(study));
+  if (!study.best.empty() && !study.has_front()) {
+    text += line("best", with_deviation(value_of(study.leader(0)), study.seed_deviations.front()) + ", trial " +
+                             std::to_string(study.leader(0).number));
+  }
+  text += line("trials", counts_text(study));
+  if (study.stage.kind == "sweep") {
+    std::string search = name_of(study.description["sampler"]);
+    if (study.description["pruner"].is_string()) search += ", " + study.description["pruner"].string();
+    text += line("search", search) + order_text(study);
+  }
+  if (const std::string took = took_text(study); !took.empty()) text += line("took", took);
+  text += line("in", shown_path(study.stage.folder));
+  if (study.stage.kind == "ensemble") text += ensemble_text(study);
+  if (!study.best.empty()) {
+    text += leaders_text(study) + paste_text(study) + importance_text(study) + seeds_text(study) + curves_text(study);
+  }
+  return text + failures_text(study);
+}
+
+}  // namespace trainlab::cli

@@ -1,0 +1,101 @@
+// All there is to say about a study, as data: for --json and for the page.
+#include <cmath>
+
+#include "paste.h"
+#include "study_report.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+Value number_or_nil(double x) { return std::isfinite(x) ? Value(x) : Value(); }
+
+Value::List list_of(const std::vector<double>& numbers) {
+  Value::List list;
+  for (const double x : numbers) list.push_back(number_or_nil(x));
+  return list;
+}
+
+Value row_of(const StudyReport& study, const StoredTrial& trial) {
+  Value::Map row = {{"trial", trial.number},
+                    {"state", trial_state_name(trial.state)},
+                    {"value", number_or_nil(value_of(trial))},
+                    {"params", study.space.params(trial.point)},
+                    {"seed_values", list_of(seed_values(trial))},
+                    {"attempt", trial.attempt},
+                    {"worker", trial.owner}};
+  if (study.has_front()) row.emplace("values", list_of(trial.values));
+  for (const char* name : {"seconds", "ran", "reason", "duplicate_of", "metrics"}) {
+    if (!trial.info[name].is_nil()) row.emplace(name, trial.info[name]);
+  }
+  return row;
+}
+
+Value importance_of(const StudyReport& study) {
+  Value::List all;
+  for (std::size_t k = 0; k < study.importance.size(); ++k) {
+    const Importance& importance = study.importance[k];
+    Value::Map shares;
+    for (std::size_t i = 0; i < study.space.size(); ++i) shares.emplace(study.space[i].name, importance.shares[i]);
+    all.push_back(Value::Map{{"metric", study.objectives[k].metric},
+                             {"trials", importance.trials},
+                             {"best", importance.best},
+                             {"shares", std::move(shares)}});
+  }
+  return all;
+}
+
+Value curves_of(const StudyReport& study) {
+  Value::List all;
+  for (const Curve& curve : study.curves) {
+    all.push_back(Value::Map{{"trial", curve.trial},
+                             {"validations", Value::List(curve.resources.begin(), curve.resources.end())},
+                             {"values", list_of(curve.values)}});
+  }
+  return all;
+}
+
+Value spread_of(const StudyReport& study) {
+  Value::Map value = {{"deviation", number_or_nil(study.seed_deviation)}};
+  if (!study.best.empty()) {
+    const Spread best = spread(seed_values(study.leader(0)));
+    value.emplace("best", Value::Map{{"seeds", static_cast<std::int64_t>(best.count)},
+                                     {"mean", number_or_nil(best.mean)},
+                                     {"deviation", number_or_nil(best.deviation)},
+                                     {"interval", number_or_nil(best.interval)}});
+  }
+  return value;
+}
+
+}  // namespace
+
+Value study_value(const StudyReport& study) {
+  Value value = study.stage.summary.is_nil() ? Value(Value::Map{{"name", study.stage.name}, {"kind", study.stage.kind}})
+                                             : study.stage.summary;
+  value.set("status", study.stage.status());
+  Value::Map counts;
+  for (const TrialState state :
+       {TrialState::waiting, TrialState::running, TrialState::complete, TrialState::pruned, TrialState::failed}) {
+    counts.emplace(trial_state_name(state), study.count(state));
+  }
+  value.set("trials", std::move(counts));
+  value.set("study", study.description);
+  value.set("training_seconds", study.seconds ? Value(*study.seconds) : Value());
+  Value::List best;
+  for (const std::size_t place : study.best) best.push_back(study.trials[place].number);
+  value.set(study.has_front() ? "front" : "leaderboard", std::move(best));
+  if (!study.best.empty() && study.space.size() > 0) {
+    const StoredTrial& first = study.leader(0);
+    const Value::Map params = study.space.params(first.point);
+    value.set("paste", Value::Map{{"trial", first.number}, {"lua", lua_table(params)}, {"flags", flags(params)}});
+  }
+  value.set("importance", importance_of(study));
+  value.set("spread", spread_of(study));
+  value.set("curves", curves_of(study));
+  Value::List rows;
+  for (const StoredTrial& trial : study.trials) rows.push_back(row_of(study, trial));
+  value.set("rows", std::move(rows));
+  return value;
+}
+
+}  // namespace trainlab::cli
