@@ -28,7 +28,8 @@ class Connection {
       if (c != '%' && c != '?' && c != '#') uri += c;
     }
     uri += at_rest ? "?mode=ro&immutable=1" : "?mode=ro";
-    const int code = sqlite3_open_v2(uri.c_str(), &handle_, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
+    const int code =
+        sqlite3_open_v2(uri.c_str(), &handle_, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
     try {
       check(code);
       sqlite3_busy_timeout(handle_, patience_ms);

@@ -52,6 +52,8 @@ Error study_file_error(const std::filesystem::path& file, const std::string& tex
         "the file is damaged; sqlite3's .recover saves what is left in it, and finished trials keep their folders");
   } else if (text.find("full") != std::string::npos || text.find("readonly") != std::string::npos) {
     error.hint("make room, or make the folder writable, and resume: what was acknowledged is there");
+  } else if (text.find("unable to open") != std::string::npos) {
+    error.hint("it may be read where it can be opened, and with all files study.db… beside it");
   }
   return error;
 }

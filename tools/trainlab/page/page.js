@@ -206,7 +206,8 @@ function fit(stage) {
     groups.set(metric, [...(groups.get(metric) ?? []), name]);
   }
   const cards = make(page, "div", "", { class: "cards" });
-  for (const [metric, names] of groups) chart(cards, metric, () => rowsChart(stage.rows, names));
+  const isMeasured = ([, names]) => names.some(name => name.includes("."));  // lr and what the recipe logs come last
+  for (const [metric, names] of [...groups].sort((a, b) => isMeasured(b) - isMeasured(a))) chart(cards, metric, () => rowsChart(stage.rows, names));
 }
 
 function draw() {
