@@ -185,6 +185,16 @@ class ReportSweep(CliTest):
         self.assertIn("built with\n  params = { lr = 0.01, optim = \"AdamW\" }\n", out)
         self.assertIn("     1      1           0.9\n", out)
 
+    def test_an_ensemble_of_a_sweep(self):
+        """It has no trials of its own, and one member twice."""
+        two, one = ENSEMBLE["members"]
+        run = self.make(stage("final", "ensemble", summary={**ENSEMBLE, "members": [two, one, two]}))
+        out = self.report(run).out
+        self.assertIn("  trial 1 ×2    77            0.9        0.3\n  trial 0       78            0.8        0.5\n  best ", out)
+        self.assertNotIn("no trial", out)
+        self.assertEqual(len(self.report(run, "--json").json()["members"]), 3)
+        self.report(run, "--html", "page.html")
+
     def test_stages(self):
         run = self.two_stages()
         both, one = self.report(run).out, self.report(run / "stages" / "search").out

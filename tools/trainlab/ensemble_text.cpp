@@ -1,4 +1,5 @@
 // An ensemble, for a terminal: what its members reach one by one, and together.
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -36,10 +37,15 @@ std::string ensemble_text(const StudyReport& study) {
   }
   Cells cells = {{"  members", "seed"}};
   cells[0].insert(cells[0].end(), names.begin(), names.end());
-  for (const Value& member : members.list()) {
-    const Value &trial = member["trial"], &seed = member["seed"];
-    add_row(cells, "  trial " + (trial.is_number() ? short_number(trial.number()) : "unknown"),
-            seed.is_number() ? short_number(seed.number()) : "", member["metrics"]);
+  for (auto member = members.list().begin(); member != members.list().end(); ++member) {
+    // Chosen greedily, one may stand there several times.
+    if (std::find(members.list().begin(), member, *member) != member) continue;
+    const auto times = std::count(member, members.list().end(), *member);
+    const Value &trial = (*member)["trial"], &seed = (*member)["seed"];
+    add_row(cells,
+            "  trial " + (trial.is_number() ? short_number(trial.number()) : "unknown") +
+                (times > 1 ? " ×" + std::to_string(times) : ""),
+            seed.is_number() ? short_number(seed.number()) : "", (*member)["metrics"]);
   }
   add_row(cells, "  best", "", summary["best_member"]);
   add_row(cells, "  mean", "", summary["mean_member"]);

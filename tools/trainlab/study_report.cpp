@@ -51,7 +51,8 @@ void check(const StudyReport& study, const std::filesystem::path& file) {
     const bool fits = trial.point.size() == study.space.size() &&
                       (trial.state != TrialState::complete || trial.values.size() == study.objectives.size());
     if (!fits) {
-      throw run_error(file.string() + ": trial " + std::to_string(trial.number) + " does not fit the study's space and objectives");
+      throw run_error(file.string() + ": trial " + std::to_string(trial.number) +
+                      " does not fit the study's space and objectives");
     }
   }
 }

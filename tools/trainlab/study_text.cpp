@@ -40,6 +40,15 @@ std::string label_of(const Value& value) {
 
 std::string name_of(const Value& value) { return value.is_string() ? value.string() : "unknown"; }
 
+std::string on_one_line(const std::string& printed) {
+  std::string text;
+  for (const char c : printed) {
+    const bool is_space = c == '\n' || c == ' ';
+    if (!is_space || !text.ends_with(' ')) text += is_space ? ' ' : c;
+  }
+  return text;
+}
+
 std::string goal_text(const StudyReport& study) {
   std::string text;
   for (const Objective& one : study.objectives) {
@@ -230,7 +239,11 @@ std::string study_text(const StudyReport& study) {
     text += ": " + summary["reason"].string();
   }
   text += "\n";
-  if (study.description.is_nil()) return text + "  no trial has begun\n";
+  if (study.description.is_nil()) {
+    // An ensemble of a sweep's trials has none of its own.
+    const std::string members = ensemble_text(study);
+    return text + (members.empty() ? "  no trial has begun\n" : members);
+  }
   text += line("goal", goal_text(study));
   if (!study.best.empty() && !study.has_front()) {
     text += line("best", with_deviation(value_of(study.leader(0)), study.seed_deviations.front()) + ", trial " +
@@ -238,8 +251,8 @@ std::string study_text(const StudyReport& study) {
   }
   text += line("trials", counts_text(study));
   if (study.stage.kind == "sweep") {
-    std::string search = name_of(study.description["sampler"]);
-    if (study.description["pruner"].is_string()) search += ", " + study.description["pruner"].string();
+    std::string search = on_one_line(name_of(study.description["sampler"]));
+    if (study.description["pruner"].is_string()) search += ", " + on_one_line(study.description["pruner"].string());
     text += line("search", search) + order_text(study);
   }
   if (const std::string took = took_text(study); !took.empty()) text += line("took", took);

@@ -112,8 +112,12 @@ function members(stage) {
   const row = (name, seed, values) => [name, seed, ...metrics.map(metric => (values ?? {})[metric] ?? null)];
   const card = make(page, "section", "", { class: "card" });
   make(card, "h3", "Members and what they reach together");
+  const same = (a, b) => a.trial === b.trial && a.seed === b.seed;  // chosen greedily, one may stand there several times
+  const times = member => stage.members.filter(one => same(one, member)).length;
+  const different = stage.members.filter((member, i) => stage.members.findIndex(one => same(one, member)) === i);
   table(card, ["", "seed", ...metrics], [
-    ...stage.members.map(member => row(`trial ${member.trial}`, member.seed ?? null, member.metrics)),
+    ...different.map(member =>
+      row(`trial ${member.trial}${times(member) > 1 ? ` ×${times(member)}` : ""}`, member.seed ?? null, member.metrics)),
     row("best", null, stage.best_member), row("mean", null, stage.mean_member), row("ensemble", null, stage.ensemble),
   ], { sortable: false, mark: line => line[0] === "ensemble" ? "together" : "" });
   const cards = make(page, "div", "", { class: "cards small" });
@@ -123,7 +127,8 @@ function members(stage) {
 function study(stage) {
   heading(stage);
   if (!stage.study) {
-    make(page, "p", "No trial has begun.");
+    members(stage);  // of a sweep's trials: it has none of its own
+    if (!stage.members) make(page, "p", "No trial has begun.");
     return;
   }
   const objectives = stage.study.objectives;
