@@ -1,8 +1,10 @@
 #include "study/spread.h"
 
+#include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace trainlab {
 
@@ -29,15 +31,15 @@ Spread spread(std::span<const double> values) {
   return result;
 }
 
-double pooled_deviation(std::span<const Spread> spreads) {
-  double squares = 0, freedom = 0;
+double usual_deviation(std::span<const Spread> spreads) {
+  std::vector<double> deviations;
   for (const Spread& one : spreads) {
-    if (one.count < 2) continue;
-    const auto degrees = static_cast<double>(one.count - 1);
-    squares += degrees * one.deviation * one.deviation;
-    freedom += degrees;
+    if (one.count >= 2) deviations.push_back(one.deviation);
   }
-  return freedom > 0 ? std::sqrt(squares / freedom) : std::numeric_limits<double>::quiet_NaN();
+  if (deviations.empty()) return std::numeric_limits<double>::quiet_NaN();
+  std::sort(deviations.begin(), deviations.end());
+  const std::size_t half = deviations.size() / 2;
+  return deviations.size() % 2 == 1 ? deviations[half] : (deviations[half - 1] + deviations[half]) / 2;
 }
 
 }  // namespace trainlab

@@ -100,11 +100,11 @@ class ReportSweep(CliTest):
                 "     3      0    0.90 ± 0.10   0.001            AdamW     64  stack of 8",
                 "  params = { lr = 0.01, optim = \"AdamW\", width = 128 }",
                 "  --lr 0.01 --optim AdamW --width 128",
-                "importance for val.accuracy: unknown, 3 complete trials are too few to tell",
+                "importance for val.accuracy: unknown, 4 trials are too few to tell",
                 "  trial 3  r.lua:4: build raised: \"too narrow\""):
             self.assertIn("\n" + line + "\n", "\n" + out)
-        # Pooled over three trials: (2·0.01 + 2·1 + 0)/6 hundredths.
-        self.assertIn("differs by 0.05802 from its trial's mean", out)
+        # Of 0.01, 0 and 0.1.
+        self.assertIn("differs by 0.01 from its trial's mean", out)
         # t(0.975) with two degrees of freedom is 4.303, and the root of three seeds 1.732.
         self.assertIn("trial 2: mean 0.96, 95 % interval 0.9352 … 0.9848 from 3 seeds", out)
         self.assertIn("trial 4 with 0.95 lies within it", out)
@@ -145,7 +145,7 @@ class ReportSweep(CliTest):
         self.assertEqual(value["training_seconds"], 5.5)
         self.assertEqual(value["paste"], {"trial": 2, "lua": "{ lr = 0.01, optim = \"AdamW\", width = 128 }",
                                           "flags": "--lr 0.01 --optim AdamW --width 128"})
-        self.assertEqual(value["importance"][0]["trials"], 3)
+        self.assertEqual(value["importance"][0]["trials"], 4)
         self.assertAlmostEqual(value["spread"]["best"]["interval"], 4.302652729911275 * 0.01 / 3 ** 0.5)
         self.assertEqual(value["curves"][0]["validations"], [1, 2, 3, 4])
         self.assertAlmostEqual(value["curves"][0]["values"][1], 0.48)
@@ -159,6 +159,20 @@ class ReportSweep(CliTest):
         run = self.make(stage(study={"description": description(), "trials": [complete(0.01, 64, [0.5, 0.5], reports=reports)]}))
         curve = self.report(run, "--json").json()["curves"][0]
         self.assertEqual((curve["validations"], curve["values"]), ([1, 2, 3], [0.1, 0.5, 0.7]))
+
+    def test_importance(self):
+        """Pruned trials are the worse ones: the best of 12 complete trials count against all 20."""
+        trials = [complete(10 ** (-4 + 3 * i / 19), 16 + 37 * i % 100, [0.9 - abs(i - 12) / 100], state="complete") for i in range(20)]
+        for i in (0, 1, 2, 3, 16, 17, 18, 19):
+            trials[i] = {**trials[i], "state": "pruned", "values": []}
+        run = self.make(stage(summary=SUMMARY, study={"description": description(seeds=1), "trials": trials}))
+        out = self.report(run).out
+        self.assertIn("importance for val.accuracy (estimate, PED-ANOVA: the best 3 of 20 trials, pruned ones count as worse)\n", out)
+        self.assertRegex(out, r"(?m)^  lr +\d+ %  █+\n")
+        shares = self.report(run, "--json").json()["importance"][0]["shares"]
+        self.assertAlmostEqual(sum(shares.values()), 1)
+        self.assertEqual(shares["momentum"], 0)
+        self.assertEqual(max(shares, key=shares.get), "lr")
 
     def test_several_objectives(self):
         objectives = [{"metric": "val.accuracy", "goal": "max"}, {"metric": "val.loss", "goal": "min"}]

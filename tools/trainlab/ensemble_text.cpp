@@ -1,6 +1,5 @@
 // An ensemble, for a terminal: what its members reach one by one, and together.
 #include <algorithm>
-#include <set>
 #include <vector>
 
 #include "cli/texts.h"
@@ -28,15 +27,11 @@ void add_row(Cells& cells, std::string name, std::string seed, const Value& metr
 std::string ensemble_text(const StudyReport& study) {
   const Value& summary = study.stage.summary;
   const Value& members = summary["members"];
-  if (!members.is_list() || members.list().empty()) return "";
+  if (!members.is_list() || members.list().empty() || !summary["ensemble"].is_map()) return "";
 
-  std::set<std::string> names;
-  for (const char* part : {"best_member", "mean_member", "ensemble"}) {
-    if (!summary[part].is_map()) continue;
-    for (const auto& [name, value] : summary[part].map()) names.insert(name);
-  }
+  // What can be compared: members have training losses, too.
   Cells cells = {{"  members", "seed"}};
-  cells[0].insert(cells[0].end(), names.begin(), names.end());
+  for (const auto& [name, value] : summary["ensemble"].map()) cells[0].push_back(name);
   for (auto member = members.list().begin(); member != members.list().end(); ++member) {
     // Chosen greedily, one may stand there several times.
     if (std::find(members.list().begin(), member, *member) != member) continue;
@@ -45,7 +40,7 @@ std::string ensemble_text(const StudyReport& study) {
     add_row(cells,
             "  trial " + (trial.is_number() ? short_number(trial.number()) : "unknown") +
                 (times > 1 ? " ×" + std::to_string(times) : ""),
-            seed.is_number() ? short_number(seed.number()) : "", (*member)["metrics"]);
+            seed.is_integer() ? to_json(seed) : "", (*member)["metrics"]);
   }
   add_row(cells, "  best", "", summary["best_member"]);
   add_row(cells, "  mean", "", summary["mean_member"]);

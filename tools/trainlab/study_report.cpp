@@ -57,14 +57,17 @@ void check(const StudyReport& study, const std::filesystem::path& file) {
   }
 }
 
+// A pruned trial counts as worse than all complete ones: for that it was given up.
 std::vector<Importance> importances(const StudyReport& study) {
   std::vector<double> points;
   std::vector<std::vector<double>> losses(study.objectives.size());
   for (const StoredTrial& trial : study.trials) {
-    if (trial.state != TrialState::complete) continue;
+    const bool is_complete = trial.state == TrialState::complete;
+    if (!is_complete && trial.state != TrialState::pruned) continue;
     points.insert(points.end(), trial.point.begin(), trial.point.end());
     for (std::size_t k = 0; k < losses.size(); ++k) {
-      losses[k].push_back(study.objectives[k].maximize ? -trial.values[k] : trial.values[k]);
+      const double sign = study.objectives[k].maximize ? -1 : 1;
+      losses[k].push_back(is_complete ? sign * trial.values[k] : std::numeric_limits<double>::max());
     }
   }
   std::vector<Importance> all;
@@ -103,7 +106,7 @@ void read(StudyReader& reader, StudyReport& study, const std::filesystem::path& 
       study.failed.push_back(static_cast<std::size_t>(&trial - study.trials.data()));
     }
   }
-  study.seed_deviation = pooled_deviation(spreads);
+  study.seed_deviation = usual_deviation(spreads);
   const std::vector<StoredReport> reports = reader.reports(numbers);
   for (const std::int64_t number : numbers) {
     Curve curve = curve_of(number, reports);

@@ -43,7 +43,7 @@ struct StudyReport {
   std::vector<Importance> importance;    // by objective
   std::vector<Curve> curves;             // of the leaders that reported anything
   std::vector<double> seed_deviations;   // of the leaders, NaN where unknown
-  double seed_deviation = std::nan("");  // of one seed, pooled over the leaders; NaN where unknown
+  double seed_deviation = std::nan("");  // of one seed, as is usual among the leaders; NaN where unknown
 
   bool has_front() const { return objectives.size() > 1; }
   std::int64_t count(TrialState state) const;

@@ -167,12 +167,13 @@ std::string importance_text(const StudyReport& study) {
     const Importance& importance = study.importance[k];
     if (study.space.size() < 2) return text;
     text += "\nimportance for " + study.objectives[k].metric;
-    if (importance.trials < fewest_for_importance) {
-      text += ": unknown, " + std::to_string(importance.trials) + " complete trials are too few to tell\n";
+    const std::int64_t pruned = study.count(TrialState::pruned);
+    if (importance.trials < fewest_for_importance || importance.best == importance.trials) {
+      text += ": unknown, " + std::to_string(importance.trials) + " trials are too few to tell\n";
       continue;
     }
     text += " (estimate, PED-ANOVA: the best " + std::to_string(importance.best) + " of " +
-            std::to_string(importance.trials) + " complete trials)\n";
+            std::to_string(importance.trials) + " trials" + (pruned > 0 ? ", pruned ones count as worse" : "") + ")\n";
     std::vector<std::size_t> order(study.space.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
@@ -192,7 +193,7 @@ std::string importance_text(const StudyReport& study) {
 std::string seeds_text(const StudyReport& study) {
   if (std::isnan(study.seed_deviation)) return "";
   std::string text = "\nseeds: one of them differs by " + short_number(study.seed_deviation) +
-                     " from its trial's mean (standard deviation within the trials above)\n";
+                     " from its trial's mean (standard deviation, median of the trials above)\n";
   const Spread best = spread(seed_values(study.leader(0)));
   if (best.count < 2 || study.has_front()) return text;
   const double low = best.mean - best.interval, high = best.mean + best.interval;

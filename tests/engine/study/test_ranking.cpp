@@ -58,7 +58,8 @@ TEST_CASE("the spread of repeats") {
   CHECK(std::isnan(one.interval));
   CHECK(std::isnan(spread({}).mean));
 
-  const Spread two = spread(std::vector<double>{0, 4});
-  CHECK(pooled_deviation(std::vector<Spread>{three, one, two}) == Approx(std::sqrt((2 * 7.0 + 1 * 8.0) / 3)));
-  CHECK(std::isnan(pooled_deviation(std::vector<Spread>{one})));
+  const Spread two = spread(std::vector<double>{0, 4}), wide = spread(std::vector<double>{0, 4000});
+  CHECK(usual_deviation(std::vector<Spread>{three, one, two}) == Approx((std::sqrt(7.0) + std::sqrt(8.0)) / 2));
+  CHECK(usual_deviation(std::vector<Spread>{wide, three, two}) == Approx(std::sqrt(8.0)));
+  CHECK(std::isnan(usual_deviation(std::vector<Spread>{one})));
 }

@@ -5,7 +5,7 @@ const colour = name => getComputedStyle(document.documentElement).getPropertyVal
 
 const number = x => {
   if (x === null || x === undefined || Number.isNaN(x)) return "unknown";
-  if (Number.isInteger(x) && Math.abs(x) < 1e15) return String(x);
+  if (Number.isSafeInteger(x)) return String(x);
   const size = Math.abs(x);
   if (size >= 1e4 && size < 1e9) return x.toFixed(0);
   const text = size >= 1e-4 && size < 1e4 ? x.toPrecision(4) : x.toExponential(3);
@@ -21,17 +21,20 @@ function blend(t, alpha) {
   return `rgba(${worst.map((c, i) => Math.round(c + (best[i] - c) * t)).join(",")},${alpha})`;
 }
 
-// Ends of an axis that shows the good values well: few far worse ones, of trials that diverged, lie beyond it.
-function ends(values, maximize) {
+// Ends of an axis that shows the good values well: far worse ones, of trials that diverged or were pruned early, lie
+// beyond it. {} where all are shown.
+function ends(values, maximize, pruned = []) {
   const sorted = [...values].sort((a, b) => a - b);
   const at = q => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
-  const low = sorted[0], high = sorted[sorted.length - 1];
-  if (sorted.length < 10) return {};
+  const low = sorted[0], high = sorted[sorted.length - 1], range = high - low;
   const wide = maximize ? at(0.95) - at(0.1) : at(0.9) - at(0.05);
-  if (!(wide > 0) || high - low < 4 * wide) return {};
-  return maximize ? { min: at(0.1) - wide } : { max: at(0.9) + wide };
+  if (sorted.length >= 10 && wide > 0 && range > 4 * wide) return maximize ? { min: at(0.1) - wide } : { max: at(0.9) + wide };
+  const isFar = y => maximize ? y < low - 2 * range : y > high + 2 * range;
+  if (sorted.length >= 3 && range > 0 && pruned.some(isFar)) return maximize ? { min: low - range } : { max: high + range };
+  return {};
 }
-const beyond = (values, { min = -Infinity, max = Infinity }) => values.filter(y => y < min || y > max).length;
+const within = (y, { min = -Infinity, max = Infinity }) => Math.min(max, Math.max(min, y));
+const beyond = (values, limits) => values.filter(y => within(y, limits) !== y).length;
 
 const axis = (title, more = {}) => ({
   title: { display: Boolean(title), text: title }, grid: { color: colour("line"), borderColor: colour("faint") },
@@ -55,12 +58,27 @@ function config(type, datasets, scales, label, more = {}) {
 
 const paramsText = row => Object.entries(row.params).filter(([, value]) => value !== null)
   .map(([name, value]) => `${name} ${shown(value)}`);
-const trialText = row => [`trial ${row.trial} (${row.state}): ${shown(row.value)}`, ...paramsText(row)];
+const trialText = row => [`trial ${row.trial} (${row.state}): ${shown(reached(row))}`, ...paramsText(row)];
 const points = (rows, x, y) => rows.map(row => ({ x: x(row), y: y(row), row }));
 const ofPoint = item => item.raw.row ? trialText(item.raw.row) : number(item.raw.y);
 
+// The axis of values: its ends, and where a trial is drawn on it: those beyond stand at the end.
+function drawn(study) {
+  const rows = study.rows.filter(row => reached(row) !== null);
+  const of = state => rows.filter(row => row.state === state).map(reached);
+  const limits = ends(of("complete"), study.maximize, of("pruned"));
+  return { limits, y: row => within(reached(row), limits), beyond: beyond(rows.map(reached), limits) };
+}
+
+// A pruned trial without a value has what its seeds had reached.
+function reached(row) {
+  const values = row.seed_values.filter(y => y !== null);
+  if (row.value !== null || row.state !== "pruned" || !values.length) return row.value;
+  return values.reduce((a, b) => a + b) / values.length;
+}
+
 function history(study) {
-  const rows = study.rows.filter(row => row.value !== null);
+  const rows = study.rows.filter(row => reached(row) !== null);
   const better = study.maximize ? (a, b) => a > b : (a, b) => a < b;
   const steps = [];
   for (const row of rows.filter(row => row.state === "complete")) {
@@ -68,18 +86,18 @@ function history(study) {
     steps.push({ x: row.trial, y: best === null || better(row.value, best) ? row.value : best });
   }
   if (steps.length) steps.push({ x: rows[rows.length - 1].trial, y: steps[steps.length - 1].y });
-  const of = state => points(rows.filter(row => row.state === state), row => row.trial, row => row.value);
-  const limits = ends(rows.map(row => row.value), study.maximize);
+  const of = state => points(rows.filter(row => row.state === state), row => row.trial, y);
+  const { limits, y, ...rest } = drawn(study);
   const isDense = rows.length > 1000;
   const dots = (label, state, name) => ({
     label, data: of(state), backgroundColor: colour(name) + (isDense ? "66" : "aa"), borderWidth: 0,
-    pointRadius: isDense ? 2 : 3.5 });
+    pointRadius: isDense ? 2 : 3.5, clip: false });
   return {
     ...config("scatter", [
       { label: "best so far", type: "line", data: steps, stepped: true, borderColor: colour("second"), borderWidth: 2, pointRadius: 0 },
       dots("complete", "complete", "first"), dots("pruned", "pruned", "faint"),
     ].filter(set => set.data.length), { x: axis("trial", { min: 0, max: study.rows.length - 1 || 1 }), y: axis(study.metric, limits) }, ofPoint, { legend: true }),
-    beyond: beyond(rows.map(row => row.value), limits),
+    ...rest,
   };
 }
 
@@ -179,9 +197,9 @@ function parallel(study) {
 
 const mostPoints = 1500;
 function slice(study, parameter) {
-  const rows = study.rows.filter(row => row.state === "complete" && row.value !== null && row.params[parameter.name] !== null);
+  const rows = study.rows.filter(row => ["complete", "pruned"].includes(row.state) && reached(row) !== null && row.params[parameter.name] !== null);
   const every = Math.ceil(rows.length / mostPoints);
-  const some = rows.filter((row, i) => i % every === 0);
+  const some = rows.filter((row, i) => i % every === 0).sort((a, b) => (a.state === "pruned") - (b.state === "pruned"));
   const labels = parameter.labels;
   const x = row => {
     if (!labels) return row.params[parameter.name];
@@ -189,13 +207,13 @@ function slice(study, parameter) {
     return labels.findIndex(label => JSON.stringify(label) === value) + ((row.trial * 0.618) % 1 - 0.5) * 0.3;
   };
   const best = study.rows.length - 1 || 1;
-  const limits = ends(rows.map(row => row.value), study.maximize);
+  const { limits, y } = drawn(study);
   const ticks = labels
     ? { callback: at => Number.isInteger(at) && at in labels ? shown(labels[at]) : "", stepSize: 1, autoSkip: false, maxRotation: 30 }
     : parameter.log ? { callback: value => isLabelled(value, parameter) ? number(value) : "" } : {};
   return config("scatter", [{
-    data: points(some, x, row => row.value), pointRadius: some.length > 300 ? 2 : 3, borderWidth: 0,
-    backgroundColor: some.map(row => blend(1 - row.trial / best, 0.7)),  // late trials in the second colour
+    data: points(some, x, y), pointRadius: some.length > 300 ? 2 : 3, borderWidth: 0, clip: false,
+    backgroundColor: some.map(row => row.state === "pruned" ? colour("faint") + "77" : blend(1 - row.trial / best, 0.8)),
   }], {
     x: axis("", { type: parameter.log ? "logarithmic" : "linear", ticks, min: parameter.low, max: parameter.high,
       ...(labels ? { min: -0.5, max: labels.length - 0.5, afterBuildTicks: scale => { scale.ticks = labels.map((_, value) => ({ value })); } } : {}) }),

@@ -3,7 +3,7 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const page = document.getElementById("page");
-const drawn = [];  // [canvas, function that gives its configuration]
+const charts = [];  // [canvas, function that gives its configuration]
 
 function make(parent, tag, text = "", attributes = {}) {
   const element = document.createElement(tag);
@@ -17,10 +17,10 @@ function chart(parent, title, configure, { note = "", wide = false } = {}) {
   const card = make(parent, "section", "", { class: wide ? "card wide" : "card" });
   make(card, "h3", title);
   const built = configure();
-  const outside = built.beyond ? `${built.beyond} far worse values lie beyond the axis.` : "";
+  const outside = built.beyond ? `${built.beyond} far worse ones stand at the axis's end.` : "";
   if (note || outside) make(card, "p", `${note} ${outside}`.trim(), { class: "quiet" });
   const canvas = make(make(card, "div", "", { class: "chart" }), "canvas", "", { role: "img", "aria-label": title });
-  drawn.push([canvas, configure]);
+  charts.push([canvas, configure]);
 }
 
 function duration(seconds) {
@@ -160,9 +160,10 @@ function study(stage) {
     if (!several) chart(cards, "Values by trial", () => history(stage));
     if (stage.varied.length > 1) {
       const { trials, best: few } = stage.importance[0];
-      if (trials >= 10) {
+      if (trials >= 10 && few < trials) {
+        const pruned = stage.trials.pruned ? "; pruned ones count as worse" : "";
         chart(cards, "Importance", () => importance(stage),
-          { note: `Estimate (PED-ANOVA): what tells the best ${few} of ${trials} complete trials from all of them.` });
+          { note: `Estimate (PED-ANOVA): what tells the best ${few} of ${trials} trials from all of them${pruned}.` });
       }
       if (!several) {
         chart(cards, "Parameters together", () => parallel(stage),
@@ -175,11 +176,12 @@ function study(stage) {
     if (stage.leaders.filter(row => row.seed_values.length > 1).length > 1 && !several) {
       const one = stage.spread.deviation;
       chart(cards, "Seeds", () => seeds(stage),
-        { note: one === null ? "" : `One seed differs by ${number(one)} from its trial's mean (standard deviation).` });
+        { note: one === null ? "" : `One seed differs by ${number(one)} from its trial's mean (standard deviation, median of these trials).` });
     }
     if (stage.varied.length) {
       make(page, "h3", `${stage.metric} by parameter`, { style: "margin-top: 1rem" });
-      make(page, "p", "Each point is a complete trial; late ones are orange.", { class: "quiet" });
+      make(page, "p", `Each point is a trial, late ones orange${stage.trials.pruned ? ", pruned ones grey with the value that they had" : ""}.` +
+        (drawn(stage).beyond ? " Far worse ones stand at the axis's end." : ""), { class: "quiet" });
       const shares = stage.importance[0].shares;
       const small = make(page, "div", "", { class: "cards small" });
       for (const one of [...stage.varied].sort((a, b) => shares[b.name] - shares[a.name]).slice(0, 12)) {
@@ -218,7 +220,7 @@ function fit(stage) {
 function draw() {
   Chart.defaults.color = colour("quiet");
   Chart.defaults.font.family = "system-ui, sans-serif";
-  for (const [canvas, configure] of drawn) {
+  for (const [canvas, configure] of charts) {
     Chart.getChart(canvas)?.destroy();
     new Chart(canvas, configure());
   }

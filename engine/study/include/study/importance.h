@@ -16,10 +16,10 @@ namespace trainlab {
 
 struct Importance {
   std::vector<double> shares;         // by parameter, their sum 1; all 0 where no parameter makes a difference
-  std::int64_t trials = 0, best = 0;  // complete trials with a finite value, and how many of them count as the best
+  std::int64_t trials = 0, best = 0;  // trials with a finite loss, and how many of them count as the best
 };
 
-// `points` [n, parameters] of complete trials, NaN where inactive; `losses` [n], smaller is better. Trials whose loss is
+// `points` [n, parameters] of trials, NaN where inactive; `losses` [n], smaller is better. Trials whose loss is
 // not finite are left out. A parameter that is not always active counts in the trials in which it is, weighted by how
 // often that is so among the best (squared) and among all ("Conditional PED-ANOVA", arXiv 2601.20800, theorem 4.2).
 Importance importance(const Space& space, std::span<const double> points, std::span<const double> losses);

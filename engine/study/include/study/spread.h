@@ -16,8 +16,8 @@ struct Spread {
 // NaN values, of repeats that have none, are left out.
 Spread spread(std::span<const double> values);
 
-// The standard deviation of a repeat that the configurations share: each counts by its degrees of freedom. NaN where
-// none has two values.
-double pooled_deviation(std::span<const Spread> spreads);
+// What is usual: the median of the deviations. (Bad configurations often differ far more than good ones: a mean would
+// be theirs.) NaN where none has two values.
+double usual_deviation(std::span<const Spread> spreads);
 
 }  // namespace trainlab
