@@ -1,24 +1,26 @@
-"use strict";
+'use strict';
 // The charts of the page: each function gives the configuration of one (Chart.js).
 
-const colour = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
 const number = x => {
-  if (x === null || x === undefined || Number.isNaN(x)) return "unknown";
+  if (x === null || x === undefined || Number.isNaN(x)) return 'unknown';
   if (Number.isSafeInteger(x)) return String(x);
   const size = Math.abs(x);
   if (size >= 1e4 && size < 1e9) return x.toFixed(0);
   const text = size >= 1e-4 && size < 1e4 ? x.toPrecision(4) : x.toExponential(3);
-  return text.replace(/(\.\d*?)0+(e|$)/, "$1$2").replace(/\.(e|$)/, "$1");
+  return text.replace(/(\.\d*?)0+(e|$)/, '$1$2').replace(/\.(e|$)/, '$1');
 };
-const shown = value => value === null || value === undefined ? "" :
-  typeof value === "number" ? number(value) : typeof value === "object" ? JSON.stringify(value) : String(value);
+const shown = value => value === null || value === undefined ? '' :
+    typeof value === 'number'                                ? number(value) :
+    typeof value === 'object'                                ? JSON.stringify(value) :
+                                                               String(value);
 
 // From the second colour (the worst) to the first (the best); t in 0…1.
 function blend(t, alpha) {
   const parts = name => colour(name).match(/\w\w/g).map(hex => parseInt(hex, 16));
-  const worst = parts("second"), best = parts("first");
-  return `rgba(${worst.map((c, i) => Math.round(c + (best[i] - c) * t)).join(",")},${alpha})`;
+  const worst = parts('second'), best = parts('first');
+  return `rgba(${worst.map((c, i) => Math.round(c + (best[i] - c) * t)).join(',')},${alpha})`;
 }
 
 // Ends of an axis that shows the good values well: far worse ones, of trials that diverged or were pruned early, lie
@@ -28,52 +30,62 @@ function ends(values, maximize, pruned = []) {
   const at = q => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
   const low = sorted[0], high = sorted[sorted.length - 1], range = high - low;
   const wide = maximize ? at(0.95) - at(0.1) : at(0.9) - at(0.05);
-  if (sorted.length >= 10 && wide > 0 && range > 4 * wide) return maximize ? { min: at(0.1) - wide } : { max: at(0.9) + wide };
+  if (sorted.length >= 10 && wide > 0 && range > 4 * wide) {
+    return maximize ? {min: at(0.1) - wide} : {max: at(0.9) + wide};
+  }
   const isFar = y => maximize ? y < low - 2 * range : y > high + 2 * range;
-  if (sorted.length >= 3 && range > 0 && pruned.some(isFar)) return maximize ? { min: low - range } : { max: high + range };
+  if (sorted.length >= 3 && range > 0 && pruned.some(isFar)) {
+    return maximize ? {min: low - range} : {max: high + range};
+  }
   return {};
 }
-const within = (y, { min = -Infinity, max = Infinity }) => Math.min(max, Math.max(min, y));
+const within = (y, {min = -Infinity, max = Infinity}) => Math.min(max, Math.max(min, y));
 const beyond = (values, limits) => values.filter(y => within(y, limits) !== y).length;
 
 const axis = (title, more = {}) => ({
-  title: { display: Boolean(title), text: title }, grid: { color: colour("line"), borderColor: colour("faint") },
-  ...more, ticks: { callback: value => number(value), maxRotation: 0, autoSkip: true, includeBounds: false, ...more.ticks },
+  title: {display: Boolean(title), text: title},
+  grid: {color: colour('line'), borderColor: colour('faint')},
+  ...more,
+  ticks: {callback: value => number(value), maxRotation: 0, autoSkip: true, includeBounds: false, ...more.ticks},
 });
 
 function config(type, datasets, scales, label, more = {}) {
   return {
-    type, data: { datasets, ...more.data },
+    type,
+    data: {datasets, ...more.data},
     options: {
-      maintainAspectRatio: false, animation: false, scales, indexAxis: more.indexAxis,
+      maintainAspectRatio: false,
+      animation: false,
+      scales,
+      indexAxis: more.indexAxis,
       layout: more.layout,
       plugins: {
-        legend: { display: Boolean(more.legend), labels: { boxWidth: 12, ...more.legendLabels } },
-        tooltip: { callbacks: label ? { title: () => "", label } : {} },
+        legend: {display: Boolean(more.legend), labels: {boxWidth: 12, ...more.legendLabels}},
+        tooltip: {callbacks: label ? {title: () => '', label} : {}},
       },
     },
     plugins: more.plugins || [],
   };
 }
 
-const paramsText = row => Object.entries(row.params).filter(([, value]) => value !== null)
-  .map(([name, value]) => `${name} ${shown(value)}`);
+const paramsText = row =>
+    Object.entries(row.params).filter(([, value]) => value !== null).map(([name, value]) => `${name} ${shown(value)}`);
 const trialText = row => [`trial ${row.trial} (${row.state}): ${shown(reached(row))}`, ...paramsText(row)];
-const points = (rows, x, y) => rows.map(row => ({ x: x(row), y: y(row), row }));
+const points = (rows, x, y) => rows.map(row => ({x: x(row), y: y(row), row}));
 const ofPoint = item => item.raw.row ? trialText(item.raw.row) : number(item.raw.y);
 
 // The axis of values: its ends, and where a trial is drawn on it: those beyond stand at the end.
 function drawn(study) {
   const rows = study.rows.filter(row => reached(row) !== null);
   const of = state => rows.filter(row => row.state === state).map(reached);
-  const limits = ends(of("complete"), study.maximize, of("pruned"));
-  return { limits, y: row => within(reached(row), limits), beyond: beyond(rows.map(reached), limits) };
+  const limits = ends(of('complete'), study.maximize, of('pruned'));
+  return {limits, y: row => within(reached(row), limits), beyond: beyond(rows.map(reached), limits)};
 }
 
 // A pruned trial without a value has what its seeds had reached.
 function reached(row) {
   const values = row.seed_values.filter(y => y !== null);
-  if (row.value !== null || row.state !== "pruned" || !values.length) return row.value;
+  if (row.value !== null || row.state !== 'pruned' || !values.length) return row.value;
   return values.reduce((a, b) => a + b) / values.length;
 }
 
@@ -81,49 +93,82 @@ function history(study) {
   const rows = study.rows.filter(row => reached(row) !== null);
   const better = study.maximize ? (a, b) => a > b : (a, b) => a < b;
   const steps = [];
-  for (const row of rows.filter(row => row.state === "complete")) {
+  for (const row of rows.filter(row => row.state === 'complete')) {
     const best = steps.length ? steps[steps.length - 1].y : null;
-    steps.push({ x: row.trial, y: best === null || better(row.value, best) ? row.value : best });
+    steps.push({x: row.trial, y: best === null || better(row.value, best) ? row.value : best});
   }
-  if (steps.length) steps.push({ x: rows[rows.length - 1].trial, y: steps[steps.length - 1].y });
+  if (steps.length) steps.push({x: rows[rows.length - 1].trial, y: steps[steps.length - 1].y});
   const of = state => points(rows.filter(row => row.state === state), row => row.trial, y);
-  const { limits, y, ...rest } = drawn(study);
+  const {limits, y, ...rest} = drawn(study);
   const isDense = rows.length > 1000;
   const dots = (label, state, name) => ({
-    label, data: of(state), backgroundColor: colour(name) + (isDense ? "66" : "aa"), borderWidth: 0,
-    pointRadius: isDense ? 2 : 3.5, clip: false });
+    label,
+    data: of(state),
+    backgroundColor: colour(name) + (isDense ? '66' : 'aa'),
+    borderWidth: 0,
+    pointRadius: isDense ? 2 : 3.5,
+    clip: false
+  });
   return {
-    ...config("scatter", [
-      { label: "best so far", type: "line", data: steps, stepped: true, borderColor: colour("second"), borderWidth: 2, pointRadius: 0 },
-      dots("complete", "complete", "first"), dots("pruned", "pruned", "faint"),
-    ].filter(set => set.data.length), { x: axis("trial", { min: 0, max: study.rows.length - 1 || 1 }), y: axis(study.metric, limits) }, ofPoint, { legend: true }),
+    ...config(
+        'scatter',
+        [
+          {
+            label: 'best so far',
+            type: 'line',
+            data: steps,
+            stepped: true,
+            borderColor: colour('second'),
+            borderWidth: 2,
+            pointRadius: 0
+          },
+          dots('complete', 'complete', 'first'),
+          dots('pruned', 'pruned', 'faint'),
+        ].filter(set => set.data.length),
+        {x: axis('trial', {min: 0, max: study.rows.length - 1 || 1}), y: axis(study.metric, limits)}, ofPoint,
+        {legend: true}),
     ...rest,
   };
 }
 
 function front(study) {
   const [a, b] = study.study.objectives;
-  const rows = study.rows.filter(row => row.state === "complete");
+  const rows = study.rows.filter(row => row.state === 'complete');
   const best = new Set(study.front);
   const dots = (label, some, name, radius) => ({
-    label, data: points(some, row => row.values[0], row => row.values[1]), backgroundColor: colour(name), pointRadius: radius });
-  return config("scatter", [
-    dots("Pareto front", rows.filter(row => best.has(row.trial)), "first", 5),
-    dots("others", rows.filter(row => !best.has(row.trial)), "faint", 3),
-  ], { x: axis(`${a.metric} (${a.goal})`), y: axis(`${b.metric} (${b.goal})`) },
-  item => [`trial ${item.raw.row.trial}: ${item.raw.row.values.map(number).join(", ")}`, ...paramsText(item.raw.row)],
-  { legend: true });
+    label,
+    data: points(some, row => row.values[0], row => row.values[1]),
+    backgroundColor: colour(name),
+    pointRadius: radius
+  });
+  return config(
+      'scatter',
+      [
+        dots('Pareto front', rows.filter(row => best.has(row.trial)), 'first', 5),
+        dots('others', rows.filter(row => !best.has(row.trial)), 'faint', 3),
+      ],
+      {x: axis(`${a.metric} (${a.goal})`), y: axis(`${b.metric} (${b.goal})`)},
+      item =>
+          [`trial ${item.raw.row.trial}: ${item.raw.row.values.map(number).join(', ')}`, ...paramsText(item.raw.row)],
+      {legend: true});
 }
 
 function importance(study) {
   const names = Object.keys(study.importance[0].shares)
-    .sort((a, b) => study.importance[0].shares[b] - study.importance[0].shares[a]).slice(0, 20);
-  return config("bar", study.importance.map((one, k) => ({
-    label: one.metric, data: names.map(name => one.shares[name]), backgroundColor: colour(k ? "second" : "first") })),
-  { x: axis("", { ticks: { callback: value => Math.round(value * 100) + " %" } }),
-    y: { grid: { display: false }, ticks: { autoSkip: false } } },
-  item => `${item.label}: ${(item.raw * 100).toFixed(1)} %`,
-  { indexAxis: "y", data: { labels: names }, legend: study.importance.length > 1 });
+                    .sort((a, b) => study.importance[0].shares[b] - study.importance[0].shares[a])
+                    .slice(0, 20);
+  return config(
+      'bar', study.importance.map((one, k) => ({
+                                    label: one.metric,
+                                    data: names.map(name => one.shares[name]),
+                                    backgroundColor: colour(k ? 'second' : 'first')
+                                  })),
+      {
+        x: axis('', {ticks: {callback: value => Math.round(value * 100) + ' %'}}),
+        y: {grid: {display: false}, ticks: {autoSkip: false}}
+      },
+      item => `${item.label}: ${(item.raw * 100).toFixed(1)} %`,
+      {indexAxis: 'y', data: {labels: names}, legend: study.importance.length > 1});
 }
 
 // Where a value lies on its parameter's own axis, 0…1.
@@ -133,35 +178,33 @@ function place(parameter, value) {
     return parameter.labels.length > 1 ? at / (parameter.labels.length - 1) : 0.5;
   }
   const f = parameter.log ? Math.log : x => x;
-  return parameter.high > parameter.low
-    ? (f(value) - f(parameter.low)) / (f(parameter.high) - f(parameter.low)) : 0.5;
+  return parameter.high > parameter.low ? (f(value) - f(parameter.low)) / (f(parameter.high) - f(parameter.low)) : 0.5;
 }
 
 const inactive = -0.14;  // where lines pass a parameter that the trial does not have
 
 // Writes the ends of each axis, or its labels, beside it.
 const axisLabels = parameters => ({
-  id: "axisLabels",
+  id: 'axisLabels',
   afterDatasetsDraw(chart) {
-    const { ctx, scales: { x, y } } = chart;
+    const {ctx, scales: {x, y}} = chart;
     ctx.save();
-    ctx.font = "11px system-ui, sans-serif";
-    ctx.textBaseline = "middle";
+    ctx.font = '11px system-ui, sans-serif';
+    ctx.textBaseline = 'middle';
     parameters.forEach((parameter, i) => {
-      const marks = parameter.labels
-        ? parameter.labels.map((label, n) => [place(parameter, label), shown(label), n])
-        : [[0, number(parameter.low)], [1, number(parameter.high)]];
-      if (parameter.conditions) marks.push([inactive, "inactive"]);
+      const marks = parameter.labels ? parameter.labels.map((label, n) => [place(parameter, label), shown(label), n]) :
+                                       [[0, number(parameter.low)], [1, number(parameter.high)]];
+      if (parameter.conditions) marks.push([inactive, 'inactive']);
       const isLast = i === parameters.length - 1;
-      ctx.textAlign = isLast ? "right" : "left";
+      ctx.textAlign = isLast ? 'right' : 'left';
       const skip = Math.ceil(marks.length / 12);
       marks.filter((mark, n) => n % skip === 0).forEach(([at, text]) => {
-        const short = text.length > 12 ? text.slice(0, 11) + "…" : text;
+        const short = text.length > 12 ? text.slice(0, 11) + '…' : text;
         const left = x.getPixelForValue(i) + (isLast ? -5 : 5), top = y.getPixelForValue(at);
         const width = ctx.measureText(short).width;
-        ctx.fillStyle = colour("card") + "cc";
+        ctx.fillStyle = colour('card') + 'cc';
         ctx.fillRect(isLast ? left - width - 1 : left - 1, top - 7, width + 2, 14);
-        ctx.fillStyle = colour("text");
+        ctx.fillStyle = colour('text');
         ctx.fillText(short, left, top);
       });
     });
@@ -173,33 +216,42 @@ const mostLines = 200;
 function parallel(study) {
   const order = new Map(study.leaderboard.map((trial, rank) => [trial, rank]));
   const rows = study.rows.filter(row => order.has(row.trial) && order.get(row.trial) < mostLines)
-    .sort((a, b) => order.get(a.trial) - order.get(b.trial));  // the first is drawn on top
+                   .sort((a, b) => order.get(a.trial) - order.get(b.trial));  // the first is drawn on top
   const values = rows.map(row => row.value);
   const limits = ends(values, study.maximize);
   const low = limits.min ?? Math.min(...values), high = limits.max ?? Math.max(...values);
-  const metric = { name: study.metric, low, high };
+  const metric = {name: study.metric, low, high};
   const parameters = [...study.varied.slice(0, 12), metric];
   const goodness = rank => 1 - rank / Math.max(1, rows.length - 1);
-  return config("line", rows.map((row, rank) => ({
-    data: parameters.map(one => {
-      const value = one === metric ? row.value : row.params[one.name];
-      return value === null ? inactive : Math.min(1, Math.max(0, place(one, value)));
-    }),
-    row, borderWidth: rank === 0 ? 3 : 1.3, pointRadius: 0, pointHitRadius: 6,
-    borderColor: blend(goodness(rank), rank === 0 ? 1 : 0.45), tension: 0.15,
-  })), {
-    x: { grid: { color: colour("faint") }, ticks: { autoSkip: false, maxRotation: 30 } },
-    y: { display: false, min: inactive - 0.04, max: 1.04 },
-  }, item => trialText(item.dataset.row),
-  { data: { labels: parameters.map(one => one.name) }, plugins: [axisLabels(parameters)],
-    layout: { padding: { right: 8 } } });
+  return config(
+      'line', rows.map((row, rank) => ({
+                         data: parameters.map(one => {
+                           const value = one === metric ? row.value : row.params[one.name];
+                           return value === null ? inactive : Math.min(1, Math.max(0, place(one, value)));
+                         }),
+                         row,
+                         borderWidth: rank === 0 ? 3 : 1.3,
+                         pointRadius: 0,
+                         pointHitRadius: 6,
+                         borderColor: blend(goodness(rank), rank === 0 ? 1 : 0.45),
+                         tension: 0.15,
+                       })),
+      {
+        x: {grid: {color: colour('faint')}, ticks: {autoSkip: false, maxRotation: 30}},
+        y: {display: false, min: inactive - 0.04, max: 1.04},
+      },
+      item => trialText(item.dataset.row), {
+        data: {labels: parameters.map(one => one.name)},
+        plugins: [axisLabels(parameters)],
+        layout: {padding: {right: 8}}
+      });
 }
 
 const mostPoints = 1500;
 function slice(study, parameter) {
-  const rows = study.rows.filter(row => ["complete", "pruned"].includes(row.state) && reached(row) !== null && row.params[parameter.name] !== null);
+  const rows = study.rows.filter(row => reached(row) !== null && row.params[parameter.name] !== null);
   const every = Math.ceil(rows.length / mostPoints);
-  const some = rows.filter((row, i) => i % every === 0).sort((a, b) => (a.state === "pruned") - (b.state === "pruned"));
+  const some = rows.filter((row, i) => i % every === 0).sort((a, b) => (a.state === 'pruned') - (b.state === 'pruned'));
   const labels = parameter.labels;
   const x = row => {
     if (!labels) return row.params[parameter.name];
@@ -207,70 +259,138 @@ function slice(study, parameter) {
     return labels.findIndex(label => JSON.stringify(label) === value) + ((row.trial * 0.618) % 1 - 0.5) * 0.3;
   };
   const best = study.rows.length - 1 || 1;
-  const { limits, y } = drawn(study);
-  const ticks = labels
-    ? { callback: at => Number.isInteger(at) && at in labels ? shown(labels[at]) : "", stepSize: 1, autoSkip: false, maxRotation: 30 }
-    : parameter.log ? { callback: value => isLabelled(value, parameter) ? number(value) : "" } : {};
-  return config("scatter", [{
-    data: points(some, x, y), pointRadius: some.length > 300 ? 2 : 3, borderWidth: 0, clip: false,
-    backgroundColor: some.map(row => row.state === "pruned" ? colour("faint") + "77" : blend(1 - row.trial / best, 0.8)),
-  }], {
-    x: axis("", { type: parameter.log ? "logarithmic" : "linear", ticks, min: parameter.low, max: parameter.high,
-      ...(labels ? { min: -0.5, max: labels.length - 0.5, afterBuildTicks: scale => { scale.ticks = labels.map((_, value) => ({ value })); } } : {}) }),
-    y: axis("", limits),
-  }, ofPoint);
+  const {limits, y} = drawn(study);
+  const ticks = labels ? {callback: at => at in labels ? shown(labels[at]) : '', autoSkip: false, maxRotation: 30} :
+      parameter.log    ? {callback: value => isLabelled(value, parameter) ? number(value) : ''} :
+                         {};
+  return config(
+      'scatter', [{
+        data: points(some, x, y),
+        pointRadius: some.length > 300 ? 2 : 3,
+        borderWidth: 0,
+        clip: false,
+        backgroundColor:
+            some.map(row => row.state === 'pruned' ? colour('faint') + '77' : blend(1 - row.trial / best, 0.8)),
+      }],
+      {
+        x: axis('', {
+          type: parameter.log ? 'logarithmic' : 'linear',
+          ticks,
+          min: parameter.low,
+          max: parameter.high,
+          ...(labels ? places(labels) : {})
+        }),
+        y: axis('', limits),
+      },
+      ofPoint);
 }
+// An axis on which each of a list has its place, 0, 1, …
+const places = list => ({
+  min: -0.5,
+  max: list.length - 0.5,
+  afterBuildTicks: scale => {
+    scale.ticks = list.map((_, value) => ({value}));
+  },
+});
+
 // Powers of ten, and within less than two decades what lies between them.
 function isLabelled(value, parameter) {
   const leading = Math.round(value / 10 ** Math.floor(Math.log10(value) + 1e-9));
   return leading === 1 || (Math.log10(parameter.high / parameter.low) < 2 && (leading === 2 || leading === 5));
 }
 
-const palette = i => `hsl(${(215 + i * 137.5) % 360} 65% ${matchMedia("(prefers-color-scheme: dark)").matches ? 65 : 45}%)`;
+const palette = i =>
+    `hsl(${(215 + i * 137.5) % 360} 65% ${matchMedia('(prefers-color-scheme: dark)').matches ? 65 : 45}%)`;
 
 function learning(study) {
   const values = study.curves.flatMap(curve => curve.values).filter(y => y !== null);
-  return config("line", study.curves.map((curve, i) => ({
-    label: `trial ${curve.trial}`, data: curve.validations.map((x, n) => ({ x, y: curve.values[n] })),
-    borderColor: palette(i), backgroundColor: palette(i), borderWidth: 2, pointRadius: 0, pointHitRadius: 6,
-  })), { x: axis("validation", { type: "linear" }), y: axis(study.metric, ends(values, study.maximize)) },
-  item => `${item.dataset.label}: ${number(item.raw.y)}`, { legend: true });
+  return config(
+      'line', study.curves.map((curve, i) => ({
+                                 label: `trial ${curve.trial}`,
+                                 data: curve.validations.map((x, n) => ({x, y: curve.values[n]})),
+                                 borderColor: palette(i),
+                                 backgroundColor: palette(i),
+                                 borderWidth: 2,
+                                 pointRadius: 0,
+                                 pointHitRadius: 6,
+                               })),
+      {x: axis('validation', {type: 'linear'}), y: axis(study.metric, ends(values, study.maximize))},
+      item => `${item.dataset.label}: ${number(item.raw.y)}`, {legend: true});
 }
 
 function seeds(study) {
   const leaders = study.leaders.filter(row => row.seed_values.length > 1);
-  return config("scatter", [
-    { label: "mean", data: points(leaders, row => leaders.indexOf(row), row => row.value), pointStyle: "line", pointRadius: 12,
-      borderColor: colour("second"), borderWidth: 3 },
-    { label: "a seed", data: leaders.flatMap((row, i) => row.seed_values.filter(y => y !== null).map(y => ({ x: i, y, row }))),
-      backgroundColor: colour("first") + "bb", pointRadius: 4 },
-  ], {
-    x: axis("trial, best first", { min: -0.5, max: leaders.length - 0.5, grid: { display: false },
-      afterBuildTicks: scale => { scale.ticks = leaders.map((_, value) => ({ value })); },
-      ticks: { callback: at => leaders[at] ? leaders[at].trial : "", autoSkip: false } }),
-    y: axis(study.metric, { grace: "5%" }),
-  }, item => `trial ${item.raw.row.trial}: ${number(item.raw.y)}`, { legend: true, legendLabels: { usePointStyle: true } });
+  return config(
+      'scatter',
+      [
+        {
+          label: 'mean',
+          data: points(leaders, row => leaders.indexOf(row), row => row.value),
+          pointStyle: 'line',
+          pointRadius: 12,
+          borderColor: colour('second'),
+          borderWidth: 3
+        },
+        {
+          label: 'a seed',
+          data: leaders.flatMap((row, i) => row.seed_values.filter(y => y !== null).map(y => ({x: i, y, row}))),
+          backgroundColor: colour('first') + 'bb',
+          pointRadius: 4
+        },
+      ],
+      {
+        x: axis('trial, best first', {
+          ...places(leaders),
+          grid: {display: false},
+          ticks: {callback: at => leaders[at] ? leaders[at].trial : '', autoSkip: false}
+        }),
+        y: axis(study.metric, {grace: '5%'}),
+      },
+      item => `trial ${item.raw.row.trial}: ${number(item.raw.y)}`,
+      {legend: true, legendLabels: {usePointStyle: true}});
 }
 
 function together(study, metric) {
   const members = study.members.map(member => member.metrics[metric] ?? null);
-  const line = (label, value, name) => ({ label: `${label} ${number(value)}`, type: "line", borderColor: colour(name), borderWidth: 2,
-    pointRadius: 0, data: [{ x: -0.5, y: value }, { x: members.length - 0.5, y: value }] });
-  return config("scatter", [
-    { label: "members", data: members.map((y, x) => ({ x, y })), backgroundColor: colour("faint"), pointRadius: 5 },
-    line("ensemble", study.ensemble[metric], "first"), line("mean of members", study.mean_member[metric], "second"),
-  ], {
-    x: axis("member's trial", { min: -0.5, max: members.length - 0.5, grid: { display: false },
-      afterBuildTicks: scale => { scale.ticks = members.map((_, value) => ({ value })); },
-      ticks: { callback: at => study.members[at] ? study.members[at].trial : "" } }),
-    y: axis(metric, { grace: "8%" }),
-  }, item => `${item.dataset.label}: ${number(item.raw.y)}`, { legend: true });
+  const line = (label, value, name) => ({
+    label: `${label} ${number(value)}`,
+    type: 'line',
+    borderColor: colour(name),
+    borderWidth: 2,
+    pointRadius: 0,
+    data: [{x: -0.5, y: value}, {x: members.length - 0.5, y: value}]
+  });
+  return config(
+      'scatter',
+      [
+        {label: 'members', data: members.map((y, x) => ({x, y})), backgroundColor: colour('faint'), pointRadius: 5},
+        line('ensemble', study.ensemble[metric], 'first'),
+        line('mean of members', study.mean_member[metric], 'second'),
+      ],
+      {
+        x: axis('member\'s trial', {
+          ...places(members),
+          grid: {display: false},
+          ticks: {callback: at => study.members[at] ? study.members[at].trial : ''}
+        }),
+        y: axis(metric, {grace: '8%'}),
+      },
+      item => `${item.dataset.label}: ${number(item.raw.y)}`, {legend: true});
 }
 
 // A fit: what train, val and test say of one metric; `names` are members of its rows.
 function rowsChart(rows, names) {
-  return config("line", names.map((name, i) => ({
-    label: name, data: rows.filter(row => typeof row[name] === "number").map(row => ({ x: row.step, y: row[name] })),
-    borderColor: palette(i * 2), backgroundColor: palette(i * 2), borderWidth: 2, pointRadius: rows.length < 30 ? 2 : 0, pointHitRadius: 6,
-  })), { x: axis("step", { type: "linear" }), y: axis("") }, item => `${item.dataset.label}: ${number(item.raw.y)}`, { legend: true });
+  return config(
+      'line',
+      names.map((name, i) => ({
+                  label: name,
+                  data: rows.filter(row => typeof row[name] === 'number').map(row => ({x: row.step, y: row[name]})),
+                  borderColor: palette(i * 2),
+                  backgroundColor: palette(i * 2),
+                  borderWidth: 2,
+                  pointRadius: rows.length < 30 ? 2 : 0,
+                  pointHitRadius: 6,
+                })),
+      {x: axis('step', {type: 'linear'}), y: axis('')}, item => `${item.dataset.label}: ${number(item.raw.y)}`,
+      {legend: true});
 }

@@ -1,11 +1,11 @@
-"use strict";
+'use strict';
 // Builds the page from its data: a part for each stage of the run.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const page = document.getElementById("page");
+const data = JSON.parse(document.getElementById('data').textContent);
+const page = document.getElementById('page');
 const charts = [];  // [canvas, function that gives its configuration]
 
-function make(parent, tag, text = "", attributes = {}) {
+function make(parent, tag, text = '', attributes = {}) {
   const element = document.createElement(tag);
   element.textContent = text;
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -13,96 +13,107 @@ function make(parent, tag, text = "", attributes = {}) {
   return element;
 }
 
-function chart(parent, title, configure, { note = "", wide = false } = {}) {
-  const card = make(parent, "section", "", { class: wide ? "card wide" : "card" });
-  make(card, "h3", title);
+function chart(parent, title, configure, {note = '', wide = false} = {}) {
+  const card = make(parent, 'section', '', {class: wide ? 'card wide' : 'card'});
+  make(card, 'h3', title);
   const built = configure();
-  const outside = built.beyond ? `${built.beyond} far worse ones stand at the axis's end.` : "";
-  if (note || outside) make(card, "p", `${note} ${outside}`.trim(), { class: "quiet" });
-  const canvas = make(make(card, "div", "", { class: "chart" }), "canvas", "", { role: "img", "aria-label": title });
+  const outside = built.beyond ? `${built.beyond} far worse ones stand at the axis's end.` : '';
+  if (note || outside) make(card, 'p', `${note} ${outside}`.trim(), {class: 'quiet'});
+  const canvas = make(make(card, 'div', '', {class: 'chart'}), 'canvas', '', {role: 'img', 'aria-label': title});
   charts.push([canvas, configure]);
 }
 
 function duration(seconds) {
-  if (seconds < 60) return seconds.toFixed(1) + " s";
+  if (seconds < 60) return seconds.toFixed(1) + ' s';
   const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` :
+                        `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 function facts(parent, list) {
-  const items = make(parent, "ul", "", { class: "facts" });
+  const items = make(parent, 'ul', '', {class: 'facts'});
   for (const [name, value] of list) {
-    if (value === "" || value === null || value === undefined) continue;
-    const item = make(items, "li");
-    make(item, "span", name, { class: "quiet" });
-    make(item, "b", value);
+    if (value === '' || value === null || value === undefined) continue;
+    const item = make(items, 'li');
+    make(item, 'span', name, {class: 'quiet'});
+    make(item, 'b', value);
   }
 }
 
 function heading(stage) {
-  const title = make(page, "h2", `${stage.name} `);
-  make(title, "span", stage.status, { class: `status ${stage.status}` });
-  make(page, "p", [stage.kind, stage.reason].filter(Boolean).join(": "), { class: "quiet" });
+  const title = make(page, 'h2', `${stage.name} `);
+  make(title, 'span', stage.status, {class: `status ${stage.status}`});
+  make(page, 'p', [stage.kind, stage.reason].filter(Boolean).join(': '), {class: 'quiet'});
 }
 
 // A table that a click on a column's head sorts: cells are numbers, texts or null, which come last.
 const firstRows = 200;
-function table(parent, heads, rows, { caption = "", sortable = true, mark = () => "" } = {}) {
-  const box = make(parent, "div", "", { class: "table" });
-  const element = make(box, "table");
-  if (caption) make(element, "caption", caption);
-  const head = make(make(element, "thead"), "tr");
-  const body = make(element, "tbody");
-  const isText = heads.map((_, i) => rows.some(row => typeof row[i] === "string"));
-  const kind = i => isText[i] ? "text" : "number";
+function table(parent, heads, rows, {caption = '', sortable = true, mark = () => ''} = {}) {
+  const box = make(parent, 'div', '', {class: 'table'});
+  const element = make(box, 'table');
+  if (caption) make(element, 'caption', caption);
+  const head = make(make(element, 'thead'), 'tr');
+  const body = make(element, 'tbody');
+  const isText = heads.map((_, i) => rows.some(row => typeof row[i] === 'string'));
+  const kind = i => isText[i] ? 'text' : 'number';
   let all = false;
   const fill = () => {
     body.replaceChildren();
     for (const row of all ? rows : rows.slice(0, firstRows)) {
-      const line = make(body, "tr", "", { class: mark(row) });
+      const line = make(body, 'tr', '', {class: mark(row)});
       row.forEach((value, i) => {
         const text = shown(value);
-        make(line, "td", text, { class: text.length > 40 ? "text long" : heads[i] === "state" ? `text ${text}` : kind(i) });
+        make(
+            line, 'td', text,
+            {class: text.length > 40  ? 'text long' :
+                 heads[i] === 'state' ? `text ${text}` :
+                                        kind(i)});
       });
     }
   };
   heads.forEach((name, i) => {
-    const cell = make(head, "th", "", { class: kind(i), scope: "col" });
+    const cell = make(head, 'th', '', {class: kind(i), scope: 'col'});
     if (!sortable) {
       cell.textContent = name;
       return;
     }
-    make(cell, "button", name, { type: "button" }).addEventListener("click", () => {
-      const sign = cell.getAttribute("aria-sort") === "ascending" ? -1 : 1;
-      for (const other of head.children) other.removeAttribute("aria-sort");
-      cell.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
-      const nothing = value => value === null || value === undefined || value === "";
+    make(cell, 'button', name, {type: 'button'}).addEventListener('click', () => {
+      const sign = cell.getAttribute('aria-sort') === 'ascending' ? -1 : 1;
+      for (const other of head.children) other.removeAttribute('aria-sort');
+      cell.setAttribute('aria-sort', sign > 0 ? 'ascending' : 'descending');
+      const nothing = value => value === null || value === undefined || value === '';
       rows.sort((a, b) => {
         const [x, y] = [a[i], b[i]];
         if (nothing(x) || nothing(y)) return nothing(x) - nothing(y);
-        return sign * (typeof x === "number" && typeof y === "number" ? x - y : shown(x).localeCompare(shown(y)));
+        return sign * (typeof x === 'number' && typeof y === 'number' ? x - y : shown(x).localeCompare(shown(y)));
       });
       fill();
     });
   });
   fill();
   if (rows.length > firstRows) {
-    const more = make(parent, "button", `show all ${rows.length}`, { type: "button", class: "more" });
-    more.addEventListener("click", () => { all = true; fill(); more.remove(); });
+    const more = make(parent, 'button', `show all ${rows.length}`, {type: 'button', class: 'more'});
+    more.addEventListener('click', () => {
+      all = true;
+      fill();
+      more.remove();
+    });
   }
 }
 
 function trialsTable(stage) {
   const names = stage.study.space.map(parameter => parameter.name);
   const metrics = stage.study.objectives.map(one => one.metric);
-  const heads = ["trial", "state", ...metrics, ...names, "seeds", "seconds", "ran", "attempt", "worker", "reason"];
-  const rows = stage.rows.map(row => [
-    row.trial, row.state, ...(row.values ? metrics.map((_, k) => row.values[k] ?? null) : [row.value]),
-    ...names.map(name => row.params[name]), row.seed_values.map(shown).join(" "), row.seconds ?? null,
-    row.duplicate_of === undefined ? row.ran ?? "" : `as trial ${row.duplicate_of}`, row.attempt, row.worker, row.reason ?? ""]);
-  const used = heads.map((_, i) => rows.some(row => row[i] !== "" && row[i] !== null));
-  const card = make(page, "section", "", { class: "card" });
-  make(card, "h3", "Trials");
+  const heads = ['trial', 'state', ...metrics, ...names, 'seeds', 'seconds', 'ran', 'attempt', 'worker', 'reason'];
+  const rows = stage.rows.map(
+      row =>
+          [row.trial, row.state, ...(row.values ? metrics.map((_, k) => row.values[k] ?? null) : [row.value]),
+           ...names.map(name => row.params[name]), row.seed_values.map(shown).join(' '), row.seconds ?? null,
+           row.duplicate_of === undefined ? row.ran ?? '' : `as trial ${row.duplicate_of}`, row.attempt, row.worker,
+           row.reason ?? '']);
+  const used = heads.map((_, i) => rows.some(row => row[i] !== '' && row[i] !== null));
+  const card = make(page, 'section', '', {class: 'card'});
+  make(card, 'h3', 'Trials');
   table(card, heads.filter((_, i) => used[i]), rows.map(row => row.filter((_, i) => used[i])));
 }
 
@@ -110,17 +121,25 @@ function members(stage) {
   if (!stage.members || !stage.members.length) return;
   const metrics = Object.keys(stage.ensemble ?? {});
   const row = (name, seed, values) => [name, seed, ...metrics.map(metric => (values ?? {})[metric] ?? null)];
-  const card = make(page, "section", "", { class: "card" });
-  make(card, "h3", "Members and what they reach together");
-  const same = (a, b) => a.trial === b.trial && a.seed === b.seed;  // chosen greedily, one may stand there several times
+  const card = make(page, 'section', '', {class: 'card'});
+  make(card, 'h3', 'Members and what they reach together');
+  const same = (a, b) =>
+      a.trial === b.trial && a.seed === b.seed;  // chosen greedily, one may stand there several times
   const times = member => stage.members.filter(one => same(one, member)).length;
   const different = stage.members.filter((member, i) => stage.members.findIndex(one => same(one, member)) === i);
-  table(card, ["", "seed", ...metrics], [
-    ...different.map(member =>
-      row(`trial ${member.trial}${times(member) > 1 ? ` ×${times(member)}` : ""}`, member.seed ?? null, member.metrics)),
-    row("best", null, stage.best_member), row("mean", null, stage.mean_member), row("ensemble", null, stage.ensemble),
-  ], { sortable: false, mark: line => line[0] === "ensemble" ? "together" : "" });
-  const cards = make(page, "div", "", { class: "cards small" });
+  table(
+      card, ['', 'seed', ...metrics],
+      [
+        ...different.map(
+            member =>
+                row(`trial ${member.trial}${times(member) > 1 ? ` ×${times(member)}` : ''}`, member.seed ?? null,
+                    member.metrics)),
+        row('best', null, stage.best_member),
+        row('mean', null, stage.mean_member),
+        row('ensemble', null, stage.ensemble),
+      ],
+      {sortable: false, mark: line => line[0] === 'ensemble' ? 'together' : ''});
+  const cards = make(page, 'div', '', {class: 'cards small'});
   for (const metric of metrics) chart(cards, metric, () => together(stage, metric));
 }
 
@@ -128,98 +147,119 @@ function study(stage) {
   heading(stage);
   if (!stage.study) {
     members(stage);  // of a sweep's trials: it has none of its own
-    if (!stage.members) make(page, "p", "No trial has begun.");
+    if (!stage.members) make(page, 'p', 'No trial has begun.');
     return;
   }
   const objectives = stage.study.objectives;
   const byTrial = new Map(stage.rows.map(row => [row.trial, row]));
   const order = stage.front ?? stage.leaderboard;
   Object.assign(stage, {
-    metric: objectives[0].metric, maximize: objectives[0].goal === "max",
+    metric: objectives[0].metric,
+    maximize: objectives[0].goal === 'max',
     leaders: order.slice(0, 10).map(trial => byTrial.get(trial)),
     varied: stage.study.space.filter(p => p.labels ? p.labels.length > 1 : p.high > p.low),
   });
   const several = objectives.length > 1;
   const best = stage.leaders[0];
   const deviation = stage.spread.best?.deviation;
-  const counts = ["complete", "pruned", "failed", "running", "waiting"].filter(state => stage.trials[state])
-    .map(state => `${stage.trials[state]} ${state}`).join(", ");
+  const counts = ['complete', 'pruned', 'failed', 'running', 'waiting']
+                     .filter(state => stage.trials[state])
+                     .map(state => `${stage.trials[state]} ${state}`)
+                     .join(', ');
   facts(page, [
-    ["goal", objectives.map(one => `${one.goal} ${one.metric}`).join(", ")],
-    [several ? "Pareto front" : `best, trial ${best?.trial}`, !best ? "" : several ? `${stage.front.length} trials`
-      : number(best.value) + (deviation ? ` ± ${deviation.toPrecision(2)}` : "")],
-    ["trials", counts], ["seeds for each", stage.study.seeds > 1 ? stage.study.seeds : ""],
-    ["took", stage.seconds ? duration(stage.seconds) : ""],
-    ["training", stage.training_seconds ? duration(stage.training_seconds) : ""],
-    ["chosen by", [stage.study.sampler, stage.study.pruner].filter(Boolean).join(", ")],
+    ['goal', objectives.map(one => `${one.goal} ${one.metric}`).join(', ')],
+    [
+      several ? 'Pareto front' : `best, trial ${best?.trial}`,
+      !best       ? '' :
+          several ? `${stage.front.length} trials` :
+                    number(best.value) + (deviation ? ` ± ${deviation.toPrecision(2)}` : '')
+    ],
+    ['trials', counts],
+    ['seeds for each', stage.study.seeds > 1 ? stage.study.seeds : ''],
+    ['took', stage.seconds ? duration(stage.seconds) : ''],
+    ['training', stage.training_seconds ? duration(stage.training_seconds) : ''],
+    ['chosen by', [stage.study.sampler, stage.study.pruner].filter(Boolean).join(', ')],
   ]);
   members(stage);
   if (best) {
-    const cards = make(page, "div", "", { class: "cards" });
-    if (several) chart(cards, "Pareto front", () => front(stage), { note: "Nothing is better than these in all objectives." });
-    if (!several) chart(cards, "Values by trial", () => history(stage));
+    const cards = make(page, 'div', '', {class: 'cards'});
+    if (several)
+      chart(cards, 'Pareto front', () => front(stage), {note: 'Nothing is better than these in all objectives.'});
+    if (!several) chart(cards, 'Values by trial', () => history(stage));
     if (stage.varied.length > 1) {
-      const { trials, best: few } = stage.importance[0];
+      const {trials, best: few} = stage.importance[0];
       if (trials >= 10 && few < trials) {
-        const pruned = stage.trials.pruned ? "; pruned ones count as worse" : "";
-        chart(cards, "Importance", () => importance(stage),
-          { note: `Estimate (PED-ANOVA): what tells the best ${few} of ${trials} trials from all of them${pruned}.` });
+        const pruned = stage.trials.pruned ? '; pruned ones count as worse' : '';
+        chart(
+            cards, 'Importance', () => importance(stage),
+            {note: `Estimate (PED-ANOVA): what tells the best ${few} of ${trials} trials from all of them${pruned}.`});
       }
       if (!several) {
-        chart(cards, "Parameters together", () => parallel(stage),
-          { wide: true, note: stage.leaderboard.length > mostLines ? `The best ${mostLines} trials, the best one bold.` : "The best trial is bold." });
+        chart(cards, 'Parameters together', () => parallel(stage), {
+          wide: true,
+          note: stage.leaderboard.length > mostLines ? `The best ${mostLines} trials, the best one bold.` :
+                                                       'The best trial is bold.'
+        });
       }
     }
     if (stage.curves.some(curve => curve.values.length > 1)) {
-      chart(cards, "Learning curves", () => learning(stage), { note: "The best trials, the mean of their seeds." });
+      chart(cards, 'Learning curves', () => learning(stage), {note: 'The best trials, the mean of their seeds.'});
     }
     if (stage.leaders.filter(row => row.seed_values.length > 1).length > 1 && !several) {
       const one = stage.spread.deviation;
-      chart(cards, "Seeds", () => seeds(stage),
-        { note: one === null ? "" : `One seed differs by ${number(one)} from its trial's mean (standard deviation, median of these trials).` });
+      chart(cards, 'Seeds', () => seeds(stage), {
+        note: one === null ?
+            '' :
+            `One seed differs by ${number(one)} from its trial's mean (standard deviation, median of these trials).`
+      });
     }
     if (stage.varied.length) {
-      make(page, "h3", `${stage.metric} by parameter`, { style: "margin-top: 1rem" });
-      make(page, "p", `Each point is a trial, late ones orange${stage.trials.pruned ? ", pruned ones grey with the value that they had" : ""}.` +
-        (drawn(stage).beyond ? " Far worse ones stand at the axis's end." : ""), { class: "quiet" });
+      make(page, 'h3', `${stage.metric} by parameter`, {style: 'margin-top: 1rem'});
+      make(
+          page, 'p',
+          `Each point is a trial, late ones orange${
+              stage.trials.pruned ? ', pruned ones grey with the value that they had' : ''}.` +
+              (drawn(stage).beyond ? ' Far worse ones stand at the axis\'s end.' : ''),
+          {class: 'quiet'});
       const shares = stage.importance[0].shares;
-      const small = make(page, "div", "", { class: "cards small" });
+      const small = make(page, 'div', '', {class: 'cards small'});
       for (const one of [...stage.varied].sort((a, b) => shares[b.name] - shares[a.name]).slice(0, 12)) {
         chart(small, one.name, () => slice(stage, one));
       }
     }
     if (stage.paste) {
-      const card = make(make(page, "div", "", { class: "cards" }), "section", "", { class: "card wide" });
-      make(card, "h3", `Parameters of trial ${stage.paste.trial}`);
-      make(card, "pre", [`params = ${stage.paste.lua}`, stage.paste.flags].filter(Boolean).join("\n"));
+      const card = make(make(page, 'div', '', {class: 'cards'}), 'section', '', {class: 'card wide'});
+      make(card, 'h3', `Parameters of trial ${stage.paste.trial}`);
+      make(card, 'pre', [`params = ${stage.paste.lua}`, stage.paste.flags].filter(Boolean).join('\n'));
     }
   }
-  make(page, "div", "", { class: "cards" });
+  make(page, 'div', '', {class: 'cards'});
   trialsTable(stage);
 }
 
 function fit(stage) {
   heading(stage);
   facts(page, [
-    [`best ${stage.best?.metric ?? ""}`, stage.best ? number(stage.best.value) : ""],
+    [`best ${stage.best?.metric ?? ''}`, stage.best ? number(stage.best.value) : ''],
     ...Object.entries(stage.metrics ?? {}).map(([name, value]) => [name, number(value)]),
-    ["took", stage.seconds ? duration(stage.seconds) : ""],
+    ['took', stage.seconds ? duration(stage.seconds) : ''],
   ]);
   if (!stage.rows || !stage.rows.length) return;
   const groups = new Map();  // what is measured → its names
   for (const name of new Set(stage.rows.flatMap(Object.keys))) {
-    if (["step", "epoch", "samples", "seconds"].includes(name)) continue;
-    const metric = name.slice(name.indexOf(".") + 1);
+    if (['step', 'epoch', 'samples', 'seconds'].includes(name)) continue;
+    const metric = name.slice(name.indexOf('.') + 1);
     groups.set(metric, [...(groups.get(metric) ?? []), name]);
   }
-  const cards = make(page, "div", "", { class: "cards" });
-  const isMeasured = ([, names]) => names.some(name => name.includes("."));  // lr and what the recipe logs come last
-  for (const [metric, names] of [...groups].sort((a, b) => isMeasured(b) - isMeasured(a))) chart(cards, metric, () => rowsChart(stage.rows, names));
+  const cards = make(page, 'div', '', {class: 'cards'});
+  const isMeasured = ([, names]) => names.some(name => name.includes('.'));  // lr and what the recipe logs come last
+  for (const [metric, names] of [...groups].sort((a, b) => isMeasured(b) - isMeasured(a)))
+    chart(cards, metric, () => rowsChart(stage.rows, names));
 }
 
 function draw() {
-  Chart.defaults.color = colour("quiet");
-  Chart.defaults.font.family = "system-ui, sans-serif";
+  Chart.defaults.color = colour('quiet');
+  Chart.defaults.font.family = 'system-ui, sans-serif';
   for (const [canvas, configure] of charts) {
     Chart.getChart(canvas)?.destroy();
     new Chart(canvas, configure());
@@ -228,10 +268,13 @@ function draw() {
 
 page.replaceChildren();
 document.title = `${data.run.recipe} ${data.run.path}`;
-make(page, "h1", data.run.recipe);
-make(page, "p", `${data.run.path}, begun ${data.run.started}; seed ${data.run.seed}, ${data.run.device}, trainlab ${data.run.trainlab}`,
-  { class: "quiet" });
-if (data.run.parameters) make(page, "p", data.run.parameters, { class: "quiet" });
-for (const stage of data.stages) (stage.kind === "sweep" || stage.kind === "ensemble" ? study : fit)(stage);
+make(page, 'h1', data.run.recipe);
+make(
+    page, 'p',
+    `${data.run.path}, begun ${data.run.started}; seed ${data.run.seed}, ${data.run.device}, trainlab ${
+        data.run.trainlab}`,
+    {class: 'quiet'});
+if (data.run.parameters) make(page, 'p', data.run.parameters, {class: 'quiet'});
+for (const stage of data.stages) (stage.kind === 'sweep' || stage.kind === 'ensemble' ? study : fit)(stage);
 draw();
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
