@@ -36,13 +36,22 @@ GaussianProcess::GaussianProcess(std::vector<char> is_choice) : is_choice_(std::
   scales_.log_inverse_squares = Vector::Zero(static_cast<Eigen::Index>(is_choice_.size()));
 }
 
-void GaussianProcess::fit(Matrix points, const Vector& values) {
+void GaussianProcess::take(Matrix points, const Vector& values) {
   points_ = std::move(points);
-  const Eigen::Index n = points_.rows(), d = points_.cols();
   const double mean = values.mean();
-  const double deviation = std::sqrt((values.array() - mean).square().mean());
-  values_ = (values.array() - mean) / (deviation > 0 ? deviation : 1);
+  unit_ = std::sqrt((values.array() - mean).square().mean());
+  values_ = (values.array() - mean) / (unit_ > 0 ? unit_ : 1);
   best_ = values_.minCoeff();
+}
+
+void GaussianProcess::condition(Matrix points, const Vector& values) {
+  take(std::move(points), values);
+  factor();
+}
+
+void GaussianProcess::fit(Matrix points, const Vector& values) {
+  take(std::move(points), values);
+  const Eigen::Index n = points_.rows(), d = points_.cols();
   squares_.assign(static_cast<std::size_t>(d), Matrix(n, n));
   for (Eigen::Index k = 0; k < d; ++k) {
     const bool is_choice = is_choice_[static_cast<std::size_t>(k)] != 0;
@@ -52,13 +61,15 @@ void GaussianProcess::fit(Matrix points, const Vector& values) {
       }
     }
   }
+  const Scales usual;
   Vector start(d + 2), low(d + 2), high(d + 2);
-  start << scales_.log_inverse_squares, scales_.log_variance, scales_.log_noise;
+  start << Vector::Zero(d), usual.log_variance, usual.log_noise;
   low << Vector::Constant(d, std::log(1e-4)), std::log(1e-3), std::log(least_noise);
   high << Vector::Constant(d, std::log(1e5)), std::log(1e3), std::log(1.0);
   const Minimum best = minimize([this](const Vector& x, Vector& gradient) { return posterior(x, gradient); }, start,
                                 low, high, fit_evaluations);
   scales_ = {best.x.head(d), best.x[d], best.x[d + 1]};
+  squares_.clear();
   factor();
 }
 
@@ -96,12 +107,26 @@ double GaussianProcess::posterior(const Vector& x, Vector& gradient) const {
   return value;
 }
 
+// Of all pairs of points [a, coordinates] and [b, coordinates], the sum of the scaled squares [a, b].
+Matrix GaussianProcess::scaled_squares(const Matrix& points, const Matrix& others) const {
+  Matrix square = Matrix::Zero(points.rows(), others.rows());
+  for (Eigen::Index k = 0; k < points.cols(); ++k) {
+    const double inverse = std::exp(scales_.log_inverse_squares[k]);
+    const bool is_choice = is_choice_[static_cast<std::size_t>(k)] != 0;
+    for (Eigen::Index j = 0; j < others.rows(); ++j) {
+      const double other = others(j, k);
+      if (is_choice) {
+        square.col(j).array() += inverse * (points.col(k).array() != other).cast<double>();
+      } else {
+        square.col(j).array() += inverse * (points.col(k).array() - other).square();
+      }
+    }
+  }
+  return square;
+}
+
 void GaussianProcess::factor() {
-  const Eigen::Index n = points_.rows(), d = points_.cols();
-  const Vector inverse = scales_.log_inverse_squares.array().exp();
-  Matrix square = Matrix::Zero(n, n);
-  for (Eigen::Index k = 0; k < d; ++k) square += inverse[k] * squares_[static_cast<std::size_t>(k)];
-  Matrix whole = std::exp(scales_.log_variance) * square.unaryExpr(&matern);
+  Matrix whole = std::exp(scales_.log_variance) * scaled_squares(points_, points_).unaryExpr(&matern);
   whole.diagonal().array() += std::exp(scales_.log_noise);
   factor_.compute(whole);
   solved_ = factor_.solve(values_);
@@ -109,20 +134,21 @@ void GaussianProcess::factor() {
 
 void GaussianProcess::believe(const Vector& point) {
   const double mean = predict(point, false).mean;
-  const Eigen::Index n = points_.rows(), d = points_.cols();
+  const Eigen::Index n = points_.rows();
   points_.conservativeResize(n + 1, Eigen::NoChange);
   points_.row(n) = point.transpose();
   values_.conservativeResize(n + 1);
   values_[n] = mean;
-  for (Eigen::Index k = 0; k < d; ++k) {
-    Matrix& squares = squares_[static_cast<std::size_t>(k)];
-    squares.conservativeResize(n + 1, n + 1);
-    for (Eigen::Index i = 0; i <= n; ++i) {
-      squares(n, i) = squares(i, n) =
-          coordinate_square(is_choice_[static_cast<std::size_t>(k)] != 0, points_(i, k), points_(n, k));
-    }
-  }
+  best_ = std::min(best_, mean);
   factor();
+}
+
+GaussianProcess::Predictions GaussianProcess::predict_all(const Matrix& points) const {
+  const double variance = std::exp(scales_.log_variance);
+  const Matrix kernel = variance * scaled_squares(points_, points).unaryExpr(&matern);
+  const Matrix half = factor_.matrixL().solve(kernel);
+  return {.means = kernel.transpose() * solved_,
+          .deviations = (variance - half.colwise().squaredNorm().array()).max(1e-12).sqrt().matrix().transpose()};
 }
 
 GaussianProcess::Prediction GaussianProcess::predict(const Vector& point, bool gradients) const {

@@ -21,9 +21,11 @@ class GaussianProcess {
   // `is_choice` by coordinate.
   explicit GaussianProcess(std::vector<char> is_choice);
 
-  // To points [n, coordinates] and values [n]; starts at the scales of the last fit. O(n³) a step.
+  // Scales and values from points [n, coordinates] and values [n]. O(n³) a step, some dozens of them.
   void fit(Eigen::MatrixXd points, const Eigen::VectorXd& values);
-  // Takes a point's own mean for its value: nothing is to be gained there any more, and scales stay.
+  // As fit, with the scales as they are. O(n³).
+  void condition(Eigen::MatrixXd points, const Eigen::VectorXd& values);
+  // Takes a point's own mean for its value, for the best one too: nothing is to be gained there any more. Scales stay.
   void believe(const Eigen::VectorXd& point);
 
   // Of the function at a point, standardised; with the gradients by its coordinates where they are asked for.
@@ -32,20 +34,28 @@ class GaussianProcess {
     Eigen::VectorXd mean_gradient, deviation_gradient;
   };
   Prediction predict(const Eigen::VectorXd& point, bool gradients) const;
+  // Of many points [count, coordinates] at once.
+  struct Predictions {
+    Eigen::VectorXd means, deviations;
+  };
+  Predictions predict_all(const Eigen::MatrixXd& points) const;
   double best() const { return best_; }  // the smallest standardised value
+  double unit() const { return unit_; }  // of standardised values; 0 when all are equal
 
  private:
+  void take(Eigen::MatrixXd points, const Eigen::VectorXd& values);
   double posterior(const Eigen::VectorXd& scales, Eigen::VectorXd& gradient) const;
+  Eigen::MatrixXd scaled_squares(const Eigen::MatrixXd& points, const Eigen::MatrixXd& others) const;
   void factor();
 
   std::vector<char> is_choice_;
   Eigen::MatrixXd points_;
   Eigen::VectorXd values_;                // standardised
-  std::vector<Eigen::MatrixXd> squares_;  // by coordinate: squared distances of all pairs
+  std::vector<Eigen::MatrixXd> squares_;  // by coordinate: squared distances of all pairs, during a fit
   Scales scales_;
   Eigen::LLT<Eigen::MatrixXd> factor_;
   Eigen::VectorXd solved_;  // (K + noise)⁻¹ values
-  double best_ = 0;
+  double best_ = 0, unit_ = 1;
 };
 
 }  // namespace trainlab
