@@ -10,7 +10,7 @@ namespace trainlab {
 
 namespace {
 
-constexpr double share = 0.1;
+constexpr double share = 0.12;
 constexpr std::size_t most = 25;
 
 // A little beyond the worst value of each objective, so that the ends of a front count too.

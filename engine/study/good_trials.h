@@ -1,4 +1,4 @@
-// Which of the trials so far are the good ones: the best tenth, 25 at most. With one objective complete trials come by
+// Which of the trials so far are the good ones: the best 12 %, 25 at most. With one objective complete trials come by
 // their value, then pruned ones, the longest first. With several they come by fronts; of the front that does not fit
 // whole, those that together dominate the most (Ozaki et al. 2022), and each counts by what it adds to that volume.
 #pragma once

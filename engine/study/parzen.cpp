@@ -24,6 +24,9 @@ const std::array<double, cells + 2>& cdf_table() {
   return table;
 }
 
+// A kernel is no narrower than its share of the range among the points and so many more.
+constexpr std::size_t more_points = 6;
+
 // Weights by age: the newest 25 count fully, those before less and less.
 double age_weight(std::size_t place, std::size_t count) {
   constexpr std::size_t full = 25;
@@ -89,9 +92,65 @@ double ParzenAxis::place(double value) const { return log ? std::log(value) : va
 
 double ParzenAxis::value(double place) const { return log ? std::exp(place) : place; }
 
+void ParzenData::add(std::span<const double> places) {
+  for (std::size_t axis = 0; axis < columns_.size(); ++axis) {
+    auto& order = orders_[axis];
+    const auto& column = columns_[axis];
+    order.insert(std::upper_bound(order.begin(), order.end(), places[axis],
+                                  [&](double place, std::uint32_t row) { return place < column[row]; }),
+                 rows_);
+    columns_[axis].push_back(places[axis]);
+  }
+  ++rows_;
+}
+
+void ParzenData::remove_last() {
+  --rows_;
+  for (std::size_t axis = 0; axis < columns_.size(); ++axis) {
+    orders_[axis].erase(std::find(orders_[axis].begin(), orders_[axis].end(), rows_));
+    columns_[axis].pop_back();
+  }
+}
+
+// Of the observed points' kernels on one axis; `kernel_of` a row, or −1 where it has none.
+void Parzen::set_widths(std::size_t axis, const std::vector<std::uint32_t>& order,
+                        std::span<const std::int32_t> kernel_of) {
+  const ParzenAxis& a = axes_[axis];
+  const std::size_t n = kernels_ - 1;
+  const double range = a.high - a.low;
+  const double least = range / std::min(100.0, static_cast<double>(n + more_points));
+  const std::vector<double>& centres = centres_[axis];
+  std::vector<double>& sigmas = sigmas_[axis];
+  const auto clamped = [&](double sigma) { return std::clamp(sigma, least, range); };
+  if (n == 1) sigmas[0] = clamped(std::max(centres[0] - a.low, a.high - centres[0]));
+  if (n < 2) return;
+  std::int32_t before = -1;
+  double gap_before = 0;  // of the kernel `before` to the one before it
+  for (const std::uint32_t row : order) {
+    const std::int32_t kernel = kernel_of[row];
+    if (kernel < 0) continue;
+    const auto k = static_cast<std::size_t>(kernel);
+    if (before >= 0) {
+      const double gap = centres[k] - centres[static_cast<std::size_t>(before)];
+      sigmas[static_cast<std::size_t>(before)] = clamped(std::max(gap_before, gap));
+      gap_before = gap;
+    }
+    before = kernel;
+  }
+  sigmas[static_cast<std::size_t>(before)] = clamped(gap_before);
+}
+
 Parzen::Parzen(const std::vector<ParzenAxis>& axes, const ParzenData& data, std::span<const std::uint32_t> rows,
                std::span<const double> weights)
-    : axes_(axes), kernels_(rows.size() + 1), weights_(kernels_), cumulative_(kernels_), log_weights_(kernels_) {
+    : axes_(axes),
+      kernels_(rows.size() + 1),
+      weights_(kernels_),
+      cumulative_(kernels_),
+      log_weights_(kernels_),
+      centres_(axes.size()),
+      sigmas_(axes.size()),
+      hit_(axes.size()),
+      miss_(axes.size()) {
   const std::size_t n = rows.size();
   double total = 1;  // the prior's own
   weights_[n] = 1;
@@ -102,51 +161,55 @@ Parzen::Parzen(const std::vector<ParzenAxis>& axes, const ParzenData& data, std:
     cumulative_[k] = sum += weights_[k];
     log_weights_[k] = std::log(weights_[k]);
   }
+  std::vector<std::int32_t> kernel_of(data.rows(), -1);
+  for (std::size_t k = 0; k < n; ++k) kernel_of[rows[k]] = static_cast<std::int32_t>(k);
 
-  std::vector<double> mass(kernels_, 1.0);
-  const double shrink =
-      0.2 * std::pow(static_cast<double>(std::max<std::size_t>(n, 1)), -1.0 / (static_cast<double>(axes.size()) + 4));
+  // What a kernel's product of exponentials is divided by: its width on every continuous axis, and its mass within the
+  // ranges. What all kernels share is added up apart.
+  std::vector<double> divisor(kernels_, 1.0);
+  double shared = 0;
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {
     const ParzenAxis& a = axes[axis];
-    std::vector<double> centres(kernels_);
-    for (std::size_t k = 0; k < n; ++k) centres[k] = data.columns[axis][rows[k]];
-    double sigma = 1, prior = 1, hit = 0, miss = 0;
+    std::vector<double>& centres = centres_[axis];
+    centres.resize(kernels_);
+    for (std::size_t k = 0; k < n; ++k) centres[k] = data.column(axis)[rows[k]];
     if (a.labels > 0) {
       centres[n] = -1;
       // Each kernel gives one to its own label and shares one among as many kernels as there are, as the prior does.
       const double each = 1 / static_cast<double>(kernels_), whole = 1 + static_cast<double>(a.labels) * each;
-      hit = std::log((1 + each) / whole);
-      miss = std::log(each / whole);
-    } else {
-      const double range = a.high - a.low;
-      centres[n] = 0.5 * (a.low + a.high);
-      prior = range;
-      sigma = std::clamp(shrink * range, range / std::min(100.0, static_cast<double>(2 + n)), range);
-      for (std::size_t k = 0; k < kernels_; ++k) {
-        const double s = k < n ? sigma : prior;
-        mass[k] *= normal_cdf((a.high - centres[k]) / s) - normal_cdf((a.low - centres[k]) / s);
-      }
-      // The density of a normal distribution has 1 / σ before it; what all points share is left out.
-      if (a.step == 0 && sigma != prior) log_weights_[n] -= std::log(prior / sigma);
+      hit_[axis] = std::log((1 + each) / whole);
+      miss_[axis] = std::log(each / whole);
+      continue;
     }
-    centres_.push_back(std::move(centres));
-    sigma_.push_back(sigma);
-    prior_sigma_.push_back(prior);
-    hit_.push_back(hit);
-    miss_.push_back(miss);
-    // What was left out of every kernel's density, so that two estimators can be compared.
-    if (a.labels == 0 && a.step == 0) {
-      const double scale = -std::log(sigma * std::sqrt(2 * std::numbers::pi));
-      for (double& w : log_weights_) w += scale;
+    const double range = a.high - a.low;
+    centres[n] = 0.5 * (a.low + a.high);
+    std::vector<double>& sigmas = sigmas_[axis];
+    sigmas.assign(kernels_, range);
+    set_widths(axis, data.order(axis), kernel_of);
+    for (std::size_t k = 0; k < kernels_; ++k) {
+      const double inside =
+          normal_cdf((a.high - centres[k]) / sigmas[k]) - normal_cdf((a.low - centres[k]) / sigmas[k]);
+      divisor[k] *= a.step == 0 ? inside * sigmas[k] / range : inside;
+      if (divisor[k] > 1e-200) continue;
+      log_weights_[k] -= std::log(divisor[k]);
+      divisor[k] = 1;
     }
+    if (a.step == 0) shared += std::log(range * std::sqrt(2 * std::numbers::pi));
   }
-  for (std::size_t k = 0; k < kernels_; ++k) log_weights_[k] -= std::log(std::max(mass[k], 1e-300));
+  for (std::size_t k = 0; k < kernels_; ++k) log_weights_[k] -= std::log(divisor[k]) + shared;
 }
 
-void Parzen::draw(Stream& random, std::span<double> out) const {
+void Parzen::draw(Stream& random, double keep, std::span<double> out) const {
   const double u = random.uniform();
   const auto chosen = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, u) - cumulative_.begin();
   const auto k = static_cast<std::size_t>(chosen);
+  const auto is_continuous = [&](std::size_t axis) { return axes_[axis].labels == 0 && axes_[axis].step == 0; };
+  std::size_t moves = axes_.size();
+  if (keep > 0) {
+    moves = random.below(axes_.size());
+    for (std::size_t tried = 1; tried < axes_.size() && !is_continuous(moves); ++tried)
+      moves = (moves + 1) % axes_.size();
+  }
   for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
     const ParzenAxis& a = axes_[axis];
     const double v = random.uniform();
@@ -163,7 +226,11 @@ void Parzen::draw(Stream& random, std::span<double> out) const {
       }
       continue;
     }
-    const double s = sigma(axis, k), centre = centres_[axis][k];
+    const double s = sigmas_[axis][k], centre = centres_[axis][k];
+    if (k + 1 < kernels_ && axis != moves && is_continuous(axis) && random.uniform() < keep) {
+      out[axis] = centre;
+      continue;
+    }
     const double from = normal_cdf((a.low - centre) / s), to = normal_cdf((a.high - centre) / s);
     out[axis] = std::clamp(centre + s * normal_quantile(from + v * (to - from)), a.low, a.high);
   }
@@ -185,19 +252,18 @@ void Parzen::log_density(std::span<const double> points, std::span<double> out) 
         for (std::size_t k = 0; k < observed; ++k) sum[k] += centre[k] == x[axis] ? hit : miss;
         sum[observed] -= std::log(static_cast<double>(a.labels));
       } else if (a.step == 0) {
-        const double scale = 1 / (sigma_[axis] * std::numbers::sqrt2), at = x[axis];
-        for (std::size_t k = 0; k < observed; ++k) {
-          const double t = (at - centre[k]) * scale;
-          sum[k] -= t * t;
+        const double* const sigma = sigmas_[axis].data();
+        const double at = x[axis];
+        for (std::size_t k = 0; k < kernels_; ++k) {
+          const double t = (at - centre[k]) / sigma[k];
+          sum[k] -= 0.5 * t * t;
         }
-        const double t = (at - centre[observed]) / (prior_sigma_[axis] * std::numbers::sqrt2);
-        sum[observed] -= t * t;
       } else {
         // The mass of the step around a value.
         const double value = a.value(x[axis]);
         const double from = a.place(value - 0.5 * a.step), to = a.place(value + 0.5 * a.step);
         for (std::size_t k = 0; k < kernels_; ++k) {
-          const double s = sigma(axis, k);
+          const double s = sigmas_[axis][k];
           sum[k] += std::log(std::max(normal_cdf((to - centre[k]) / s) - normal_cdf((from - centre[k]) / s), 1e-300));
         }
       }

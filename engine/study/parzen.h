@@ -1,6 +1,8 @@
 // A Parzen estimator over a group of parameters: a mixture of one kernel for each observed point and a wide one, the
 // prior. Multivariate: a kernel is a product over the parameters, so that what is good together stays together.
-// Bergstra et al. 2011; Falkner, Klein and Hutter 2018 (BOHB); bandwidths by Scott's rule as there.
+// Bergstra et al. 2011; Falkner, Klein and Hutter 2018 (BOHB). A kernel is as wide as the larger of the gaps to its two
+// neighbours (Bergstra et al., section 4.1), so that it narrows where points come to lie close together; no narrower
+// than the range shared among the points and a few more, nor than a hundredth of it.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +30,20 @@ struct ParzenAxis {
 };
 
 // The observed points, by column, on their axes; kept while trials come in.
-struct ParzenData {
-  std::vector<std::vector<double>> columns;  // [axis][point]
+class ParzenData {
+ public:
+  explicit ParzenData(std::size_t axes) : columns_(axes), orders_(axes) {}
+  void add(std::span<const double> places);  // the next row
+  void remove_last();
+  std::uint32_t rows() const { return rows_; }
+  const std::vector<double>& column(std::size_t axis) const { return columns_[axis]; }
+  // Rows by their place on an axis, the older first of equal ones.
+  const std::vector<std::uint32_t>& order(std::size_t axis) const { return orders_[axis]; }
+
+ private:
+  std::uint32_t rows_ = 0;
+  std::vector<std::vector<double>> columns_;        // [axis][row]
+  std::vector<std::vector<std::uint32_t>> orders_;  // [axis]
 };
 
 class Parzen {
@@ -39,22 +53,21 @@ class Parzen {
   Parzen(const std::vector<ParzenAxis>& axes, const ParzenData& data, std::span<const std::uint32_t> rows,
          std::span<const double> weights = {});
 
-  // A draw, on the axes.
-  void draw(Stream& random, std::span<double> out) const;
+  // A draw, on the axes. `keep`: the chance of each continuous axis to stay at the centre of the kernel that was drawn;
+  // one of them moves always. With 0 draws follow the density.
+  void draw(Stream& random, double keep, std::span<double> out) const;
   // The logarithm of the density of points [count, axes] (of the probability, for choices and whole numbers).
   void log_density(std::span<const double> points, std::span<double> out) const;
 
  private:
-  double sigma(std::size_t axis, std::size_t kernel) const {
-    return kernel + 1 < kernels_ ? sigma_[axis] : prior_sigma_[axis];
-  }
+  void set_widths(std::size_t axis, const std::vector<std::uint32_t>& order, std::span<const std::int32_t> kernel_of);
 
   const std::vector<ParzenAxis>& axes_;
   std::size_t kernels_;                       // the prior is the last
   std::vector<double> weights_, cumulative_;  // by kernel
-  std::vector<double> log_weights_;           // of the kernel, less the logarithm of its mass within the ranges
+  std::vector<double> log_weights_;           // of the kernel, less the logarithm of what its product is divided by
   std::vector<std::vector<double>> centres_;  // [axis][kernel]; of a choice its label, −1 for the prior
-  std::vector<double> sigma_, prior_sigma_;   // by axis
+  std::vector<std::vector<double>> sigmas_;   // [axis][kernel]; of a number
   std::vector<double> hit_, miss_;  // by axis of a choice: log probability of the kernel's own and another label
 };
 

@@ -128,11 +128,11 @@ void register_samplers(Registry& registry) {
   registry.add(
       Entry("sampler.tpe", "sampler", "Tree-structured Parzen estimator: looks where good trials lie densely.")
           .with(Option("startup", "trials at random before").integer().at_least(1).or_default(10))
-          .with(Option("candidates", "draws of which the most promising is taken").integer().at_least(1).or_default(24))
+          .with(Option("candidates", "draws of which the most promising is taken").integer().at_least(1).or_default(32))
           .with(seed_option())
           .example("sampler.tpe { seed = 1 }")
           .note("Bergstra et al. 2011, with one density for all parameters that are active together (Falkner, "
-                "Klein and Hutter 2018), and trials that are still running counted as bad ones. The best tenth, "
+                "Klein and Hutter 2018), and trials that are still running counted as bad ones. The best 12 %, "
                 "25 at most, are the good ones."),
       SamplerFactory{make_tpe});
   registry.add(
@@ -164,7 +164,7 @@ void register_samplers(Registry& registry) {
           .example("sampler.gp()")
           .note("Matérn kernel (ν = 5/2) with a length for each parameter, expected improvement in its logarithm "
                 "(Ament et al. 2023). The time of a choice grows with the third power of the trials, up to 400 "
-                "that are taken in. Conditional parameters are drawn at random."),
+                "that are taken in. Choices and conditional parameters are searched too."),
       SamplerFactory{make_gp});
   registry.add(
       Entry("sampler.nsga2", "sampler", "A genetic algorithm for several objectives and hundreds of trials.")

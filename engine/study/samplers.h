@@ -43,7 +43,7 @@ std::unique_ptr<Sampler> halton_sampler(const Space& space, std::int64_t seed);
 
 struct TpeSettings {
   std::int64_t startup = 10;     // trials drawn at random before
-  std::int64_t candidates = 24;  // of which the best is taken
+  std::int64_t candidates = 32;  // of which the best is taken
   std::int64_t seed = 1;
 };
 std::unique_ptr<Sampler> tpe_sampler(const Space& space, const TpeSettings& settings, std::size_t objectives);
@@ -59,7 +59,7 @@ struct GpSettings {
   std::int64_t startup = 10;  // trials drawn at random before
   std::int64_t seed = 1;
 };
-// Searches what is always active, choices included; the rest is drawn at random.
+// Searches all parameters, choices and conditional ones included.
 std::unique_ptr<Sampler> gp_sampler(const Space& space, const GpSettings& settings);
 
 struct Nsga2Settings {

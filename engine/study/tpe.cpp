@@ -12,6 +12,11 @@ namespace trainlab {
 
 namespace {
 
+// Of each parameter of a candidate the chance to stay as it was in the good trial that the candidate is drawn around.
+// Steps along a few parameters find what steps along all do not where these matter one by one (Regis and Shoemaker
+// 2013, DYCORS, for another sampler).
+constexpr double keep = 0.35;
+
 class Tpe final : public Sampler {
  public:
   Tpe(const Space& space, const TpeSettings& settings, std::size_t objectives)
@@ -20,13 +25,12 @@ class Tpe final : public Sampler {
         draws_(space_, Key(static_cast<std::uint64_t>(settings.seed)).fold("tpe")),
         trials_(objectives) {
     for (const auto& members : space_.groups()) {
-      Group group;
+      std::vector<ParzenAxis> axes;
       for (const std::size_t i : members) {
-        if (space_[i].count() != 1) group.axes.emplace_back(space_, i);
+        if (space_[i].count() != 1) axes.emplace_back(space_, i);
       }
-      group.data.columns.resize(group.axes.size());
-      group.parameters = members;
-      groups_.push_back(std::move(group));
+      ParzenData data(axes.size());
+      groups_.push_back({.parameters = members, .axes = std::move(axes), .data = std::move(data), .row_of = {}});
     }
   }
 
@@ -37,7 +41,7 @@ class Tpe final : public Sampler {
     trials_.observe(trial);
     for (Group& group : groups_) {
       const bool active = is_active(group, trial.point);
-      group.row_of.push_back(active ? static_cast<std::int32_t>(group.rows) : -1);
+      group.row_of.push_back(active ? static_cast<std::int32_t>(group.data.rows()) : -1);
       if (active) append(group, trial.point);
     }
   }
@@ -59,7 +63,6 @@ class Tpe final : public Sampler {
     std::vector<std::size_t> parameters;
     std::vector<ParzenAxis> axes;  // those with more than one value
     ParzenData data;
-    std::size_t rows = 0;
     std::vector<std::int32_t> row_of;  // of each observed trial; −1 where the group was inactive
   };
 
@@ -69,10 +72,9 @@ class Tpe final : public Sampler {
   }
 
   static void append(Group& group, std::span<const double> point) {
-    for (std::size_t axis = 0; axis < group.axes.size(); ++axis) {
-      group.data.columns[axis].push_back(group.axes[axis].place(point[group.axes[axis].parameter]));
-    }
-    ++group.rows;
+    std::vector<double> places;
+    for (const ParzenAxis& axis : group.axes) places.push_back(axis.place(point[axis.parameter]));
+    group.data.add(places);
   }
 
   void sample_group(Group& group, const GoodTrials::Choice& choice, Stream& random,
@@ -89,10 +91,10 @@ class Tpe final : public Sampler {
       if (choice.is_good[seen] && !choice.weights.empty()) weights_.push_back(choice.weights[seen]);
     }
     if (good_.empty()) return;
-    const std::size_t settled = group.rows;
+    const std::uint32_t settled = group.data.rows();
     for (const std::span<const double> one : running) {
       if (!is_active(group, one)) continue;
-      bad_.push_back(static_cast<std::uint32_t>(group.rows));
+      bad_.push_back(group.data.rows());
       append(group, one);
     }
     const Parzen of_good(group.axes, group.data, good_, weights_), of_bad(group.axes, group.data, bad_);
@@ -100,7 +102,7 @@ class Tpe final : public Sampler {
     candidates_.resize(count * width);
     for (std::size_t c = 0; c < count; ++c) {
       const std::span<double> candidate = std::span(candidates_).subspan(c * width, width);
-      of_good.draw(random, candidate);
+      of_good.draw(random, keep, candidate);
       for (std::size_t axis = 0; axis < width; ++axis) {
         const ParzenAxis& a = group.axes[axis];
         // A whole number is judged where it will be, and what was given stays as it is.
@@ -123,8 +125,7 @@ class Tpe final : public Sampler {
       if (!std::isnan(point[a.parameter])) continue;
       point[a.parameter] = space_.nearest(a.parameter, a.value(candidates_[best * width + axis]));
     }
-    for (auto& column : group.data.columns) column.resize(settled);
-    group.rows = settled;
+    while (group.data.rows() > settled) group.data.remove_last();
   }
 
   const Space space_;

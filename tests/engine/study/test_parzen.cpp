@@ -13,12 +13,13 @@ namespace {
 struct Estimate {
   Estimate(const Space& space, const std::vector<std::vector<double>>& points) {
     for (std::size_t i = 0; i < space.size(); ++i) axes.emplace_back(space, i);
-    data.columns.resize(axes.size());
+    ParzenData data(axes.size());
     std::vector<std::uint32_t> rows;
     for (const auto& point : points) {
-      rows.push_back(static_cast<std::uint32_t>(rows.size()));
-      for (std::size_t axis = 0; axis < axes.size(); ++axis)
-        data.columns[axis].push_back(axes[axis].place(point[axis]));
+      rows.push_back(data.rows());
+      std::vector<double> places;
+      for (std::size_t axis = 0; axis < axes.size(); ++axis) places.push_back(axes[axis].place(point[axis]));
+      data.add(places);
     }
     parzen = std::make_unique<Parzen>(axes, data, rows);
   }
@@ -28,7 +29,6 @@ struct Estimate {
     return std::exp(log_density);
   }
   std::vector<ParzenAxis> axes;
-  ParzenData data;
   std::unique_ptr<Parzen> parzen;
 };
 
@@ -73,7 +73,7 @@ TEST_CASE("draws follow the density") {
   Stream random{Key(1)};
   std::vector<double> at(2);
   for (int i = 0; i < draws; ++i) {
-    estimate.parzen->draw(random, at);
+    estimate.parzen->draw(random, 0, at);
     REQUIRE(at[1] >= 0);
     REQUIRE(at[1] <= 1);
     found[static_cast<std::size_t>(at[0]) * bins +
@@ -91,4 +91,33 @@ TEST_CASE("draws follow the density") {
     }
   }
   CHECK(chi < 58);  // 0.999 of 29 degrees of freedom
+}
+
+TEST_CASE("a draw that keeps leaves centres as they are on continuous axes but one, and moves all else") {
+  const Space space = parse_space(R"({"c": {"@": "space.choice", "values": ["a", "b", "c"]},
+                                      "x": {"@": "space.uniform", "low": 0, "high": 1},
+                                      "y": {"@": "space.uniform", "low": 0, "high": 1}})");
+  const Estimate estimate(space, {{0, 0.25, 0.75}});
+  Stream random{Key(1)};
+  std::vector<double> at(3);
+  int kept = 0, others = 0;
+  for (int i = 0; i < 2000; ++i) {
+    estimate.parzen->draw(random, 1, at);
+    CHECK((at[1] != 0.25 || at[2] != 0.75));
+    kept += at[1] == 0.25 || at[2] == 0.75 ? 1 : 0;
+    others += at[0] != 0 ? 1 : 0;
+  }
+  CHECK(kept > 900);  // all that come from the point's kernel: a half
+  CHECK(kept < 1100);
+  CHECK(others > 500);
+}
+
+TEST_CASE("points come and go in the order of their places") {
+  ParzenData data(1);
+  for (const double place : {0.5, 0.1, 0.9, 0.5}) data.add(std::vector{place});
+  CHECK(data.order(0) == std::vector<std::uint32_t>{1, 0, 3, 2});
+  data.remove_last();
+  data.remove_last();
+  CHECK(data.order(0) == std::vector<std::uint32_t>{1, 0});
+  CHECK(data.column(0) == std::vector{0.5, 0.1});
 }
