@@ -1,7 +1,7 @@
 """Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
 
     tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn loop gpt overhead operators averaging
-    loader images start help memory
+    loader images start help memory study quality
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
 MNIST files, and the folder above it tinyshakespeare.txt and cifar10-jpeg.tar; the benchmarks that need what is missing are
@@ -9,7 +9,11 @@ left out, and said so.
 """
 
 import argparse
+import collections
+import functools
+import importlib.util
 import json
+import math
 import os
 import platform
 import re
@@ -140,6 +144,74 @@ class Bench:
             ratio = statistics.median(p / o for o, p in zip(mine, peer))
             self.row(what, f"{statistics.median(mine):.1f} µs an image", theirs, f"{ratio:.1f}×", aim)
 
+    def peers_of_studies(self):
+        if all(importlib.util.find_spec(name) for name in ("optuna", "rustuna")):
+            return True
+        print("  left out, no optuna and rustuna")
+        return False
+
+    def study(self):
+        """Ask and tell without training, one thread."""
+        if not self.peers_of_studies():
+            return
+        with tempfile.TemporaryDirectory() as folder:
+
+            def ours(*rows):
+                return json.loads(run([os.path.join(BUILD, "bench", "bench_study"), *rows], cwd=folder))
+
+            def peer(name, row):
+                return json.loads(run([sys.executable, os.path.join(HERE, "peer_study.py"), name, row], cwd=folder))["seconds"]
+
+            for row, aim in (("random 2 × 10000", "> 1×"), ("tpe 2 × 1000", "> 1×, 2× wished"), ("tpe 40 × 1000", "> 1×, 2× wished"),
+                             ("tpe 2 × 1000, two objectives", "> 1×"), ("cma_es 10 × 10000", "> 1×, 2× wished"),
+                             ("nsga2 2 × 10000, two objectives", "> 1×")):
+                mine, theirs = [], []
+                for i in range(self.rounds):
+                    for side in (0, 1) if i % 2 == 0 else (1, 0):
+                        (theirs if side else mine).append(peer("rustuna", row) if side else ours(row)[row])
+                ratio = statistics.median(t / m for m, t in zip(mine, theirs))
+                self.row(row, milliseconds(mine), f"Rustuna {milliseconds(theirs)}, Optuna {milliseconds([peer('optuna', row)])} (once)", f"{ratio:.1f}×", aim)
+            for row, aim in (("gp 4 × 100", "≥ 5×"), ("random 2 × 1000, SQLite", "≤ 500 ms, ≥ 50×")):
+                mine, theirs = statistics.median(ours(row)[row] for _ in range(self.rounds)), peer("optuna", row)
+                self.row(row, milliseconds([mine]), f"Optuna {milliseconds([theirs])} (once)", f"{theirs / mine:.1f}×", aim)
+            row = "random 1000 × 10"
+            self.row(row, milliseconds([ours(row)[row] for _ in range(self.rounds)]), f"Optuna {milliseconds([peer('optuna', row)])}", "", "≤ 50 ms")
+            for sampler in ("random", "grid", "sobol", "halton"):
+                late, early = f"{sampler} 2, after 90000: 10000", f"{sampler} 2 × 10000"
+                pairs = [ours(early, late) for _ in range(self.rounds)]
+                ratio = statistics.median(p[late] / p[early] for p in pairs)
+                self.row(f"{sampler}, trials up to 100,000 over those up to 10,000", milliseconds([p[late] for p in pairs]),
+                         milliseconds([p[early] for p in pairs]), f"{ratio:.2f}", "≤ 2")
+
+    def quality(self):
+        """The best value that samplers find, against Optuna's as peer_quality.json has them."""
+        peer = json.load(open(os.path.join(HERE, "peer_quality.json")))
+        program = os.path.join(BUILD, "bench", "bench_quality")
+        for name, values in json.loads(run([program, "probe"])).items():
+            if any(abs(a - b) > 1e-9 * max(1, abs(b)) for a, b in zip(values, peer["functions"][name]["probe"])):
+                sys.exit(f"{name} is not the same function here and in peer_quality.py: {values}, {peer['functions'][name]['probe']}")
+
+        @functools.cache
+        def found(function, sampler, trials, seeds):
+            return json.loads(run([program, function, sampler, str(trials), str(seeds)]))
+
+        chance = {(row["function"], row["trials"]): row["best"] for row in peer["rows"] if row["sampler"] == "random"}
+        for row in peer["rows"]:
+            function, trials, seeds = row["function"], row["trials"], len(row["best"])
+            if row["sampler"] == "random":
+                continue
+            optimum, typical = (peer["functions"][function][key] for key in ("optimum", "typical"))
+            mine = found(function, row["sampler"], trials, seeds)
+            ours, theirs = ((statistics.median(best) - optimum) / (typical - optimum) for best in (mine, row["best"]))
+            p = worse_by_chance(mine, found(function, "random", trials, 30))
+            peer_p = worse_by_chance(row["best"], chance[function, trials])
+            ratio = theirs / ours
+            holds = ratio >= 1 / 1.05 and (p < 0.01 or peer_p >= 0.01)
+            judged = row["sampler"] in ("tpe", "cma_es", "gp")
+            self.row(f"{row['sampler']}, {function}, {trials} trials, {seeds} seeds: normalised regret", f"{ours:.3g} (p {p:.2g})",
+                     f"{row['peer']} {theirs:.3g} (p {peer_p:.2g})", f"{ratio:.2f}×" + (" PASS" if holds else " short") * judged,
+                     "≥ 0.95×, p < 0.01 against random" if judged else "")
+
     def wall(self, command, count):
         times = []
         for _ in range(count):
@@ -170,6 +242,20 @@ class Bench:
         self.row("resident memory, epoch 50 over epoch 5", f"{result['late_mb']:.1f} MB", f"{result['early_mb']:.1f} MB", f"{100 * (result['late_mb'] / result['early_mb'] - 1):+.2f} %", "flat")
 
 
+def milliseconds(times):
+    return f"{1e3 * statistics.median(times):.3g} ms"
+
+
+def worse_by_chance(ours, others):
+    """How likely ours are this much smaller by chance alone: Mann-Whitney's test, one-sided, by its normal limit."""
+    n, m = len(ours), len(others)
+    wins = sum((a < b) + 0.5 * (a == b) for a in ours for b in others)
+    counts = collections.Counter(ours + others)
+    ties = sum(c**3 - c for c in counts.values()) / ((n + m) * (n + m - 1))
+    deviation = math.sqrt(n * m / 12 * (n + m + 1 - ties))
+    return 1 - statistics.NormalDist().cdf((wins - n * m / 2 - 0.5) / deviation) if deviation else 1.0
+
+
 def engine_memory(command):
     """Peak resident memory (MB) of the engine, the only child of the program that uses more than a few MB."""
     script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True); "
@@ -184,7 +270,7 @@ def machine():
 
 
 def main():
-    names = ["small", "mnist", "cnn", "loop", "gpt", "overhead", "operators", "averaging", "loader", "images", "start", "help", "memory"]
+    names = ["small", "mnist", "cnn", "loop", "gpt", "overhead", "operators", "averaging", "loader", "images", "start", "help", "memory", "study", "quality"]
     needs_data = {"mnist", "cnn", "loop", "overhead", "loader"}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")

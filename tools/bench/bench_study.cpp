@@ -1,9 +1,13 @@
 // Ask and tell without training: the time of samplers. Prints one JSON object of seconds by row.
+//
+//   bench_study [ROW…]     all rows unless named; peer_study.py has rows of the same names
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 
 #include "core/clock.h"
@@ -14,11 +18,19 @@ using namespace trainlab;
 
 namespace {
 
-double seconds(const char* sampler, int parameters, std::int64_t trials, std::size_t objectives) {
+struct Row {
+  const char *name, *sampler;
+  int parameters;
+  std::int64_t trials;
+  std::size_t objectives = 1;
+  std::int64_t before = 0;  // trials that are not timed
+};
+
+double seconds(const Row& row) {
   Registry registry;
   register_samplers(registry);
   std::vector<SpaceParameter> all;
-  for (int i = 0; i < parameters; ++i) {
+  for (int i = 0; i < row.parameters; ++i) {
     SpaceParameter p;
     p.name = "x" + std::to_string(i);
     p.low = -5;
@@ -26,16 +38,19 @@ double seconds(const char* sampler, int parameters, std::int64_t trials, std::si
     all.push_back(std::move(p));
   }
   const Space space(std::move(all));
-  const auto spec = std::make_shared<const Spec>(Spec{registry.check(Value::Map{{"@", sampler}}), {}});
-  Study study(space, make_sampler(Options(registry, spec, ""), space, 1, objectives),
-              {.maximize = std::vector<bool>(objectives)});
-  const double begin = steady_seconds();
-  for (std::int64_t t = 0; t < trials; ++t) {
+  Value::Map entry = {{"@", row.sampler}};
+  if (std::strcmp(row.sampler, "sampler.grid") == 0) entry.emplace("points", 400);
+  const auto spec = std::make_shared<const Spec>(Spec{registry.check(entry), {}});
+  Study study(space, make_sampler(Options(registry, spec, ""), space, 1, row.objectives),
+              {.maximize = std::vector<bool>(row.objectives)});
+  double begin = steady_seconds();
+  for (std::int64_t t = 0; t < row.before + row.trials; ++t) {
+    if (t == row.before) begin = steady_seconds();
     const std::int64_t trial = *study.ask().trial;
     double sum = 0;
     for (const double x : study.trials().point(trial)) sum += x * x;
     const std::array values = {sum, std::abs(study.trials().point(trial)[0] - 1)};
-    study.tell(trial, std::span(values).first(objectives));
+    study.tell(trial, std::span(values).first(row.objectives));
   }
   return steady_seconds() - begin;
 }
@@ -69,28 +84,36 @@ double stored_seconds(std::int64_t trials) {
 
 }  // namespace
 
-int main() {
-  struct Row {
-    const char *name, *sampler;
-    int parameters;
-    std::int64_t trials;
-    std::size_t objectives = 1;
-  };
+int main(int argc, char** argv) {
   constexpr Row rows[] = {{"random 2 × 10000", "sampler.random", 2, 10'000},
-                          {"random 2 × 100000", "sampler.random", 2, 100'000},
-                          {"random 1000 × 10", "sampler.random", 1000, 10},
+                          {"random 2, after 90000: 10000", "sampler.random", 2, 10'000, 1, 90'000},
+                          {"grid 2 × 10000", "sampler.grid", 2, 10'000},
+                          {"grid 2, after 90000: 10000", "sampler.grid", 2, 10'000, 1, 90'000},
                           {"sobol 2 × 10000", "sampler.sobol", 2, 10'000},
+                          {"sobol 2, after 90000: 10000", "sampler.sobol", 2, 10'000, 1, 90'000},
+                          {"halton 2 × 10000", "sampler.halton", 2, 10'000},
+                          {"halton 2, after 90000: 10000", "sampler.halton", 2, 10'000, 1, 90'000},
+                          {"random 1000 × 10", "sampler.random", 1000, 10},
                           {"tpe 2 × 1000", "sampler.tpe", 2, 1000},
                           {"tpe 40 × 1000", "sampler.tpe", 40, 1000},
-                          {"gp 4 × 100", "sampler.gp", 4, 100},
-                          {"cma_es 10 × 10000", "sampler.cma_es", 10, 10'000},
                           {"tpe 2 × 1000, two objectives", "sampler.tpe", 2, 1000, 2},
-                          {"nsga2 2 × 10000, two objectives", "sampler.nsga2", 2, 10'000, 2}};
+                          {"cma_es 10 × 10000", "sampler.cma_es", 10, 10'000},
+                          {"nsga2 2 × 10000, two objectives", "sampler.nsga2", 2, 10'000, 2},
+                          {"gp 4 × 100", "sampler.gp", 4, 100}};
+  constexpr const char* stored = "random 2 × 1000, SQLite";
+  const auto wanted = [&](const char* name) {
+    return argc == 1 ||
+           std::any_of(argv + 1, argv + argc, [&](const char* one) { return std::strcmp(one, name) == 0; });
+  };
   const char* before = "{";
-  for (const Row& row : rows) {
-    std::printf("%s\"%s\": %.6f", before, row.name, seconds(row.sampler, row.parameters, row.trials, row.objectives));
+  const auto print = [&](const char* name, double value) {
+    std::printf("%s\"%s\": %.6f", before, name, value);
     before = ", ";
+  };
+  for (const Row& row : rows) {
+    if (wanted(row.name)) print(row.name, seconds(row));
   }
-  std::printf(", \"random 2 × 1000, SQLite\": %.6f}\n", stored_seconds(1000));
+  if (wanted(stored)) print(stored, stored_seconds(1000));
+  std::printf("}\n");
   return 0;
 }
