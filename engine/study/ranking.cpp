@@ -1,6 +1,7 @@
 #include "study/ranking.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "pareto.h"
 
@@ -9,7 +10,10 @@ namespace trainlab {
 std::vector<std::size_t> leaderboard(std::span<const StoredTrial> trials, bool maximize) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < trials.size(); ++i) {
-    if (trials[i].state == TrialState::complete && !trials[i].values.empty()) places.push_back(i);
+    const StoredTrial& trial = trials[i];
+    if (trial.state == TrialState::complete && !trial.values.empty() && !std::isnan(trial.values.front())) {
+      places.push_back(i);
+    }
   }
   std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
     const double x = trials[a].values.front(), y = trials[b].values.front();

@@ -112,11 +112,15 @@ class ReportSweep(CliTest):
         self.assertNotIn("To go on", out)
 
     def test_what_is_said_of_the_order_of_arrival(self):
-        for more, text in (({"deterministic": True}, ""), ({"sampler": "sampler.grid()", "pruner": None}, ""),
-                           ({"sampler": "sampler.random()"}, "which trials are pruned depends"),
-                           ({"pruner": None}, "which trials are chosen depends")):
-            out = self.make(stage(summary=SUMMARY, study={"description": description(**more), "trials": TRIALS}), run=f"run{len(str(more))}")
-            out = self.report(out).out
+        for number, (more, text) in enumerate((
+                ({"deterministic": True}, ""),
+                ({"sampler": "sampler.grid()", "pruner": None}, ""),
+                ({"sampler": "sampler.sobol()", "pruner": "pruner.patience(3)"}, ""),
+                ({"sampler": "sampler.random()"}, "which trials are pruned depends"),
+                ({"sampler": "sampler.random()", "pruner": "pruner.patience(3, { base = pruner.median() })"}, "which trials are pruned depends"),
+                ({"pruner": None}, "which trials are chosen depends"))):
+            study = {"description": description(**more), "trials": TRIALS}
+            out = self.report(self.make(stage(summary=SUMMARY, study=study), run=f"run{number}")).out
             self.assertIn(text, out)
             self.assertEqual("which trials are" in out, bool(text), out)
 

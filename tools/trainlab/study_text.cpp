@@ -92,7 +92,10 @@ std::string order_text(const StudyReport& study) {
   };
   const bool learns =
       !is_one_of(sampler.string(), {"sampler.random", "sampler.grid", "sampler.sobol", "sampler.halton"});
-  const bool compares = pruner.is_string() && !is_one_of(pruner.string(), {"pruner.threshold"});
+  // Patience compares only with a pruner within it.
+  const bool looks_at_one = pruner.is_string() && is_one_of(pruner.string(), {"pruner.threshold", "pruner.patience"}) &&
+                            pruner.string().find("pruner.") == pruner.string().rfind("pruner.");
+  const bool compares = pruner.is_string() && !looks_at_one;
   if (!learns && !compares) return "";
   return line("", std::string("which trials are ") + (learns ? "chosen" : "") + (learns && compares ? " and " : "") +
                       (compares ? "pruned" : "") + " depends on the order in which results came; not so with " +

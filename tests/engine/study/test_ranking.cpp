@@ -28,7 +28,7 @@ using Places = std::vector<std::size_t>;
 }  // namespace
 
 TEST_CASE("the leaderboard: complete trials, the earlier of equal ones first") {
-  auto all = trials({{3}, {1}, {infinity}, {1}, {0}, {-infinity}});
+  auto all = trials({{3}, {1}, {infinity}, {1}, {0}, {-infinity}, {std::nan("")}});
   all[4].state = TrialState::pruned;
   CHECK(leaderboard(all, false) == Places{5, 1, 3, 0, 2});
   CHECK(leaderboard(all, true) == Places{2, 0, 1, 3, 5});

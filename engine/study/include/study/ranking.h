@@ -10,7 +10,7 @@
 namespace trainlab {
 
 // Places in `trials` of the complete ones, the best value of the first objective first, the earlier of equal ones
-// first.
+// first. NaN is no value.
 std::vector<std::size_t> leaderboard(std::span<const StoredTrial> trials, bool maximize);
 
 // Several objectives: places of the complete trials that no other one beats (not worse in any objective, better in
