@@ -1,7 +1,7 @@
 """Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
 
     tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn loop gpt overhead operators averaging
-    loader images start help memory study quality
+    loader images start help memory study quality report
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
 MNIST files, and the folder above it tinyshakespeare.txt and cifar10-jpeg.tar; the benchmarks that need what is missing are
@@ -16,6 +16,7 @@ import json
 import math
 import os
 import platform
+import random
 import re
 import statistics
 import subprocess
@@ -236,6 +237,17 @@ class Bench:
         for arguments in (["--help"], ["help", "optim.AdamW"]):
             self.row("trainlab " + " ".join(arguments), f"{1e3 * self.wall([TRAINLAB, *arguments], 21):.1f} ms", "", "", "≤ 20 ms")
 
+    def report(self):
+        """The leaderboard of a study with many trials, each with its reports, from command to finished process."""
+        for trials in (100, 10000):
+            with tempfile.TemporaryDirectory() as folder:
+                spec, made = os.path.join(folder, "spec.json"), os.path.join(folder, "run")
+                with open(spec, "w") as file:
+                    json.dump({"stages": [{"name": "s", "kind": "sweep", "folder": ".", "study": big_study(trials)}]}, file)
+                run([os.path.join(BUILD, "tests", "make_study"), spec, made])
+                seconds = self.wall([TRAINLAB, "report", made], 21)
+            self.row(f"trainlab report, {trials} trials with 10 reports", f"{1e3 * seconds:.1f} ms", "", "", "≤ 50 ms")
+
     def memory(self):
         """Growth of the engine's resident memory between the 5th and the 50th epoch."""
         result = json.loads(run([os.path.join(BUILD, "bench", "bench_memory")]))
@@ -256,6 +268,23 @@ def worse_by_chance(ours, others):
     return 1 - statistics.NormalDist().cdf((wins - n * m / 2 - 0.5) / deviation) if deviation else 1.0
 
 
+def big_study(trials):
+    """As tests/support/make_study.cpp takes it: four parameters; every fourth trial was pruned."""
+    draw = random.Random(1)
+    ranges = {"lr": (1e-4, 1e-1), "decay": (1e-6, 1e-2), "dropout": (0, 0.5), "momentum": (0, 0.99)}
+    rows = []
+    for number in range(trials):
+        values = [0.5 + 0.5 * draw.random() ** (1 / step) for step in range(1, 11)]
+        row = {"state": "pruned" if number % 4 == 0 else "complete", "values": [values[-1]],
+               "params": {name: draw.uniform(low, high) for name, (low, high) in ranges.items()},
+               "info": {"seed_values": [values[-1]], "seconds": 1.5, "ran": "stack of 8", "metrics": {"val.accuracy": values[-1]}}}
+        rows.append({**row, "reports": [[1, step + 1, value] for step, value in enumerate(values)]})
+    space = [{"name": name, "kind": "real", "low": low, "high": high} for name, (low, high) in sorted(ranges.items())]
+    return {"trials": rows, "description": {
+        "format": 1, "kind": "sweep", "name": "s", "space": space, "objectives": [{"metric": "val.accuracy", "goal": "max"}],
+        "sampler": "sampler.random()", "pruner": "pruner.asha()", "seeds": 1, "aggregate": "mean", "seed": 1, "deterministic": False}}
+
+
 def engine_memory(command):
     """Peak resident memory (MB) of the engine, the only child of the program that uses more than a few MB."""
     script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True); "
@@ -270,7 +299,7 @@ def machine():
 
 
 def main():
-    names = ["small", "mnist", "cnn", "loop", "gpt", "overhead", "operators", "averaging", "loader", "images", "start", "help", "memory", "study", "quality"]
+    names = ["small", "mnist", "cnn", "loop", "gpt", "overhead", "operators", "averaging", "loader", "images", "start", "help", "memory", "study", "quality", "report"]
     needs_data = {"mnist", "cnn", "loop", "overhead", "loader"}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
