@@ -39,6 +39,7 @@ std::string kind_text(std::string_view kind) {
   if (kind == "data") return "data source";
   if (kind == "stop") return "stop rule";
   if (kind == "augment") return "change of images";
+  if (kind == "space") return "search range";
   return std::string(kind);
 }
 

@@ -123,7 +123,7 @@ void register_samplers(Registry& registry) {
           .with(seed_option())
           .example("sampler.grid { points = 5 }")
           .note("The parameter whose name comes last in the alphabet changes fastest. Inactive parameters do not "
-                "multiply the grid."),
+                "multiply the grid. Points that are given (enqueue) take the places of its first ones."),
       SamplerFactory{make_grid});
   registry.add(
       Entry("sampler.tpe", "sampler", "Tree-structured Parzen estimator: looks where good trials lie densely.")

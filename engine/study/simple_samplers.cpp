@@ -52,19 +52,39 @@ class Grid final : public Sampler {
     points_ = std::move(shuffled);
   }
 
+  void set_allowed(std::function<bool(std::span<const double>)> allowed) override { allowed_ = std::move(allowed); }
+
   bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>>,
               std::span<double> point) override {
-    // What was refused (a constraint) is left out for good: its place in the grid is no other trial's.
+    if (allowed_) leave_out();
+    // Refused now can only be a point of which some was given.
     if (attempt > 0 || trial >= count()) return false;
     const double* const chosen = points_.data() + static_cast<std::size_t>(trial) * space_.size();
-    for (std::size_t i = 0; i < space_.size(); ++i) {
-      if (std::isnan(point[i])) point[i] = chosen[i];
+    for (const std::size_t i : space_.order()) {
+      if (!std::isnan(point[i]) || !space_.active(i, point)) continue;
+      // What is given may make active what is not in this point of the grid.
+      point[i] = std::isnan(chosen[i]) ? values_[i].front() : chosen[i];
     }
     return true;
   }
 
  private:
   std::int64_t count() const { return static_cast<std::int64_t>(points_.size() / space_.size()); }
+
+  // At the first use: functions of a recipe are called when it asks for a trial, not before.
+  void leave_out() {
+    std::vector<double> kept;
+    for (std::size_t at = 0; at < points_.size(); at += space_.size()) {
+      const std::span<const double> point(points_.data() + at, space_.size());
+      if (allowed_(point)) kept.insert(kept.end(), point.begin(), point.end());
+    }
+    if (kept.empty()) {
+      throw recipe_error("none of the " + std::to_string(count()) + " points of the grid meets the constraints")
+          .in("constraints");
+    }
+    points_ = std::move(kept);
+    allowed_ = nullptr;
+  }
 
   void add(std::size_t depth, std::vector<double>& point) {
     if (depth == space_.size()) {
@@ -86,6 +106,7 @@ class Grid final : public Sampler {
   const Space space_;
   std::vector<std::vector<double>> values_;
   std::vector<double> points_;  // [point, parameter]
+  std::function<bool(std::span<const double>)> allowed_;  // until it was asked
 };
 
 }  // namespace

@@ -62,12 +62,14 @@ SpaceParameter make_choice(const Options& spec) {
   return p;
 }
 
-SpaceParameter make_fixed(const Options& spec) {
+SpaceParameter fixed(const Value& value) {
   SpaceParameter p;
   p.kind = SpaceParameter::Kind::choice;
-  p.labels = {spec.get("value")};
+  p.labels = {value};
   return p;
 }
+
+SpaceParameter make_fixed(const Options& spec) { return fixed(spec.get("value")); }
 
 Option low_option() { return Option("low", "lowest value").number().positional().required(); }
 Option high_option() { return Option("high", "highest value; it may be reached").number().positional().required(); }
@@ -85,6 +87,8 @@ std::vector<double> parent_values(const Options& when, const SpaceParameter& par
       value = given.number();
     }
     if (std::isnan(value)) {
+      // A fixed parent may well have another value: what depends on it is then not active at all.
+      if (parent.count() == 1) continue;
       throw when.error("values", "'" + parent.name + "' never has the value " + given.brief());
     }
     values.push_back(value);
@@ -94,8 +98,24 @@ std::vector<double> parent_values(const Options& when, const SpaceParameter& par
 
 }  // namespace
 
-Space make_space(const Options& options, std::string_view option) {
-  const Options table = options.keyed(option);
+Option space_option() {
+  // Texts before entries: the word "log" is a value here.
+  return Option("space", "the parameters by name; a plain value is a fixed one")
+      .integer()
+      .number()
+      .boolean()
+      .string()
+      .entry("space")
+      .keyed()
+      .required();
+}
+
+Space make_space(const Options& options) {
+  if (!options.is_keyed("space")) {
+    throw options.error("space", "expected a table of parameters by name")
+        .hint("write space = { lr = lab.space.log(1e-4, 1e-1) }");
+  }
+  const Options table = options.keyed("space");
   const std::vector<std::string> names = table.names();
   std::vector<SpaceParameter> parameters;
   std::vector<std::vector<Options>> conditions;
@@ -103,13 +123,18 @@ Space make_space(const Options& options, std::string_view option) {
     if (name == "seed" || name == "trial") {
       throw table.error(name, "a parameter may not be called '" + name + "': hp." + name + " is the study's own");
     }
-    Options spec = table.child(name);
     std::vector<Options> whens;
-    while (spec.entry().name == "space:when") {
-      whens.push_back(spec);
-      spec = spec.child("source");
+    SpaceParameter p;
+    if (table.is_entry(name)) {
+      Options spec = table.child(name);
+      while (spec.entry().name == "space:when") {
+        whens.push_back(spec);
+        spec = spec.child("source");
+      }
+      p = spec.registry().implementation<ParameterFactory>(spec.entry())(spec);
+    } else {
+      p = fixed(table.get(name));
     }
-    SpaceParameter p = spec.registry().implementation<ParameterFactory>(spec.entry())(spec);
     p.name = name;
     parameters.push_back(std::move(p));
     conditions.push_back(std::move(whens));

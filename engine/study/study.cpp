@@ -18,7 +18,9 @@ Study::Study(Space space, std::unique_ptr<Sampler> sampler, StudySettings settin
     : space_(std::move(space)),
       sampler_(std::move(sampler)),
       settings_(std::move(settings)),
-      trials_(space_.size(), settings_.maximize.size()) {}
+      trials_(space_.size(), settings_.maximize.size()) {
+  if (settings_.allowed) sampler_->set_allowed(settings_.allowed);
+}
 
 void Study::enqueue(std::span<const double> point) { waiting_.insert(trials_.add(TrialState::waiting, point)); }
 
@@ -45,10 +47,10 @@ bool Study::choose(std::int64_t trial, std::vector<double>& point) {
 Study::Next Study::next() {
   const bool queued = !waiting_.empty();
   const std::int64_t trial = queued ? *waiting_.begin() : trials_.size();
-  if (settings_.deterministic && sampler_->learns()) {
+  if (settings_.deterministic && (sampler_->learns() || settings_.compares)) {
     for (; observed_ <= trial - lag; ++observed_) {
       if (!is_final(trials_.state(observed_))) return {.trial = {}, .point = {}, .wait = true};
-      observe(observed_);
+      if (sampler_->learns()) observe(observed_);
     }
   }
   Next next{

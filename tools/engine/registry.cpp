@@ -4,6 +4,9 @@
 #include "data/dataset.h"
 #include "model/model.h"
 #include "optim/optimizer.h"
+#include "study/pruner.h"
+#include "study/sampler.h"
+#include "study/space.h"
 #include "train/fit.h"
 #include "train/model_object.h"
 #include "train/task.h"
@@ -22,6 +25,9 @@ Registry all_entries() {
   register_losses(registry);
   register_metrics(registry);
   register_stop_rules(registry);
+  register_space(registry);
+  register_samplers(registry);
+  register_pruners(registry);
   register_initial_weights(registry);
   register_run_handle(registry);
   register_fit(registry);

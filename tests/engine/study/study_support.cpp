@@ -10,7 +10,7 @@ const Registry& study_registry() {
     register_space(made);
     register_samplers(made);
     register_pruners(made);
-    made.add(Entry("holder", "holder", "Holds a space.").with(Option("space", "a space").entry("space").keyed()));
+    made.add(Entry("holder", "holder", "Holds a space.").with(space_option()));
     return made;
   }();
   return registry;
@@ -23,7 +23,7 @@ Options parse_entry(const std::string& json) {
 }
 
 Space parse_space(const std::string& json) {
-  return make_space(parse_entry(R"({"@": "holder", "space": )" + json + "}"), "space");
+  return make_space(parse_entry(R"({"@": "holder", "space": )" + json + "}"));
 }
 
 std::unique_ptr<Sampler> parse_sampler(const std::string& json, const Space& space, std::int64_t seed) {

@@ -82,6 +82,19 @@ TEST_CASE("a grid has every point once and then ends") {
                     Catch::Contains("the range of 'lr' has no end of values") && Catch::Contains("points = n"));
 }
 
+TEST_CASE("a grid leaves out what is not allowed") {
+  const Space space = parse_space(R"({"a": {"@": "space.int", "low": 0, "high": 9}, "b": {"@": "space.int", "low": 0, "high": 9}})");
+  const auto allowed = [](auto point) { return point[0] + point[1] == 9; };
+  Study study(space, parse_sampler(R"({"@": "sampler.grid"})", space), {.allowed = allowed});
+  while (const auto trial = study.ask().trial) {
+    CHECK(study.trials().point(*trial)[0] == static_cast<double>(*trial));
+    CHECK(allowed(study.trials().point(*trial)));
+  }
+  CHECK(study.trials().size() == 10);
+  Study impossible(space, parse_sampler(R"({"@": "sampler.grid"})", space), {.allowed = [](auto) { return false; }});
+  CHECK_THROWS_WITH(impossible.ask(), Catch::Contains("constraints: none of the 100 points of the grid"));
+}
+
 TEST_CASE("quasi-random points fill the space evenly, and differ by seed") {
   const Space space = parse_space(
       R"({"a": {"@": "space.uniform", "low": 0, "high": 1}, "b": {"@": "space.uniform", "low": 0, "high": 1},

@@ -84,6 +84,24 @@ TEST_CASE("what depends on another parameter is active with its values only") {
   CHECK(groups == std::set<std::set<std::string>>({{"batch", "lr", "optim", "width"}, {"momentum", "nesterov"}}));
 }
 
+TEST_CASE("a plain value is a fixed one, and what depends on another value of it is never active") {
+  const Space space = parse_space(R"({"batch": 64, "rate": 0.5, "nesterov": true, "optim": "log",
+      "momentum": {"@": "space:when", "source": {"@": "space.uniform", "low": 0, "high": 1}, "parent": "optim", "values": "SGD"},
+      "decay": {"@": "space:when", "source": {"@": "space.uniform", "low": 0, "high": 1}, "parent": "optim",
+                "values": ["SGD", "log"]}})");
+  for (const char* sampler : {"random", "tpe", "sobol", "halton"}) {
+    std::vector<double> point(space.size(), std::nan(""));
+    REQUIRE(parse_sampler(std::string(R"({"@": "sampler.)") + sampler + "\"}", space)->sample(0, 0, {}, point));
+    const Value params = space.params(point);
+    CHECK(params["batch"] == Value(64));
+    CHECK(params["rate"] == Value(0.5));
+    CHECK(params["nesterov"] == Value(true));
+    CHECK(params["optim"] == Value("log"));
+    CHECK(params["momentum"].is_nil());
+    CHECK(params["decay"].is_number());
+  }
+}
+
 TEST_CASE("a space is the same again from its data") {
   const Space space = parse_space(optimizers);
   const Space again = Space::from_value(parse_json(to_json(space.to_value()), "space"));
@@ -93,7 +111,9 @@ TEST_CASE("a space is the same again from its data") {
 
 TEST_CASE("wrong spaces are refused where they were written") {
   CHECK_THAT(message("{}"),
-             Catch::Contains("space: expected a space, or a table of them by name, found an empty table"));
+             Catch::Contains("space: expected") && Catch::Contains("a table of them by name, found an empty table"));
+  CHECK_THAT(message(R"({"@": "space.uniform", "low": 0, "high": 1})"),
+             Catch::Contains("space: expected a table of parameters by name"));
   CHECK_THAT(message(R"({"a": {"@": "space.uniform", "low": 2, "high": 1}})"),
              Catch::Contains("space.a.high") && Catch::Contains("at least low = 2"));
   CHECK_THAT(message(R"({"a": {"@": "space.int", "low": 0, "high": 4, "log": true}})"), Catch::Contains("more than 0"));
@@ -103,7 +123,7 @@ TEST_CASE("wrong spaces are refused where they were written") {
   CHECK_THAT(message(R"({"optim": {"@": "space.choice", "values": ["a"]},
       "m": {"@": "space:when", "source": {"@": "space.fixed", "value": 1}, "parent": "optm", "values": "a"}})"),
              Catch::Contains("space.m.parent") && Catch::Contains("did you mean 'optim'"));
-  CHECK_THAT(message(R"({"optim": {"@": "space.choice", "values": ["a"]},
+  CHECK_THAT(message(R"({"optim": {"@": "space.choice", "values": ["a", "c"]},
       "m": {"@": "space:when", "source": {"@": "space.fixed", "value": 1}, "parent": "optim", "values": "b"}})"),
              Catch::Contains("never has the value \"b\""));
   CHECK_THAT(

@@ -35,6 +35,10 @@ class Sampler {
   virtual bool learns() const { return false; }
   virtual void observe(const Observation& trial) { (void)trial; }
 
+  // Points for which this is false are not wanted. What a sampler draws at random is refused afterwards and drawn anew;
+  // one that counts through points leaves them out. Called once, before the first sample().
+  virtual void set_allowed(std::function<bool(std::span<const double>)> allowed) { (void)allowed; }
+
   // Chooses the parameters of a trial that are NaN in `point` and active; those that are given already stay. `attempt`
   // counts from 0: more when what was drawn for this trial before was refused. `running`: points of trials that are
   // under way. False when the space is used up (a grid).

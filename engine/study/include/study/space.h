@@ -77,9 +77,12 @@ class Space {
   std::vector<std::vector<std::size_t>> groups_;
 };
 
-// A space from a keyed option of entries "space": space = { lr = lab.space.log(1e-4, 1e-1) }. Parameters in order of
-// name. Error{recipe} with the option's path.
-Space make_space(const Options& options, std::string_view option);
+// The option `space` of what searches: space = { lr = lab.space.log(1e-4, 1e-1), batch = 64 }. A plain value stands for
+// lab.space.fixed, so that --set space.lr=0.01 takes a parameter out of the search.
+Option space_option();
+
+// The space of such an option. Parameters in order of name. Error{recipe} with the option's path.
+Space make_space(const Options& options);
 
 void register_space(Registry& registry);
 

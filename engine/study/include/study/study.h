@@ -24,6 +24,8 @@ struct StudySettings {
   // Trial k is chosen from the results of trials 0 … k − 8 and no others, and waits for them, so that it does not
   // depend on how many workers there are.
   bool deterministic = false;
+  // Trials are given up by comparison with others: what a deterministic study holds back for, besides its sampler.
+  bool compares = false;
   // Points that fit the space but are not wanted; they are drawn anew. Raises what the recipe's function raises.
   std::function<bool(std::span<const double>)> allowed = {};
 };
@@ -82,7 +84,7 @@ class Study {
   StudySettings settings_;
   Trials trials_;
   std::set<std::int64_t> waiting_, running_;
-  std::int64_t observed_ = 0;  // of a deterministic study: trials that the sampler has been told of
+  std::int64_t observed_ = 0;  // of a deterministic study: trials that were waited for, and told to the sampler
   std::optional<std::int64_t> best_;
 };
 

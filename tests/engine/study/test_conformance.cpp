@@ -1,0 +1,261 @@
+// What every sampler and every pruner must keep, asked of all that are registered: a new one is tested by being there.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+
+#include "study/pruner.h"
+#include "study/study.h"
+#include "study_support.h"
+
+using namespace trainlab;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+const double none = std::nan("");
+
+// With the options that an entry cannot do without.
+std::string entry(const std::string& name) {
+  static const std::map<std::string, std::string> options = {
+      {"sampler.grid", R"(, "points": 5)"},           {"sampler.nsga2", R"(, "population": 8)"},
+      {"pruner.percentile", R"(, "percentile": 25)"}, {"pruner.threshold", R"(, "upper": 10)"},
+      {"pruner.patience", R"(, "patience": 2)"},      {"pruner.hyperband", R"(, "max": 9)"}};
+  const auto found = options.find(name);
+  return R"({"@": ")" + name + "\"" + (found == options.end() ? "" : found->second) + "}";
+}
+
+std::vector<std::string> names_of(const std::string& kind) {
+  std::vector<std::string> names;
+  for (const Entry* one : study_registry().of_kind(kind)) names.push_back(one->name);
+  REQUIRE(names.size() > 5);
+  return names;
+}
+
+const char* const mixed = R"({
+  "rate": {"@": "space.log", "low": 1e-4, "high": 1}, "share": {"@": "space.uniform", "low": -1, "high": 1, "step": 0.25},
+  "width": {"@": "space.int", "low": 8, "high": 64, "log": true}, "batch": 64, "same": {"@": "space.int", "low": 3, "high": 3},
+  "optim": {"@": "space.choice", "values": ["a", "b", "c"]},
+  "momentum": {"@": "space:when", "source": {"@": "space.uniform", "low": 0, "high": 0.9}, "parent": "optim", "values": ["b", "c"]},
+  "depth": {"@": "space:when", "source": {"@": "space.int", "low": 1, "high": 4}, "parent": "optim", "values": "c"},
+  "nesterov": {"@": "space:when", "source": {"@": "space.choice", "values": [true, false]}, "parent": "depth", "values": [2, 3]}})";
+
+bool fits(const Space& space, std::span<const double> point) {
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    if (space.active(i, point) != !std::isnan(point[i])) return false;
+    if (!std::isnan(point[i]) && space.nearest(i, point[i]) != point[i]) return false;
+  }
+  return true;
+}
+
+// Some value of a point, in order of goodness by nothing simple.
+double value_of(const Space& space, std::span<const double> point) {
+  double sum = 0;
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    if (!std::isnan(point[i])) sum += std::pow(space.to_unit(i, point[i]) - 0.3, 2) * (1 + static_cast<double>(i));
+  }
+  return sum;
+}
+
+// What comes of trial `t`: most end well, some do not, some are hopeless.
+void end(Study& study, std::int64_t t, bool mirrored) {
+  const double sign = mirrored ? -1 : 1;
+  const double value = sign * value_of(study.space(), study.trials().point(t));
+  if (t % 7 == 3) return study.fail(t);
+  if (t % 7 == 5) {
+    study.report(t, {.repeat = 1, .resource = 1, .value = t % 2 == 0 ? none : value});
+    return study.prune(t);
+  }
+  if (t % 11 == 6) return study.tell(t, {none});
+  if (t % 11 == 8) return study.tell(t, {sign * infinity});
+  study.tell(t, {value});
+}
+
+// The points that come when at most `open` trials run at a time.
+std::vector<std::vector<double>> search(const std::string& sampler, std::size_t open, bool mirrored,
+                                        bool deterministic) {
+  const Space space = parse_space(mixed);
+  Study study(space, parse_sampler(sampler, space), {.maximize = {mirrored}, .deterministic = deterministic});
+  std::vector<std::int64_t> running;
+  Stream random{Key(open)};
+  while (study.trials().size() < 60) {
+    const Study::Asked asked = running.size() < open ? study.ask() : Study::Asked{.trial = {}, .wait = true};
+    if (asked.trial) running.push_back(*asked.trial);
+    if (asked.trial && running.size() < open) continue;
+    REQUIRE_FALSE(running.empty());
+    const auto place = running.begin() + static_cast<std::ptrdiff_t>(random.below(running.size()));
+    end(study, *place, mirrored);
+    running.erase(place);
+  }
+  std::vector<std::vector<double>> points;
+  for (std::int64_t t = 0; t < study.trials().size(); ++t) {
+    const std::span<const double> point = study.trials().point(t);
+    points.emplace_back(point.begin(), point.end());
+  }
+  return points;
+}
+
+// Equal also where both are NaN.
+std::string text(const std::vector<std::vector<double>>& points) {
+  std::string all;
+  for (const auto& point : points) {
+    for (const double x : point) all += number_text(x) + " ";
+    all += "\n";
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("every sampler keeps to the space, whatever it is told, and goes on alike when it is told the same") {
+  const Space space = parse_space(mixed);
+  for (const std::string& name : names_of("sampler")) {
+    INFO(name);
+    const auto points = search(entry(name), 1, false, false);
+    CHECK(std::all_of(points.begin(), points.end(), [&](const auto& point) { return fits(space, point); }));
+    CHECK(text(search(entry(name), 1, false, false)) == text(points));
+    const auto many = search(entry(name), 5, false, false);
+    CHECK(std::all_of(many.begin(), many.end(), [&](const auto& point) { return fits(space, point); }));
+    if (!parse_sampler(entry(name), space)->learns()) {
+      CHECK(text(many) == text(points));
+    }
+  }
+}
+
+TEST_CASE("every sampler chooses the same where more is better and all values are turned round") {
+  for (const std::string& name : names_of("sampler")) {
+    INFO(name);
+    CHECK(text(search(entry(name), 1, true, false)) == text(search(entry(name), 1, false, false)));
+  }
+}
+
+TEST_CASE("every sampler chooses the same with 1, 2 and 8 workers of a deterministic study") {
+  for (const std::string& name : names_of("sampler")) {
+    INFO(name);
+    const std::string alone = text(search(entry(name), 1, false, true));
+    CHECK(text(search(entry(name), 2, false, true)) == alone);
+    CHECK(text(search(entry(name), 8, false, true)) == alone);
+  }
+}
+
+TEST_CASE("every sampler leaves what is given as it is, and chooses the rest") {
+  const Space space = parse_space(mixed);
+  for (const std::string& name : names_of("sampler")) {
+    INFO(name);
+    Study study(space, parse_sampler(entry(name), space), {});
+    for (int i = 0; i < 20; ++i) {
+      study.enqueue(space.point(Value::Map{{"optim", "c"}, {"depth", 2}, {"rate", 0.5}}));
+      const std::int64_t given = *study.ask().trial;
+      const Value params = space.params(study.trials().point(given));
+      CHECK(params["optim"] == Value("c"));
+      CHECK(params["depth"] == Value(2));
+      CHECK(params["rate"] == Value(0.5));
+      CHECK(fits(space, study.trials().point(given)));
+      end(study, given, false);
+    }
+  }
+}
+
+TEST_CASE("every sampler takes several objectives, or says that it cannot") {
+  const Space space = parse_space(mixed);
+  for (const std::string& name : names_of("sampler")) {
+    INFO(name);
+    std::unique_ptr<Sampler> sampler;
+    try {
+      sampler = make_sampler(parse_entry(entry(name)), space, 1, 2);
+    } catch (const Error& error) {
+      CHECK_THAT(error.what(), Catch::Contains("expected a study of one objective, found 2"));
+      continue;
+    }
+    Study study(space, std::move(sampler), {.maximize = {false, true}});
+    for (int i = 0; i < 60; ++i) {
+      const std::int64_t trial = *study.ask().trial;
+      const std::span<const double> point = study.trials().point(trial);
+      REQUIRE(fits(space, point));
+      const double value = value_of(space, point);
+      if (i % 7 == 3)
+        study.prune(trial);
+      else
+        study.tell(trial, {i % 5 == 2 ? infinity : value, i % 9 == 4 ? -infinity : value * point[0]});
+    }
+  }
+}
+
+TEST_CASE("every sampler draws something else with another seed") {
+  const Space space = parse_space(mixed);
+  for (const std::string& name : names_of("sampler")) {
+    if (name == "sampler.grid") continue;
+    INFO(name);
+    std::vector<std::vector<double>> drawn(2, std::vector<double>(space.size(), none));
+    for (const std::size_t seed : {0U, 1U}) {
+      REQUIRE(parse_sampler(entry(name), space, static_cast<std::int64_t>(seed + 1))->sample(0, 0, {}, drawn[seed]));
+    }
+    CHECK(text({drawn[0]}) != text({drawn[1]}));
+  }
+}
+
+namespace {
+
+// Complete trials with these values at 9 steps of each of 5 repeats, and one more with `last`, which goes on.
+Trials curves_of(const std::vector<double>& complete, double last, bool mirrored, int steps = 9) {
+  const double sign = mirrored ? -1 : 1;
+  Trials trials(0, 1);
+  const auto add = [&](double value, int count) {
+    const std::int64_t trial = trials.add(TrialState::running, {});
+    for (int repeat = 1; repeat <= 5; ++repeat) {
+      for (int step = 1; step <= count; ++step) {
+        const double falling = value - 1e-3 * step - 1e-4 * repeat;
+        trials.report(trial, {.repeat = repeat, .resource = step, .value = sign * falling});
+      }
+    }
+    return trial;
+  };
+  for (const double value : complete) {
+    const double result = sign * value;
+    trials.finish(add(value, 9), TrialState::complete, {&result, 1});
+  }
+  add(last, steps);
+  return trials;
+}
+
+}  // namespace
+
+TEST_CASE("every pruner says the same of the mirrored problem, and nothing of trials that it may not see") {
+  for (const std::string& name : names_of("pruner")) {
+    INFO(name);
+    // Bounds are of values, not of their goodness.
+    if (name == "pruner.threshold") continue;
+    const auto pruner = make_pruner(parse_entry(entry(name)));
+    for (const double last : {0.5, 3.5, 9.0, none}) {
+      for (int steps = 1; steps <= 9; ++steps) {
+        const Trials plain = curves_of({1, 2, 3, 4, 5, 6}, last, false, steps);
+        const Trials mirror = curves_of({1, 2, 3, 4, 5, 6}, last, true, steps);
+        CHECK(pruner->prunes(Curves(plain, false, INT64_MAX), 6) == pruner->prunes(Curves(mirror, true, INT64_MAX), 6));
+        // With the later ones hidden it is as if they were not there, but for the trial's own number.
+        const Trials other = curves_of({1, 2, 3, none, -9, 100}, last, false, steps);
+        CHECK(pruner->prunes(Curves(plain, false, 3), 6) == pruner->prunes(Curves(other, false, 3), 6));
+      }
+    }
+  }
+}
+
+TEST_CASE("every pruner lets the best go on, and who does not compare looks at nobody else") {
+  for (const std::string& name : names_of("pruner")) {
+    INFO(name);
+    const auto pruner = make_pruner(parse_entry(entry(name)));
+    for (int steps = 1; steps <= 9; ++steps) {
+      const Trials best = curves_of({1, 2, 3, 4, 5, 6}, -2, false, steps);
+      if (pruner->compares()) {
+        CHECK_FALSE(pruner->prunes(Curves(best, false, INT64_MAX), 6));
+        CHECK_FALSE(pruner->prunes(Curves(curves_of({}, 5, false, steps), false, INT64_MAX), 0));  // the first of all
+        continue;
+      }
+      for (const double last : {-2.0, 3.5, 20.0}) {
+        const bool alone = pruner->prunes(Curves(curves_of({}, last, false, steps), false, INT64_MAX), 0);
+        CHECK(pruner->prunes(Curves(curves_of({1, 2, 3, 4, 5, 6}, last, false, steps), false, INT64_MAX), 6) == alone);
+      }
+    }
+  }
+}
