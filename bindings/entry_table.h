@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "bindings/lua_state.h"
 #include "core/registry.h"
 
 struct lua_State;
@@ -31,7 +32,8 @@ void note_lookup(lua_State* L);
 // "a function", "a table", "an object of type run": for messages.
 std::string type_text(lua_State* L, int index);
 
-// "digits.lua:18", where a function was written.
+// "digits.lua:18", where a function was written; and such a text taken apart, line 0 where it has none.
 std::string function_position(lua_State* L, int index);
+LuaPosition position_of_text(const std::string& text);
 
 }  // namespace trainlab

@@ -1,6 +1,8 @@
 // Callable: a recipe's function as the engine calls it.
+#include <cstdlib>
 #include <lua.hpp>
 
+#include "bindings/lua_entries.h"
 #include "bindings/lua_state.h"
 #include "bindings/marshal.h"
 #include "entry_table.h"
@@ -38,22 +40,31 @@ class LuaFunction final : public Callable {
 
   std::vector<Argument> call(std::span<const Argument> arguments) override {
     std::vector<Argument> results;
-    LuaState& state = this->state();
-    const OwnRandom random(state, key_);
-    state.enter([&](lua_State* L) {
-      lua_rawgeti(L, LUA_REGISTRYINDEX, reference_);
-      for (const Argument& argument : arguments) push_argument(L, argument);
-      const int below = lua_gettop(L) - static_cast<int>(arguments.size()) - 1;
-      state.call(L, static_cast<int>(arguments.size()), LUA_MULTRET, LuaState::Part::callback);
-      for (int i = below + 1; i <= lua_gettop(L); ++i) {
+    call(arguments, [&](lua_State* L, int first) {
+      for (int i = first; i <= lua_gettop(L); ++i) {
         try {
           results.push_back(to_argument(L, i));
         } catch (Error& error) {
-          throw error.in("result " + std::to_string(i - below) + " of the function at " + where_);
+          throw error.in("result " + std::to_string(i - first + 1) + " of the function at " + where_);
         }
       }
     });
     return results;
+  }
+
+  std::shared_ptr<const Spec> build(std::span<const Argument> arguments) override {
+    std::shared_ptr<const Spec> stage;
+    call(arguments, [&](lua_State* L, int first) {
+      const Entry* entry = entry_of(L, first);
+      if (!entry || entry->kind != "stage") {
+        const LuaPosition at = position_of_text(where_);
+        throw recipe_error("build returned " + (first > lua_gettop(L) ? "nothing" : type_text(L, first)) +
+                           "; expected lab.fit { … }")
+            .at(at.file, at.line);
+      }
+      stage = to_stage(L, first, "build returns");
+    });
+    return stage;
   }
 
   void rekey(Key key) override {
@@ -63,6 +74,20 @@ class LuaFunction final : public Callable {
   const std::string& where() const override { return where_; }
 
  private:
+  // `use` takes the results, which stand on the stack from `first` on.
+  template <class Use>
+  void call(std::span<const Argument> arguments, Use&& use) {
+    LuaState& state = this->state();
+    const OwnRandom random(state, key_);
+    state.enter([&](lua_State* L) {
+      lua_rawgeti(L, LUA_REGISTRYINDEX, reference_);
+      const int first = lua_gettop(L);
+      for (const Argument& argument : arguments) push_argument(L, argument);
+      state.call(L, static_cast<int>(arguments.size()), LUA_MULTRET, LuaState::Part::callback);
+      use(L, first);
+    });
+  }
+
   LuaState& state() const {
     if (!*life_) throw std::logic_error("a recipe's function was used after its Lua state");
     LuaState& state = LuaState::of(*life_);
@@ -85,6 +110,12 @@ std::string function_position(lua_State* L, int index) {
   lua_pushvalue(L, index);
   lua_getinfo(L, ">S", &ar);
   return ar.source[0] == '@' ? std::string(ar.source + 1) + ":" + std::to_string(ar.linedefined) : "a library function";
+}
+
+LuaPosition position_of_text(const std::string& text) {
+  const auto colon = text.rfind(':');
+  if (colon == std::string::npos) return {};
+  return {text.substr(0, colon), std::atoi(text.c_str() + colon + 1)};
 }
 
 }  // namespace trainlab

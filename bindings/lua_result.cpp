@@ -7,6 +7,7 @@
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
+#include "bindings/lua_params.h"
 #include "bindings/marshal.h"
 #include "call_arguments.h"
 #include "entry_table.h"
@@ -193,9 +194,36 @@ void open_results(lua_State* L) {
   set_lab_member(L, "load_run");
 }
 
+namespace {
+
+// The parameters of a trial in a summary, its table on top of the stack, as one table that knows all their names.
+void complete_params(lua_State* L, const Value& trial) {
+  if (!trial["params"].is_map()) return;
+  push_params(L, trial["params"].map());
+  lua_setfield(L, -2, "params");
+}
+
+}  // namespace
+
 void push_result(lua_State* L, StageResult result) {
   push_value(L, result.summary);
   if (!lua_istable(L, -1)) return;
+  if (result.summary["kind"] == Value("sweep")) {
+    if (const Value& best = result.summary["best"]; best.is_map()) {
+      lua_getfield(L, -1, "best");
+      complete_params(L, best);
+      lua_pop(L, 1);
+    }
+    if (const Value& pareto = result.summary["pareto"]; pareto.is_list()) {
+      lua_getfield(L, -1, "pareto");
+      for (std::size_t i = 0; i < pareto.list().size(); ++i) {
+        lua_rawgeti(L, -1, static_cast<int>(i) + 1);
+        complete_params(L, pareto.list()[i]);
+        lua_pop(L, 1);
+      }
+      lua_pop(L, 1);
+    }
+  }
   lua_pushlightuserdata(L, const_cast<char*>(&kMethods));
   lua_rawget(L, LUA_REGISTRYINDEX);
   lua_setmetatable(L, -2);

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <lua.hpp>
 
 #include "bindings/lua_object.h"
+#include "bindings/lua_params.h"
 #include "bindings/lua_state.h"
 #include "core/argument_table.h"
+#include "core/params.h"
 #include "entry_table.h"
 #include "lua_tensor.h"
 
@@ -107,6 +108,9 @@ class TableReader {
     Value::List list;
     Value::Map map;
     members(index, list, map);
+    if (const auto names = params_names(L_, index)) {
+      for (const std::string& name : *names) map.emplace(name, Value());
+    }
     if (list.empty()) return map.empty() ? Value(std::move(list)) : Value(std::move(map));
     if (!map.empty()) {
       throw recipe_error("a table with both positions and names ('" + map.begin()->first +
@@ -126,9 +130,8 @@ class TableReader {
       return map;
     } catch (Error& error) {
       // The line of the constructor's call: the change that broke the table has left no trace.
-      const std::string at = made_at(L_, index);
-      const auto colon = at.rfind(':');
-      if (colon != std::string::npos) error.at(at.substr(0, colon), std::atoi(at.c_str() + colon + 1));
+      const LuaPosition at = position_of_text(made_at(L_, index));
+      if (at.line > 0) error.at(at.file, at.line);
       throw;
     }
   }
@@ -286,6 +289,10 @@ void push_argument(lua_State* L, const Argument& argument) {
     return;
   }
   const auto& object = std::get<std::shared_ptr<Object>>(argument);
+  if (const auto* params = dynamic_cast<const Params*>(object.get())) {
+    push_params(L, params->values);
+    return;
+  }
   const auto* table = dynamic_cast<const ArgumentTable*>(object.get());
   if (!table) {
     push_object(L, object);

@@ -27,11 +27,16 @@ class Object {
 
 using Argument = std::variant<Value, std::shared_ptr<Object>>;
 
+struct Spec;
+
 class Callable {
  public:
   virtual ~Callable() = default;
   // Errors of the script come out as Error{recipe} with file, line and traceback.
   virtual std::vector<Argument> call(std::span<const Argument> arguments) = 0;
+  // Of a function that builds a stage, build(hp) → lab.fit { … }: its spec, checked, with the functions in it.
+  // Error{recipe} at the function's position when it returns anything else. Native functions build nothing.
+  virtual std::shared_ptr<const Spec> build(std::span<const Argument> arguments);
   // The key of the random numbers that the next call draws; callers give it before each call, from (seed, stage, role,
   // step), so that a resumed run draws the same. What the script draws outside of its functions is not touched.
   virtual void rekey(Key key) = 0;
