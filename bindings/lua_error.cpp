@@ -35,7 +35,7 @@ EngineWork::EngineWork(lua_State* L)
 EngineWork::~EngineWork() {
   state_.set_current(before_);
   state_.meter().resume(paused_);
-  state_.meter().restart();
+  if (done_) state_.meter().restart();
 }
 
 }  // namespace trainlab

@@ -89,6 +89,10 @@ void define(lua_State* L, const ObjectType& type) {
     lua_pushcclosure(L, l_name, 1);
   }
   lua_setfield(L, -2, "__tostring");
+  if (type.length) {
+    lua_pushcfunction(L, type.length);
+    lua_setfield(L, -2, "__len");
+  }
   define_object_type(L, type.name);
 }
 

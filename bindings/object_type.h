@@ -20,6 +20,7 @@ struct ObjectType {
   std::vector<Member> get = {};      // called with the object at 1; may raise Error; pushes one value
   std::vector<Member> set = {};      // called with the object at 1 and the value at 3; may raise Error
   Function text = nullptr;           // __tostring
+  Function length = nullptr;         // __len
 };
 
 // Inside enter(), once for each type.

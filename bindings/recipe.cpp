@@ -13,6 +13,7 @@
 #include "lua_model.h"
 #include "lua_result.h"
 #include "lua_rng.h"
+#include "lua_study.h"
 #include "lua_task.h"
 #include "lua_train.h"
 #include "modules.h"
@@ -85,6 +86,7 @@ void Recipe::open(lua_State* L) {
   open_models(L);
   open_tasks(L);
   open_results(L);
+  open_studies(L);
   open_train(L);
 }
 

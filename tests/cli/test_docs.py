@@ -42,6 +42,14 @@ class Docs(CliTest):
             recipe = self.write(f"guide{number}.lua", block)
             self.run_program("check", recipe, "--step")
 
+    def test_the_page_on_searching_runs(self):
+        """Its snippets, one after the other in one recipe, as a reader would try them."""
+        blocks = re.findall(r"```lua\n(.*?)```", (SOURCE / "docs" / "search.md").read_text(), re.S)
+        self.assertGreater(len(blocks), 4)
+        names, *rest = blocks
+        recipe = self.write("search.lua", names + "".join(f"do\n{block}end\n" for block in rest))
+        self.run_program(recipe)
+
 
 if __name__ == "__main__":
     unittest.main()

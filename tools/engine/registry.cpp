@@ -7,6 +7,7 @@
 #include "study/pruner.h"
 #include "study/sampler.h"
 #include "study/space.h"
+#include "study/study_object.h"
 #include "train/fit.h"
 #include "train/model_object.h"
 #include "train/task.h"
@@ -28,6 +29,7 @@ Registry all_entries() {
   register_space(registry);
   register_samplers(registry);
   register_pruners(registry);
+  register_study(registry);
   register_initial_weights(registry);
   register_run_handle(registry);
   register_fit(registry);

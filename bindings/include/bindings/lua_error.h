@@ -44,10 +44,14 @@ class EngineWork {
   ~EngineWork();
   EngineWork(const EngineWork&) = delete;
 
+  // False: nothing has come of it, instructions are not counted anew.
+  void set_done(bool done) { done_ = done; }
+
  private:
   LuaState& state_;
   lua_State* before_;
   std::int64_t paused_;
+  bool done_ = true;
 };
 
 // Raised by the host of lab.run to end the execution of the recipe there, as `check` does.

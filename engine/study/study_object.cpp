@@ -1,0 +1,178 @@
+#include "study/study_object.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/clock.h"
+#include "core/params.h"
+#include "pareto.h"
+
+namespace trainlab {
+
+namespace {
+
+// Trials of processes of this host that have died are given on at once; this is for other hosts.
+constexpr double lease_seconds = 24 * 3600;
+// So that a loop without an end does not take all memory.
+constexpr std::int64_t most_trials = 10'000'000;
+
+std::vector<bool> directions(const Options& options) {
+  std::vector<bool> maximize;
+  for (const Value& goal : options.get("goal").list()) maximize.push_back(goal.string() == "max");
+  return maximize;
+}
+
+// constraints = function(hp) → boolean, asked for each point.
+std::function<bool(std::span<const double>)> allowed_by(std::shared_ptr<Callable> function, const Space& space,
+                                                        std::int64_t seed) {
+  const Key key = Key(static_cast<std::uint64_t>(seed)).fold("constraints");
+  return [function = std::move(function), space, key](std::span<const double> point) {
+    const Argument hp[] = {std::make_shared<Params>(space.params(point))};
+    function->rekey(key);
+    const std::vector<Argument> results = function->call(hp);
+    const Value* answer = results.empty() ? nullptr : std::get_if<Value>(&results.front());
+    if (answer && answer->is_boolean()) return answer->boolean();
+    throw recipe_error("expected true or false of the function at " + function->where() + ", found " +
+                       (answer ? answer->brief() : "nothing"))
+        .in("constraints");
+  };
+}
+
+std::vector<double> point_of(const Space& space, const Value& params) {
+  static const Value none = Value::Map{};
+  const bool is_empty = params.is_list() && params.list().empty();
+  if (!params.is_map() && !is_empty) throw recipe_error("expected parameters by name, found " + params.brief());
+  return space.point(is_empty ? none : params);
+}
+
+}  // namespace
+
+StudyObject::StudyObject(const Options& options, std::int64_t seed) {
+  if (options.given("seed")) seed = options.integer("seed");
+  if (options.given("pruner")) pruner_ = make_pruner(options.child("pruner"));
+  deterministic_ = options.boolean("deterministic");
+  const Space space = make_space(options);
+  StudySettings settings{.maximize = directions(options),
+                         .deterministic = deterministic_,
+                         .compares = pruner_ && pruner_->compares(),
+                         .allowed = {}};
+  if (options.given("constraints")) settings.allowed = allowed_by(options.function("constraints"), space, seed);
+  std::vector<std::vector<double>> first;
+  if (options.given("enqueue")) {
+    for (const Value& params : options.get("enqueue").list()) {
+      try {
+        first.push_back(point_of(space, params));
+      } catch (Error& error) {
+        throw error.in("enqueue[" + std::to_string(first.size() + 1) + "]").in(options.path());
+      }
+    }
+  }
+  auto sampler = make_sampler(options.child("sampler"), space, seed, settings.maximize.size());
+  Study study(space, std::move(sampler), std::move(settings));
+  for (const auto& point : first) study.enqueue(point);
+  own_ = std::move(study);
+}
+
+void StudyObject::follow() {
+  if (shared_) shared_->follow();
+}
+
+std::vector<std::int64_t> StudyObject::pareto() const {
+  const Trials& trials = study().trials();
+  std::vector<std::int64_t> numbers;
+  std::vector<double> points;
+  for (std::int64_t t = 0; t < trials.size(); ++t) {
+    if (trials.state(t) != TrialState::complete) continue;
+    numbers.push_back(t);
+    for (std::size_t k = 0; k < trials.objectives(); ++k) {
+      points.push_back(study().maximize(k) ? -trials.values(t)[k] : trials.values(t)[k]);
+    }
+  }
+  std::vector<std::int64_t> best;
+  if (numbers.empty()) return best;
+  const auto fronts = pareto_fronts(points, trials.objectives(), 1);
+  for (const std::uint32_t place : fronts.front()) best.push_back(numbers[place]);
+  return best;
+}
+
+StudyObject::Asked StudyObject::ask() {
+  if (study().trials().size() >= most_trials) {
+    throw recipe_error("a study holds " + std::to_string(most_trials) + " trials at most");
+  }
+  bool wait = false;
+  if (shared_) {
+    const double now = wall_seconds();
+    const SharedStudy::Asked asked = shared_->ask(now, now + lease_seconds, std::numeric_limits<std::int64_t>::max());
+    if (asked.lease) {
+      shared_->follow();  // its own beginning
+      leases_[asked.lease->trial] = *asked.lease;
+      return {asked.lease->trial, ""};
+    }
+    wait = asked.wait;
+  } else {
+    const Study::Asked asked = own_->ask();
+    if (asked.trial) return {asked.trial, ""};
+    wait = asked.wait;
+  }
+  return {std::nullopt, wait ? "others must end first" : "the space is used up"};
+}
+
+void StudyObject::enqueue(const Value& params) {
+  const std::vector<double> point = point_of(study().space(), params);
+  if (shared_) {
+    shared_->storage().enqueue(point);
+    shared_->follow();
+  } else {
+    own_->enqueue(point);
+  }
+}
+
+void StudyObject::require_running(std::int64_t trial) {
+  if (shared_ && leases_.contains(trial)) return;
+  follow();
+  const Trials& trials = study().trials();
+  const std::string name = "trial " + std::to_string(trial);
+  if (trial < 0 || trial >= trials.size()) throw recipe_error("there is no " + name);
+  const TrialState state = trials.state(trial);
+  if (is_final(state)) {
+    throw recipe_error(name + " has ended (" + std::string(trial_state_name(state)) +
+                       "): a finished trial does not change");
+  }
+  if (state == TrialState::waiting) throw recipe_error(name + " waits: study:ask() will begin it");
+  if (shared_) throw recipe_error(name + " runs in another process");
+}
+
+void StudyObject::report(std::int64_t trial, const TrialReport& report) {
+  require_running(trial);
+  if (shared_) {
+    shared_->report(leases_.at(trial), {&report, 1});
+  } else {
+    own_->report(trial, report);
+  }
+}
+
+bool StudyObject::should_prune(std::int64_t trial) {
+  require_running(trial);
+  if (!pruner_) return false;
+  follow();
+  const Trials& trials = study().trials();
+  if (trials.reports(trial).empty()) return false;
+  const std::int64_t visible = deterministic_ ? std::max<std::int64_t>(trial - Study::lag + 1, 0) : trials.size();
+  return pruner_->prunes(Curves(trials, study().maximize(0), visible), trial);
+}
+
+void StudyObject::tell(std::int64_t trial, TrialState state, std::span<const double> values) {
+  require_running(trial);
+  if (shared_) {
+    shared_->end(leases_.at(trial), state, values, Value::Map{});
+    leases_.erase(trial);
+    return;
+  }
+  switch (state) {
+    case TrialState::complete: own_->tell(trial, values); break;
+    case TrialState::pruned: own_->prune(trial); break;
+    default: own_->fail(trial); break;
+  }
+}
+
+}  // namespace trainlab
