@@ -8,13 +8,15 @@ import io
 import json
 import os
 import re
-import subprocess
+import shutil
 import sqlite3
+import subprocess
 import unittest
 
 from program import CliTest
 
 MAKE_STUDY = os.environ["MAKE_STUDY"]
+BROWSER = shutil.which("chromium")
 
 SPACE = [
     {"name": "lr", "kind": "real", "low": 1e-4, "high": 0.1, "log": True},
@@ -234,12 +236,34 @@ class ReportSweep(CliTest):
         self.assertNotRegex(text, r"<(script|link|img|iframe)[^>]* (src|href)=")
         self.assertIn("default-src 'none'", text)
         self.assertLess(len(text), 300_000)
-        self.assertEqual(text.count("</script>"), 4)
+        self.assertEqual(text.count("</script>"), 5)
         data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
         self.assertEqual([one["name"] for one in data["stages"]], ["search", "final"])
         one = self.report(run / "stages" / "search", "--json").json()
         self.assertEqual(data["stages"][0], one)
         self.assertIn("Chart.js", text)
+
+    @unittest.skipUnless(BROWSER, "there is no chromium")
+    def test_page_in_a_browser(self):
+        """Every chart is drawn, nothing fails, and a click on a column sorts."""
+        self.report(self.two_stages(), "--html", "page.html")
+        text = (self.folder / "page.html").read_text()
+        probe = """<script>
+          const button = [...document.querySelectorAll("th button")].find(one => one.textContent === "val.accuracy");
+          button.click(); button.click();
+          const first = button.closest("table").tBodies[0].rows[0].cells[0].innerText;
+          const canvases = [...document.querySelectorAll("canvas")];
+          document.title = `${canvases.length} charts, ${canvases.filter(one => !Chart.getChart(one)).length} missing, first ${first}`;
+        </script></body>"""
+        page = self.write("probe.html", text.replace("</body>", probe))
+        done = subprocess.run(
+            [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder}/browser",
+             "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom", f"file://{page}"],
+            capture_output=True, text=True, timeout=100, check=True)
+        self.assertNotIn("CONSOLE", done.stderr)
+        # Values, parameters together, curves, seeds and four parameters of the sweep; two metrics, values of the ensemble.
+        title = re.search("<title>(.*?)</title>", done.stdout).group(1)
+        self.assertEqual(title, "11 charts, 0 missing, first 2")
 
     def test_labels_cannot_break_the_page(self):
         evil = "</script><script>alert(1)</script>"

@@ -15,6 +15,7 @@ namespace trainlab::cli {
 namespace {
 
 constexpr std::size_t most_parameters = 8;  // columns of the leaderboard
+constexpr std::size_t most_importances = 12;
 constexpr std::int64_t fewest_for_importance = 10;
 
 std::string line(const std::string& label, const std::string& text) {
@@ -164,6 +165,8 @@ std::string paste_text(const StudyReport& study) {
   return text;
 }
 
+std::string percent(double share) { return std::to_string(std::lround(share * 100)) + " %"; }
+
 std::string importance_text(const StudyReport& study) {
   std::string text;
   for (std::size_t k = 0; k < study.importance.size(); ++k) {
@@ -182,11 +185,17 @@ std::string importance_text(const StudyReport& study) {
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return importance.shares[a] > importance.shares[b]; });
     std::vector<std::vector<std::string>> cells;
+    double rest = 1;
     for (const std::size_t i : order) {
+      if (cells.size() == most_importances) break;
+      const double share = importance.shares[i];
       std::string bar;
-      for (long n = std::lround(importance.shares[i] * 40); n > 0; --n) bar += "█";
-      cells.push_back(
-          {"  " + study.space[i].name, std::to_string(std::lround(importance.shares[i] * 100)) + " %", bar});
+      for (long n = std::lround(share * 40); n > 0; --n) bar += "█";
+      cells.push_back({"  " + study.space[i].name, percent(share), bar});
+      rest -= share;
+    }
+    if (order.size() > cells.size()) {
+      cells.push_back({"  " + std::to_string(order.size() - cells.size()) + " others", percent(rest), ""});
     }
     text += columns(cells, {false, true, false});
   }

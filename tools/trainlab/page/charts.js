@@ -1,73 +1,6 @@
 'use strict';
 // The charts of the page: each function gives the configuration of one (Chart.js).
 
-const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
-
-const number = x => {
-  if (x === null || x === undefined || Number.isNaN(x)) return 'unknown';
-  if (Number.isSafeInteger(x)) return String(x);
-  const size = Math.abs(x);
-  if (size >= 1e4 && size < 1e9) return x.toFixed(0);
-  const text = size >= 1e-4 && size < 1e4 ? x.toPrecision(4) : x.toExponential(3);
-  return text.replace(/(\.\d*?)0+(e|$)/, '$1$2').replace(/\.(e|$)/, '$1');
-};
-const shown = value => value === null || value === undefined ? '' :
-    typeof value === 'number'                                ? number(value) :
-    typeof value === 'object'                                ? JSON.stringify(value) :
-                                                               String(value);
-
-// From the second colour (the worst) to the first (the best); t in 0…1.
-function blend(t, alpha) {
-  const parts = name => colour(name).match(/\w\w/g).map(hex => parseInt(hex, 16));
-  const worst = parts('second'), best = parts('first');
-  return `rgba(${worst.map((c, i) => Math.round(c + (best[i] - c) * t)).join(',')},${alpha})`;
-}
-
-// Ends of an axis that shows the good values well: far worse ones, of trials that diverged or were pruned early, lie
-// beyond it. {} where all are shown.
-function ends(values, maximize, pruned = []) {
-  const sorted = [...values].sort((a, b) => a - b);
-  const at = q => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
-  const low = sorted[0], high = sorted[sorted.length - 1], range = high - low;
-  const wide = maximize ? at(0.95) - at(0.1) : at(0.9) - at(0.05);
-  if (sorted.length >= 10 && wide > 0 && range > 4 * wide) {
-    return maximize ? {min: at(0.1) - wide} : {max: at(0.9) + wide};
-  }
-  const isFar = y => maximize ? y < low - 2 * range : y > high + 2 * range;
-  if (sorted.length >= 3 && range > 0 && pruned.some(isFar)) {
-    return maximize ? {min: low - range} : {max: high + range};
-  }
-  return {};
-}
-const within = (y, {min = -Infinity, max = Infinity}) => Math.min(max, Math.max(min, y));
-const beyond = (values, limits) => values.filter(y => within(y, limits) !== y).length;
-
-const axis = (title, more = {}) => ({
-  title: {display: Boolean(title), text: title},
-  grid: {color: colour('line'), borderColor: colour('faint')},
-  ...more,
-  ticks: {callback: value => number(value), maxRotation: 0, autoSkip: true, includeBounds: false, ...more.ticks},
-});
-
-function config(type, datasets, scales, label, more = {}) {
-  return {
-    type,
-    data: {datasets, ...more.data},
-    options: {
-      maintainAspectRatio: false,
-      animation: false,
-      scales,
-      indexAxis: more.indexAxis,
-      layout: more.layout,
-      plugins: {
-        legend: {display: Boolean(more.legend), labels: {boxWidth: 12, ...more.legendLabels}},
-        tooltip: {callbacks: label ? {title: () => '', label} : {}},
-      },
-    },
-    plugins: more.plugins || [],
-  };
-}
-
 const paramsText = row =>
     Object.entries(row.params).filter(([, value]) => value !== null).map(([name, value]) => `${name} ${shown(value)}`);
 const trialText = row => [`trial ${row.trial} (${row.state}): ${shown(reached(row))}`, ...paramsText(row)];
@@ -153,10 +86,18 @@ function front(study) {
       {legend: true});
 }
 
+const mostParameters = 12;
+// Of these parameters the ones that matter most, in the order in which they came.
+function important(study, parameters) {
+  const shares = study.importance[0].shares;
+  const some = [...parameters].sort((a, b) => shares[b.name] - shares[a.name]).slice(0, mostParameters);
+  return parameters.filter(one => some.includes(one));
+}
+
 function importance(study) {
   const names = Object.keys(study.importance[0].shares)
                     .sort((a, b) => study.importance[0].shares[b] - study.importance[0].shares[a])
-                    .slice(0, 20);
+                    .slice(0, mostParameters);
   return config(
       'bar', study.importance.map((one, k) => ({
                                     label: one.metric,
@@ -199,13 +140,13 @@ const axisLabels = parameters => ({
       ctx.textAlign = isLast ? 'right' : 'left';
       const skip = Math.ceil(marks.length / 12);
       marks.filter((mark, n) => n % skip === 0).forEach(([at, text]) => {
-        const short = text.length > 12 ? text.slice(0, 11) + '…' : text;
+        const label = short(text);
         const left = x.getPixelForValue(i) + (isLast ? -5 : 5), top = y.getPixelForValue(at);
-        const width = ctx.measureText(short).width;
+        const width = ctx.measureText(label).width;
         ctx.fillStyle = colour('card') + 'cc';
         ctx.fillRect(isLast ? left - width - 1 : left - 1, top - 7, width + 2, 14);
         ctx.fillStyle = colour('text');
-        ctx.fillText(short, left, top);
+        ctx.fillText(label, left, top);
       });
     });
     ctx.restore();
@@ -221,7 +162,7 @@ function parallel(study) {
   const limits = ends(values, study.maximize);
   const low = limits.min ?? Math.min(...values), high = limits.max ?? Math.max(...values);
   const metric = {name: study.metric, low, high};
-  const parameters = [...study.varied.slice(0, 12), metric];
+  const parameters = [...important(study, study.varied), metric];
   const goodness = rank => 1 - rank / Math.max(1, rows.length - 1);
   return config(
       'line', rows.map((row, rank) => ({
@@ -260,9 +201,10 @@ function slice(study, parameter) {
   };
   const best = study.rows.length - 1 || 1;
   const {limits, y} = drawn(study);
-  const ticks = labels ? {callback: at => at in labels ? shown(labels[at]) : '', autoSkip: false, maxRotation: 30} :
-      parameter.log    ? {callback: value => isLabelled(value, parameter) ? number(value) : ''} :
-                         {};
+  const ticks = labels ?
+      {callback: at => at in labels ? short(shown(labels[at])) : '', autoSkip: labels.length > 6, maxRotation: 30} :
+      parameter.log ? {callback: value => isLabelled(value, parameter) ? number(value) : ''} :
+                      {};
   return config(
       'scatter', [{
         data: points(some, x, y),

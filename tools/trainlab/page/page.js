@@ -223,7 +223,7 @@ function study(stage) {
           {class: 'quiet'});
       const shares = stage.importance[0].shares;
       const small = make(page, 'div', '', {class: 'cards small'});
-      for (const one of [...stage.varied].sort((a, b) => shares[b.name] - shares[a.name]).slice(0, 12)) {
+      for (const one of [...stage.varied].sort((a, b) => shares[b.name] - shares[a.name]).slice(0, mostParameters)) {
         chart(small, one.name, () => slice(stage, one));
       }
     }

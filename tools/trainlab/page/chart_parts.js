@@ -1,0 +1,71 @@
+'use strict';
+// What the charts share: colours, numbers as texts, axes, the frame of a configuration (Chart.js).
+
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+
+const number = x => {
+  if (x === null || x === undefined || Number.isNaN(x)) return 'unknown';
+  if (Number.isSafeInteger(x)) return String(x);
+  const size = Math.abs(x);
+  if (size >= 1e4 && size < 1e9) return x.toFixed(0);
+  const text = size >= 1e-4 && size < 1e4 ? x.toPrecision(4) : x.toExponential(3);
+  return text.replace(/(\.\d*?)0+(e|$)/, '$1$2').replace(/\.(e|$)/, '$1');
+};
+const shown = value => value === null || value === undefined ? '' :
+    typeof value === 'number'                                ? number(value) :
+    typeof value === 'object'                                ? JSON.stringify(value) :
+                                                               String(value);
+
+const short = text => text.length > 12 ? text.slice(0, 11) + '…' : text;
+
+// From the second colour (the worst) to the first (the best); t in 0…1.
+function blend(t, alpha) {
+  const parts = name => colour(name).match(/\w\w/g).map(hex => parseInt(hex, 16));
+  const worst = parts('second'), best = parts('first');
+  return `rgba(${worst.map((c, i) => Math.round(c + (best[i] - c) * t)).join(',')},${alpha})`;
+}
+
+// Ends of an axis that shows the good values well: far worse ones, of trials that diverged or were pruned early, lie
+// beyond it. {} where all are shown.
+function ends(values, maximize, pruned = []) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = q => sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
+  const low = sorted[0], high = sorted[sorted.length - 1], range = high - low;
+  const wide = maximize ? at(0.95) - at(0.1) : at(0.9) - at(0.05);
+  if (sorted.length >= 10 && wide > 0 && range > 4 * wide) {
+    return maximize ? {min: at(0.1) - wide} : {max: at(0.9) + wide};
+  }
+  const isFar = y => maximize ? y < low - 2 * range : y > high + 2 * range;
+  if (sorted.length >= 3 && range > 0 && pruned.some(isFar)) {
+    return maximize ? {min: low - range} : {max: high + range};
+  }
+  return {};
+}
+const within = (y, {min = -Infinity, max = Infinity}) => Math.min(max, Math.max(min, y));
+const beyond = (values, limits) => values.filter(y => within(y, limits) !== y).length;
+
+const axis = (title, more = {}) => ({
+  title: {display: Boolean(title), text: title},
+  grid: {color: colour('line'), borderColor: colour('faint')},
+  ...more,
+  ticks: {callback: value => number(value), maxRotation: 0, autoSkip: true, includeBounds: false, ...more.ticks},
+});
+
+function config(type, datasets, scales, label, more = {}) {
+  return {
+    type,
+    data: {datasets, ...more.data},
+    options: {
+      maintainAspectRatio: false,
+      animation: false,
+      scales,
+      indexAxis: more.indexAxis,
+      layout: more.layout,
+      plugins: {
+        legend: {display: Boolean(more.legend), labels: {boxWidth: 12, ...more.legendLabels}},
+        tooltip: {callbacks: label ? {title: () => '', label} : {}},
+      },
+    },
+    plugins: more.plugins || [],
+  };
+}
