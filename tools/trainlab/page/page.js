@@ -17,7 +17,7 @@ function chart(parent, title, configure, {note = '', wide = false} = {}) {
   const card = make(parent, 'section', '', {class: wide ? 'card wide' : 'card'});
   make(card, 'h3', title);
   const built = configure();
-  const outside = built.beyond ? `${built.beyond} far worse ones stand at the axis's end.` : '';
+  const outside = built.beyond ? `At the axis's end: ${built.beyond} far worse.` : '';
   if (note || outside) make(card, 'p', `${note} ${outside}`.trim(), {class: 'quiet'});
   const canvas = make(make(card, 'div', '', {class: 'chart'}), 'canvas', '', {role: 'img', 'aria-label': title});
   charts.push([canvas, configure]);
