@@ -166,6 +166,12 @@ class ReportSweep(CliTest):
         curve = self.report(run, "--json").json()["curves"][0]
         self.assertEqual((curve["validations"], curve["values"]), ([1, 2, 3], [0.1, 0.5, 0.7]))
 
+    def test_the_curve_of_repeats_side_by_side_is_their_mean(self):
+        reports = [[1, 1, 0.125], [2, 1, 0.375], [1, 2, 0.5], [2, 2, 1.0], [1, 3, 0.75]]
+        run = self.make(stage(study={"description": description(), "trials": [complete(0.01, 64, [0.5, 0.5], reports=reports)]}))
+        curve = self.report(run, "--json").json()["curves"][0]
+        self.assertEqual((curve["validations"], curve["values"]), ([1, 2, 3], [0.25, 0.75, 0.75]))
+
     def test_importance(self):
         """Pruned trials are the worse ones: the best of 12 complete trials count against all 20."""
         trials = [complete(10 ** (-4 + 3 * i / 19), 16 + 37 * i % 100, [0.9 - abs(i - 12) / 100], state="complete") for i in range(20)]

@@ -23,20 +23,16 @@ std::vector<Objective> objectives_in(const Value& description) {
   return all;
 }
 
-// A trial that was begun again says some of it twice, or said more before it was lost: its last attempt holds, and
-// before it what came until there.
 Curve curve_of(std::int64_t trial, const std::vector<StoredReport>& reports) {
-  std::map<std::pair<std::int64_t, std::int64_t>, double> last;  // by repeat and resource
-  for (const StoredReport& one : reports) {
-    if (one.trial != trial) continue;
-    const std::pair place(one.report.repeat, one.report.resource);
-    last.erase(last.lower_bound(place), last.end());
-    last[place] = one.report.value;
+  Trials one(0, 1);  // knows what holds of a trial that was begun again
+  one.add(TrialState::running, {});
+  for (const StoredReport& each : reports) {
+    if (each.trial == trial) one.report(0, each.report);
   }
   std::map<std::int64_t, std::pair<double, int>> sums;
-  for (const auto& [place, value] : last) {
-    sums[place.second].first += value;
-    ++sums[place.second].second;
+  for (const TrialReport& report : one.reports(0)) {
+    sums[report.resource].first += report.value;
+    ++sums[report.resource].second;
   }
   Curve curve{.trial = trial, .resources = {}, .values = {}};
   for (const auto& [resource, sum] : sums) {
