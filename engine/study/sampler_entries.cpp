@@ -99,6 +99,15 @@ std::unique_ptr<Sampler> make_nsga2(const Options& spec, const Space& space, std
   return nsga2_sampler(space, {.population = spec.integer("population"), .seed = seed_of(spec, seed)}, objectives);
 }
 
+std::unique_ptr<Sampler> make_pbt(const Options& spec, const Space& space, std::int64_t seed, std::size_t objectives) {
+  require_one_objective(spec, objectives);
+  return pbt_sampler(space, {.population = spec.integer("population"),
+                             .interval = spec.integer("interval"),
+                             .factor = spec.number("factor"),
+                             .resample = spec.number("resample"),
+                             .seed = seed_of(spec, seed)});
+}
+
 }  // namespace
 
 std::unique_ptr<Sampler> make_sampler(const Options& spec, const Space& space, std::int64_t seed,
@@ -174,6 +183,18 @@ void register_samplers(Registry& registry) {
           .note("Deb et al. 2002, with uniform crossover: nine of ten children have two parents; each parameter "
                 "is drawn anew with a chance of one in their number."),
       SamplerFactory{make_nsga2});
+  registry.add(
+      Entry("sampler.pbt", "sampler", "Population-based training: parameters change while models train.")
+          .with(Option("population", "members; a generation has a trial of each").integer().at_least(2).or_default(8))
+          .with(Option("interval", "validations of a generation").integer().at_least(1).or_default(1))
+          .with(Option("factor", "by which a number grows or shrinks").number().more_than(1).or_default(1.2))
+          .with(Option("resample", "chance that a parameter is drawn anew instead").number().at_least(0).at_most(1).or_default(0.25))
+          .with(seed_option())
+          .example("sampler.pbt { population = 8, interval = 2 }")
+          .note("Jaderberg et al. 2017, in generations: each goes on from the checkpoints of the one before, and members "
+                "of the worst quarter from one of the best quarter, with other parameters. The trials of a sweep are the "
+                "population times the number of generations. A trial's value is that of its last validation."),
+      SamplerFactory{make_pbt});
 }
 
 }  // namespace trainlab

@@ -62,6 +62,14 @@ struct GpSettings {
 // Searches all parameters, choices and conditional ones included.
 std::unique_ptr<Sampler> gp_sampler(const Space& space, const GpSettings& settings);
 
+struct PbtSettings {
+  std::int64_t population = 8;
+  std::int64_t interval = 1;  // validations of a generation
+  double factor = 1.2, resample = 0.25;
+  std::int64_t seed = 1;
+};
+std::unique_ptr<Sampler> pbt_sampler(const Space& space, const PbtSettings& settings);
+
 struct Nsga2Settings {
   std::int64_t population = 50;
   std::int64_t seed = 1;

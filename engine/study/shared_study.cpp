@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/host.h"
+
 namespace trainlab {
 
 SharedStudy::SharedStudy(std::unique_ptr<Storage> storage, Study study, Storage::Owner owner)
@@ -10,7 +12,21 @@ SharedStudy::SharedStudy(std::unique_ptr<Storage> storage, Study study, Storage:
   follow();
 }
 
+bool SharedStudy::follow() {
+  const StudyChanges changes = storage_->changes();
+  apply(changes);
+  return !changes.trials.empty();
+}
+
+void SharedStudy::lose_trials_of_the_dead() {
+  for (const std::int64_t number : running_) {
+    const StoredTrial& trial = stored(number);
+    if (has_died(trial.owner)) storage_->lose({.trial = number, .attempt = trial.attempt, .owner = trial.owner});
+  }
+}
+
 SharedStudy::Asked SharedStudy::ask(double now, double expires, std::int64_t most) {
+  lose_trials_of_the_dead();
   Asked asked;
   owner_.expires = expires;
   asked.lease = storage_->begin(owner_, now, [&](const StudyChanges& changes) -> std::optional<Storage::Begin> {
@@ -49,6 +65,12 @@ void SharedStudy::apply(const StudyChanges& changes) {
       study_.begin(number, trial->point);
     if (trial->state == TrialState::waiting && study_.trials().state(number) == TrialState::running)
       study_.wait_again(number);
+    if (number == static_cast<std::int64_t>(stored_.size())) stored_.emplace_back();
+    stored_[static_cast<std::size_t>(number)] = *trial;
+    if (trial->state == TrialState::running)
+      running_.insert(number);
+    else
+      running_.erase(number);
   }
   for (const StoredReport& report : changes.reports) {
     if (!is_final(study_.trials().state(report.trial))) study_.report(report.trial, report.report);

@@ -6,6 +6,8 @@
 #include <soci/soci.h>
 #include <soci/sqlite3/soci-sqlite3.h>
 
+#include <cmath>
+
 #include "core/error.h"
 #include "stored.h"
 #include "study/storage.h"
@@ -27,7 +29,7 @@ class SqliteStorage final : public Storage {
     });
   }
 
-  Value open(const Value& description) override {
+  Value open(const Value& description, std::span<const std::vector<double>> first) override {
     std::string stored;
     transaction(/*durable=*/true, [&] {
       int version = 0;
@@ -36,7 +38,8 @@ class SqliteStorage final : public Storage {
       if (version == 0) {
         create();
         stored = to_json(description);
-        sql_ << "INSERT INTO study (id, description, change) VALUES (1, :d, 0)", soci::use(stored);
+        sql_ << "INSERT INTO study (id, description, change, deadline) VALUES (1, :d, 0, NULL)", soci::use(stored);
+        for (const std::vector<double>& point : first) add_waiting(point);
         return;
       }
       sql_ << "SELECT description FROM study WHERE id = 1", soci::into(stored);
@@ -65,10 +68,13 @@ class SqliteStorage final : public Storage {
     transaction(/*durable=*/false, [&] {
       // Who has not renewed has gone.
       const long long change = next_change();
-      sql_ << "UPDATE trials SET state = 'waiting', change = :c WHERE state = 'running' AND expires < :now",
+      sql_ << "UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND expires < "
+              ":now",
           soci::use(change), soci::use(now);
+      int over = 0;
+      sql_ << "SELECT COUNT(*) FROM study WHERE deadline < :now", soci::use(now), soci::into(over);
       const auto chosen = choose(read());
-      if (!chosen) return;
+      if (!chosen || over > 0) return;
       long long count = 0, attempt = 1;
       sql_ << "SELECT COUNT(*) FROM trials", soci::into(count);
       const long long number = chosen->trial;
@@ -94,16 +100,16 @@ class SqliteStorage final : public Storage {
   }
 
   std::int64_t enqueue(std::span<const double> point) override {
-    long long number = 0;
-    transaction(/*durable=*/true, [&] {
-      sql_ << "SELECT COUNT(*) FROM trials", soci::into(number);
-      const long long change = next_change();
-      const std::string text = numbers_text(point);
-      sql_ << "INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change) "
-              "VALUES (:n, 'waiting', 0, :p, '', '', '', 0, :c)",
-          soci::use(number), soci::use(text), soci::use(change);
-    });
+    std::int64_t number = 0;
+    transaction(/*durable=*/true, [&] { number = add_waiting(point); });
     return number;
+  }
+
+  void set_deadline(double time) override {
+    transaction(/*durable=*/false, [&] {
+      soci::indicator known = std::isfinite(time) ? soci::i_ok : soci::i_null;
+      sql_ << "UPDATE study SET deadline = :t", soci::use(time, known);
+    });
   }
 
   void renew(const Lease& lease, double expires) override {
@@ -145,10 +151,20 @@ class SqliteStorage final : public Storage {
     });
   }
 
+  void lose(const Lease& lease) override {
+    transaction(/*durable=*/false, [&] {
+      const long long number = lease.trial, attempt = lease.attempt, change = next_change();
+      sql_ << "UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE number = :n AND "
+              "state = 'running' AND attempt = :a AND owner = :o",
+          soci::use(change), soci::use(number), soci::use(attempt), soci::use(lease.owner);
+    });
+  }
+
   void revoke_all_but(const std::string& supervisor) override {
     transaction(/*durable=*/false, [&] {
       const long long change = next_change();
-      sql_ << "UPDATE trials SET state = 'waiting', change = :c WHERE state = 'running' AND supervisor <> :s",
+      sql_ << "UPDATE trials SET state = 'waiting', change = :c WHERE state = 'running' AND supervisor <> :s AND "
+              "supervisor <> ''",
           soci::use(change), soci::use(supervisor);
     });
   }
@@ -188,8 +204,10 @@ class SqliteStorage final : public Storage {
   }
 
   void create() {
-    sql_ << "CREATE TABLE study (id INTEGER PRIMARY KEY, description TEXT NOT NULL, change INTEGER NOT NULL)";
+    sql_ << "CREATE TABLE study (id INTEGER PRIMARY KEY, description TEXT NOT NULL, change INTEGER NOT NULL, "
+            "deadline REAL)";
     sql_ << "CREATE TABLE trials (number INTEGER PRIMARY KEY, state TEXT NOT NULL, attempt INTEGER NOT NULL, "
+            "lost INTEGER NOT NULL DEFAULT 0, "
             "point TEXT NOT NULL, values_ TEXT NOT NULL, owner TEXT NOT NULL, supervisor TEXT NOT NULL, "
             "expires REAL NOT NULL, change INTEGER NOT NULL, info TEXT)";
     sql_ << "CREATE INDEX trials_by_change ON trials (change)";
@@ -197,6 +215,17 @@ class SqliteStorage final : public Storage {
     sql_ << "CREATE TABLE reports (id INTEGER PRIMARY KEY, trial INTEGER NOT NULL, attempt INTEGER NOT NULL, "
             "repeat INTEGER NOT NULL, resource INTEGER NOT NULL, value TEXT NOT NULL)";
     sql_ << "PRAGMA user_version = " + std::to_string(study_schema);
+  }
+
+  std::int64_t add_waiting(std::span<const double> point) {
+    long long number = 0;
+    sql_ << "SELECT COUNT(*) FROM trials", soci::into(number);
+    const long long change = next_change();
+    const std::string text = numbers_text(point);
+    sql_ << "INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change) "
+            "VALUES (:n, 'waiting', 0, :p, '', '', '', 0, :c)",
+        soci::use(number), soci::use(text), soci::use(change);
+    return number;
   }
 
   // Changes are numbered by transaction: a reader asks for those after the last that it has seen.
@@ -217,28 +246,30 @@ class SqliteStorage final : public Storage {
     const std::string now = attempt != lease.attempt || owner != lease.owner
                                 ? "it was begun again by " + owner + " (attempt " + std::to_string(attempt) + ")"
                                 : "it is " + state + " now";
-    throw run_error("trial " + std::to_string(lease.trial) + " is no longer leased to " + lease.owner + " (attempt " +
-                    std::to_string(lease.attempt) + "): " + now)
-        .hint("this process was silent for too long; its result is left out");
+    LeaseLost lost(ErrorKind::run, "trial " + std::to_string(lease.trial) + " is no longer leased to " + lease.owner +
+                                       " (attempt " + std::to_string(lease.attempt) + "): " + now);
+    lost.hint("this process was silent for too long; its result is left out");
+    throw lost;
   }
 
   StudyChanges read() {
     StudyChanges all;
     {
-      long long number = 0, attempt = 0, change = 0;
+      long long number = 0, attempt = 0, lost = 0, change = 0;
       std::string state, point, values, owner, info;
       soci::indicator has_info = soci::i_null;
       soci::statement rows =
-          (sql_.prepare << "SELECT number, state, attempt, point, values_, owner, info, change FROM trials "
+          (sql_.prepare << "SELECT number, state, attempt, lost, point, values_, owner, info, change FROM trials "
                            "WHERE change > :c ORDER BY change, number",
-           soci::use(seen_change_), soci::into(number), soci::into(state), soci::into(attempt), soci::into(point),
-           soci::into(values), soci::into(owner), soci::into(info, has_info), soci::into(change));
+           soci::use(seen_change_), soci::into(number), soci::into(state), soci::into(attempt), soci::into(lost),
+           soci::into(point), soci::into(values), soci::into(owner), soci::into(info, has_info), soci::into(change));
       rows.execute();
       long long last = seen_change_;
       while (rows.fetch()) {
         all.trials.push_back({.number = number,
                               .state = parse_state(state),
                               .attempt = attempt,
+                              .lost = lost,
                               .point = parse_numbers(point),
                               .values = parse_numbers(values),
                               .owner = owner,

@@ -35,22 +35,41 @@ bool Study::choose(std::int64_t trial, std::vector<double>& point) {
     }
   }
   const std::vector<double> given = point;
+  bool refused = false;
   for (std::int64_t attempt = 0; attempt < most_attempts; ++attempt) {
     point = given;
     if (!sampler_->sample(trial, attempt, running, point)) return false;
+    if (settings_.distinct && is_known(trial, point)) continue;
     if (!settings_.allowed || settings_.allowed(point)) return true;
+    refused = true;
   }
+  if (!refused) return false;
   throw recipe_error("none of " + std::to_string(most_attempts) + " points of the space meets the constraints")
       .in("constraints");
+}
+
+// Trials are few where points repeat: looking at all of them costs less than keeping them in order.
+bool Study::is_known(std::int64_t trial, const std::vector<double>& point) const {
+  const auto equal = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
+  for (std::int64_t other = 0; other < trials_.size(); ++other) {
+    const std::span<const double> known = trials_.point(other);
+    if (other != trial && std::equal(known.begin(), known.end(), point.begin(), equal)) return true;
+  }
+  return false;
+}
+
+bool Study::holds_back() const {
+  return settings_.deterministic && ((sampler_->learns() && !sampler_->waits_itself()) || settings_.compares);
 }
 
 Study::Next Study::next() {
   const bool queued = !waiting_.empty();
   const std::int64_t trial = queued ? *waiting_.begin() : trials_.size();
-  if (settings_.deterministic && (sampler_->learns() || settings_.compares)) {
+  if (!queued && !sampler_->is_ready(trial)) return {.trial = {}, .point = {}, .wait = true};
+  if (holds_back()) {
     for (; observed_ <= trial - lag; ++observed_) {
       if (!is_final(trials_.state(observed_))) return {.trial = {}, .point = {}, .wait = true};
-      if (sampler_->learns()) observe(observed_);
+      if (sampler_->learns() && !sampler_->waits_itself()) observe(observed_);
     }
   }
   Next next{
@@ -113,7 +132,7 @@ void Study::fail(std::int64_t trial) {
 void Study::ended(std::int64_t trial) {
   running_.erase(trial);
   waiting_.erase(trial);
-  if (sampler_->learns() && !settings_.deterministic) observe(trial);
+  if (sampler_->learns() && (!settings_.deterministic || sampler_->waits_itself())) observe(trial);
 }
 
 void Study::observe(std::int64_t trial) {

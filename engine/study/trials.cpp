@@ -44,11 +44,10 @@ void Trials::start(std::int64_t trial, std::span<const double> point) {
 void Trials::report(std::int64_t trial, const TrialReport& report) {
   require_open(trial, "report");
   auto& reports = reports_[index(trial)];
-  // A trial that was begun again says some of it twice: what it says last holds.
-  const auto same = std::find_if(reports.rbegin(), reports.rend(), [&](const TrialReport& one) {
-    return one.repeat == report.repeat && one.resource == report.resource;
+  // A repeat that was begun again says some of it twice: what it says last holds, and nothing beyond.
+  std::erase_if(reports, [&](const TrialReport& one) {
+    return one.repeat == report.repeat && one.resource >= report.resource;
   });
-  if (same != reports.rend()) reports.erase(std::next(same).base(), reports.end());
   reports.push_back(report);
 }
 

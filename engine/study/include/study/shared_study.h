@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "study/storage.h"
@@ -22,24 +23,31 @@ class SharedStudy {
 
   struct Asked {
     std::optional<Lease> lease;  // a trial that runs now, of this process until `expires`
-    bool wait = false;           // ask again later; without both: the space is used up
+    bool wait = false;           // ask again when something has changed; without both: there is nothing left to do
   };
-  // `most`: trials of the study altogether; those that wait are begun whatever it is.
+  // `most`: trials of the study altogether; those that wait are begun whatever it is. Trials of processes of this host
+  // that have died are given to the next who asks.
   Asked ask(double now, double expires, std::int64_t most);
 
   void report(const Lease& lease, std::span<const TrialReport> reports) { storage_->report(lease, reports); }
   // A value that is NaN makes a complete trial a failed one.
   void end(const Lease& lease, TrialState state, std::span<const double> values, const Value& info);
 
-  // Takes in what others have done.
-  void follow() { apply(storage_->changes()); }
+  // Takes in what others have done; whether there was anything.
+  bool follow();
+
+  // A trial as it is stored: its owner, how often it was lost.
+  const StoredTrial& stored(std::int64_t trial) const { return stored_.at(static_cast<std::size_t>(trial)); }
 
  private:
   void apply(const StudyChanges& changes);
+  void lose_trials_of_the_dead();
 
   std::unique_ptr<Storage> storage_;
   Study study_;
   Storage::Owner owner_;
+  std::vector<StoredTrial> stored_;  // by number
+  std::set<std::int64_t> running_;
 };
 
 }  // namespace trainlab

@@ -18,10 +18,17 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/value.h"
 #include "study/trials.h"
 
 namespace trainlab {
+
+// A write that came too late: the trial is leased to somebody else, or final.
+class LeaseLost : public Error {
+ public:
+  using Error::Error;
+};
 
 struct Lease {
   std::int64_t trial = 0;
@@ -34,6 +41,7 @@ struct StoredTrial {
   std::int64_t number = 0;
   TrialState state = TrialState::waiting;
   std::int64_t attempt = 0;
+  std::int64_t lost = 0;  // how often its owner has gone without a word
   std::vector<double> point, values;
   std::string owner;  // of the last lease
   Value info;         // of a final trial: how it ran, what failed
@@ -55,9 +63,9 @@ class Storage {
  public:
   virtual ~Storage() = default;
 
-  // The study's description. The first to come writes it; of those who come together one does. Error{usage} when the
-  // store is of a newer version.
-  virtual Value open(const Value& description) = 0;
+  // The study's description. The first to come writes it, with trials that wait at these points; of those who come
+  // together one does. Error{usage} when the store is of a newer version.
+  virtual Value open(const Value& description, std::span<const std::vector<double>> first = {}) = 0;
 
   // Since the last call on this object; does not wait for writers.
   virtual StudyChanges changes() = 0;
@@ -72,7 +80,7 @@ class Storage {
   using Choose = std::function<std::optional<Begin>(const StudyChanges&)>;
   struct Owner {
     std::string name;        // "HOST:PID"
-    std::string supervisor;  // whose run it belongs to: see revoke
+    std::string supervisor;  // of the run that it belongs to; empty: one that joined from outside
     double expires = 0;      // wall seconds
   };
   virtual std::optional<Lease> begin(const Owner& owner, double now, const Choose& choose) = 0;
@@ -80,7 +88,10 @@ class Storage {
   // A new trial that waits, with its open values NaN; its number.
   virtual std::int64_t enqueue(std::span<const double> point) = 0;
 
-  // Each of these raises Error{run} when the lease is not valid any more.
+  // No trial is begun after this moment (wall seconds; infinity: whenever).
+  virtual void set_deadline(double time) = 0;
+
+  // Each of these raises LeaseLost when the lease is not valid any more.
   virtual void renew(const Lease& lease, double expires) = 0;
   virtual void report(const Lease& lease, std::span<const TrialReport> reports) = 0;
   // On disk when it returns, whatever happens then.
@@ -88,7 +99,10 @@ class Storage {
   // Gives the trial back: it waits, and whoever takes it goes on from its checkpoint.
   virtual void give_back(const Lease& lease) = 0;
 
-  // Leases of which the supervisor is another one end at once.
+  // The owner has died: the trial waits again. Nothing happens when the lease has ended already.
+  virtual void lose(const Lease& lease) = 0;
+
+  // Leases of engines that other supervisors spawned end at once, not those of engines that joined from outside.
   virtual void revoke_all_but(const std::string& supervisor) = 0;
 };
 

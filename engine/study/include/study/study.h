@@ -26,6 +26,8 @@ struct StudySettings {
   bool deterministic = false;
   // Trials are given up by comparison with others: what a deterministic study holds back for, besides its sampler.
   bool compares = false;
+  // No point is tried twice; the space is used up when none is left that could be found.
+  bool distinct = false;
   // Points that fit the space but are not wanted; they are drawn anew. Raises what the recipe's function raises.
   std::function<bool(std::span<const double>)> allowed = {};
 };
@@ -39,6 +41,9 @@ class Study {
   const Space& space() const { return space_; }
   const Trials& trials() const { return trials_; }
   bool maximize(std::size_t objective) const { return settings_.maximize[objective]; }
+
+  // Of a trial of a population that has begun: where it goes on from.
+  std::optional<Segment> segment(std::int64_t trial) const { return sampler_->segment(trial); }
 
   // A trial for later with values that are chosen already (NaN: the sampler's choice).
   void enqueue(std::span<const double> point);
@@ -75,9 +80,11 @@ class Study {
   std::optional<std::int64_t> best() const { return best_; }
 
  private:
+  bool holds_back() const;
   void ended(std::int64_t trial);
   void observe(std::int64_t trial);
   bool choose(std::int64_t trial, std::vector<double>& point);
+  bool is_known(std::int64_t trial, const std::vector<double>& point) const;
 
   Space space_;
   std::unique_ptr<Sampler> sampler_;

@@ -1,0 +1,119 @@
+// Population-based training (Jaderberg et al. 2017, "Population based training of neural networks"), in generations: a
+// trial is one member's training for some validations, and goes on from the checkpoint of a trial of the generation
+// before. Members of the worst quarter go on from one of the best quarter with parameters that are perturbed
+// (section 3: truncation selection; perturb and resample).
+//
+// A generation begins when the one before has ended, so that what is chosen does not depend on how many processes work.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "samplers.h"
+
+namespace trainlab {
+
+namespace {
+
+class Pbt final : public Sampler {
+ public:
+  Pbt(const Space& space, const PbtSettings& settings)
+      : space_(space),
+        settings_(settings),
+        draws_(space, Key(static_cast<std::uint64_t>(settings.seed)).fold("pbt")) {}
+
+  bool learns() const override { return true; }
+  bool waits_itself() const override { return true; }
+
+  void observe(const Observation& trial) override {
+    const auto number = static_cast<std::size_t>(trial.trial);
+    if (members_.size() <= number) members_.resize(number + 1);
+    Member& member = members_[number];
+    member.is_final = true;
+    member.point.assign(trial.point.begin(), trial.point.end());
+    if (trial.state == TrialState::complete) member.value = trial.values[0];
+  }
+
+  bool is_ready(std::int64_t trial) const override {
+    const std::int64_t first = trial / settings_.population * settings_.population;
+    for (std::int64_t before = first - settings_.population; before >= 0 && before < first; ++before) {
+      const auto at = static_cast<std::size_t>(before);
+      if (at >= members_.size() || !members_[at].is_final) return false;
+    }
+    return true;
+  }
+
+  std::optional<Segment> segment(std::int64_t trial) const override {
+    const std::int64_t generation = trial / settings_.population;
+    Segment segment{.parent = {}, .until = (generation + 1) * settings_.interval};
+    if (generation > 0) segment.parent = parent(trial);
+    return segment;
+  }
+
+  bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>>,
+              std::span<double> point) override {
+    if (trial >= settings_.population) {
+      const std::int64_t from = parent(trial);
+      const std::vector<double>& known = members_[static_cast<std::size_t>(from)].point;
+      const bool is_copy = from == trial - settings_.population;
+      Stream draws = draws_.stream(trial, attempt);
+      for (const std::size_t i : space_.order()) {
+        if (!std::isnan(point[i]) || !space_.active(i, point)) continue;
+        point[i] = is_copy || std::isnan(known[i]) ? known[i] : perturbed(i, known[i], draws);
+      }
+    }
+    // Of the first generation all; later what has become active with a choice.
+    choose_open(space_, point, [&](std::size_t i) { return draws_.unit(i, trial, attempt); });
+    return true;
+  }
+
+ private:
+  struct Member {
+    bool is_final = false;
+    double value = std::numeric_limits<double>::infinity();  // of one that has failed
+    std::vector<double> point;
+  };
+
+  // Drawn anew, or a number that becomes larger or smaller by the factor.
+  double perturbed(std::size_t i, double value, Stream& draws) const {
+    const double chance = draws.uniform(), direction = draws.uniform(), anew = draws.uniform();
+    const SpaceParameter& p = space_[i];
+    if (chance < settings_.resample || p.kind == SpaceParameter::Kind::choice)
+      return chance < settings_.resample ? space_.from_unit(i, anew) : value;
+    double moved = value * (direction < 0.5 ? settings_.factor : 1 / settings_.factor);
+    // A whole number moves at all.
+    if (p.kind == SpaceParameter::Kind::integer && space_.nearest(i, moved) == value)
+      moved = value + (direction < 0.5 ? 1 : -1) * std::max(p.step, 1.0);
+    return space_.nearest(i, moved);
+  }
+
+  // Where the member of this trial goes on from: its own trial of the generation before, or one of the best there.
+  std::int64_t parent(std::int64_t trial) const {
+    const std::int64_t own = trial - settings_.population;
+    const std::int64_t first = own / settings_.population * settings_.population;
+    std::vector<std::int64_t> order(static_cast<std::size_t>(settings_.population));
+    std::iota(order.begin(), order.end(), first);
+    std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return value(a) < value(b); });
+    const auto share = std::max<std::int64_t>(settings_.population / 4, 1);
+    const auto rank = std::ranges::find(order, own) - order.begin();
+    const bool is_worst = rank >= settings_.population - share || std::isinf(value(own));
+    if (!is_worst || settings_.population == 1) return own;
+    Stream draws = draws_.stream(trial, -1);
+    return order[static_cast<std::size_t>(draws.below(static_cast<std::uint64_t>(share)))];
+  }
+
+  double value(std::int64_t trial) const { return members_[static_cast<std::size_t>(trial)].value; }
+
+  const Space space_;
+  PbtSettings settings_;
+  ParameterDraws draws_;
+  std::vector<Member> members_;  // by trial
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> pbt_sampler(const Space& space, const PbtSettings& settings) {
+  return std::make_unique<Pbt>(space, settings);
+}
+
+}  // namespace trainlab
