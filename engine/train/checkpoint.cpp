@@ -119,6 +119,32 @@ Checkpoint load(const fs::path& folder, const fs::path& commit, bool with_best) 
 
 }  // namespace
 
+std::int64_t CheckpointFolder::newest_step(const fs::path& folder) {
+  const std::vector<fs::path> all = commits(folder);
+  return all.empty() ? 0 : std::stoll(all.front().stem().string().substr(std::string_view("last-").size()));
+}
+
+void CheckpointFolder::take_over(const fs::path& from, const fs::path& to) {
+  const std::vector<fs::path> all = commits(from);
+  if (all.empty()) return;
+  make_directories(to);
+  const auto copy = [&](const std::string& stem, Value info) {
+    // Such files are written once: both may have the same bytes on the disk.
+    const fs::path source = from / (stem + ".safetensors"), target = to / (stem + ".safetensors");
+    std::error_code failed;
+    fs::create_hard_link(source, target, failed);
+    if (failed) write_atomic(target, read_file(source));
+    write_atomic(to / (stem + ".json"), to_json(info, 2) + "\n");
+  };
+  Value info = parse_json(read_file(all.front()), all.front().string());
+  if (const Value& best = info["best_weights"]; best.is_string()) {
+    const fs::path commit = from / (best.string() + ".json");
+    copy(best.string(), parse_json(read_file(commit), commit.string()));
+  }
+  info.set("stop_reason", Value());
+  copy(all.front().stem().string(), std::move(info));  // last: it makes the rest count
+}
+
 CheckpointFolder::CheckpointFolder(fs::path folder, std::function<void(const std::string&)> say)
     : folder_(std::move(folder)), say_(std::move(say)) {
   make_directories(folder_);

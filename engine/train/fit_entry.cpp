@@ -85,7 +85,7 @@ Entry fit_entry() {
 }
 
 void set_threads(const RunSettings& settings) {
-  prepare_arithmetic(settings.threads > 0 ? settings.threads : usable_cores());
+  prepare_arithmetic(settings.threads > 0 ? settings.threads : settings.cores);
 }
 
 // LibTorch's errors become ours here: who runs stages knows no LibTorch.
@@ -94,20 +94,23 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
   const auto plan = with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_fit(stage, settings)); });
   return [plan, stage](const StageContext& context) {
     const FitMember member{.options = stage, .context = context};
-    return with_torch_errors([&] { return FitLoop(*plan, {&member, 1}, false).run().front(); });
+    return with_torch_errors([&] { return run_fits(*plan, {&member, 1}, false).front(); });
   };
 }
 
-std::string check_fit(const Options& stage, const RunSettings& settings, bool step) {
+std::string check_stage(const Options& stage, const RunSettings& settings, bool step) {
   set_threads(settings);
-  const FitPlan plan = plan_fit(stage, settings);
+  return check_fit(plan_fit(stage, settings), step);
+}
+
+}  // namespace
+
+std::string check_fit(const FitPlan& plan, bool step) {
   std::string text = describe(plan);
   if (step) text += try_step(plan);
   return text;
 }
 
-}  // namespace
-
-void register_fit(Registry& registry) { registry.add(fit_entry(), StageKind{.prepare = prepare_fit, .check = check_fit}); }
+void register_fit(Registry& registry) { registry.add(fit_entry(), StageKind{.prepare = prepare_fit, .check = check_stage}); }
 
 }  // namespace trainlab

@@ -314,12 +314,13 @@ std::int64_t FitPlan::parameter_count() const {
   return sum;
 }
 
-FitPlan plan_fit(const Options& options, const RunSettings& settings) {
+FitPlan plan_fit(const Options& options, const RunSettings& settings, const DataParts* opened) {
   FitPlan plan(options);
   plan.seed = options.given("seed") ? options.integer("seed") : settings.seed;
   plan.type = options.string("precision") == "float64" ? at::kDouble : at::kFloat;
   plan.device = parse_device(settings.device);
-  plan.data = open_data(options.child("data"), {.seed = plan.seed});
+  // Of the run's seed, not of the fit's: fits that are compared, or averaged, are of one split.
+  plan.data = opened ? *opened : open_data(options.child("data"), {.seed = settings.seed});
   const Dataset& data = *plan.data.train.data;
   if (options.given("step")) {
     plan_own_step(plan);

@@ -85,21 +85,31 @@ Evaluator::Evaluator(const FitPlan& plan, const Part& part, std::string prefix, 
   for (const PlannedMetric& metric : plan.metrics) metrics_.push_back(metric.make(plan.head, members));
 }
 
-std::vector<MetricMap> Evaluator::run(const ModelState& state) {
+void Evaluator::each(const Each& function) {
   const c10::InferenceMode no_gradients;
-  meter_.reset();
-  for (const auto& metric : metrics_) metric->reset();
-  const Pass pass{.state = state, .training = false, .keys = {}};
   // The loader runs on for ever and in order: each evaluation takes one epoch of it, and what was prefetched beyond
   // is the beginning of the next evaluation.
   std::vector<at::Tensor> moved;
   for (std::int64_t i = 0; i < loader_.batches_per_epoch(); ++i) {
     const Batch batch = loader_.next();
     const BatchView view = view_of(plan_, batch, members_, key_.fold(static_cast<std::uint64_t>(i)), moved);
-    const auto out = plan_.model->forward(model_inputs(plan_, view), pass);
-    meter_.add(loss_of(plan_, out, view), batch.size);
-    for (const auto& metric : metrics_) metric->update(out, view);
+    function(view, model_inputs(plan_, view));
   }
+}
+
+std::vector<MetricMap> Evaluator::run(const ModelState& state) {
+  const Pass pass{.state = state, .training = false, .keys = {}};
+  return run([&](std::span<const at::Tensor> inputs) { return plan_.model->forward(inputs, pass); });
+}
+
+std::vector<MetricMap> Evaluator::run(const Forward& forward) {
+  meter_.reset();
+  for (const auto& metric : metrics_) metric->reset();
+  each([&](const BatchView& view, std::span<const at::Tensor> inputs) {
+    const at::Tensor out = forward(inputs);
+    meter_.add(loss_of(plan_, out, view), view.size);
+    for (const auto& metric : metrics_) metric->update(out, view);
+  });
   std::vector<MetricMap> results(key_count(members_));
   for (std::size_t m = 0; m < results.size(); ++m) results[m] = meter_.metrics(prefix_, m);
   for (std::size_t i = 0; i < metrics_.size(); ++i) {

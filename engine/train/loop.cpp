@@ -17,29 +17,38 @@ constexpr std::int64_t cold_steps = 5;
 // Between two estimates of the length of a run under a time budget, once the first steps are done.
 constexpr std::int64_t estimate_every = 20;
 
-std::vector<Key> member_keys(std::span<const FitMember> members, const FitPlan& plan) {
+// Rows of the member axis, or the one model where there is none. One row alone would take other kernels than several:
+// it is padded with a copy of the last member that never takes a step.
+std::size_t row_count(std::span<const FitMember> members, bool axis) {
+  return axis ? std::max<std::size_t>(members.size(), 2) : members.size();
+}
+
+std::vector<Key> row_keys(std::span<const FitMember> members, const FitPlan& plan, bool axis) {
   std::vector<Key> keys;
   for (const FitMember& member : members) {
     const std::int64_t seed = member.options.given("seed") ? member.options.integer("seed") : plan.seed;
     keys.emplace_back(static_cast<std::uint64_t>(seed));
   }
+  keys.resize(row_count(members, axis), keys.back());
   return keys;
 }
 
-// What each member gives for an option that is an entry; empty where nobody does.
-std::vector<Options> member_specs(std::span<const FitMember> members, const char* option) {
+// What each row gives for an option that is an entry; empty where nobody does.
+std::vector<Options> row_specs(std::span<const FitMember> members, const char* option, bool axis) {
   std::vector<Options> specs;
   for (const FitMember& member : members)
     if (member.options.given(option)) specs.push_back(member.options.child(option));
-  if (!specs.empty() && specs.size() != members.size())
+  if (specs.empty()) return specs;
+  if (specs.size() != members.size())
     throw std::logic_error(std::string("members of a group differ in whether they have the option ") + option);
+  specs.resize(row_count(members, axis), specs.back());
   return specs;
 }
 
 std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMember> members, bool axis) {
-  const std::vector<Key> keys = member_keys(members, plan);
+  const std::vector<Key> keys = row_keys(members, plan, axis);
   if (!plan.step) {
-    return std::make_unique<Group>(plan, keys, member_specs(members, "optim"), axis, member_specs(members, "ema"));
+    return std::make_unique<Group>(plan, keys, row_specs(members, "optim", axis), axis, row_specs(members, "ema", axis));
   }
   if (axis || members.size() > 1) throw std::logic_error("a step of its own trains one member");
   return std::make_unique<OwnStep>(plan, keys.front());
@@ -49,15 +58,15 @@ std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMe
 
 FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis)
     : plan_(plan),
-      axis_(axis ? static_cast<std::int64_t>(members.size()) : 0),
+      axis_(axis ? static_cast<std::int64_t>(row_count(members, axis)) : 0),
       trained_(make_trained(plan, members, axis)),
-      loader_(plan.data.train, plan.loader, member_keys(members, plan), axis),
-      rates_(members.size()),
-      momentum_(members.size()),
-      weight_decay_(members.size()),
-      active_(members.size(), 1) {
+      loader_(plan.data.train, plan.loader, row_keys(members, plan, axis), axis),
+      rates_(row_count(members, axis)),
+      momentum_(rates_.size(), 1),
+      weight_decay_(rates_.size(), 1),
+      active_(rates_.size()) {
   for (std::size_t m = 0; m < members.size(); ++m) {
-    members_.push_back(std::make_unique<Member>(plan, members[m].options, members[m].context, *trained_, m));
+    members_.push_back(std::make_unique<Member>(plan, members[m], *trained_, m));
   }
   if (auto* own = dynamic_cast<OwnStep*>(trained_.get())) own->set_run(members_.front()->handle());
   if (plan.data.val && plan.measures()) validation_ = std::make_unique<Evaluator>(plan, *plan.data.val, "val", axis_);
@@ -168,7 +177,7 @@ void FitLoop::train_step() {
 
 void FitLoop::validate() {
   const double begin = steady_seconds();
-  std::vector<MetricMap> metrics(members_.size());
+  std::vector<MetricMap> metrics(rates_.size());
   if (validation_) metrics = validation_->run(trained_->state());
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = *members_[m];
@@ -235,7 +244,7 @@ std::vector<Value> FitLoop::run() {
 }
 
 std::vector<Value> FitLoop::summaries(bool interrupted) {
-  std::vector<MetricMap> test(members_.size());
+  std::vector<MetricMap> test(rates_.size());
   std::vector<Value> reports(members_.size());
   if (!interrupted && plan_.data.test && plan_.measures() && !all_failed()) {
     for (const auto& member : members_) member->restore_kept();
@@ -256,8 +265,7 @@ std::vector<Value> FitLoop::summaries(bool interrupted) {
   return all;
 }
 
-std::vector<Value> run_fits(std::span<const FitMember> members, const RunSettings& settings, bool axis) {
-  const FitPlan plan = plan_fit(members.front().options, settings);
+std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis) {
   return FitLoop(plan, members, axis).run();
 }
 

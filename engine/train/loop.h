@@ -35,7 +35,7 @@ class FitLoop {
   std::vector<Value> summaries(bool interrupted);
 
   const FitPlan& plan_;
-  std::int64_t axis_;  // members of the group's leading axis, 0 without one
+  std::int64_t axis_;  // rows of the group's leading axis, 0 without one; members_ are the first of them
   std::unique_ptr<Trained> trained_;
   std::vector<std::unique_ptr<Member>> members_;
   Loader loader_;
@@ -43,8 +43,8 @@ class FitLoop {
 
   Position position_;
   std::vector<Batch> batches_;  // of the present step
-  std::vector<double> rates_, momentum_, weight_decay_;  // by member
-  std::vector<std::uint8_t> active_;
+  std::vector<double> rates_, momentum_, weight_decay_;  // by row
+  std::vector<std::uint8_t> active_;                     // ditto; padding never is
   bool extended_ = false;
   std::int64_t first_step_ = 0;
   double warm_since_ = 0, last_commit_ = 0;

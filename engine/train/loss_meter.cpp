@@ -102,22 +102,24 @@ void LossMeter::reset() {
   device_weights_.reset();
 }
 
-Value LossMeter::state() {
+Value LossMeter::state(std::size_t member) {
   fetch();
   Value::List sums, weights;
-  for (const double x : sums_) sums.emplace_back(x);
-  for (const double x : weights_) weights.emplace_back(x);
+  for (std::size_t i = member; i < sums_.size(); i += members_) {
+    sums.emplace_back(sums_[i]);
+    weights.emplace_back(weights_[i]);
+  }
   Value state;
   state.set("sums", std::move(sums));
   state.set("weights", std::move(weights));
   return state;
 }
 
-void LossMeter::restore(const Value& state) {
-  reset();
-  for (std::size_t i = 0; i < sums_.size(); ++i) {
-    sums_[i] = state["sums"].list().at(i).number();
-    weights_[i] = state["weights"].list().at(i).number();
+void LossMeter::restore(std::size_t member, const Value& state) {
+  fetch();
+  for (std::size_t i = member, part = 0; i < sums_.size(); i += members_, ++part) {
+    sums_[i] = state["sums"].list().at(part).number();
+    weights_[i] = state["weights"].list().at(part).number();
   }
 }
 

@@ -30,33 +30,36 @@ MetricMap to_metrics(const Value& value) {
 
 }  // namespace
 
-Member::Member(const FitPlan& plan, const Options& options, const StageContext& context, Trained& trained, std::size_t index)
+Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std::size_t index)
     : plan_(plan),
-      options_(options),
-      context_(context),
+      options_(fit.options),
+      context_(fit.context),
       trained_(trained),
       index_(index),
-      key_(Key(static_cast<std::uint64_t>(options.given("seed") ? options.integer("seed") : plan.seed))),
-      callback_key_(key_.fold("callback").fold(context.name)),
-      base_rate_(plan.step ? 0 : learning_rate(options.child("optim"))),
-      checkpoints_(context.folder / "checkpoints", context.say),
+      key_(Key(static_cast<std::uint64_t>(options_.given("seed") ? options_.integer("seed") : plan.seed))),
+      callback_key_(key_.fold("callback").fold(context_.name)),
+      base_rate_(plan.step ? 0 : learning_rate(options_.child("optim"))),
+      checkpoints_(context_.folder / "checkpoints", context_.say),
       handle_(std::make_shared<FitHandle>(this)) {
   // A step of the recipe's own has schedules of its own.
   if (plan.step) {
     schedules_.lr = constant_schedule();
   } else {
-    schedules_ = schedules_of(options, "schedule", options.child("optim"), plan.length, key_);
+    schedules_ = schedules_of(options_, "schedule", options_.child("optim"), plan.length, key_);
   }
-  stop_rules_ = stop_rules_of(options, plan, handle_, callback_key_.fold("stop"));
-  if (options.given("on")) {
-    const Options on = options.child("on");
+  for (auto& rule : stop_rules_of(options_, plan, handle_, callback_key_.fold("stop"))) {
+    stop_rules_.push_back(std::move(rule));
+  }
+  stop_rules_.insert(stop_rules_.end(), fit.rules.begin(), fit.rules.end());
+  if (options_.given("on")) {
+    const Options on = options_.child("on");
     for (const char* name : {"start", "step", "validate", "epoch", "checkpoint", "finish"}) {
       if (on.given(name)) callbacks_[name] = on.function(name);
     }
   }
-  const bool terminal = isatty(STDERR_FILENO) != 0 && !context.settings->quiet && index == 0;
-  observers_.push_back(progress_reporter(terminal, [this] { return trained_.metrics(index_)["train.loss"]; }, context.say));
-  observers_.push_back(tensorboard_reporter(context.folder));
+  const bool terminal = isatty(STDERR_FILENO) != 0 && !context_.settings->quiet && index == 0;
+  observers_.push_back(progress_reporter(terminal, [this] { return trained_.metrics(index_)["train.loss"]; }, context_.say));
+  observers_.push_back(tensorboard_reporter(context_.folder));
 }
 
 Member::~Member() { handle_->release(); }
@@ -207,7 +210,7 @@ Value Member::info(const Position& position, const ScriptState& state) const {
   Value::Map logged;
   for (const auto& [name, value] : logged_) logged[name] = number_of(value);
   info.set("logged", std::move(logged));
-  info.set("train_loss", trained_.progress());
+  info.set("train_loss", trained_.progress(index_));
   info.set("metrics_bytes", rows_->size());
   info.set("schedule", schedules_.state());
   Value::List rules;
@@ -295,7 +298,7 @@ std::int64_t Member::resume() {
   metrics_ = to_metrics(info["metrics"]);
   reports_ = info["reports"];
   for (const auto& [name, value] : to_metrics(info["logged"])) logged_.insert_or_assign(name, value);
-  trained_.restore_progress(info["train_loss"]);
+  trained_.restore_progress(index_, info["train_loss"]);
   schedules_.restore(info["schedule"]);
   last_rate_ = info["lr"].number();
   // A run that was extended since goes on, whatever stopped it before, and its rules count anew.

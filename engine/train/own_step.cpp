@@ -140,16 +140,16 @@ void OwnStep::validated(double value, bool minimize) {
   for (auto& [name, scheduled] : schedules_) scheduled.schedules.validated(value, minimize);
 }
 
-Value OwnStep::progress() {
+Value OwnStep::progress(std::size_t) {
   Value::Map meters, schedules;
-  for (auto& [name, meter] : meters_) meters[name] = meter.state();
+  for (auto& [name, meter] : meters_) meters[name] = meter.state(0);
   for (const auto& [name, scheduled] : schedules_) schedules["optim." + name] = scheduled.schedules.state();
   return Value::Map{{"meters", std::move(meters)}, {"schedules", std::move(schedules)}};
 }
 
-void OwnStep::restore_progress(const Value& state) {
+void OwnStep::restore_progress(std::size_t, const Value& state) {
   meters_.clear();
-  for (const auto& [name, meter] : state["meters"].map()) meters_.try_emplace(name, 0).first->second.restore(meter);
+  for (const auto& [name, meter] : state["meters"].map()) meters_.try_emplace(name, 0).first->second.restore(0, meter);
   for (auto& [name, scheduled] : schedules_) scheduled.schedules.restore(state["schedules"]["optim." + name]);
 }
 

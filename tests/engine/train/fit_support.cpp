@@ -73,7 +73,7 @@ Value run_one(const Options& fit, const std::filesystem::path& folder, bool resu
   make_directories(folder);
   prepare_arithmetic(1);
   const FitMember member{.options = fit, .context = quiet_context(folder, settings, resumed)};
-  return run_fits({&member, 1}, settings, false).front();
+  return run_fits(plan_fit(fit, settings), {&member, 1}, false).front();
 }
 
 std::string digits_fit(const std::string& more) {

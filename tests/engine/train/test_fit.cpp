@@ -107,7 +107,7 @@ TEST_CASE("a group of members equals its members alone") {
     make_directories(folder);
     members.push_back({.options = fits[m], .context = quiet_context(folder, settings)});
   }
-  const std::vector<Value> together = run_fits(members, settings, true);
+  const std::vector<Value> together = run_fits(plan_fit(members.front().options, settings), members, true);
   for (std::size_t m = 0; m < fits.size(); ++m) {
     const Value alone = run_one(fits[m], temporary.path() / ("alone" + std::to_string(m)));
     for (const auto& [name, value] : alone["metrics"].map()) {
@@ -130,7 +130,7 @@ TEST_CASE("members in float32 stay beside their solo runs for 100 steps") {
     make_directories(folder);
     members.push_back({.options = fits.back(), .context = quiet_context(folder, settings)});
   }
-  const std::vector<Value> together = run_fits(members, settings, true);
+  const std::vector<Value> together = run_fits(plan_fit(members.front().options, settings), members, true);
   for (std::size_t m = 0; m < fits.size(); ++m) {
     const Value alone = run_one(fits[m], temporary.path() / ("alone" + std::to_string(m)));
     for (const char* name : {"train.loss", "val.loss", "test.loss"}) {
@@ -138,6 +138,24 @@ TEST_CASE("members in float32 stay beside their solo runs for 100 steps") {
       CHECK(together[m]["metrics"][name].number() == Approx(alone["metrics"][name].number()).epsilon(1e-5));
     }
   }
+}
+
+TEST_CASE("a member gives the same bytes whatever the size of its stack") {
+  const TemporaryFolder temporary;
+  RunSettings settings;
+  settings.quiet = true;
+  const auto run = [&](int members) {
+    std::vector<FitMember> all;
+    for (int m = 0; m < members; ++m) {
+      const fs::path folder = temporary.path() / (std::to_string(members) + "-" + std::to_string(m));
+      make_directories(folder);
+      all.push_back({.options = parse_options(digits_fit(R"(, "epochs": 2, "seed": )" + std::to_string(m + 1))),
+                     .context = quiet_context(folder, settings)});
+    }
+    return run_fits(plan_fit(all.front().options, settings), all, true).front();
+  };
+  const Value alone = run(1);  // padded
+  for (const int members : {2, 3, 8}) CHECK(run(members)["metrics"] == alone["metrics"]);
 }
 
 TEST_CASE("a time budget ends the fit with all that a result needs") {
@@ -167,7 +185,7 @@ TEST_CASE("a member that stops early leaves the others as they were") {
   const std::vector<FitMember> members{
       {.options = fit(R"(, "stop": {"@": "stop.threshold", "metric": "val.accuracy", "above": 0.01})"), .context = quiet_context(a, settings)},
       {.options = fit(""), .context = quiet_context(b, settings)}};
-  const std::vector<Value> together = run_fits(members, settings, true);
+  const std::vector<Value> together = run_fits(plan_fit(members.front().options, settings), members, true);
   CHECK(together[0]["status"] == Value("stopped"));
   CHECK(together[0]["best"]["epoch"] == Value(1));
   CHECK(together[1]["status"] == Value("done"));
@@ -241,7 +259,7 @@ TEST_CASE("a damaged checkpoint is passed over for the one before it") {
   StageContext context = quiet_context(folder, settings, true);
   context.say = [&said](const std::string& line) { said += line + "\n"; };
   const FitMember member{.options = parse_options(digits_fit(length)), .context = context};
-  const Value rest = run_fits({&member, 1}, settings, false).front();
+  const Value rest = run_fits(plan_fit(member.options, settings), {&member, 1}, false).front();
   CHECK(said.find("last-000000037 is damaged") != std::string::npos);
   CHECK(rest["resumed"].list().at(0) == Value(30));
   CHECK(final_weights(folder) == final_weights(temporary.path() / "whole"));

@@ -51,6 +51,13 @@ class CheckpointFolder {
   // weights are damaged everywhere, the newest without them. nullopt where there is none.
   std::optional<Checkpoint> newest();
 
+  // The step of the newest commit of `folder`, by its name; 0 where there is none.
+  static std::int64_t newest_step(const std::filesystem::path& folder);
+
+  // Copies the newest commit of `from` to `to`, as the beginning of another fit that goes on from there: the reason for
+  // which that one has stopped stays behind. Nothing where `from` has none.
+  static void take_over(const std::filesystem::path& from, const std::filesystem::path& to);
+
   // The newest complete checkpoint of `folder`, for who only reads: nothing is written or set aside. nullopt where there
   // is none; Error{recipe} naming the file where the newest is damaged.
   static std::optional<Checkpoint> read_newest(const std::filesystem::path& folder);

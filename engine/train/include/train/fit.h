@@ -1,23 +1,32 @@
 // lab.fit: trains one model (or, for studies, a group of equal ones) to its length, a stop rule or a budget.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "core/registry.h"
 #include "run/stage.h"
+#include "train/fit_plan.h"
+#include "train/stop.h"
 
 namespace trainlab {
 
 struct FitMember {
   Options options;
   StageContext context;
+  std::vector<std::shared_ptr<StopRule>> rules = {};  // asked after those of the recipe: who watches a trial
 };
 
-// Trains the members together and returns a summary each. Their fits may differ in numbers (rates, decay, seed) but
-// not in structure. axis: with a leading member axis even for one member. Failed members have status "failed"; what
-// concerns all (a disk that is full, an error in a recipe's function) is raised after the state was kept as it is.
-std::vector<Value> run_fits(std::span<const FitMember> members, const RunSettings& settings, bool axis);
+// Trains the members together and returns a summary each. `plan` is that of the first; the others may differ from it
+// in the optimizer's numbers, schedules, stop rules, callbacks and the seed, and in nothing else. axis: with a leading
+// member axis, padded to two rows, since arithmetic on one row differs in bits from that on several. Failed members
+// have status "failed"; what concerns all (a disk that is full, an error in a recipe's function) is raised after the
+// state was kept as it is.
+std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis);
+
+// What `trainlab check` prints of a fit. `step`: also takes one training and one validation step.
+std::string check_fit(const FitPlan& plan, bool step);
 
 void register_fit(Registry& registry);
 

@@ -78,8 +78,9 @@ struct FitPlan {
   std::int64_t parameter_count() const;
 };
 
-// Opens the data and builds the model. Error{recipe} with the option's path for everything that does not fit.
-FitPlan plan_fit(const Options& options, const RunSettings& settings);
+// Opens the data (unless it was opened before, from an equal option `data` with the same run's seed) and builds the
+// model. Error{recipe} with the option's path for everything that does not fit.
+FitPlan plan_fit(const Options& options, const RunSettings& settings, const DataParts* opened = nullptr);
 
 // Bytes that a training step needs, by category. All figures are estimates.
 struct MemoryEstimate {

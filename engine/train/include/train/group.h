@@ -3,6 +3,7 @@
 // A plain fit is a group of one without a member axis; stacked trials have one. Not thread-safe.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -25,6 +26,12 @@ class Evaluator {
   Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members);
   // Metrics of each member.
   std::vector<MetricMap> run(const ModelState& state);
+  // The same of outputs that are not those of one state, batch after batch.
+  using Forward = std::function<at::Tensor(std::span<const at::Tensor> inputs)>;
+  std::vector<MetricMap> run(const Forward& forward);
+  // Goes through the part in order; a batch and what the model reads of it.
+  using Each = std::function<void(const BatchView& batch, std::span<const at::Tensor> inputs)>;
+  void each(const Each& function);
   // What metrics reported of a member in the last run, by full name; nil where there is nothing.
   Value reports(std::size_t member) const;
 
@@ -55,8 +62,8 @@ class Group final : public Trained {
   MetricMap metrics(std::size_t member) override { return train_loss_.metrics("train", member); }
   bool finite(std::size_t member) override { return train_loss_.finite(member); }
   void reset_metrics() override { train_loss_.reset(); }
-  Value progress() override { return train_loss_.state(); }
-  void restore_progress(const Value& state) override { train_loss_.restore(state); }
+  Value progress(std::size_t member) override { return train_loss_.state(member); }
+  void restore_progress(std::size_t member, const Value& state) override { train_loss_.restore(member, state); }
 
   NamedTensors tensors(std::size_t member) override;
   void restore(std::size_t member, const NamedTensors& tensors) override;

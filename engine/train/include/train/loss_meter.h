@@ -27,8 +27,8 @@ class LossMeter {
   bool finite(std::size_t member);
   void reset();
 
-  Value state();  // for checkpoints: exact
-  void restore(const Value& state);
+  Value state(std::size_t member);  // for checkpoints: exact
+  void restore(std::size_t member, const Value& state);
 
  private:
   void fetch();

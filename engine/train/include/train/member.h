@@ -12,6 +12,7 @@
 #include "core/files.h"
 #include "run/stage.h"
 #include "train/checkpoint.h"
+#include "train/fit.h"
 #include "train/fit_plan.h"
 #include "train/observer.h"
 #include "train/rules.h"
@@ -38,8 +39,8 @@ class FitHandle;
 
 class Member {
  public:
-  // `options` is this member's fit; `plan` the group's.
-  Member(const FitPlan& plan, const Options& options, const StageContext& context, Trained& trained, std::size_t index);
+  // `plan` is the group's.
+  Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std::size_t index);
   ~Member();
 
   // The rate of the coming step, and the factors of momentum and weight decay.
@@ -111,7 +112,7 @@ class Member {
   Key key_, callback_key_;
   double base_rate_, last_rate_ = 0;
   Schedules schedules_;
-  std::vector<std::unique_ptr<StopRule>> stop_rules_;
+  std::vector<std::shared_ptr<StopRule>> stop_rules_;
   std::map<std::string, std::shared_ptr<Callable>, std::less<>> callbacks_;
   std::vector<std::unique_ptr<Observer>> observers_;
   CheckpointFolder checkpoints_;

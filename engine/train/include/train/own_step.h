@@ -35,8 +35,8 @@ class OwnStep final : public Trained {
   MetricMap metrics(std::size_t member) override;
   bool finite(std::size_t member) override;
   void reset_metrics() override { meters_.clear(); }
-  Value progress() override;
-  void restore_progress(const Value& state) override;
+  Value progress(std::size_t member) override;
+  void restore_progress(std::size_t member, const Value& state) override;
 
   NamedTensors tensors(std::size_t member) override;
   void restore(std::size_t member, const NamedTensors& tensors) override;

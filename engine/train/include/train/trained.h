@@ -38,9 +38,9 @@ class Trained {
   virtual void reset_metrics() = 0;
   // Told of each validation, for schedules of an own step that look at it.
   virtual void validated(double value, bool minimize) { (void)value, (void)minimize; }
-  // What a checkpoint holds of it beside tensors: exact.
-  virtual Value progress() = 0;
-  virtual void restore_progress(const Value& state) = 0;
+  // What a checkpoint holds of a member beside tensors: exact.
+  virtual Value progress(std::size_t member) = 0;
+  virtual void restore_progress(std::size_t member, const Value& state) = 0;
 
   // The tensors of one member under their file names (model.…, optim.…), for a checkpoint, and back. The restored
   // values are copied. Error{recipe} when one is missing or has another shape.
