@@ -84,6 +84,10 @@ Value Request::to_value() const {
       {"device", optional_value(device)},
       {"stdlib", stdlib ? Value(stdlib->string()) : Value()},
       {"extend_epochs", optional_value(extend_epochs)},
+      {"extend_trials", optional_value(extend_trials)},
+      {"workers", optional_value(workers)},
+      {"helps", helps},
+      {"joins", joins},
       {"prediction", prediction ? prediction->to_value() : Value()},
       {"quiet", quiet},
       {"step", step},
@@ -121,6 +125,10 @@ Request Request::from_value(const Value& value) try {
   if (!value["device"].is_nil()) request.device = value["device"].string();
   if (!value["stdlib"].is_nil()) request.stdlib = value["stdlib"].string();
   read_optional(value["extend_epochs"], request.extend_epochs);
+  read_optional(value["extend_trials"], request.extend_trials);
+  read_optional(value["workers"], request.workers);
+  request.helps = value["helps"].boolean();
+  request.joins = value["joins"].boolean();
   if (!value["prediction"].is_nil()) request.prediction = Prediction::from_value(value["prediction"]);
   request.quiet = value["quiet"].boolean();
   request.step = value["step"].boolean();

@@ -18,7 +18,9 @@ constexpr std::size_t most_early_log = std::size_t{1} << 20;
 Run::Run(const Registry& registry, Request request, Environment environment, Channel& channel)
     : registry_(registry), request_(std::move(request)), environment_(std::move(environment)), channel_(channel) {
   settings_.seed = request_.seed.value_or(1);
-  settings_.threads = request_.threads.value_or(usable_cores());
+  settings_.threads = request_.threads.value_or(0);
+  settings_.cores = usable_cores();
+  settings_.workers = request_.workers;
   settings_.device = environment_.device;
   settings_.quiet = request_.quiet;
 }
@@ -30,6 +32,7 @@ void Run::source(const std::string& path, std::string_view text) {
     sources_.emplace_back(path, text);
     return;
   }
+  if (request_.helps) return;  // the engine that executes the run keeps it
   std::string hash = hash_bytes(text);
   const auto recorded = manifest_.sources.find(path);
   if (recorded == manifest_.sources.end()) {
@@ -50,7 +53,7 @@ void Run::parameter(const std::string& name, Value value) {
 int Run::finish() {
   if (ended_) return fail(*ended_);
   try {
-    if (!folder_) {
+    if (!folder_ || request_.helps) {
       channel_.send(Value::Map{{"type", "result"}, {"kind", "none"}});
       return 0;
     }

@@ -75,7 +75,8 @@ void Run::continue_existing() {
                                     folder_->string());
   }
 
-  settings_.threads = now.threads > 0 ? now.threads : now.cores;
+  settings_.threads = now.threads;
+  settings_.cores = now.cores;
   settings_.device = now.device;
   records_ = read_stages(*folder_);
   manifest_ = recorded;

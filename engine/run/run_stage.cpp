@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "core/clock.h"
+#include "core/host.h"
 #include "run/run.h"
 
 namespace trainlab {
@@ -58,6 +59,11 @@ Value Run::stage(const Options& stage, bool returned) {
   }
 
   try {
+    if (request_.helps) {
+      Value summary = help(stage);
+      done_.insert_or_assign(name, Done{stage.value(), summary, records_[position_ - 1].folder});
+      return summary;
+    }
     StageWork prepared;
     if (!folder_) {
       // Of a new run nothing is written before its first stage is known to be right.
@@ -71,6 +77,8 @@ Value Run::stage(const Options& stage, bool returned) {
     done_.insert_or_assign(name, Done{stage.value(), summary, record.folder});
     last_ = name;
     return summary;
+  } catch (const NothingLeft&) {
+    throw;
   } catch (const std::exception& exception) {
     ended_ = as_error(exception);
     throw *ended_;
@@ -118,7 +126,9 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
   Value summary;
   try {
     log("stage " + record.name + (resumed ? " goes on" : " begins"));
-    summary = complete(run_kind(stage, record, resumed, std::move(prepared)), record, before, elapsed());
+    const double seconds_before = before["seconds"].is_number() ? before["seconds"].number() : 0;
+    summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before);
+    summary = complete(std::move(summary), record, before, elapsed());
     save_summary(record, summary);
   } catch (const std::exception& exception) {
     const Error error = as_error(exception);
@@ -147,7 +157,8 @@ StageWork Run::prepare(const Options& stage, const RunSettings& settings) const 
   return registry_.implementation<StageKind>(stage.entry()).prepare(stage, settings);
 }
 
-Value Run::run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared) {
+Value Run::run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
+                    double seconds_before) {
   if (stop_requested()) {
     return Value::Map{{"status", "interrupted"}, {"reason", "stopped before the stage went on"}};
   }
@@ -161,6 +172,11 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   context.settings = &settings;
   context.resumed = resumed;
   context.say = [this](const std::string& line) { say(line); };
+  context.seconds_before = seconds_before;
+  context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
+  context.ask_for_workers = [this](int count) {
+    if (count > 1) channel_.send(Value::Map{{"type", "workers"}, {"count", count}});
+  };
   if (!prepared) prepared = prepare(stage, settings);
   return prepared(context);
 }

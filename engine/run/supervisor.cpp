@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <utility>
+#include <vector>
 
 #include "core/files.h"
 #include "ending.h"
@@ -20,11 +21,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// One engine under supervision.
+// An engine that helps, see Request::helps.
+struct Helper {
+  pid_t pid = 0;
+  std::unique_ptr<Channel> channel;
+};
+
+// So many helpers in all are begun anew after one was killed: if something kills each of them, the run goes on without.
+constexpr int most_replaced = 1000;
+
+// An engine under supervision, and those that help it.
 class Watch {
  public:
   Watch(const fs::path& engine, Request request, std::optional<RunFolder> held)
-      : request_(std::move(request)), held_(std::move(held)) {
+      : engine_(engine), request_(std::move(request)), held_(std::move(held)) {
     auto [mine, theirs] = Channel::pair();
     channel_ = std::move(mine);
     request_.supervisor = ::getpid();
@@ -32,28 +42,35 @@ class Watch {
   }
 
   Outcome run() {
-    while (!ended_) {
-      std::array<pollfd, 2> ready = {{{signals_.fd(), POLLIN, 0}, {channel_open_ ? channel_->fd() : -1, POLLIN, 0}}};
-      if (::poll(ready.data(), ready.size(), -1) < 0) continue;
-      if (ready[1].revents != 0) take_messages();
-      while (const int signal = signals_.take()) take_signal(signal);
-    }
+    while (!ended_) watch();
     // What it sent last, and what it may have left running.
     while (channel_open_ && take_messages()) {
     }
-    kill_group(SIGKILL);
+    ::kill(-pid_, SIGKILL);
     ::waitid(P_PID, static_cast<id_t>(pid_), &ending_.status, WEXITED);
+    // All is done, and helpers have nothing left to do; or they save what they have under way.
+    const bool well = ending_.status.si_code == CLD_EXITED && ending_.status.si_status == 0;
+    for (const Helper& helper : helpers_) ::kill(well ? -helper.pid : helper.pid, well ? SIGKILL : SIGTERM);
+    while (!helpers_.empty()) watch();
     if (held_) ending_.folder = held_->path();
     return outcome(ending_);
   }
 
  private:
+  void watch() {
+    std::array<pollfd, 2> ready = {{{signals_.fd(), POLLIN, 0}, {channel_open_ && !ended_ ? channel_->fd() : -1, POLLIN, 0}}};
+    if (::poll(ready.data(), ready.size(), -1) < 0) return;
+    if (ready[1].revents != 0) take_messages();
+    while (const int signal = signals_.take()) take_signal(signal);
+  }
+
   void take_signal(int signal) {
     switch (signal) {
       case SIGCHLD: {
         siginfo_t status = {};
-        ::waitid(P_PID, static_cast<id_t>(pid_), &status, WEXITED | WNOHANG | WNOWAIT);
+        if (!ended_) ::waitid(P_PID, static_cast<id_t>(pid_), &status, WEXITED | WNOHANG | WNOWAIT);
         if (status.si_pid == pid_) ended_ = true;
+        reap_helpers();
         break;
       }
       case SIGTSTP: pause(); break;
@@ -62,20 +79,68 @@ class Watch {
   }
 
   void pause() {
-    kill_group(SIGSTOP);
+    kill_all(SIGSTOP);
     siginfo_t status = {};
-    ::waitid(P_PID, static_cast<id_t>(pid_), &status, WSTOPPED | WEXITED | WNOWAIT);
+    if (!ended_) ::waitid(P_PID, static_cast<id_t>(pid_), &status, WSTOPPED | WEXITED | WNOWAIT);
     ::raise(SIGSTOP);  // until the shell continues this process
-    kill_group(SIGCONT);
+    kill_all(SIGCONT);
   }
 
   void stop(int signal) {
     ending_.stop_signals.push_back(signal);
     if (ending_.stop_signals.size() == 1) {
       tell("stopping at the next step, after a checkpoint (once more: stop at once)");
-      ::kill(pid_, SIGTERM);
+      if (!ended_) ::kill(pid_, SIGTERM);
+      for (const Helper& helper : helpers_) ::kill(helper.pid, SIGTERM);
     } else {
-      kill_group(SIGKILL);
+      kill_all(SIGKILL);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------------- helpers
+
+  void begin_helper() {
+    Request request = request_;
+    request.helps = true;
+    request.quiet = true;
+    request.out = held_->path();
+    request.recipe = held_->path() / "recipe" / request_.recipe.filename();
+    auto [mine, theirs] = Channel::pair();
+    helpers_.push_back({spawn_engine(engine_, to_json(request.to_value()), theirs->fd()), std::move(mine)});
+  }
+
+  void set_workers(std::int64_t count) {
+    while (static_cast<std::int64_t>(helpers_.size()) + 1 < count) begin_helper();
+  }
+
+  void reap_helpers() {
+    std::size_t killed = 0;
+    std::erase_if(helpers_, [&](const Helper& helper) {
+      siginfo_t status = {};
+      ::waitid(P_PID, static_cast<id_t>(helper.pid), &status, WEXITED | WNOHANG);
+      if (status.si_pid != helper.pid) return false;
+      tell_error(helper);
+      ::kill(-helper.pid, SIGKILL);
+      if (status.si_code != CLD_EXITED) ++killed;
+      return true;
+    });
+    if (ended_ || !ending_.stop_signals.empty()) return;
+    for (; killed > 0 && replaced_ < most_replaced; --killed, ++replaced_) {
+      tell("a worker was killed; another one takes its place");
+      begin_helper();
+    }
+  }
+
+  void tell_error(const Helper& helper) {
+    try {
+      helper.channel->fill();
+      while (const std::optional<Value> message = helper.channel->next()) {
+        if ((*message)["type"] != Value("error")) continue;
+        const Error error = error_from((*message)["error"]);
+        if (error.kind() != ErrorKind::interrupted) tell("a worker has ended: " + std::string(error.what()));
+      }
+    } catch (const Error&) {
+      // It was killed while it spoke.
     }
   }
 
@@ -93,7 +158,7 @@ class Watch {
       // An engine that has gone cannot be answered: how it ended says more.
       if (!ended_ && !ending_.broken) {
         ending_.broken = error;
-        kill_group(SIGKILL);
+        ::kill(-pid_, SIGKILL);
       }
     }
     return any;
@@ -105,6 +170,8 @@ class Watch {
       open();
     } else if (type == "error") {
       ending_.error = error_from(message["error"]);
+    } else if (type == "workers") {
+      if (held_) set_workers(message["count"].integer());
     } else if (type == "text") {
       text_ += message["text"].string();
     } else if (type == "result") {
@@ -121,7 +188,7 @@ class Watch {
         held_.emplace(request_.out ? RunFolder::open(*request_.out)
                                    : RunFolder::allocate(request_.working_folder, request_.recipe.stem().string()));
       }
-      if (held_->existed() && !request_.extend_epochs && is_finished(read_summary(held_->path()))) {
+      if (held_->existed() && !request_.extend_epochs && !request_.extend_trials && is_finished(read_summary(held_->path()))) {
         const std::string path = held_->path().string();
         held_.reset();
         throw usage_error("the run in " + path + " is finished")
@@ -134,7 +201,10 @@ class Watch {
     channel_->send(Value::Map{{"type", "opened"}, {"folder", held_->path().string()}, {"existed", held_->existed()}});
   }
 
-  void kill_group(int signal) { ::kill(-pid_, signal); }
+  void kill_all(int signal) {
+    if (!ended_) ::kill(-pid_, signal);
+    for (const Helper& helper : helpers_) ::kill(-helper.pid, signal);
+  }
 
   void tell(const std::string& line) {
     if (request_.quiet) return;
@@ -142,6 +212,7 @@ class Watch {
     if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody reads
   }
 
+  const fs::path& engine_;
   Request request_;
   std::optional<RunFolder> held_;
   SignalQueue signals_;
@@ -149,6 +220,8 @@ class Watch {
   bool channel_open_ = true;
   std::string text_;  // of messages of type text
   bool ended_ = false;
+  std::vector<Helper> helpers_;
+  int replaced_ = 0;
   pid_t pid_ = 0;
   Ending ending_;
 };

@@ -13,7 +13,7 @@ namespace trainlab::cli {
 
 namespace {
 
-const std::vector<std::string> commands = {"run", "check", "resume", "extend", "predict", "list", "report", "help"};
+const std::vector<std::string> commands = {"run", "check", "resume", "extend", "worker", "predict", "list", "report", "help"};
 
 constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;
 
@@ -56,7 +56,7 @@ struct Flag {
 const std::vector<Flag>& flags() {
   static const std::vector<std::string> recipes = {"run", "check"};
   static const std::vector<std::string> runs = {"run", "check", "resume", "extend"};
-  static const std::vector<std::string> engines = {"run", "check", "resume", "extend", "predict"};
+  static const std::vector<std::string> engines = {"run", "check", "resume", "extend", "worker", "predict"};
   static const std::vector<std::string> seeded = {"run", "check", "predict"};
   static const std::vector<std::string> predict = {"predict"};
   static const std::vector<std::string> objects = {"run", "check", "resume", "extend", "list", "report"};
@@ -248,7 +248,7 @@ class Parser {
       }
     };
     if (command == "run" || command == "check") expect("one recipe", 1, 1);
-    if (command == "resume") expect("one run folder", 1, 1);
+    if (command == "resume" || command == "worker") expect("one run folder", 1, 1);
     if (command == "extend") {
       expect("one run folder", 1, 1);
       if (result_.epochs.has_value() == result_.trials.has_value()) {

@@ -13,7 +13,7 @@ struct CommandHelp {
   const char* text;
 };
 
-constexpr std::array<CommandHelp, 8> helps = {{
+constexpr std::array<CommandHelp, 9> helps = {{
     {"run", "train what the recipe returns; `run` may be left out",
      "trainlab [run] RECIPE.lua [--PARAMETER VALUE…] [flags]",
      "Runs the recipe in runs/NAME/NNN, or in the folder given by --out; an unfinished run of the same recipe there "
@@ -27,6 +27,9 @@ constexpr std::array<CommandHelp, 8> helps = {{
      "Executes the recipe as it is stored in the run. Of a finished run the summary is printed.\n"},
     {"extend", "train a run longer than it was begun for", "trainlab extend RUN --epochs N",
      "  --epochs N       the new total of the last stage, a fit\n"},
+    {"worker", "help with the trials of a run that goes on", "trainlab worker RUN [--threads N] [--device D] [--quiet]",
+     "Takes trials of the run's sweep or ensemble until none is left; any number of them, on any machine that sees the\n"
+     "folder. A run's own workers are asked for with --workers N or in the recipe.\n"},
     {"predict", "what a trained model says of new inputs", "trainlab predict RUN --input FILE | --prompt TEXT [flags]",
      "RUN is a run folder; its fit's kept weights are used, and nothing in it is changed.\n"
      "  --input FILE     .csv as in training (the target is not needed), an array x as .npy, .npz, .safetensors,\n"

@@ -113,6 +113,7 @@ int perform(const Arguments& arguments) {
   if (command.empty()) throw usage_error("expected a recipe or a command").hint("trainlab --help");
   if (recipe) return supervise(request_for_recipe(arguments), arguments.json);
   if (command == "resume" || command == "extend") return go_on(arguments);
+  if (command == "worker") return supervise(request_for_worker(arguments), arguments.json);
   if (command == "predict") return supervise(request_for_prediction(arguments), false);
   if (command == "report") return report(arguments);
   if (command == "help") return help(arguments);

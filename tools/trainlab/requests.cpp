@@ -18,6 +18,7 @@ Request common(const Arguments& arguments) {
   request.threads = arguments.threads;
   request.device = arguments.device;
   if (arguments.stdlib) request.stdlib = absolute(*arguments.stdlib);
+  request.workers = arguments.workers;
   request.quiet = arguments.quiet;
   request.terminal = ::isatty(STDERR_FILENO) == 1;
   return request;
@@ -60,6 +61,20 @@ Request request_for_run(const Arguments& arguments, const fs::path& run, const M
   request.seed = manifest.seed;
   if (!request.device) request.device = manifest.device;
   request.extend_epochs = arguments.epochs;
+  request.extend_trials = arguments.trials;
+  return request;
+}
+
+Request request_for_worker(const Arguments& arguments) {
+  const fs::path run = find_run(arguments.words.front());
+  if (!holder(run)) {
+    throw usage_error("the run in " + run.string() + " is not running: there is nothing to help with")
+        .hint("trainlab resume " + run.string());
+  }
+  Request request = request_for_run(arguments, run, read_manifest(run));
+  request.out = run;
+  request.helps = true;
+  request.joins = true;
   return request;
 }
 

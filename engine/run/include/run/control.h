@@ -10,7 +10,8 @@
 //   result  {folder | text | kind}
 //                        it ended well, or its stage says how: folder holds summary.json; text is for standard output
 //                        (check, parameters, predict); kind = "none": no stage ran
-// The types leave room for others (asking for more workers); an unknown type is an error.
+//   workers {count}      so many engines should work on the run, this one included
+// An unknown type is an error.
 #pragma once
 
 #include <filesystem>

@@ -66,12 +66,19 @@ struct Request {
   std::optional<std::string> device;            // "auto", "cpu", "cuda", "cuda:1"
   std::optional<std::filesystem::path> stdlib;  // --stdlib, absolute: the recipe language's Lua part from this folder
   std::optional<std::int64_t> extend_epochs;    // `trainlab extend`: the new total of the last stage
+  std::optional<std::int64_t> extend_trials;    // ditto
+  std::optional<int> workers;                   // processes that work on a study's trials
 
   std::optional<Prediction> prediction;  // of `predict`
 
   bool quiet = false;
   bool step = false;      // check --step
   bool terminal = false;  // standard error is a terminal: progress may be redrawn in place
+
+  // This engine works on trials of the run in `out`, which another engine executes.
+  bool helps = false;
+  // It does so without belonging to the run's supervisor (`trainlab worker`).
+  bool joins = false;
 
   // The process that supervises. An engine whose parent is another one ends at once.
   std::int64_t supervisor = 0;

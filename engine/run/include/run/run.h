@@ -14,6 +14,7 @@
 //   }
 #pragma once
 
+#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -41,6 +42,13 @@ struct Environment {
 // Cores that this process may use: its affinity, within the CPU quota of its control group.
 int usable_cores();
 
+// An engine that helps has come to a stage that it cannot wait for, or the run has ended: it is no longer needed.
+class NothingLeft : public std::exception {};
+
+// An engine that helps (Request::helps) executes the recipe too. Of a stage that several processes work on it takes its
+// share; for the end of any stage it waits. It writes nothing but what belongs to trials that it has leased, and its own
+// log.
+//
 // Used by the recipe's thread, but say(), which any thread may call.
 class Run {
  public:
@@ -68,7 +76,7 @@ class Run {
   // Raises what the stage raised (Error{run} for what is no Error); Error{interrupted} or Error{run} when its status is
   // "interrupted" or "failed"; Error{recipe} for a name that is taken, no file name, or out of the recorded order;
   // Error{usage} when the folder is refused. After a stage that did not end well every call raises the same again: a
-  // recipe cannot go on.
+  // recipe cannot go on. NothingLeft in an engine that helps.
   Value stage(const Options& stage, bool returned);
 
   // Of a stage that stage() has given the summary of.
@@ -103,11 +111,18 @@ class Run {
   void take_back_extension() noexcept;
   void save_source(const std::string& path, std::string_view text);
 
+  // run_help.cpp
+  void join();
+  Value help(const Options& stage);
+  StageRecord await_stage(const Options& stage);
+  bool run_goes_on() const;
+
   // run_stage.cpp
   StageRecord place(const Options& stage, const std::string& name, bool returned, bool& resumed);
   StageWork prepare(const Options& stage, const RunSettings& settings) const;
   Value attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
-  Value run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
+  Value run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
+                 double seconds_before);
   Value complete(Value summary, const StageRecord& record, const Value& before, double seconds) const;
   void save_summary(const StageRecord& record, const Value& summary);
   void save_failure(const StageRecord& record, const std::string& status, const std::string& reason,

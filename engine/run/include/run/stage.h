@@ -16,10 +16,13 @@ namespace trainlab {
 // What holds for the whole run: from the command line, or recorded in the manifest of a run that is continued.
 struct RunSettings {
   std::int64_t seed = 1;
-  int threads = 0;             // 0: the default of the stage kind (usable cores for a single fit)
+  int threads = 0;             // --threads; 0: the default of the stage kind (`cores` for a single fit)
+  int cores = 1;               // usable ones, when the run was begun
   std::string device = "auto";
   bool quiet = false;          // no progress on standard error
   std::optional<std::int64_t> extend_epochs;  // `trainlab extend RUN --epochs N`: the new total of the last stage
+  std::optional<std::int64_t> extend_trials;  // ditto, of trials
+  std::optional<int> workers;                 // --workers: processes that work on a study's trials
 };
 
 // One stage while it runs.
@@ -28,9 +31,17 @@ struct StageContext {
   std::filesystem::path folder;  // exists; the stage's own (top of the run, or stages/NAME)
   const RunSettings* settings = nullptr;
   bool resumed = false;          // the folder holds an earlier attempt
+  double seconds_before = 0;     // of earlier attempts
+
+  // Of stages that several processes work on. `helps`: the stage belongs to another engine, and this one takes trials
+  // only; what it returns is nobody's summary.
+  bool helps = false;
+  std::string supervisor = {};   // "HOST:PID" of the run's; empty: this engine joined from outside
+  // Asks for engines, so that `count` work on this stage, this one included.
+  std::function<void(int count)> ask_for_workers = {};
 
   // A line for log.txt and, unless quiet, standard error. Thread-safe.
-  std::function<void(const std::string&)> say;
+  std::function<void(const std::string&)> say = {};
 };
 
 // Runs a prepared stage to its end or raises; returns the summary (summary.json without name, kind, out …: what the
@@ -38,6 +49,9 @@ struct StageContext {
 using StageWork = std::function<Value(const StageContext& context)>;
 
 struct StageKind {
+  // Whether engines that do not own the stage can help with it.
+  bool is_shared = false;
+
   // Checks the stage completely and gets ready to run it (data opened, shapes inferred); writes nothing, so that a
   // recipe that is wrong leaves no run folder.
   std::function<StageWork(const Options& stage, const RunSettings& settings)> prepare;

@@ -15,6 +15,9 @@ Request request_for_recipe(const Arguments& arguments);
 // resume and extend: the stored recipe with all that was recorded.
 Request request_for_run(const Arguments& arguments, const std::filesystem::path& run, const Manifest& manifest);
 
+// worker: an engine that helps with the run. Raises Error{usage} when nobody executes it.
+Request request_for_worker(const Arguments& arguments);
+
 // predict: of the stage that is asked for, or the one that the recipe returned. Raises Error{usage} when it is no fit, or
 // there is no such stage.
 Request request_for_prediction(const Arguments& arguments);

@@ -1,0 +1,84 @@
+// An engine that helps: it follows the recipe beside the engine that executes the run.
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "core/host.h"
+#include "run/run.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::milliseconds poll{20};
+
+}  // namespace
+
+void Run::join() {
+  folder_ = *request_.out;
+  manifest_ = read_manifest(*folder_);
+  Manifest now = present();
+  // Parameters and --set are those that the manifest gave.
+  const std::vector<std::string> changes = differences(manifest_, now);
+  if (!changes.empty()) {
+    std::string message = "the run in " + folder_->string() + " was begun with something else:";
+    for (const std::string& line : changes) message += "\n  " + line;
+    throw usage_error(message);
+  }
+  settings_.threads = manifest_.threads;
+  settings_.cores = manifest_.cores;
+  settings_.device = manifest_.device;
+  const std::lock_guard lock(log_mutex_);
+  log_.emplace(*folder_ / ("log-" + host_name() + "-" + std::to_string(::getpid()) + ".txt"));
+  log_->append(early_log_);
+  early_log_.clear();
+}
+
+bool Run::run_goes_on() const { return holder(*folder_).has_value() && !is_finished(read_summary(*folder_)); }
+
+// The coming stage as the run records it, once it has begun.
+StageRecord Run::await_stage(const Options& stage) {
+  while (true) {
+    if (records_.size() <= position_) records_ = read_stages(*folder_);
+    if (records_.size() > position_) {
+      bool resumed = false;
+      return place(stage, stage.string("name"), false, resumed);
+    }
+    if (stop_requested() || !run_goes_on()) throw NothingLeft();
+    std::this_thread::sleep_for(poll);
+  }
+}
+
+Value Run::help(const Options& stage) {
+  if (!folder_) join();
+  const StageRecord record = await_stage(stage);
+  const fs::path folder = folder_of(record);
+  const auto found = [&]() -> Value {
+    const Value summary = read_summary(folder);
+    return summary["name"] == Value(record.name) && is_finished(summary) ? summary : Value();
+  };
+  if (Value summary = found(); !summary.is_nil()) return summary;
+
+  if (registry_.implementation<StageKind>(stage.entry()).is_shared) {
+    log("helps with stage " + record.name);
+    StageContext context;
+    context.name = record.name;
+    context.folder = folder;
+    context.settings = &settings_;
+    context.resumed = true;
+    context.helps = true;
+    if (!request_.joins) context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
+    context.say = [this](const std::string& line) { say(line); };
+    prepare(stage, settings_)(context);
+  }
+  while (true) {
+    if (Value summary = found(); !summary.is_nil()) return summary;
+    if (stop_requested() || !run_goes_on()) throw NothingLeft();
+    std::this_thread::sleep_for(poll);
+  }
+}
+
+}  // namespace trainlab
