@@ -68,14 +68,20 @@ class Execution {
   int run() {
     try {
       // For tensors that the recipe makes outside of stages; a stage says it again for itself.
-      const int threads = run_.settings().threads;
-      prepare_arithmetic(threads > 0 ? threads : usable_cores());
+      const RunSettings& settings = run_.settings();
+      prepare_arithmetic(settings.threads > 0 ? settings.threads : settings.cores);
       const Recipe::Outcome outcome = recipe_.execute();
       if (describes()) {
         send_text(*start_.channel, parameters_.help(shown_name(request_), recipe_.text()));
         return 0;
       }
-      if (outcome.stage) perform(outcome.stage, true);
+      if (outcome.stage) {
+        try {
+          perform(outcome.stage, true);
+        } catch (const NothingLeft&) {
+          return run_.finish();
+        }
+      }
       if (request_.command == Command::predict) return predict();
       if (!outcome.ended) set_.check_all_used();
       if (request_.command == Command::run) return run_.finish();
@@ -114,7 +120,13 @@ class Execution {
   // lab.run.
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) {
     if (describes()) throw ExecutionEnds();
-    StageResult result = perform(stage, false);
+    StageResult result = [&] {
+      try {
+        return perform(stage, false);
+      } catch (const NothingLeft&) {
+        throw ExecutionEnds();
+      }
+    }();
     if (predicted_) throw ExecutionEnds();
     if (request_.command == Command::run || request_.command == Command::predict) return result;
     const Value& name = stage->value["name"];

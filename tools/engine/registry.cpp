@@ -8,6 +8,7 @@
 #include "study/sampler.h"
 #include "study/space.h"
 #include "study/study_object.h"
+#include "sweep/sweep.h"
 #include "train/fit.h"
 #include "train/model_object.h"
 #include "train/task.h"
@@ -34,6 +35,7 @@ Registry all_entries() {
   register_run_handle(registry);
   register_fit(registry);
   register_task(registry);
+  register_sweep(registry);
   register_objects(registry);
   return registry;
 }

@@ -1,0 +1,171 @@
+#include "ensemble.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "run/folder.h"
+#include "tensor/types.h"
+#include "train/kept_weights.h"
+#include "train/mean_prediction.h"
+#include "trial_fits.h"
+#include "worker.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Metrics = std::map<std::string, double>;
+
+// A trained model that may be a member.
+struct Candidate {
+  std::int64_t trial = 0, repeat = 1, seed = 0;
+  fs::path folder;
+  Metrics metrics;
+};
+
+Metrics metrics_of(const Value& summary) {
+  Metrics metrics;
+  for (const auto& [name, value] : summary["metrics"].map()) metrics[name] = value.is_number() ? value.number() : std::nan("");
+  return metrics;
+}
+
+Value to_value(const Metrics& metrics) {
+  Value::Map map;
+  for (const auto& [name, value] : metrics) map.emplace(name, value);
+  return map;
+}
+
+class Members {
+ public:
+  // `fit`: of one of them; the others have the same data, loss and metrics.
+  Members(const StudyPlan& plan, const Options& fit) : objective_(plan.objectives().front()), plan_(plan.plan_fit(fit)) {}
+
+  void add(const Candidate& candidate, const Model& model) {
+    const ModelFile file = read_model(candidate.folder);
+    const NamedTensors weights = read_kept(candidate.folder, file).weights;
+    if (candidates_.empty()) {
+      if (plan_.data.val && plan_.measures()) val_.emplace(plan_, *plan_.data.val, "val", file);
+      if (plan_.data.test && plan_.measures()) test_.emplace(plan_, *plan_.data.test, "test", file);
+    }
+    if (val_) val_->add(model, weights);
+    if (test_) test_->add(model, weights);
+    candidates_.push_back(candidate);
+  }
+
+  // By value: better ones first, those without one last.
+  bool better(double a, double b) const {
+    if (std::isnan(a) || std::isnan(b)) return !std::isnan(a);
+    return objective_.maximize ? a > b : a < b;
+  }
+  double value(const Metrics& metrics) const {
+    const auto found = metrics.find(objective_.metric);
+    return found == metrics.end() ? std::nan("") : found->second;
+  }
+  const Model& model() const { return *plan_.model; }
+  std::size_t size() const { return candidates_.size(); }
+  bool can_choose() const { return val_.has_value() && objective_.metric.starts_with("val."); }
+  double value_together(const std::vector<std::size_t>& chosen) const { return value(val_->metrics(chosen)); }
+
+  // The summary of these; one may stand there several times.
+  Value summary(const std::vector<std::size_t>& chosen, const Value& params) const {
+    Value::List members;
+    Metrics mean;
+    std::size_t best = chosen.front();
+    for (const std::size_t m : chosen) {
+      const Candidate& one = candidates_[m];
+      members.push_back(Value::Map{{"trial", one.trial}, {"seed", one.seed}, {"metrics", to_value(one.metrics)}});
+      for (const auto& [name, value] : one.metrics) mean[name] += value / static_cast<double>(chosen.size());
+      if (better(value(one.metrics), value(candidates_[best].metrics))) best = m;
+    }
+    Metrics together;
+    if (val_) together.merge(val_->metrics(chosen));
+    if (test_) together.merge(test_->metrics(chosen));
+    return Value::Map{{"members", std::move(members)},
+                      {"best_member", to_value(candidates_[best].metrics)},
+                      {"mean_member", to_value(mean)},
+                      {"ensemble", to_value(together)},
+                      {"params", params},
+                      {"metric", objective_.metric},
+                      {"goal", objective_.maximize ? "max" : "min"},
+                      {"reason", "all members have ended"}};
+  }
+
+ private:
+  Objective objective_;
+  FitPlan plan_;
+  std::vector<Candidate> candidates_;
+  std::optional<MeanPrediction> val_, test_;
+};
+
+Candidate candidate(const fs::path& stage, std::int64_t trial, std::int64_t repeat, std::int64_t seed) {
+  Candidate one{.trial = trial, .repeat = repeat, .seed = seed, .folder = trial_folder(stage, trial, repeat), .metrics = {}};
+  one.metrics = metrics_of(read_summary(one.folder));
+  return one;
+}
+
+}  // namespace
+
+Value seed_ensemble(const StudyPlan& plan, const StageContext& context, const SharedStudy& study) {
+  const Trials& trials = study.study().trials();
+  std::vector<Candidate> all;
+  for (std::int64_t trial = 0; trial < trials.size(); ++trial) {
+    if (trials.state(trial) == TrialState::complete)
+      all.push_back(candidate(context.folder, trial, 1, plan.repeat_seed(trial + 1)));
+  }
+  Members members(plan, plan.build({}, 0, 1));
+  std::ranges::stable_sort(all, [&](const Candidate& a, const Candidate& b) {
+    return members.better(members.value(a.metrics), members.value(b.metrics));
+  });
+  const Options& stage = plan.options();
+  if (stage.given("keep")) all.resize(std::min(all.size(), static_cast<std::size_t>(stage.integer("keep"))));
+  with_torch_errors([&] {
+    for (const Candidate& one : all) members.add(one, members.model());
+  });
+  std::vector<std::size_t> chosen(all.size());
+  std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+  return with_torch_errors([&] { return members.summary(chosen, stage.given("params") ? stage.get("params") : Value::Map{}); });
+}
+
+Value greedy_ensemble(const StudyPlan& plan) {
+  const Options& stage = plan.options();
+  const fs::path folder = stage.get("from")["out"].string();
+  auto storage = sqlite_storage(study_file(folder));
+  const Value description = storage->open({});
+  const Space space = Space::from_value(description["space"]);
+  std::optional<Members> members;
+  return with_torch_errors([&]() -> Value {
+    for (const StoredTrial& trial : storage->changes().trials) {
+      if (trial.state != TrialState::complete || !trial.info["duplicate_of"].is_nil()) continue;
+      for (std::int64_t repeat = 1; repeat <= description["seeds"].integer(); ++repeat) {
+        const Options fit = plan.build_with(space.params(trial.point), trial.number, repeat);
+        if (!members) members.emplace(plan, fit);
+        const Candidate one = candidate(folder, trial.number, repeat, fit.integer("seed"));
+        members->add(one, *plan.plan_fit(fit).model);
+      }
+    }
+    if (!members) throw stage.error("from", "the sweep in " + folder.string() + " has no complete trial");
+    if (!members->can_choose()) {
+      throw stage.error("metric", "expected a metric of the validation part, of which there must be one");
+    }
+    std::vector<std::size_t> chosen;
+    for (std::int64_t k = 0; k < stage.integer("keep"); ++k) {
+      std::optional<std::size_t> best;
+      double best_value = 0;
+      for (std::size_t m = 0; m < members->size(); ++m) {
+        std::vector<std::size_t> with = chosen;
+        with.push_back(m);
+        const double value = members->value_together(with);
+        if (best && !members->better(value, best_value)) continue;
+        best = m;
+        best_value = value;
+      }
+      chosen.push_back(*best);
+    }
+    return members->summary(chosen, Value::Map{});
+  });
+}
+
+}  // namespace trainlab

@@ -1,0 +1,83 @@
+// The declaration of lab.ensemble: many seeds of one fit, or fits that a sweep has trained; the best of them are kept,
+// and judged one by one and together.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "ensemble.h"
+#include "sweep_entry.h"
+
+namespace trainlab {
+
+namespace {
+
+Entry ensemble_entry() {
+  return Entry("ensemble", "stage", "Trains many seeds of a fit, keeps the best and averages their predictions.")
+      .with(Option("name", "the stage's key, unique in the recipe").string().required())
+      .with(build_option())
+      .with(Option("params", "what `build` gets beside hp.seed and hp.trial: found.best.params of a sweep").any())
+      .with(Option("from", "the result of a sweep: members are chosen from its complete trials instead of being trained")
+                .any())
+      .with(Option("seeds", "members that are trained").integer().at_least(1).at_most(100000).or_default(8))
+      .with(Option("keep", "members that are kept: the best by the metric (default: all); with `from` the number that is "
+                           "chosen")
+                .integer()
+                .at_least(1))
+      .with(Option("metric", "what decides which members are kept").string().many().or_default(Value::List{"val.loss"}))
+      .with(Option("goal", "the better direction of the metric, where it is not declared").choice({"min", "max"}).many())
+      .with(workers_option())
+      .with(study_threads_option())
+      .with(stack_option())
+      .with(Option("seed", "seed from which hp.seed is derived (default: the run's)").integer().at_least(0))
+      .returns("a stage: run it with lab.run, or return it from the recipe")
+      .example("return lab.ensemble {\n"
+               "  name = \"final\", seeds = 16, keep = 4, metric = \"val.loss\",\n"
+               "  build = function(hp)\n"
+               "    return lab.fit {\n"
+               "      name = \"member\", data = lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1 },\n"
+               "      model = lab.nn.Sequential { lab.nn.Flatten(), lab.nn.Linear(64), lab.nn.ReLU(), lab.nn.Linear(10) },\n"
+               "      loss = \"cross_entropy\", metrics = { \"accuracy\" }, optim = lab.optim.AdamW { lr = 3e-3 }, epochs = 10,\n"
+               "    }\n"
+               "  end,\n"
+               "}")
+      .note("Of a classification the mean of the probabilities is taken, of a regression that of the values. With `from` "
+            "members are added one by one, each time the one that makes the mean best on the validation part, and one may "
+            "be added again (Caruana et al. 2004, Ensemble selection from libraries of models).");
+}
+
+StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
+  const auto plan = std::make_shared<const StudyPlan>(stage, settings);
+  if (plan->objectives().size() > 1) throw stage.error("metric", "expected one metric, found several");
+  if (stage.given("from")) {
+    for (const char* option : {"params", "seeds"}) {
+      if (stage.given(option)) throw stage.error(option, "goes with members that are trained, not with `from`");
+    }
+    const Value& folder = stage.get("from")["out"];
+    if (stage.get("from")["kind"] != Value("sweep") || !folder.is_string())
+      throw stage.error("from", "expected the result of a sweep, found " + stage.get("from").brief()).hint("from = lab.run(lab.sweep { … })");
+    if (!stage.given("keep")) throw stage.error("keep", "missing: how many members are chosen");
+    return [plan](const StageContext& context) {
+      prepare_arithmetic(plan->settings().threads);
+      return context.helps ? Value() : greedy_ensemble(*plan);
+    };
+  }
+  if (stage.given("keep") && stage.integer("keep") > stage.integer("seeds")) {
+    throw stage.error("keep", "expected at most the " + std::to_string(stage.integer("seeds")) + " members, found " +
+                                  std::to_string(stage.integer("keep")));
+  }
+  return [plan](const StageContext& context) {
+    return work_on(*plan, context, [&](const Worker& worker) { return seed_ensemble(*plan, context, worker.study()); });
+  };
+}
+
+std::string check_ensemble(const Options& stage, const RunSettings& settings, bool step) {
+  return describe_study(StudyPlan(stage, settings), step);
+}
+
+}  // namespace
+
+void register_ensemble(Registry& registry) {
+  registry.add(ensemble_entry(), StageKind{.is_shared = true, .prepare = prepare_ensemble, .check = check_ensemble});
+}
+
+}  // namespace trainlab

@@ -1,0 +1,49 @@
+#include "lease_keeper.h"
+
+#include <chrono>
+#include <vector>
+
+#include "core/clock.h"
+
+namespace trainlab {
+
+LeaseKeeper::LeaseKeeper(const std::filesystem::path& file) : thread_([this, file] { run(file); }) {}
+
+LeaseKeeper::~LeaseKeeper() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void LeaseKeeper::add(const Lease& lease) {
+  const std::lock_guard lock(mutex_);
+  leases_.insert_or_assign(lease.trial, lease);
+}
+
+void LeaseKeeper::remove(const Lease& lease) {
+  const std::lock_guard lock(mutex_);
+  leases_.erase(lease.trial);
+}
+
+void LeaseKeeper::run(const std::filesystem::path& file) {
+  std::unique_ptr<Storage> storage;
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, std::chrono::duration<double>(lease_seconds / 6), [this] { return ends_; })) {
+    const auto held = leases_;
+    lock.unlock();
+    for (const auto& [trial, lease] : held) {
+      try {
+        if (!storage) storage = sqlite_storage(file);
+        storage->renew(lease, wall_seconds() + lease_seconds);
+      } catch (const std::exception&) {
+        // Lost, or the disk is full: the thread that trains learns of it when it reports.
+      }
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace trainlab

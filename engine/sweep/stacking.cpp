@@ -1,0 +1,75 @@
+#include "stacking.h"
+
+#include <algorithm>
+#include <set>
+
+namespace trainlab {
+
+namespace {
+
+// Arithmetic of a step, in FLOPs, up to which the work of starting kernels outweighs that of running them, so that a
+// stack of `members` is faster than as many steps alone. Measured by bench_stack on one thread.
+struct Row {
+  double flops;
+  std::int64_t members;
+};
+constexpr Row table[] = {{2e6, 16}, {8e6, 8}};
+
+bool has_functions(const Value& value) {
+  if (value.is_list()) return std::ranges::any_of(value.list(), has_functions);
+  if (!value.is_map()) return false;
+  if (value["@"] == Value("function")) return true;
+  return std::ranges::any_of(value.map(), [](const auto& member) { return has_functions(member.second); });
+}
+
+// What must be equal. Numbers of an optimizer may differ, its kind and its switches not.
+Value structure(const Value& value, bool numbers_differ) {
+  if (value.is_list()) {
+    Value::List list;
+    for (const Value& one : value.list()) list.push_back(structure(one, numbers_differ));
+    return list;
+  }
+  if (value.is_number() && numbers_differ) return "number";
+  if (!value.is_map()) return value;
+  Value::Map map;
+  for (const auto& [name, one] : value.map()) {
+    if (name != "@at") map.emplace(name, structure(one, numbers_differ));
+  }
+  return map;
+}
+
+}  // namespace
+
+std::string structure_of(const Options& fit) {
+  static const std::set<std::string, std::less<>> own{"@at", "name", "seed", "schedule", "stop", "on", "optim"};
+  Value::Map shared;
+  for (const auto& [name, value] : fit.value().map()) {
+    if (own.contains(name)) continue;
+    if (has_functions(value)) return "";
+    shared.emplace(name, structure(value, false));
+  }
+  if (fit.given("step") || fit.given("time")) return "";
+  shared.emplace("optim", structure(fit.child("optim").value(), true));
+  // A table of schedules also tells which of the optimizer's numbers have one.
+  if (fit.given("schedule") && !fit.is_function("schedule") && !fit.is_entry("schedule"))
+    shared.emplace("schedule", structure(fit.get("schedule"), false));
+  return to_json(Value(std::move(shared)));
+}
+
+bool can_stack(const FitPlan& plan) {
+  if (!plan.model || plan.step || plan.device != at::kCPU || !plan.model->not_stackable().empty()) return false;
+  return plan.options.child("optim").entry().name != "optim.LBFGS";
+}
+
+std::int64_t stack_size(const FitPlan& plan, int threads) {
+  if (!can_stack(plan)) return 1;
+  const Flops flops = plan.model->flops();
+  const double step = (flops.forward + flops.backward) * static_cast<double>(plan.loader.batch * plan.accumulate);
+  // Threads share the arithmetic of a step that is large enough for them, not the work of starting it.
+  for (const Row& row : table) {
+    if (step <= row.flops * threads) return row.members;
+  }
+  return 1;
+}
+
+}  // namespace trainlab

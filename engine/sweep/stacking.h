@@ -1,0 +1,21 @@
+// Which fits train together along a leading member axis, and how many. A pure function of the fit, its batch and the
+// threads, so that it never depends on what a machine was doing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+// Fits of one structure can be members of one group: all but the optimizer's numbers, schedules, stop rules, callbacks
+// and the seed is equal. Empty where a fit cannot share a group at all.
+std::string structure_of(const Options& fit);
+
+// Members of a stack that pays off; 1: fits of this kind run alone.
+std::int64_t stack_size(const FitPlan& plan, int threads);
+// Whether the plan's layers, its optimizer and what else it uses take a member axis.
+bool can_stack(const FitPlan& plan);
+
+}  // namespace trainlab

@@ -1,0 +1,295 @@
+#include "study_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/params.h"
+#include "study/sampler.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+// Trials that are built before the first is run, until one is right.
+constexpr std::int64_t probes = 4;
+
+RunSettings fit_settings(const Options& stage, RunSettings settings) {
+  if (settings.threads == 0) settings.threads = stage.given("threads") ? static_cast<int>(stage.integer("threads")) : 1;
+  settings.quiet = true;
+  settings.extend_epochs.reset();
+  return settings;
+}
+
+// Without the places where things were written, which say nothing of what they are.
+Value without_places(const Value& value) {
+  if (value.is_list()) {
+    Value::List list;
+    for (const Value& one : value.list()) list.push_back(without_places(one));
+    return list;
+  }
+  if (!value.is_map()) return value;
+  Value::Map map;
+  for (const auto& [name, one] : value.map()) {
+    if (name != "@at") map.emplace(name, without_places(one));
+  }
+  return map;
+}
+
+bool has_functions(const Value& value) {
+  if (value.is_list()) return std::ranges::any_of(value.list(), has_functions);
+  if (!value.is_map()) return false;
+  if (value["@"] == Value("function")) return true;
+  return std::ranges::any_of(value.map(), [](const auto& member) { return has_functions(member.second); });
+}
+
+std::vector<std::string> strings(const Options& stage, const char* option) {
+  std::vector<std::string> all;
+  if (!stage.has(option)) return all;
+  for (const Value& one : stage.get(option).list()) all.push_back(one.string());
+  return all;
+}
+
+// The sampler of an ensemble: its space has one point.
+class OnePoint final : public Sampler {
+ public:
+  bool sample(std::int64_t, std::int64_t, std::span<const std::span<const double>>, std::span<double>) override {
+    return true;
+  }
+};
+
+}  // namespace
+
+const DataParts* OpenedData::open(const Options& fit, const RunSettings& settings) {
+  const Options spec = fit.child("data");
+  if (has_functions(spec.value())) return nullptr;
+  const std::string key = to_json(without_places(spec.value()));
+  const auto known = opened_.find(key);
+  if (known != opened_.end()) return &known->second;
+  return &opened_.emplace(key, open_data(spec, {.seed = settings.seed})).first->second;
+}
+
+StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
+    : options_(stage),
+      settings_(fit_settings(stage, settings)),
+      seed_(stage.given("seed") ? stage.integer("seed") : settings.seed),
+      workers_(settings.workers.value_or(static_cast<int>(stage.integer("workers")))),
+      space_(is_ensemble() ? Space({}) : make_space(stage)),
+      build_(stage.function("build")) {
+  if (!is_ensemble()) {
+    repeats_ = stage.integer("seeds");
+    if (stage.given("constraints")) allowed_ = stage.function("constraints");
+    if (!stage.given("trials") && !stage.given("time")) {
+      const auto count = space_.size() == 0 ? 0 : 1;
+      const bool ends = stage.given("sampler") && stage.child("sampler").entry().name == "sampler.grid" && count > 0;
+      if (!ends) throw stage.error("trials", "expected a number of trials or a time, found neither").hint("trials = 64");
+    }
+    check_population();
+    if (space_.size() == 0) throw stage.error("space", "expected at least one parameter, found none");
+  }
+  plan_objectives();
+  time_budget();
+  pruner();
+  enqueued();
+  find_directions();
+}
+
+// A population goes on from trial to trial: one fit at each point, to its end.
+void StudyPlan::check_population() const {
+  if (options_.child("sampler").entry().name != "sampler.pbt") return;
+  if (repeats_ > 1) throw options_.error("seeds", "expected 1 with sampler.pbt, found " + std::to_string(repeats_));
+  if (options_.given("pruner")) throw options_.error("pruner", "sampler.pbt replaces what is bad; it goes without a pruner");
+  if (options_.string("duplicates") != "allow") {
+    throw options_.error("duplicates", "members of a population keep their parameters; expected \"allow\"");
+  }
+}
+
+std::int64_t StudyPlan::trials() const {
+  if (is_ensemble()) return options_.integer("seeds");
+  if (settings_.extend_trials) return *settings_.extend_trials;
+  return options_.given("trials") ? options_.integer("trials") : no_limit;
+}
+
+double StudyPlan::time_budget() const {
+  if (is_ensemble() || !options_.given("time")) return 0;
+  const Duration time = options_.duration("time");
+  if (time.unit != Unit::seconds || time.amount <= 0)
+    throw options_.error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
+  return time.amount;
+}
+
+bool StudyPlan::deterministic() const { return !is_ensemble() && options_.boolean("deterministic"); }
+
+void StudyPlan::plan_objectives() {
+  const std::vector<std::string> metrics = strings(options_, "metric"), goals = strings(options_, "goal");
+  if (!goals.empty() && goals.size() != metrics.size()) {
+    throw options_.error("goal", "expected one for each of the " + std::to_string(metrics.size()) + " metrics, found " +
+                                     std::to_string(goals.size()));
+  }
+  for (const std::string& metric : metrics) {
+    if (std::ranges::count(metrics, metric) > 1) throw options_.error("metric", "found \"" + metric + "\" twice");
+    objectives_.push_back({.metric = metric});
+  }
+}
+
+// Which direction is better is known to the metrics of a fit: some trials are built and planned, until one is right.
+void StudyPlan::find_directions() {
+  Study study = this->study();
+  std::optional<Error> first;
+  for (std::int64_t probe = 0; probe < probes; ++probe) {
+    const Study::Asked asked = study.ask();
+    if (!asked.trial) break;
+    std::optional<FitPlan> plan;
+    try {
+      plan.emplace(plan_fit(build(study.trials().point(*asked.trial), *asked.trial, 1)));
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::recipe) throw;
+      if (!first) first = error;
+      continue;
+    }
+    const std::vector<std::string> goals = strings(options_, "goal");
+    for (std::size_t i = 0; i < objectives_.size(); ++i) {
+      Objective& objective = objectives_[i];
+      try {
+        plan->check_metric(objective.metric);
+        objective.maximize = goals.empty() ? !plan->minimize(objective.metric) : goals[i] == "max";
+      } catch (const Error& error) {
+        Error wrong = options_.error("metric", error.message());
+        throw wrong.hint(error.hint());
+      }
+      std::optional<bool> declared;
+      try {
+        declared = plan->minimize(objective.metric);
+      } catch (const Error&) {
+        // A metric written in Lua: the goal is what is known of it.
+      }
+      if (declared && *declared == objective.maximize) {
+        throw options_.error("goal", objective.metric + " is better when " + (*declared ? "smaller" : "greater") +
+                                         ", found goal = \"" + goals[i] + "\"");
+      }
+    }
+    return;
+  }
+  if (first) throw *first;
+  throw options_.error("space", "has no point that could be tried");
+}
+
+Study StudyPlan::study() const {
+  StudySettings settings{.maximize = {}, .deterministic = deterministic()};
+  for (const Objective& objective : objectives_) settings.maximize.push_back(objective.maximize);
+  if (const auto pruner = this->pruner()) settings.compares = pruner->compares();
+  if (!is_ensemble()) settings.distinct = options_.string("duplicates") == "resample";
+  if (allowed_) {
+    settings.allowed = [this](std::span<const double> point) {
+      const auto hp = std::make_shared<Params>(space_.params(point));
+      const std::vector<Argument> arguments{std::static_pointer_cast<Object>(hp)};
+      const std::vector<Argument> results = allowed_->call(arguments);
+      const Value* answer = results.empty() ? nullptr : std::get_if<Value>(&results[0]);
+      if (!answer || !answer->is_boolean()) {
+        throw options_.error("constraints", "expected true or false from " + allowed_->where() + ", found " +
+                                                (answer ? answer->brief() : "nothing"));
+      }
+      return answer->boolean();
+    };
+  }
+  std::unique_ptr<Sampler> sampler =
+      is_ensemble() ? std::make_unique<OnePoint>()
+                    : make_sampler(options_.child("sampler"), space_, seed_, objectives_.size());
+  return {space_, std::move(sampler), std::move(settings)};
+}
+
+std::unique_ptr<Pruner> StudyPlan::pruner() const {
+  if (is_ensemble() || !options_.given("pruner")) return nullptr;
+  return make_pruner(options_.child("pruner"));
+}
+
+std::vector<std::vector<double>> StudyPlan::enqueued() const {
+  std::vector<std::vector<double>> points;
+  if (is_ensemble() || !options_.given("enqueue")) return points;
+  const Value::List& given = options_.get("enqueue").list();
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    try {
+      points.push_back(space_.point(given[i]));
+    } catch (const Error& error) {
+      throw options_.error("enqueue", "of point " + std::to_string(i + 1) + ", " +
+                                          (error.path().empty() ? "" : error.path() + ": ") + error.message());
+    }
+  }
+  return points;
+}
+
+Value StudyPlan::description() const {
+  const auto printed = [&](const char* option) -> Value {
+    if (is_ensemble() || !options_.has(option)) return {};
+    return options_.registry().print(options_.child(option).value());
+  };
+  Value::List objectives;
+  for (const Objective& one : objectives_)
+    objectives.push_back(Value::Map{{"metric", one.metric}, {"goal", one.maximize ? "max" : "min"}});
+  return Value::Map{{"format", 1},
+                    {"kind", options_.entry().name},
+                    {"name", options_.string("name")},
+                    {"space", space_.to_value()},
+                    {"objectives", std::move(objectives)},
+                    {"sampler", printed("sampler")},
+                    {"pruner", printed("pruner")},
+                    {"seeds", repeats_},
+                    {"aggregate", is_ensemble() ? "mean" : options_.string("aggregate")},
+                    {"seed", seed_},
+                    {"deterministic", deterministic()}};
+}
+
+double StudyPlan::aggregate(std::vector<double> values) const {
+  if (values.empty()) return std::nan("");
+  if (!is_ensemble() && options_.string("aggregate") == "median") {
+    if (std::ranges::any_of(values, [](double x) { return std::isnan(x); })) return std::nan("");
+    std::ranges::sort(values);
+    const std::size_t half = values.size() / 2;
+    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  }
+  double sum = 0;
+  for (const double x : values) sum += x;
+  return sum / static_cast<double>(values.size());
+}
+
+std::int64_t StudyPlan::repeat_seed(std::int64_t repeat) const {
+  return seed_from(Key(static_cast<std::uint64_t>(seed_)).fold("repeat").fold(static_cast<std::uint64_t>(repeat)));
+}
+
+Value::Map StudyPlan::params(std::span<const double> point) const {
+  if (!is_ensemble()) return space_.params(point);
+  if (options_.given("from")) return options_.get("from")["best"]["params"].map();
+  return options_.given("params") ? options_.get("params").map() : Value::Map{};
+}
+
+Options StudyPlan::build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const {
+  return build_with(params(point), trial, is_ensemble() ? trial + 1 : repeat);
+}
+
+Options StudyPlan::build_with(Value::Map params, std::int64_t trial, std::int64_t repeat) const {
+  const std::int64_t seed = repeat_seed(repeat);
+  const auto hp = std::make_shared<Params>(std::move(params));
+  hp->values.insert_or_assign("seed", seed);
+  hp->values.insert_or_assign("trial", trial);
+  build_->rekey(Key(static_cast<std::uint64_t>(seed_)).fold("build").fold(static_cast<std::uint64_t>(trial)));
+  const std::vector<Argument> arguments{std::static_pointer_cast<Object>(hp)};
+  auto spec = std::make_shared<Spec>(*build_->build(arguments));
+  if (spec->value["@"] != Value("fit")) {
+    throw options_.error("build", "expected a lab.fit from the function at " + build_->where() + ", found lab." +
+                                      spec->value["@"].string());
+  }
+  const std::string& metric = objectives_.front().metric;
+  if (spec->value["monitor"].is_nil() && !metric.starts_with("test.")) {
+    spec->value.set("monitor", metric);
+    if (spec->value["goal"].is_nil() && options_.given("goal")) spec->value.set("goal", strings(options_, "goal").front());
+  }
+  if (spec->value["seed"].is_nil()) spec->value.set("seed", seed);
+  return {options_.registry(), std::move(spec), ""};
+}
+
+FitPlan StudyPlan::plan_fit(const Options& fit) const {
+  return trainlab::plan_fit(fit, settings_, data_.open(fit, settings_));
+}
+
+}  // namespace trainlab

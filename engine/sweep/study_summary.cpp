@@ -1,0 +1,85 @@
+#include "study_summary.h"
+
+
+namespace trainlab {
+
+namespace {
+
+Value trial_value(const StudyPlan& plan, const SharedStudy& study, std::int64_t trial) {
+  const Trials& trials = study.study().trials();
+  Value::Map map{{"trial", trial}, {"params", plan.space().params(trials.point(trial))}};
+  if (plan.objectives().size() == 1) {
+    map["value"] = trials.value(trial);
+  } else {
+    Value::List values;
+    for (const double x : trials.values(trial)) values.emplace_back(x);
+    map["values"] = std::move(values);
+  }
+  if (plan.repeats() > 1) map["seed_values"] = study.stored(trial).info["seed_values"];
+  return map;
+}
+
+// No other trial is at least as good in all objectives and better in one.
+Value::List pareto(const StudyPlan& plan, const SharedStudy& study) {
+  const Trials& trials = study.study().trials();
+  Value::List front;
+  const auto dominates = [&](std::int64_t a, std::int64_t b) {
+    bool better = false;
+    for (std::size_t k = 0; k < plan.objectives().size(); ++k) {
+      double x = trials.values(a)[k], y = trials.values(b)[k];
+      if (plan.objectives()[k].maximize) std::swap(x, y);
+      if (x > y) return false;
+      better = better || x < y;
+    }
+    return better;
+  };
+  for (std::int64_t a = 0; a < trials.size(); ++a) {
+    if (trials.state(a) != TrialState::complete) continue;
+    bool best = true;
+    for (std::int64_t b = 0; b < trials.size() && best; ++b)
+      best = trials.state(b) != TrialState::complete || !dominates(b, a);
+    if (best) front.push_back(trial_value(plan, study, a));
+  }
+  return front;
+}
+
+}  // namespace
+
+Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::optional<std::string>& stopped) {
+  const Trials& trials = study.study().trials();
+  Value::Map counts;
+  for (const TrialState state :
+       {TrialState::waiting, TrialState::running, TrialState::complete, TrialState::pruned, TrialState::failed})
+    counts.emplace(trial_state_name(state), trials.count(state));
+  Value summary = Value::Map{{"trials", std::move(counts)},
+                             {"status", stopped ? "stopped" : "done"},
+                             {"reason", stopped ? *stopped : "all trials have ended"}};
+  if (plan.objectives().size() == 1) {
+    summary.set("metric", plan.objectives().front().metric);
+    summary.set("goal", plan.objectives().front().maximize ? "max" : "min");
+    if (study.study().best()) summary.set("best", trial_value(plan, study, *study.study().best()));
+  } else {
+    Value::List metrics, goals;
+    for (const Objective& one : plan.objectives()) {
+      metrics.emplace_back(one.metric);
+      goals.emplace_back(one.maximize ? "max" : "min");
+    }
+    summary.set("metric", std::move(metrics));
+    summary.set("goal", std::move(goals));
+    summary.set("pareto", pareto(plan, study));
+  }
+  if (!study.study().best()) {
+    std::string reason = "no trial is complete";
+    for (std::int64_t t = 0; t < trials.size(); ++t) {
+      if (trials.state(t) != TrialState::failed) continue;
+      const Value& why = study.stored(t).info["reason"];
+      if (why.is_string()) reason += "; trial " + std::to_string(t) + " failed: " + why.string();
+      break;
+    }
+    summary.set("status", "failed");
+    summary.set("reason", reason);
+  }
+  return summary;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,46 @@
+// What `trainlab check` prints of a sweep or an ensemble.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "sweep_entry.h"
+#include "stacking.h"
+#include "train/fit.h"
+
+namespace trainlab {
+
+std::string describe_study(const StudyPlan& plan, bool step) {
+  prepare_arithmetic(plan.settings().threads);
+  const Options& stage = plan.options();
+  Study study = plan.study();
+  const Study::Asked first = study.ask();
+  const std::span<const double> point = study.trials().point(*first.trial);
+  const Options fit = plan.build(point, 0, 1);
+  const FitPlan planned = plan.plan_fit(fit);
+
+  std::string text = fmt::format("{} \"{}\": ", stage.entry().name, stage.string("name"));
+  if (plan.is_ensemble()) {
+    text += fmt::format("{} members\n", plan.trials());
+  } else {
+    text += plan.trials() < std::numeric_limits<std::int64_t>::max() ? fmt::format("{} trials", plan.trials())
+                                                                     : "trials until the time is used or the space used up";
+    if (plan.repeats() > 1) text += fmt::format(" of {} seeds each", plan.repeats());
+    text += "\n";
+    for (const SpaceParameter& p : plan.space().parameters()) {
+      const Value value = stage.get("space")[p.name];
+      text += fmt::format("  {:<12} {}\n", p.name, stage.registry().print(value));
+    }
+    text += fmt::format("{:<14} {}\n", "sampler", stage.registry().print(stage.child("sampler").value()));
+    if (stage.given("pruner")) text += fmt::format("{:<14} {}\n", "pruner", stage.registry().print(stage.child("pruner").value()));
+  }
+  for (const Objective& one : plan.objectives())
+    text += fmt::format("{:<14} {}, {} is better\n", "metric", one.metric, one.maximize ? "greater" : "smaller");
+  const std::int64_t stack = structure_of(fit).empty() ? 1 : stack_size(planned, plan.settings().threads);
+  const bool stacks = stack > 1 && !(stage.get("stack").is_boolean() && !stage.boolean("stack"));
+  text += fmt::format("{:<14} {}, {} thread{} each, {}\n", "workers", plan.workers(), plan.settings().threads,
+                      plan.settings().threads == 1 ? "" : "s",
+                      stacks ? fmt::format("up to {} fits of one structure at a time", stack) : "one fit at a time");
+  return text + "\nthe fit of the first trial\n" + check_fit(planned, step);
+}
+
+}  // namespace trainlab

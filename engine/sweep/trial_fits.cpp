@@ -1,0 +1,290 @@
+#include "trial_fits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/files.h"
+#include "run/folder.h"
+#include "stacking.h"
+#include "train/checkpoint.h"
+#include "train/fit.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Plans that are kept for the next trials of the same structure.
+constexpr std::size_t most_plans = 16;
+// Below this probability that a trial as good as the best one looks like this, its other repeats are not run.
+constexpr double hopeless_below = 0.1;
+
+std::string text_of(const Error& error) {
+  std::string text = error.path().empty() ? error.message() : error.path() + ": " + error.message();
+  if (!error.file().empty()) text = error.file() + ":" + std::to_string(error.line()) + ": " + text;
+  return text;
+}
+
+bool ended(const TrialFit& fit) { return is_finished(fit.summary) || fit.summary["status"] == Value("failed"); }
+
+}  // namespace
+
+fs::path trial_folder(const fs::path& stage, std::int64_t trial, std::int64_t repeat) {
+  return stage / "trials" / fmt::format("{:04}", trial) / fmt::format("seed-{}", repeat);
+}
+
+TrialFits::TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study)
+    : plan_(plan), context_(context), study_(study), pruner_(plan.pruner()), reports_(plan, study, pruner_.get()) {}
+
+TrialFits::Built TrialFits::build(LeasedTrial& trial) {
+  Built built{.trial = &trial, .fits = {}, .failure = {}};
+  try {
+    for (std::int64_t repeat = 1; repeat <= plan_.repeats(); ++repeat) {
+      TrialFit fit{.options = plan_.build(trial.point, trial.lease.trial, repeat),
+                   .repeat = repeat,
+                   .folder = trial_folder(context_.folder, trial.lease.trial, repeat),
+                   .structure = {},
+                   .summary = {}};
+      fit.structure = structure_of(fit.options);
+      fit.summary = read_summary(fit.folder);
+      if (!is_finished(fit.summary)) fit.summary = {};
+      if (trial.segment && trial.segment->parent) go_on_from(*trial.segment->parent, fit);
+      if (fit.summary["pruned"].is_string()) trial.pruned = fit.summary["pruned"].string();
+      built.fits.push_back(std::move(fit));
+    }
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::recipe) throw;
+    built.failure = text_of(error);
+  }
+  return built;
+}
+
+// The trial begins with the state in which its parent ended, unless it has a checkpoint of its own.
+void TrialFits::go_on_from(std::int64_t parent, const TrialFit& fit) const {
+  const fs::path from = trial_folder(context_.folder, parent, fit.repeat);
+  if (CheckpointFolder::newest_step(fit.folder / "checkpoints") > 0 || !fs::exists(from)) return;
+  make_directories(fit.folder);
+  if (fs::exists(from / "metrics.jsonl")) write_atomic(fit.folder / "metrics.jsonl", read_file(from / "metrics.jsonl"));
+  CheckpointFolder::take_over(from / "checkpoints", fit.folder / "checkpoints");
+}
+
+const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {
+  if (plans_.size() >= most_plans && !plans_.contains(fit.structure)) plans_.clear();
+  std::shared_ptr<const FitPlan>& plan = plans_[fit.structure];
+  // What cannot be shared is planned anew, and so is what could not be planned before.
+  if (!plan || fit.structure.empty()) plan = std::make_shared<const FitPlan>(plan_.plan_fit(fit.options));
+  return plan;
+}
+
+std::int64_t TrialFits::stack_of(const TrialFit& fit) {
+  const Options& stage = plan_.options();
+  if (fit.structure.empty() || (stage.get("stack").is_boolean() && !stage.boolean("stack"))) return 1;
+  const FitPlan& plan = *plan_of(fit);
+  if (!stage.get("stack").is_integer()) return stack_size(plan, plan_.settings().threads);
+  return can_stack(plan) ? stage.integer("stack") : 1;
+}
+
+std::int64_t TrialFits::stack_of(const LeasedTrial& trial) {
+  TrialFit fit{.options = plan_.build(trial.point, trial.lease.trial, 1), .folder = {}, .structure = {}, .summary = {}};
+  fit.structure = structure_of(fit.options);
+  return stack_of(fit);
+}
+
+std::vector<TrialEnd> TrialFits::run(std::span<LeasedTrial> trials) {
+  std::list<Built> all;
+  for (LeasedTrial& trial : trials) all.push_back(build(trial));
+  train_stacks(all);
+  std::vector<TrialEnd> ends;
+  for (Built& trial : all) {
+    if (trial.failure.empty()) train_alone(trial);
+    if (!trial.failure.empty() || !stop_requested()) reports_.flush(*trial.trial);
+    study_.follow();
+    ends.push_back(end_of(trial));
+  }
+  return ends;
+}
+
+// All that can be stacked: what is of equal structure, and at the same step, trains together. The repeats of a trial
+// always do, so that its pruner sees them in the same order whatever was interrupted.
+void TrialFits::train_stacks(std::list<Built>& trials) {
+  std::map<std::string, std::vector<Member>> stacks;
+  for (Built& trial : trials) {
+    try {
+      for (TrialFit& fit : trial.fits) {
+        if (!trial.failure.empty() || ended(fit) || stack_of(fit) == 1) continue;
+        stacks[fit.structure + "@" + std::to_string(CheckpointFolder::newest_step(fit.folder / "checkpoints"))].emplace_back(&trial, &fit);
+      }
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::recipe) throw;
+      trial.failure = text_of(error);
+    }
+  }
+  for (auto& [structure, members] : stacks) {
+    std::erase_if(members, [](const Member& member) { return !member.first->failure.empty(); });
+    for (std::size_t first = 0; first < members.size() && !stop_requested();) {
+      const auto size = static_cast<std::size_t>(stack_of(*members[first].second));
+      std::size_t end = first;
+      while (end < members.size()) {
+        std::size_t next = end;  // behind the trial's repeats
+        while (next < members.size() && members[next].first == members[end].first) ++next;
+        if (end > first && next - first > size) break;
+        end = next;
+      }
+      train(std::span(members).subspan(first, end - first), true);
+      first = end;
+    }
+  }
+}
+
+void TrialFits::train_alone(Built& trial) {
+  for (TrialFit& fit : trial.fits) {
+    if (ended(fit)) continue;
+    if (trial.trial->pruned || !trial.failure.empty() || stop_requested()) return;
+    // Of those that were stacked nothing is left to do, unless a stop came between.
+    const Member member{&trial, &fit};
+    train({&member, 1}, stack_of(fit) > 1);
+    if (fit.summary["status"] == Value("failed")) return;
+    if (!trial.trial->pruned) trial.trial->pruned = hopeless(trial);
+  }
+}
+
+void TrialFits::train(std::span<const Member> members, bool axis) {
+  const bool resumed =
+      std::ranges::any_of(members, [](const Member& m) { return fs::exists(m.second->folder / "metrics.jsonl"); });
+  std::vector<FitMember> fits;
+  for (const auto& [trial, fit] : members) {
+    make_directories(fit->folder);
+    StageContext context;
+    context.name = fit->options.string("name");
+    context.folder = fit->folder;
+    context.settings = &plan_.settings();
+    context.resumed = resumed;
+    context.say = [](const std::string&) {};
+    fits.push_back({.options = fit->options,
+                    .context = std::move(context),
+                    .rules = {std::make_shared<TrialWatch>(reports_, *trial->trial, fit->repeat,
+                                                           plan_.objectives().front().metric)}});
+  }
+  try {
+    const std::vector<Value> summaries =
+        with_torch_errors([&] { return run_fits(*plan_of(*members.front().second), fits, axis); });
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      TrialFit& fit = *members[m].second;
+      fit.summary = summaries[m];
+      fit.stack = static_cast<std::int64_t>(members.size());
+      fit.summary.set("seconds", summaries[m]["seconds"].number() / static_cast<double>(members.size()));
+      fit.summary.set("name", fits[m].context.name);
+      fit.summary.set("kind", "fit");
+      if (members[m].first->trial->pruned) fit.summary.set("pruned", *members[m].first->trial->pruned);
+      fit.summary.set("out", fit.folder.string());
+      write_atomic(fit.folder / "summary.json", to_json(fit.summary, 2) + "\n");
+    }
+  } catch (const Error& error) {
+    // A recipe's function that raises ends its own trial only.
+    if (error.kind() != ErrorKind::recipe) throw;
+    if (members.size() == 1) {
+      members.front().first->failure = text_of(error);
+      return;
+    }
+    for (const Member& member : members) {
+      if (member.first->failure.empty()) train({&member, 1}, axis);
+    }
+  }
+}
+
+std::optional<double> TrialFits::value_of(const TrialFit& fit, std::size_t objective) const {
+  const Value& value = fit.summary["metrics"][plan_.objectives()[objective].metric];
+  if (fit.summary.is_nil()) return std::nullopt;
+  return value.is_number() ? value.number() : std::nan("");
+}
+
+// A trial all of whose repeats are worse than all of the best trial's: of equally good ones that is one order of
+// C(n + m, n), the exact tail of the Mann–Whitney test.
+std::optional<std::string> TrialFits::hopeless(const Built& trial) {
+  if (plan_.repeats() == 1 || plan_.objectives().size() > 1) return std::nullopt;
+  study_.follow();
+  std::int64_t visible = study_.study().trials().size();
+  if (plan_.deterministic()) visible = reports_.final_trials(trial.trial->lease.trial);
+  const bool maximize = plan_.objectives().front().maximize;
+  const auto better = [&](double a, double b) { return maximize ? a > b : a < b; };
+  const Trials& trials = study_.study().trials();
+  std::optional<std::int64_t> best;
+  for (std::int64_t other = 0; other < visible; ++other) {
+    if (trials.state(other) != TrialState::complete) continue;
+    if (!best || better(trials.value(other), trials.value(*best))) best = other;
+  }
+  if (!best) return std::nullopt;
+  const Value& values = study_.stored(*best).info["seed_values"];
+  if (!values.is_list()) return std::nullopt;
+  double orders = 1, own = 0;
+  for (const TrialFit& fit : trial.fits) {
+    const std::optional<double> value = value_of(fit, 0);
+    if (!value) continue;
+    for (const Value& other : values.list()) {
+      if (!other.is_number() || !better(other.number(), *value)) return std::nullopt;
+    }
+    ++own;
+    orders *= (static_cast<double>(values.list().size()) + own) / own;
+  }
+  if (own >= static_cast<double>(plan_.repeats()) || 1 / orders > hopeless_below) return std::nullopt;
+  return fmt::format("hopeless: all of its {:.0f} repeats are worse than all of trial {}'s", own, *best);
+}
+
+TrialEnd TrialFits::end_of(const Built& trial) const {
+  TrialEnd end;
+  const std::size_t objectives = plan_.objectives().size();
+  std::vector<std::vector<double>> values(objectives);
+  std::map<std::string, std::vector<double>> metrics;
+  Value::List seed_values;
+  double seconds = 0;
+  std::int64_t stack = 1;
+  std::string failure = trial.failure;
+  for (const TrialFit& fit : trial.fits) {
+    if (fit.summary.is_nil()) {
+      if (failure.empty() && !trial.trial->pruned) end.interrupted = true;
+      continue;
+    }
+    if (fit.summary["status"] == Value("interrupted")) end.interrupted = true;
+    if (fit.summary["status"] == Value("failed") && failure.empty()) {
+      failure = (trial.fits.size() > 1 ? "repeat " + std::to_string(fit.repeat) + ": " : "") + fit.summary["reason"].string();
+    }
+    for (std::size_t k = 0; k < objectives; ++k) values[k].push_back(*value_of(fit, k));
+    seed_values.push_back(values[0].back());
+    for (const auto& [name, value] : fit.summary["metrics"].map())
+      metrics[name].push_back(value.is_number() ? value.number() : std::nan(""));
+    seconds += fit.summary["seconds"].number();
+    stack = std::max(stack, fit.stack);
+  }
+  Value::Map means;
+  for (const auto& [name, all] : metrics) means.emplace(name, plan_.aggregate(all));
+  end.info = Value::Map{{"seed_values", std::move(seed_values)},
+                        {"metrics", std::move(means)},
+                        {"seconds", seconds},
+                        {"parent", trial.trial->segment && trial.trial->segment->parent ? Value(*trial.trial->segment->parent)
+                                                                                        : Value()},
+                        {"ran", stack > 1 ? "stack of " + std::to_string(stack) : std::string("alone")}};
+  if (!failure.empty()) {
+    end.state = TrialState::failed;
+    end.info.set("reason", failure);
+    end.interrupted = false;
+  } else if (trial.trial->pruned) {
+    end.state = TrialState::pruned;
+    end.info.set("reason", *trial.trial->pruned);
+    end.interrupted = false;
+  } else {
+    for (const auto& all : values) end.values.push_back(plan_.aggregate(all));
+    if (const auto& reports = study_.study().trials().reports(trial.trial->lease.trial);
+        trial.trial->segment && !reports.empty()) {
+      end.values = {reports.back().value};  // what it has come to, not the best of its line
+    }
+    if (std::ranges::any_of(end.values, [](double x) { return std::isnan(x); })) {
+      end.info.set("reason", "a value that is not a number");
+    }
+  }
+  return end;
+}
+
+}  // namespace trainlab

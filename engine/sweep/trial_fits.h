@@ -1,0 +1,78 @@
+// The fits of the trials that a process has leased: built, grouped into stacks where that pays off, trained, and told of
+// to the study.
+#pragma once
+
+#include <filesystem>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trial_watch.h"
+
+namespace trainlab {
+
+// trials/0007/seed-1 below a stage's folder.
+std::filesystem::path trial_folder(const std::filesystem::path& stage, std::int64_t trial, std::int64_t repeat);
+
+// One repeat of a trial.
+struct TrialFit {
+  Options options;
+  std::int64_t repeat = 1;
+  std::filesystem::path folder;
+  std::string structure;  // see structure_of
+  Value summary;          // once it has ended
+  std::int64_t stack = 1; // members of the group that it ran in
+};
+
+// How a trial ended.
+struct TrialEnd {
+  TrialState state = TrialState::complete;
+  std::vector<double> values;
+  Value info;
+  bool interrupted = false;  // to be gone on with
+};
+
+// Used by the recipe's thread.
+class TrialFits {
+ public:
+  TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study);
+
+  // Members of the stacks that fits such as this trial's run in; 1: it runs alone. Error{recipe} when it cannot be built.
+  std::int64_t stack_of(const LeasedTrial& trial);
+
+  // Trains all repeats of these trials; in the order given. Raises LeaseLost and TrialMustWait, and Error for what
+  // concerns more than a trial.
+  std::vector<TrialEnd> run(std::span<LeasedTrial> trials);
+
+ private:
+  struct Built {
+    LeasedTrial* trial = nullptr;
+    std::vector<TrialFit> fits;  // by repeat
+    std::string failure;         // why it could not be built
+  };
+  using Member = std::pair<Built*, TrialFit*>;
+
+  Built build(LeasedTrial& trial);
+  void go_on_from(std::int64_t parent, const TrialFit& fit) const;
+  const std::shared_ptr<const FitPlan>& plan_of(const TrialFit& fit);
+  std::int64_t stack_of(const TrialFit& fit);
+  void train_stacks(std::list<Built>& trials);
+  void train_alone(Built& trial);
+  void train(std::span<const Member> members, bool axis);
+  // Why the repeats that are left would be spent in vain, when they would.
+  std::optional<std::string> hopeless(const Built& trial);
+  std::optional<double> value_of(const TrialFit& fit, std::size_t objective) const;
+  TrialEnd end_of(const Built& trial) const;
+
+  const StudyPlan& plan_;
+  const StageContext& context_;
+  SharedStudy& study_;
+  std::unique_ptr<Pruner> pruner_;
+  Reports reports_;
+  std::map<std::string, std::shared_ptr<const FitPlan>> plans_;  // by structure
+};
+
+}  // namespace trainlab

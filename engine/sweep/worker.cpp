@@ -1,0 +1,259 @@
+#include "worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "core/clock.h"
+#include "core/files.h"
+#include "core/host.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::milliseconds poll{5};
+constexpr int most_polls = 100;
+// Between two lines about the progress, unless a trial is the best so far.
+constexpr double show_seconds = 10;
+// A trial that so many processes did not survive is not given to another.
+constexpr std::int64_t most_lost = 5;
+
+bool same_point(std::span<const double> a, std::span<const double> b) {
+  return std::equal(a.begin(), a.end(), b.begin(),
+                    [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
+}  // namespace
+
+fs::path study_file(const fs::path& stage) { return stage / "study.db"; }
+
+SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
+  auto storage = sqlite_storage(study_file(context.folder));
+  const Value description = plan.description();
+  const Value stored = storage->open(description, plan.enqueued());
+  if (stored["space"] != parse_json(to_json(description["space"]), "space")) {
+    throw usage_error(study_file(context.folder).string() + ": holds a study of another space")
+        .hint("choose another --out");
+  }
+  if (!context.helps) {
+    storage->revoke_all_but(context.supervisor);
+    storage->set_deadline(std::numeric_limits<double>::infinity());
+  }
+  return {std::move(storage), plan.study(), {.name = this_process(), .supervisor = context.supervisor, .expires = 0}};
+}
+
+Worker::Worker(const StudyPlan& plan, const StageContext& context)
+    : plan_(plan),
+      context_(context),
+      study_(open_study(plan, context)),
+      keeper_(study_file(context.folder)),
+      fits_(plan, context, study_),
+      started_(steady_seconds()) {
+  if (const double budget = plan.time_budget(); budget > 0 && !context.helps) {
+    study_.storage().set_deadline(wall_seconds() + std::max(budget - context.seconds_before, 0.0));
+  }
+}
+
+// A trial for this process, unless its end is known already. False when there is none.
+bool Worker::take(std::vector<LeasedTrial>& trials) {
+  const double now = wall_seconds();
+  SharedStudy::Asked asked = study_.ask(now, now + LeaseKeeper::lease_seconds, plan_.trials());
+  wait_ = asked.wait;
+  if (!asked.lease) return false;
+  study_.follow();
+  const std::int64_t number = asked.lease->trial;
+  const std::span<const double> point = study_.study().trials().point(number);
+  LeasedTrial trial{.lease = *asked.lease,
+                    .point = {point.begin(), point.end()},
+                    .segment = study_.study().segment(number),
+                    .pruned = {}};
+  keeper_.add(trial.lease);
+  if (const std::optional<TrialEnd> end = known_end(trial)) {
+    tell(trial, *end);
+    return true;
+  }
+  trials.push_back(std::move(trial));
+  return true;
+}
+
+std::optional<TrialEnd> Worker::known_end(const LeasedTrial& trial) const {
+  if (study_.stored(trial.lease.trial).lost >= most_lost) {
+    TrialEnd end;
+    end.state = TrialState::failed;
+    end.info.set("reason", fmt::format("{} processes that ran it have died", most_lost));
+    return end;
+  }
+  if (!reuses_duplicates()) return std::nullopt;
+  const Trials& trials = study_.study().trials();
+  for (std::int64_t other = 0; other < trial.lease.trial; ++other) {
+    if (trials.state(other) != TrialState::complete || !same_point(trials.point(other), trial.point)) continue;
+    TrialEnd end;
+    end.values.assign(trials.values(other).begin(), trials.values(other).end());
+    end.info = study_.stored(other).info;
+    end.info.set("duplicate_of", other);
+    end.info.set("seconds", 0.0);
+    return end;
+  }
+  return std::nullopt;
+}
+
+// As many trials as go into a stack, but no more than this process's share of what is left.
+std::vector<LeasedTrial> Worker::ask() {
+  std::vector<LeasedTrial> trials;
+  if (!take(trials)) return trials;
+  if (trials.empty()) return ask();
+  std::int64_t stack = 1;
+  try {
+    stack = fits_.stack_of(trials.front());
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::recipe) throw;  // the trial will fail by it
+  }
+  const std::int64_t left = plan_.trials() - study_.study().trials().size() + 1;
+  const std::int64_t share = (left + plan_.workers() - 1) / plan_.workers();
+  std::int64_t most = std::min((stack + plan_.repeats() - 1) / plan_.repeats(), share);
+  // In a deterministic study no trial of a stack may depend on another one of it.
+  if (plan_.deterministic()) most = std::min(most, Study::lag);
+  while (static_cast<std::int64_t>(trials.size()) < most && take(trials)) {
+    if (!waits_for_another(trials)) continue;
+    give_back(std::span(trials).last(1));
+    trials.pop_back();
+    break;
+  }
+  return trials;
+}
+
+// Whether the last of these trials may need to know how another one of them ends.
+bool Worker::waits_for_another(std::span<const LeasedTrial> trials) const {
+  if (trials.size() < 2) return false;
+  const LeasedTrial& last = trials.back();
+  if (plan_.deterministic() && last.lease.trial - trials.front().lease.trial >= Study::lag) return true;
+  return reuses_duplicates() && std::ranges::any_of(trials.first(trials.size() - 1), [&](const LeasedTrial& other) {
+           return same_point(other.point, last.point);
+         });
+}
+
+bool Worker::reuses_duplicates() const {
+  return !plan_.is_ensemble() && plan_.options().string("duplicates") == "reuse";
+}
+
+Worker::End Worker::run() {
+  while (!stop_requested()) {
+    check_time();
+    std::vector<LeasedTrial> trials = ask();
+    if (!trials.empty()) {
+      train(std::move(trials));
+    } else if (wait_) {
+      // Until somebody's trial has ended, or somebody may have been silent for too long.
+      for (int polls = 0; polls < most_polls && !stop_requested() && !study_.follow(); ++polls)
+        std::this_thread::sleep_for(poll);
+    } else {
+      show();
+      return End::complete;
+    }
+    check_failures();
+    show();
+  }
+  return End::interrupted;
+}
+
+void Worker::train(std::vector<LeasedTrial> trials) {
+  std::vector<TrialEnd> ends;
+  try {
+    ends = fits_.run(trials);
+  } catch (const LeaseLost& lost) {
+    context_.say(lost.what());
+    give_back(trials);
+    return;
+  } catch (const TrialMustWait&) {
+    give_back(trials);
+    return;
+  } catch (...) {
+    give_back(trials);
+    throw;
+  }
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (ends[i].interrupted) {
+      give_back(std::span(trials).subspan(i, 1));
+      continue;
+    }
+    try {
+      tell(trials[i], ends[i]);
+    } catch (const LeaseLost& lost) {
+      context_.say(lost.what());
+    }
+  }
+}
+
+void Worker::tell(const LeasedTrial& trial, const TrialEnd& end) {
+  keeper_.remove(trial.lease);
+  study_.end(trial.lease, end.state, end.values, end.info);
+  study_.follow();
+}
+
+void Worker::give_back(std::span<const LeasedTrial> trials) noexcept {
+  for (const LeasedTrial& trial : trials) {
+    keeper_.remove(trial.lease);
+    try {
+      study_.storage().give_back(trial.lease);
+    } catch (const std::exception&) {
+      // Lost already, or the disk is full: then the lease ends when its time is over.
+    }
+  }
+}
+
+void Worker::check_failures() const {
+  const Trials& trials = study_.study().trials();
+  const std::int64_t failed = trials.count(TrialState::failed);
+  if (plan_.is_ensemble() ? failed == 0 : (!plan_.options().given("max_failures") || failed <= plan_.options().integer("max_failures")))
+    return;
+  std::int64_t last = 0;
+  for (std::int64_t t = 0; t < trials.size(); ++t)
+    if (trials.state(t) == TrialState::failed) last = t;
+  const Value& reason = study_.stored(last).info["reason"];
+  const std::string text = reason.is_string() ? reason.string() : "unknown";
+  if (plan_.is_ensemble()) throw run_error(fmt::format("member {} failed: {}", last + 1, text));
+  throw run_error(fmt::format("{} trials failed, more than max_failures = {}; the last one, trial {}: {}", failed,
+                              plan_.options().integer("max_failures"), last, text));
+}
+
+void Worker::check_time() {
+  const double budget = plan_.time_budget();
+  if (budget > 0 && context_.seconds_before + steady_seconds() - started_ >= budget) stopped_ = "the time budget is used";
+}
+
+void Worker::show() {
+  if (context_.helps) return;
+  const Study& study = study_.study();
+  const Trials& trials = study.trials();
+  const std::int64_t complete = trials.count(TrialState::complete), pruned = trials.count(TrialState::pruned),
+                     failed = trials.count(TrialState::failed), over = complete + pruned + failed;
+  if (over == told_) return;
+  const double now = steady_seconds();
+  const bool last = over >= plan_.trials();
+  if (!last && now - shown_ < show_seconds && shown_ > 0) return;
+  shown_ = now;
+  told_ = over;
+  const std::int64_t all = plan_.trials();
+  std::string text = fmt::format("{}: {}", context_.name, over);
+  if (all < std::numeric_limits<std::int64_t>::max()) text += fmt::format(" of {}", all);
+  text += plan_.is_ensemble() ? " members" : " trials";
+  if (pruned > 0) text += fmt::format(", {} pruned", pruned);
+  if (failed > 0) text += fmt::format(", {} failed", failed);
+  if (const std::int64_t running = trials.count(TrialState::running); running > 0) text += fmt::format(", {} running", running);
+  if (study.best() && plan_.objectives().size() == 1) {
+    text += fmt::format(", best {} {:.5g} (trial {})", plan_.objectives().front().metric, trials.value(*study.best()), *study.best());
+  }
+  if (!last && all < std::numeric_limits<std::int64_t>::max() && over > 0) {
+    text += fmt::format(", about {:.0f} s left", (now - started_) / static_cast<double>(over) * static_cast<double>(all - over));
+  }
+  context_.say(text);
+}
+
+}  // namespace trainlab

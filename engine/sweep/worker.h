@@ -1,0 +1,55 @@
+// Worker: one process's part in a study: it asks for trials, trains them and tells how they ended, until nothing is left
+// to do. All processes of a study do the same; there is no coordinator.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "lease_keeper.h"
+#include "study_plan.h"
+#include "trial_fits.h"
+
+namespace trainlab {
+
+class Worker {
+ public:
+  // Opens the study in the stage's folder, and begins it where it is new. Error{usage} when it is of another space.
+  Worker(const StudyPlan& plan, const StageContext& context);
+
+  enum class End { complete, interrupted };
+  // Raises Error{run} when more trials have failed than the stage allows, and for what ends the whole stage.
+  End run();
+
+  const SharedStudy& study() const { return study_; }
+  // Whether time or the lack of improvement has ended it before all trials were begun.
+  const std::optional<std::string>& stopped() const { return stopped_; }
+
+ private:
+  std::vector<LeasedTrial> ask();
+  bool take(std::vector<LeasedTrial>& trials);
+  bool waits_for_another(std::span<const LeasedTrial> trials) const;
+  bool reuses_duplicates() const;
+  std::optional<TrialEnd> known_end(const LeasedTrial& trial) const;
+  void train(std::vector<LeasedTrial> trials);
+  void tell(const LeasedTrial& trial, const TrialEnd& end);
+  void give_back(std::span<const LeasedTrial> trials) noexcept;
+  void check_failures() const;
+  void check_time();
+  void show();
+
+  const StudyPlan& plan_;
+  const StageContext& context_;
+  SharedStudy study_;
+  LeaseKeeper keeper_;
+  TrialFits fits_;
+  double started_, shown_ = 0;
+  bool wait_ = false;  // what ask() found: others are at work
+  std::int64_t told_ = 0;  // final trials that were shown
+  std::optional<std::string> stopped_;
+};
+
+// The study of a stage, which this process now has a copy of.
+SharedStudy open_study(const StudyPlan& plan, const StageContext& context);
+std::filesystem::path study_file(const std::filesystem::path& stage);
+
+}  // namespace trainlab

@@ -1,0 +1,297 @@
+"""Sweeps and ensembles: the same trials for any number of workers, whatever is interrupted or killed; what is wrong is
+refused before anything runs, and a trial that is wrong fails alone."""
+
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import unittest
+
+from program import SOURCE, CliTest, small_disk
+
+SWEEP = """local nn = lab.nn
+local data = lab.data.blobs { samples = 120, seed = 3 }:split { train = 0.5, val = 0.25, test = 0.25 }
+local function build(hp)
+  %(before)s
+  return lab.fit {
+    name = "member", data = data, loss = "cross_entropy", metrics = { "accuracy" }, batch = 16, epochs = %(epochs)s,
+    model = nn.Sequential { nn.Linear(8), nn.ReLU(), nn.Linear(3) }, optim = lab.optim.SGD { lr = hp.lr },
+    %(fit)s
+  }
+end
+%(run)s lab.sweep {
+  name = "s", space = { lr = %(lr)s%(space)s }, metric = "%(metric)s", sampler = lab.sampler.%(sampler)s,
+  %(trials)s build = build,
+  %(more)s
+}
+"""
+DEFAULTS = {"before": "", "epochs": "4", "fit": "", "run": "return", "lr": "lab.space.log(1e-3, 1)", "space": "",
+            "metric": "val.loss", "sampler": "random()", "trials": "trials = 12,", "more": ""}
+# Long enough to be caught in the middle.
+SLOW = {"epochs": "40", "fit": "on = { validate = function() for i = 1, 300000 do end end },"}
+PRUNED = {"sampler": "tpe { startup = 4 }", "trials": "trials = 14, seeds = 2, deterministic = true,",
+          "more": "pruner = lab.pruner.asha { min = 1, reduction = 2 },"}
+
+
+def sweep(**options):
+    return SWEEP % {**DEFAULTS, **options}
+
+
+def trials(stage):
+    """What of each trial must not depend on how it ran."""
+    with sqlite3.connect(stage / "study.db") as study:
+        rows = study.execute("SELECT number, state, point, values_, info FROM trials ORDER BY number").fetchall()
+    study.close()
+    return [(number, state, point, values, info and json.loads(info)["seed_values"])
+            for number, state, point, values, info in rows]
+
+
+class Sweep(CliTest):
+    def sweep(self, **options):
+        self.write("r.lua", sweep(**options))
+
+    def timeless(self, run):
+        summary = self.summary(run)
+        return {key: value for key, value in summary.items() if key not in ("seconds", "resumed", "out")}
+
+    def test_the_best_trial_is_found_and_told(self):
+        self.sweep()
+        summary = self.run_program("r.lua", "--json").json()
+        self.assertEqual((summary["status"], summary["kind"], summary["metric"], summary["goal"]),
+                         ("done", "sweep", "val.loss", "min"))
+        self.assertEqual(summary["trials"], {"complete": 12, "failed": 0, "pruned": 0, "running": 0, "waiting": 0})
+        rows = trials(self.run_folder())
+        values = [float(values) for _, _, _, values, _ in rows]
+        self.assertEqual(summary["best"]["value"], min(values))
+        self.assertEqual(summary["best"]["trial"], values.index(min(values)))
+        self.assertEqual(summary["best"]["params"]["lr"], float(rows[summary["best"]["trial"]][2]))
+        fit = json.loads((self.run_folder() / "trials/0003/seed-1/summary.json").read_text())
+        self.assertEqual(fit["metrics"]["val.loss"], values[3])
+
+    def test_any_number_of_workers_gives_the_same_trials(self):
+        for name, options in (("random", {"trials": "trials = 12, seeds = 2,"}), ("pruned", PRUNED)):
+            with self.subTest(name):
+                self.sweep(**options)
+                found = []
+                for workers in (1, 2, 8):
+                    self.run_program("r.lua", "--workers", workers, "--out", f"{name}-{workers}")
+                    run = self.folder / f"{name}-{workers}"
+                    found.append((trials(run), self.timeless(run)))
+                self.assertEqual(found[0], found[1])
+                self.assertEqual(found[0], found[2])
+
+    def test_stacked_trials_equal_those_that_run_alone(self):
+        self.sweep(fit='precision = "float64",')
+        self.run_program("r.lua", "--out", "stacked")
+        self.run_program("r.lua", "--set", "stack=false", "--out", "alone")
+        stacked, alone = trials(self.folder / "stacked"), trials(self.folder / "alone")
+        for one, other in zip(stacked, alone):
+            self.assertEqual(one[:3], other[:3])
+            self.assertAlmostEqual(float(one[3]), float(other[3]), places=9)
+
+    def test_interrupted_and_resumed_it_ends_alike(self):
+        self.sweep(**SLOW, **PRUNED)
+        self.run_program("r.lua", "--out", "whole")
+        running = self.start("r.lua", "--out", "cut", "--workers", "2")
+        first = self.folder / "cut/trials/0001/seed-1"
+        running.until_rows(first, 2)
+        running.send(signal.SIGINT)
+        self.end(running, 130)
+        self.assertEqual(self.summary(self.folder / "cut")["status"], "interrupted")
+        running = self.start("resume", "cut")
+        running.until_rows(self.folder / "cut/trials/0009/seed-2", 1)
+        running.process.kill()
+        running.end()
+        self.run_program("resume", "cut")
+        self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
+        self.assertEqual(self.timeless(self.folder / "cut"), self.timeless(self.folder / "whole"))
+
+    def test_killed_workers_lose_nothing(self):
+        self.sweep(**SLOW)
+        self.run_program("r.lua", "--out", "whole")
+        running = self.start("r.lua", "--out", "cut", "--workers", "3")
+        main = running.engine()
+        children = pathlib.Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children")
+        for kill in range(4):
+            others = []
+            running.until(lambda: others.extend(int(pid) for pid in children.read_text().split() if int(pid) != main)
+                          or others, "it had workers")
+            running.until_rows(self.folder / f"cut/trials/{2 * kill:04}/seed-1", 1)
+            try:
+                os.kill(others[0], signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # there was nothing left for it to do
+        result = self.end(running, 0)
+        self.assertIn("a worker was killed; another one takes its place", result.err)
+        self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
+
+    def test_a_worker_that_joins_helps(self):
+        self.sweep(**SLOW)
+        running = self.start("r.lua", "--out", "run", "--set", "stack=false")
+        running.until_rows(self.folder / "run/trials/0000/seed-1", 1)
+        helper = self.start("worker", "run")
+        self.end(running, 0)
+        self.end(helper, 0)
+        self.assertEqual(len(trials(self.folder / "run")), 12)
+        self.assertTrue(list((self.folder / "run").glob("log-*-*.txt")))
+        result = self.run_program("worker", "run", code=2)
+        self.assert_said(result, "is not running: there is nothing to help with")
+
+    def test_a_full_disk_ends_the_sweep_and_loses_no_trial(self):
+        disk = small_disk(self, 3)
+        self.sweep(trials="trials = 400,")
+        result = self.run_program("r.lua", "--out", disk / "run", code=3)
+        self.assert_said(result, "to go on: trainlab resume")
+        known = [row for row in trials(disk / "run") if row[1] == "complete"]
+        self.assertGreater(len(known), 0)
+
+    def test_a_trial_that_is_wrong_fails_alone(self):
+        cases = {
+            "raises": ("if hp.trial == 2 then error('no such luck') end", "no such luck"),
+            "no fit": ("if hp.trial == 2 then return 3 end", "expected lab.fit"),
+            "another option": ("if hp.trial == 2 then return lab.fit { name = 'x' } end", "missing"),
+            "unknown parameter": ("if hp.trial == 2 then print(hp.momentum) end", "momentum"),
+        }
+        for name, (before, reason) in cases.items():
+            with self.subTest(name):
+                self.sweep(before=before)
+                self.run_program("r.lua", "--out", name)
+                run = self.folder / name
+                self.assertEqual(self.summary(run)["trials"]["failed"], 1)
+                with sqlite3.connect(run / "study.db") as study:
+                    info = study.execute("SELECT info FROM trials WHERE number = 2").fetchone()[0]
+                study.close()
+                self.assertIn(reason, json.loads(info)["reason"])
+
+    def test_too_many_failures_end_the_sweep(self):
+        self.sweep(before="if hp.trial > 3 then error('no such luck') end", more="max_failures = 2,")
+        result = self.run_program("r.lua", code=3)
+        self.assert_said(result, "more than max_failures = 2", "no such luck")
+
+    def test_another_structure_in_each_trial(self):
+        text = sweep().replace("nn.Linear(8)", "nn.Linear(4 + hp.trial)")
+        self.write("r.lua", text)
+        self.assertEqual(self.run_program("r.lua", "--json").json()["trials"]["complete"], 12)
+
+    def test_what_is_wrong_is_refused_before_anything_runs(self):
+        cases = [
+            (dict(metric="val.accurcy"), "metric", "accurcy"),
+            (dict(space=", seed = lab.space.int(1, 2)"), "space.seed", "hp.seed is the study's own"),
+            (dict(sampler="grid()"), "sampler.points", "no end of values"),
+            (dict(trials=""), "trials", "expected a number of trials or a time"),
+            (dict(lr="lab.space.log(0, 1)"), "low", "> 0"),
+            (dict(more="constraints = function(hp) return false end,"), "constraints", "none of"),
+            (dict(more='goal = "max",'), "goal", "better when smaller"),
+            (dict(more="enqueue = { { lr = 7 } },"), "enqueue", "of point 1, lr"),
+            (dict(before="error('always')"), "", "always"),
+        ]
+        for options, path, text in cases:
+            with self.subTest(text):
+                self.sweep(**options)
+                result = self.run_program("r.lua", code=1)
+                self.assert_said(result, path, text)
+                self.assertFalse((self.folder / "runs").exists(), result)
+
+    def test_a_metric_of_the_recipe_needs_a_goal(self):
+        text = sweep(metric="val.metric_1").replace('metrics = { "accuracy" }',
+                                                    "metrics = { function(out, batch) return 0.5 end }")
+        self.write("r.lua", text)
+        self.assert_said(self.run_program("r.lua", code=1), "goal")
+        self.write("r.lua", text.replace("trials = 12,", 'trials = 3, goal = "max",'))
+        self.assertEqual(self.run_program("r.lua", "--json").json()["best"]["value"], 0.5)
+
+    def test_points_are_given_and_duplicates_known(self):
+        self.sweep(lr="lab.space.choice { 0.1, 0.2 }", trials="trials = 6, duplicates = 'reuse',",
+                   more="enqueue = { { lr = 0.2 }, { lr = 0.2 } },")
+        self.run_program("r.lua")
+        with sqlite3.connect(self.run_folder() / "study.db") as study:
+            infos = [json.loads(row[0]) for row in study.execute("SELECT info FROM trials ORDER BY number")]
+        study.close()
+        self.assertNotIn("duplicate_of", infos[0])
+        self.assertGreaterEqual(sum("duplicate_of" in info for info in infos), 3)
+        self.sweep(lr="lab.space.choice { 0.1, 0.2 }", trials="trials = 6, duplicates = 'resample',")
+        summary = self.run_program("r.lua", "--json").json()
+        self.assertEqual(summary["trials"]["complete"], 2)
+
+    def test_a_parameter_is_fixed_from_the_command_line(self):
+        self.sweep()
+        summary = self.run_program("r.lua", "--json", "--set", "space.lr=0.25", "--set", "trials=2").json()
+        self.assertEqual(summary["best"]["params"], {"lr": 0.25})
+
+    def test_several_objectives_give_a_front(self):
+        text = sweep().replace('metric = "val.loss"', 'metric = { "val.loss", "val.accuracy" }')
+        self.write("r.lua", text)
+        summary = self.run_program("r.lua", "--json").json()
+        self.assertEqual(summary["goal"], ["min", "max"])
+        front = [one["values"] for one in summary["pareto"]]
+        for a in front:
+            for b in front:
+                self.assertFalse(b[0] <= a[0] and b[1] >= a[1] and b != a, front)
+
+    def test_two_supervisors(self):
+        self.sweep(**SLOW)
+        running = self.start("r.lua", "--out", "run")
+        running.until_rows(self.folder / "run/trials/0000/seed-1", 1)
+        self.assert_said(self.run_program("resume", "run", code=2), "is in use by process")
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+
+    def test_a_damaged_study_is_told(self):
+        self.sweep(**SLOW)
+        running = self.start("r.lua", "--out", "run")
+        running.until_rows(self.folder / "run/trials/0000/seed-1", 1)
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        study = self.folder / "run/study.db"
+        for name in ("study.db-wal", "study.db-shm"):
+            (self.folder / "run" / name).unlink(missing_ok=True)
+        good = study.read_bytes()
+        study.write_bytes(b"no study" * 1000)
+        self.assert_said(self.run_program("resume", "run", code=3), "study.db", "not a database", "hint: ")
+        study.write_bytes(good)
+        with sqlite3.connect(study) as newer:
+            newer.execute("PRAGMA user_version = 99")
+        newer.close()
+        self.assert_said(self.run_program("resume", "run", code=2), "newer trainlab")
+
+
+class Ensemble(CliTest):
+    def test_the_best_are_kept_and_judged_together(self):
+        recipe = SOURCE / "recipes/seed_ensemble.lua"
+        summary = self.run_program(recipe, "--seeds", "6", "--keep", "3", "--json").json()
+        values = [member["metrics"]["val.loss"] for member in summary["members"]]
+        self.assertEqual(len(values), 3)
+        self.assertEqual(values, sorted(values))
+        self.assertEqual(summary["best_member"]["val.loss"], values[0])
+        self.assertAlmostEqual(summary["mean_member"]["val.loss"], sum(values) / 3)
+        # The logarithm is concave: a mean of probabilities is never worse than the mean of the members.
+        self.assertLess(summary["ensemble"]["test.loss"], summary["mean_member"]["test.loss"])
+
+    def test_members_are_chosen_from_a_sweep(self):
+        self.write("r.lua", sweep(run="local found = lab.run(") .replace("\n}\n", "\n})\n") +
+                   "return lab.ensemble { name = 'e', from = found, keep = 3, metric = 'val.loss', build = build }\n")
+        summary = self.run_program("r.lua", "--json").json()
+        self.assertEqual(len(summary["members"]), 3)
+        best = min(float(row[3]) for row in trials(self.run_folder() / "stages/s"))
+        self.assertEqual(summary["members"][0]["metrics"]["val.loss"], best)
+        self.assertLessEqual(summary["ensemble"]["val.loss"], best)
+
+    def test_two_stages_go_on_alike(self):
+        recipe = SOURCE / "recipes/two_stage.lua"
+        options = ("--trials", "10", "--seeds", "4", "--epochs", "4")
+        self.run_program(recipe, *options, "--out", "whole")
+        running = self.start(recipe, *options, "--out", "cut")
+        running.until_rows(self.folder / "cut/stages/search/trials/0000/seed-1", 1)
+        running.process.kill()
+        running.end()
+        self.run_program("resume", "cut", "--workers", "1")
+        for stage in ("", "stages/search"):
+            whole, cut = (self.summary(self.folder / run / stage) for run in ("whole", "cut"))
+            for name in ("seconds", "resumed", "out"):
+                whole.pop(name), cut.pop(name)
+            self.assertEqual(whole, cut)
+
+
+if __name__ == "__main__":
+    unittest.main()
