@@ -1,5 +1,5 @@
-// What an average of the weights and clipping add to their bare arithmetic: one loop over as many contiguous values,
-// written here. The tensors are those of a small language model (4 layers of width 128); one thread, alternating.
+// What an average of the weights and clipping add to their bare arithmetic: loops over the memory of as many tensors of
+// the same sizes, written here. They are those of a small language model (4 layers of width 128); one thread, alternating.
 //
 //   bench_averaging        prints {"ema_us", "ema_bare_us", "ema_ratio", "clip_us", "clip_bare_us", "clip_ratio"}:
 //                          medians; the ratios are medians over pairs
@@ -29,13 +29,13 @@ CLONES void bare_average(float* __restrict average, const float* __restrict x, s
   for (std::int64_t i = 0; i < n; ++i) average[i] += take * (x[i] - average[i]);
 }
 
-CLONES double bare_norm(const float* x, std::int64_t n) {
+CLONES double bare_squares(const float* x, std::int64_t n) {
   double sums[16] = {};
   for (std::int64_t i = 0; i + 16 <= n; i += 16)
     for (std::int64_t lane = 0; lane < 16; ++lane) sums[lane] += double(x[i + lane]) * double(x[i + lane]);
   double total = 0;
   for (const double sum : sums) total += sum;
-  return std::sqrt(total);
+  return total;
 }
 
 CLONES void bare_scale(float* x, std::int64_t n, float factor) {
@@ -49,6 +49,18 @@ std::vector<at::Tensor> weights() {
              {128}, {128}, {384, 128}, {384}, {128, 128}, {128}, {128}, {128}, {512, 128}, {512}, {128, 512}, {128}})
       all.push_back(at::ones(shape));
   }
+  return all;
+}
+
+// The memory of a tensor.
+struct Block {
+  float* data;
+  std::int64_t size;
+};
+
+std::vector<Block> blocks(const std::vector<at::Tensor>& tensors) {
+  std::vector<Block> all;
+  for (const at::Tensor& tensor : tensors) all.push_back({tensor.mutable_data_ptr<float>(), tensor.numel()});
   return all;
 }
 
@@ -101,19 +113,25 @@ int main() {
     n += value.numel();
   }
   WeightAverage average(std::span(&ema, 1), {.total_steps = 1000, .steps_per_epoch = 100, .batch = 1}, named, 0);
-  std::vector<float> x(static_cast<std::size_t>(n), 1), y(static_cast<std::size_t>(n), 1),
-      g(static_cast<std::size_t>(n), 1);
+  const std::vector<at::Tensor> other_values = weights(), other_averages = weights(), other_gradients = weights();
+  const std::vector<Block> x = blocks(other_values), y = blocks(other_averages), g = blocks(other_gradients);
   std::int64_t step = 0;
   std::printf("{\"values\": %lld, ", static_cast<long long>(n));
   compare(
-      "ema", [&] { average.stepped(step++); }, [&] { bare_average(y.data(), x.data(), n, 0.001F); }, ", ");
+      "ema", [&] { average.stepped(step++); },
+      [&] {
+        for (std::size_t i = 0; i < x.size(); ++i) bare_average(y[i].data, x[i].data, x[i].size, 0.001F);
+      },
+      ", ");
   // The bound falls a little each time, so that clipping always scales.
   double ours = std::sqrt(static_cast<double>(n)), bare = ours;
   compare(
       "clip", [&] { clip_by_norm(gradients, ours *= 0.9999, 0); },
       [&] {
-        const double norm = bare_norm(g.data(), n);
-        bare_scale(g.data(), n, static_cast<float>((bare *= 0.9999) / (norm + 1e-6)));
+        double squares = 0;
+        for (const Block& block : g) squares += bare_squares(block.data, block.size);
+        const auto factor = static_cast<float>((bare *= 0.9999) / (std::sqrt(squares) + 1e-6));
+        for (const Block& block : g) bare_scale(block.data, block.size, factor);
       },
       "}\n");
   return 0;
