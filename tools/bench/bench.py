@@ -163,15 +163,23 @@ class Bench:
             def peer(name, row):
                 return json.loads(run([sys.executable, os.path.join(HERE, "peer_study.py"), name, row], cwd=folder))["seconds"]
 
+            def from_lua(row):
+                command = [TRAINLAB, os.path.join(HERE, "recipes", "ask_tell.lua"), "--row", row]
+                done = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
+                return json.loads(done.stderr.splitlines()[-1])[row]
+
             for row, aim in (("random 2 × 10000", "> 1×"), ("tpe 2 × 1000", "> 1×, 2× wished"), ("tpe 40 × 1000", "> 1×, 2× wished"),
                              ("tpe 2 × 1000, two objectives", "> 1×"), ("cma_es 10 × 10000", "> 1×, 2× wished"),
                              ("nsga2 2 × 10000, two objectives", "> 1×")):
-                mine, theirs = [], []
+                mine, lua, theirs = [], [], []
                 for i in range(self.rounds):
-                    for side in (0, 1) if i % 2 == 0 else (1, 0):
-                        (theirs if side else mine).append(peer("rustuna", row) if side else ours(row)[row])
-                ratio = statistics.median(t / m for m, t in zip(mine, theirs))
-                self.row(row, milliseconds(mine), f"Rustuna {milliseconds(theirs)}, Optuna {milliseconds([peer('optuna', row)])} (once)", f"{ratio:.1f}×", aim)
+                    sides = [lambda: mine.append(ours(row)[row]), lambda: lua.append(from_lua(row)), lambda: theirs.append(peer("rustuna", row))]
+                    for measure in sides if i % 2 == 0 else reversed(sides):
+                        measure()
+                peers = f"Rustuna {milliseconds(theirs)}, Optuna {milliseconds([peer('optuna', row)])} (once)"
+                for name, times in ((row, mine), (row + ", from Lua", lua)):
+                    ratio = statistics.median(t / m for m, t in zip(times, theirs))
+                    self.row(name, milliseconds(times), peers, f"{ratio:.1f}×", aim)
             for row, aim in (("gp 4 × 100", "≥ 5×"), ("random 2 × 1000, SQLite", "≤ 500 ms, ≥ 50×")):
                 mine, theirs = statistics.median(ours(row)[row] for _ in range(self.rounds)), peer("optuna", row)
                 self.row(row, milliseconds([mine]), f"Optuna {milliseconds([theirs])} (once)", f"{theirs / mine:.1f}×", aim)
