@@ -76,6 +76,8 @@ void SharedStudy::apply(const StudyChanges& changes) {
     if (!is_final(study_.trials().state(report.trial))) study_.report(report.trial, report.report);
   }
   for (const StoredTrial& trial : changes.trials) {
+    // Known already: a transaction that was rolled back (a function of the recipe raised) gives its changes again.
+    if (is_final(study_.trials().state(trial.number))) continue;
     switch (trial.state) {
       case TrialState::complete: study_.tell(trial.number, trial.values); break;
       case TrialState::pruned: study_.prune(trial.number); break;

@@ -65,7 +65,7 @@ bool Study::holds_back() const {
 Study::Next Study::next() {
   const bool queued = !waiting_.empty();
   const std::int64_t trial = queued ? *waiting_.begin() : trials_.size();
-  if (!queued && !sampler_->is_ready(trial)) return {.trial = {}, .point = {}, .wait = true};
+  if (!sampler_->is_ready(trial)) return {.trial = {}, .point = {}, .wait = true};
   if (holds_back()) {
     for (; observed_ <= trial - lag; ++observed_) {
       if (!is_final(trials_.state(observed_))) return {.trial = {}, .point = {}, .wait = true};

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "lease_keeper.h"
+#include "study/lease_keeper.h"
 #include "study_plan.h"
 #include "trial_fits.h"
 

@@ -158,6 +158,22 @@ TEST_CASE("every sampler leaves what is given as it is, and chooses the rest") {
   }
 }
 
+TEST_CASE("every sampler can be asked for many given trials at once, or says to wait") {
+  const Space space = parse_space(mixed);
+  for (const std::string& name : names_of("sampler")) {
+    INFO(name);
+    Study study(space, parse_sampler(entry(name), space), {});
+    for (int i = 0; i < 40; ++i) study.enqueue(space.point(Value::Map{{"optim", "b"}}));
+    std::int64_t begun = 0;
+    Study::Asked asked;
+    while (begun < 60 && (asked = study.ask()).trial) {
+      CHECK(fits(space, study.trials().point(*asked.trial)));
+      ++begun;
+    }
+    CHECK((begun == 60 || asked.wait));
+  }
+}
+
 TEST_CASE("every sampler takes several objectives, or says that it cannot") {
   const Space space = parse_space(mixed);
   for (const std::string& name : names_of("sampler")) {

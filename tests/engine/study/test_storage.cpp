@@ -1,7 +1,9 @@
 // What every storage must keep: numbers without gaps, leases, order, exact numbers, and nothing lost.
 #include "study/storage.h"
 
-#include <atomic>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdio>
@@ -9,11 +11,10 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <set>
-#include <thread>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/host.h"
 #include "study/shared_study.h"
 #include "study_support.h"
 
@@ -27,21 +28,29 @@ Storage::Owner owner(const std::string& name, double expires = 100) {
   return {.name = name, .supervisor = "s1", .expires = expires};
 }
 
-// A place for a study's file, empty, in the scratch folder in which tests run.
+// Every kind of storage that there is: opens the study that is kept in a folder. A new one is tested by standing here.
+using Kind = std::unique_ptr<Storage> (*)(const std::filesystem::path& folder);
+constexpr Kind kinds[] = {[](const std::filesystem::path& folder) { return sqlite_storage(folder / "study.db"); }};
+
+// A place for a study of each kind, empty, in the scratch folder in which tests run.
 struct Folder {
-  Folder() : place(std::filesystem::current_path() / "study") {
+  explicit Folder(Kind its_kind = kinds[0]) : kind(its_kind), place(std::filesystem::current_path() / "study") {
     std::filesystem::remove_all(place);
     std::filesystem::create_directories(place);
   }
   ~Folder() { std::filesystem::remove_all(place); }
   Folder(const Folder&) = delete;
   const std::filesystem::path& path() const { return place; }
+  std::unique_ptr<Storage> open() const { return kind(place); }
+  Kind kind;
   std::filesystem::path place;
 };
+// In each test once: it runs for every kind.
+Kind any_kind() { return GENERATE(from_range(std::begin(kinds), std::end(kinds))); }
 
 // One who works on the study: knows its trials, and begins the first that waits or a new one.
 struct Worker {
-  explicit Worker(const Folder& folder) : storage(sqlite_storage(folder.path() / "study.db")) { storage->open("x"); }
+  explicit Worker(const Folder& folder) : storage(folder.open()) { storage->open("x"); }
   std::optional<Lease> take(const Storage::Owner& who, double now = 0) {
     return storage->begin(who, now, [&](const StudyChanges& changes) -> std::optional<Storage::Begin> {
       for (const StoredTrial& trial : changes.trials) known[trial.number] = trial;
@@ -67,10 +76,10 @@ std::string message(const std::function<void()>& f) {
 
 const char* const line = R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})";
 
-SharedStudy shared(const std::filesystem::path& file, const std::string& name, const std::string& sampler,
+SharedStudy shared(const Folder& folder, const std::string& name, const std::string& sampler,
                    bool deterministic = false) {
   const Space space = parse_space(line);
-  auto storage = sqlite_storage(file);
+  auto storage = folder.open();
   storage->open(space.to_value());
   return SharedStudy(std::move(storage), Study(space, parse_sampler(sampler, space), {.deterministic = deterministic}),
                      owner(name));
@@ -79,8 +88,8 @@ SharedStudy shared(const std::filesystem::path& file, const std::string& name, c
 }  // namespace
 
 TEST_CASE("the first description holds, numbers come back exactly") {
-  const Folder folder;
-  const auto a = sqlite_storage(folder.path() / "study.db"), b = sqlite_storage(folder.path() / "study.db");
+  const Folder folder(any_kind());
+  const auto a = folder.open(), b = folder.open();
   CHECK(a->open("one") == Value("one"));
   CHECK(b->open("two") == Value("one"));
   const std::vector<double> point = {0.1, std::nan(""), -infinity, 1e-320, 123456789.123456789};
@@ -107,7 +116,7 @@ TEST_CASE("the first description holds, numbers come back exactly") {
 }
 
 TEST_CASE("a lease that has ended is refused, whoever has the trial now") {
-  const Folder folder;
+  const Folder folder(any_kind());
   Worker a(folder), b(folder);
   const Lease first = *a.take(owner("a", 10));
   CHECK(first.trial == 0);
@@ -130,13 +139,13 @@ TEST_CASE("a lease that has ended is refused, whoever has the trial now") {
   }
   b->end(again, TrialState::complete, std::vector<double>{2.0}, {});
   CHECK_THAT(message([&] { b->end(again, TrialState::failed, {}, {}); }), Catch::Contains("it is complete now"));
-  StudyChanges all = sqlite_storage(folder.path() / "study.db")->changes();
+  StudyChanges all = folder.open()->changes();
   CHECK(all.trials.size() == 2);
   CHECK(all.reports.empty());
 }
 
 TEST_CASE("leases of another supervisor end at once, a trial that is given back waits") {
-  const Folder folder;
+  const Folder folder(any_kind());
   Worker a(folder);
   const Lease old = *a.take(owner("a"));
   a->revoke_all_but("s2");
@@ -147,49 +156,128 @@ TEST_CASE("leases of another supervisor end at once, a trial that is given back 
   CHECK(a.take({.name = "c", .supervisor = "s2", .expires = 100})->attempt == 3);
 }
 
-TEST_CASE("32 that start together: no failure, no gap, no number twice") {
-  const Folder folder;
-  std::atomic<int> failures = 0;
-  std::vector<std::thread> threads;
-  std::vector<std::vector<std::int64_t>> numbers(32);
-  for (std::size_t t = 0; t < numbers.size(); ++t) {
-    threads.emplace_back([&, t] {
-      try {
-        SharedStudy study = shared(folder.path() / "study.db", "w" + std::to_string(t), R"({"@": "sampler.random"})");
-        while (const auto lease = study.ask(0, 100, 200).lease) {
-          numbers[t].push_back(lease->trial);
-          study.report(*lease, std::vector<TrialReport>{{1, 1, 0.5}});
-          study.end(*lease, TrialState::complete, std::vector<double>{0.5}, {});
-        }
-      } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        ++failures;
+TEST_CASE("points to try first are there once, whoever opens the study") {
+  const Folder folder(any_kind());
+  const auto a = folder.open(), b = folder.open();
+  a->open("x", std::vector<std::vector<double>>{{0.25}, {std::nan("")}});
+  b->open("x", std::vector<std::vector<double>>{{0.75}});
+  const StudyChanges all = b->changes();
+  REQUIRE(all.trials.size() == 2);
+  CHECK(all.trials[0].state == TrialState::waiting);
+  CHECK(all.trials[0].point[0] == 0.25);
+  CHECK(std::isnan(all.trials[1].point[0]));
+}
+
+TEST_CASE("a trial that was lost waits again and is counted, one that has ended is not lost") {
+  const Folder folder(any_kind());
+  Worker a(folder);
+  const Lease first = *a.take(owner("a"));
+  a->lose(first);
+  const Lease again = *a.take(owner("b", 10));
+  CHECK(again.trial == 0);
+  a->lose(first);  // another one's by now
+  a->renew(again, 20);
+  CHECK(a.take(owner("c"), 21)->trial == 0);  // its time is over
+  CHECK(folder.open()->changes().trials.at(0).lost == 2);
+}
+
+TEST_CASE("nothing is begun after the deadline") {
+  const Folder folder(any_kind());
+  Worker a(folder), b(folder);
+  a->set_deadline(50);
+  CHECK(b.take(owner("b"), 49));
+  CHECK_FALSE(b.take(owner("b"), 51));
+  a->set_deadline(infinity);
+  CHECK(b.take(owner("b"), 51));
+}
+
+TEST_CASE("a choice that raises changes nothing, and what it was told comes again") {
+  const Folder folder(any_kind());
+  Worker a(folder), b(folder);
+  const Lease lease = *a.take(owner("a"));
+  a->end(lease, TrialState::complete, std::vector<double>{1.0}, {});
+  const auto raising = [](const StudyChanges&) -> std::optional<Storage::Begin> { throw recipe_error("not now"); };
+  CHECK_THAT(message([&] { b->begin(owner("b"), 0, raising); }), Catch::Contains("not now"));
+  CHECK(b.take(owner("b"))->trial == 1);
+  CHECK(b.known.at(0).state == TrialState::complete);
+}
+
+TEST_CASE("the trial of a process of this host that has died is given to who asks next") {
+  const Folder folder(any_kind());
+  std::fflush(nullptr);
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    const bool asked = shared(folder, this_process(), R"({"@": "sampler.random"})").ask(0, 1e12, 9).lease.has_value();
+    ::_exit(asked ? 0 : 1);
+  }
+  int status = -1;
+  CHECK(::waitpid(pid, &status, 0) == pid);
+  CHECK(status == 0);
+  SharedStudy study = shared(folder, this_process(), R"({"@": "sampler.random"})");
+  const auto lease = study.ask(1, 1e12, 9).lease;
+  REQUIRE(lease);
+  CHECK(lease->trial == 0);
+  CHECK(lease->attempt == 2);
+  CHECK(study.ask(1, 1e12, 9).lease->trial == 1);  // its own live on
+}
+
+TEST_CASE("32 processes that start together: no failure, no gap, no number twice") {
+  const Folder folder(any_kind());
+  std::vector<pid_t> processes;
+  std::fflush(nullptr);
+  for (int w = 0; w < 32; ++w) {
+    const pid_t pid = ::fork();
+    REQUIRE(pid >= 0);
+    if (pid != 0) {
+      processes.push_back(pid);
+      continue;
+    }
+    try {
+      SharedStudy study = shared(folder, "w" + std::to_string(w), R"({"@": "sampler.random"})");
+      while (const auto lease = study.ask(0, 100, 200).lease) {
+        study.report(*lease, std::vector<TrialReport>{{1, 1, static_cast<double>(w)}});
+        study.end(*lease, TrialState::complete, std::vector<double>{0.5}, {});
       }
-    });
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      ::_exit(1);
+    }
+    ::_exit(0);
   }
-  for (std::thread& thread : threads) thread.join();
-  CHECK(failures == 0);
-  std::set<std::int64_t> all;
-  std::size_t count = 0;
-  for (const auto& own : numbers) {
-    all.insert(own.begin(), own.end());
-    count += own.size();
+  for (const pid_t pid : processes) {
+    int status = -1;
+    CHECK(::waitpid(pid, &status, 0) == pid);
+    CHECK(status == 0);
   }
-  CHECK(count == 200);
-  CHECK(all.size() == 200);
-  CHECK(*all.rbegin() == 199);
-  CHECK(sqlite_storage(folder.path() / "study.db")->changes().trials.size() == 200);
+  const StudyChanges all = folder.open()->changes();
+  std::map<std::int64_t, const StoredTrial*> by_number;
+  for (const StoredTrial& trial : all.trials) by_number[trial.number] = &trial;
+  CHECK(all.trials.size() == 200);
+  REQUIRE(by_number.size() == 200);
+  CHECK(by_number.rbegin()->first == 199);
+  for (const auto& [number, trial] : by_number) {
+    CHECK(trial->state == TrialState::complete);
+    CHECK(trial->attempt == 1);
+  }
+  // Each reported once, by who had it.
+  REQUIRE(all.reports.size() == 200);
+  for (const StoredReport& report : all.reports) {
+    const auto worker = std::to_string(static_cast<int>(report.report.value));
+    CHECK(by_number.at(report.trial)->owner == "w" + worker);
+  }
 }
 
 TEST_CASE("a shared study chooses the same trials with 1, 2 and 8 workers") {
+  const Kind kind = any_kind();
   for (const auto& [sampler, deterministic] :
        {std::pair{R"({"@": "sampler.sobol"})", false}, {R"({"@": "sampler.tpe"})", true}}) {
     std::vector<std::vector<double>> chosen;
     for (const std::size_t workers : {1U, 2U, 8U}) {
-      const Folder folder;
+      const Folder folder(kind);
       std::vector<SharedStudy> studies;
       for (std::size_t w = 0; w < workers; ++w)
-        studies.push_back(shared(folder.path() / "study.db", std::to_string(w), sampler, deterministic));
+        studies.push_back(shared(folder, std::to_string(w), sampler, deterministic));
       std::vector<std::optional<Lease>> busy(workers);
       Stream random{Key(workers)};
       const auto is_busy = [](const auto& one) { return one.has_value(); };

@@ -1,4 +1,4 @@
-#include "lease_keeper.h"
+#include "study/lease_keeper.h"
 
 #include <chrono>
 #include <vector>
