@@ -23,6 +23,8 @@ void register_study(Registry& registry) {
                        "trial k depends on trials 0 … k − 8 alone, and ask gives nil until they have ended")
                     .boolean()
                     .or_default(false))
+          .with(
+              Option("file", "keeps the study in this SQLite file, NAME.db, which several processes may share").path())
           .returns("study")
           .example("local study = lab.study { space = { x = lab.space.uniform(-5, 5) }, sampler = lab.sampler.tpe() }\n"
                    "for _ = 1, 50 do\n"
@@ -30,7 +32,9 @@ void register_study(Registry& registry) {
                    "  study:tell(trial, (trial.params.x - 2) ^ 2)\n"
                    "end\n"
                    "print(study.best.value, study.best.params.x)")
-          .note("lab.sweep does all of this by itself, in several processes."));
+          .note(
+              "With a file, what was told is on disk when tell returns, and a trial that was not told when its process "
+              "ended is asked again. lab.sweep does all of this by itself, in several processes."));
 
   registry.add(
       Entry("study:ask", "method", "Begins a trial.")

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/clock.h"
+#include "core/host.h"
 #include "core/params.h"
 #include "pareto.h"
 
@@ -11,8 +12,6 @@ namespace trainlab {
 
 namespace {
 
-// Trials of processes of this host that have died are given on at once; this is for other hosts.
-constexpr double lease_seconds = 24 * 3600;
 // So that a loop without an end does not take all memory.
 constexpr std::int64_t most_trials = 10'000'000;
 
@@ -68,9 +67,51 @@ StudyObject::StudyObject(const Options& options, std::int64_t seed) {
     }
   }
   auto sampler = make_sampler(options.child("sampler"), space, seed, settings.maximize.size());
+  if (sampler->segment(0)) {
+    throw options.error("sampler", options.child("sampler").entry().name + " goes on from checkpoints of other trials")
+        .hint("lab.sweep has them");
+  }
   Study study(space, std::move(sampler), std::move(settings));
-  for (const auto& point : first) study.enqueue(point);
-  own_ = std::move(study);
+  if (options.given("file")) {
+    open(options, std::move(study), first, seed);
+  } else {
+    for (const auto& point : first) study.enqueue(point);
+    own_ = std::move(study);
+  }
+}
+
+void StudyObject::open(const Options& options, Study study, const std::vector<std::vector<double>>& first,
+                       std::int64_t seed) {
+  const std::string& file = options.string("file");
+  if (!file.ends_with(".db")) throw options.error("file", "expected a name that ends in .db, found \"" + file + "\"");
+  Value::List objectives;
+  for (const Value& goal : options.get("goal").list()) objectives.push_back(Value::Map{{"goal", goal}});
+  const Value description = Value::Map{{"format", 1},
+                                       {"kind", "study"},
+                                       {"space", study.space().to_value()},
+                                       {"objectives", std::move(objectives)},
+                                       {"sampler", options.registry().print(options.get("sampler"))},
+                                       {"seed", seed}};
+  auto storage = sqlite_storage(file);
+  const Value stored = storage->open(description, first);
+  for (const auto& [part, name] : {std::pair{"space", "space"}, {"objectives", "goal"}}) {
+    if (to_json(stored[part]) == to_json(description[part])) continue;
+    throw options.error("file", file + " holds a study with another " + name).hint("name another file");
+  }
+  shared_ = std::make_unique<SharedStudy>(std::move(storage), std::move(study),
+                                          Storage::Owner{.name = this_process(), .supervisor = "", .expires = 0});
+  keeper_ = std::make_unique<LeaseKeeper>(file);
+}
+
+StudyObject::~StudyObject() {
+  keeper_.reset();
+  for (const auto& [trial, lease] : leases_) {
+    try {
+      shared_->storage().give_back(lease);
+    } catch (const std::exception&) {
+      // Lost already, or the disk is full: then it waits again when its time is over.
+    }
+  }
 }
 
 void StudyObject::follow() {
@@ -102,10 +143,12 @@ StudyObject::Asked StudyObject::ask() {
   bool wait = false;
   if (shared_) {
     const double now = wall_seconds();
-    const SharedStudy::Asked asked = shared_->ask(now, now + lease_seconds, std::numeric_limits<std::int64_t>::max());
+    const SharedStudy::Asked asked =
+        shared_->ask(now, now + LeaseKeeper::lease_seconds, std::numeric_limits<std::int64_t>::max());
     if (asked.lease) {
       shared_->follow();  // its own beginning
       leases_[asked.lease->trial] = *asked.lease;
+      keeper_->add(*asked.lease);
       return {asked.lease->trial, ""};
     }
     wait = asked.wait;
@@ -139,7 +182,12 @@ void StudyObject::require_running(std::int64_t trial) {
                        "): a finished trial does not change");
   }
   if (state == TrialState::waiting) throw recipe_error(name + " waits: study:ask() will begin it");
-  if (shared_) throw recipe_error(name + " runs in another process");
+  if (shared_) throw recipe_error(name + " runs elsewhere: who asked for it ends it");
+}
+
+void StudyObject::drop(std::int64_t trial) {
+  keeper_->remove(leases_.at(trial));
+  leases_.erase(trial);
 }
 
 void StudyObject::report(std::int64_t trial, const TrialReport& report) {
@@ -164,8 +212,14 @@ bool StudyObject::should_prune(std::int64_t trial) {
 void StudyObject::tell(std::int64_t trial, TrialState state, std::span<const double> values) {
   require_running(trial);
   if (shared_) {
-    shared_->end(leases_.at(trial), state, values, Value::Map{});
-    leases_.erase(trial);
+    // A failed write leaves it under way, to be told again; a lease that was lost does not come back.
+    try {
+      shared_->end(leases_.at(trial), state, values, Value::Map{});
+    } catch (const LeaseLost&) {
+      drop(trial);
+      throw;
+    }
+    drop(trial);
     return;
   }
   switch (state) {

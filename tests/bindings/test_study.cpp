@@ -171,6 +171,64 @@ TEST_CASE("a pruner answers from what was reported") {
                           8, true}));
 }
 
+TEST_CASE("a study in a file goes on where it ended, and is shared") {
+  Sandbox sandbox;
+  const std::string open = R"(
+    local function open(more)
+      local options = { space = { x = lab.space.uniform(0, 1) }, sampler = lab.sampler.random(), file = "s.db",
+                        enqueue = { { x = 0.25 } }, pruner = lab.pruner.median { startup = 1 } }
+      for name, value in pairs(more or {}) do options[name] = value end
+      return lab.study(options)
+    end
+    local a = open()
+  )";
+  const Value first = sandbox.value(open + R"(
+    assert(#a == 1)
+    local b = open { sampler = lab.sampler.sobol() }
+    local one, two, three = a:ask(), b:ask(), a:ask()
+    assert(one.params.x == 0.25 and one.number == 0 and two.number == 1 and three.number == 2 and #b == 3)
+    one:report(1, 3)
+    a:tell(one, 3)
+    assert(b.best.value == 3 and b.best.params.x == 0.25)
+    two:report(1, 4)
+    assert(two:should_prune())
+    b:tell(two, nil, { state = "pruned" })
+    assert(not pcall(b.tell, b, 2, 1))
+    a:enqueue { x = 0.5 }
+    return lab.stage { value = { three.params.x, a.trials[2].value } })");
+  CHECK(first.list()[1] == Value(4));
+  const Value second = sandbox.value(open + R"(
+    assert(#a == 4 and a.best.trial == 0)
+    local three, four = a:ask(), a:ask()
+    a:tell(three, 1 / 0)
+    a:tell(four, 0 / 0)
+    return lab.stage { value = { three.number, three.params.x, four.params.x, a.trials[3].state, a.trials[4].state } })");
+  CHECK(second == Value(Value::List{2, first.list()[0], 0.5, "complete", "failed"}));
+  CHECK_THAT(sandbox.fails(open + "a:tell(2, 1)").what(), Catch::Contains("trial 2 has ended (complete)"));
+  CHECK_THAT(sandbox.fails(open + "local b = open()\nlocal t = b:ask()\na:tell(t.number, 1)").what(),
+             Catch::Contains("trial 4 runs elsewhere"));
+  CHECK_THAT(sandbox.fails(open + "open { goal = 'max' }").what(),
+             Catch::Contains("lab.study.file: ") && Catch::Contains("s.db holds a study with another goal"));
+  CHECK_THAT(sandbox.fails(open + "open { space = { x = lab.space.uniform(0, 2) } }").what(), Catch::Contains("a study with another space"));
+  CHECK_THAT(sandbox.fails("lab.study { space = { y = 1 }, file = 'x.lua' }").what(),
+             Catch::Contains("lab.study.file: expected a name that ends in .db"));
+  CHECK_THAT(sandbox.fails("lab.study { space = { y = 1 }, file = 'none/x.db' }").what(), Catch::Contains("none/x.db: "));
+}
+
+TEST_CASE("what a function of the recipe raises leaves a study in a file as it was") {
+  Sandbox sandbox;
+  CHECK(sandbox.value(R"(
+    local broken = true
+    local study = lab.study { space = { x = lab.space.uniform(0, 1) }, file = "s.db", sampler = lab.sampler.random(),
+      constraints = function(hp) if broken then error("not now") end return true end }
+    local other = lab.study { space = { x = lab.space.uniform(0, 1) }, file = "s.db" }
+    for k = 1, 3 do other:tell(other:ask(), k) end
+    for k = 1, 2 do assert(not pcall(study.ask, study)) end
+    broken = false
+    study:tell(study:ask(), 0)
+    return lab.stage { value = { #study, study.best.value } })") == Value(Value::List{4, 0}));
+}
+
 TEST_CASE("wrong calls are told") {
   CHECK_THAT(failure("lab.study {}"), Catch::StartsWith("x.lua:1: lab.study.space: missing"));
   CHECK_THAT(failure("lab.study { space = lab.space.uniform(0, 1) }"),
@@ -179,6 +237,8 @@ TEST_CASE("wrong calls are told") {
              Catch::Contains("lab.study.space.x: expected") && Catch::Contains("found a sampler (sampler.random)"));
   CHECK_THAT(failure("lab.study { space = { x = lab.space.uniform(0, 1) }, sampler = lab.sampler.grid() }"),
              Catch::Contains("lab.study.sampler.points: the range of 'x' has no end of values"));
+  CHECK_THAT(failure("lab.study { space = { x = lab.space.uniform(0, 1) }, sampler = lab.sampler.pbt() }"),
+             Catch::Contains("lab.study.sampler: sampler.pbt goes on from checkpoints of other trials"));
   const auto told = [](const std::string& call) { return failure(with_study("", "local t = study:ask()\n" + call)); };
   CHECK_THAT(told("study:tell(t)"), Catch::StartsWith("x.lua:3: study:tell.value: missing; expected a number") &&
                                         Catch::Contains("state = \"failed\""));

@@ -14,6 +14,7 @@
 
 #include "core/callable.h"
 #include "core/registry.h"
+#include "study/lease_keeper.h"
 #include "study/pruner.h"
 #include "study/shared_study.h"
 #include "study/study.h"
@@ -24,6 +25,8 @@ class StudyObject final : public Object {
  public:
   // `options`: of the entry "study", checked. `seed`: where they give none.
   StudyObject(const Options& options, std::int64_t seed);
+  // Trials of a file that are under way here wait again.
+  ~StudyObject() override;
   std::string_view type_name() const override { return "study"; }
 
   // As this process knows it; follow() takes in what other processes have done.
@@ -47,13 +50,16 @@ class StudyObject final : public Object {
   void tell(std::int64_t trial, TrialState state, std::span<const double> values);
 
  private:
+  void open(const Options& options, Study study, const std::vector<std::vector<double>>& first, std::int64_t seed);
   void require_running(std::int64_t trial);
+  void drop(std::int64_t trial);  // its lease
 
   std::unique_ptr<Pruner> pruner_;  // null: none
   bool deterministic_ = false;
   std::optional<Study> own_;             // in memory
   std::unique_ptr<SharedStudy> shared_;  // in a file
   std::map<std::int64_t, Lease> leases_;
+  std::unique_ptr<LeaseKeeper> keeper_;
 };
 
 void register_study(Registry& registry);
