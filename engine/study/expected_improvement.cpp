@@ -60,6 +60,19 @@ std::vector<char> choices_of(const Space& space) {
   return choices;
 }
 
+// Values that are further above the median than the best is below it come closer, by their logarithm: a few that are
+// very bad say little of where the good ones are, and would set the process's scale.
+void shorten_tail(Vector& values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  const double reach = *middle - values.minCoeff(), from = *middle + reach;
+  if (!(reach > 0)) return;
+  for (double& value : values) {
+    if (value > from) value = from + reach * std::log1p((value - from) / reach);
+  }
+}
+
 double inside(double u) { return std::clamp(u, 0.0, 1 - 1e-12); }
 
 }  // namespace
@@ -124,6 +137,7 @@ void ExpectedImprovement::gather(std::int64_t count, Matrix& points, Vector& val
     points.row(at) = place(points_[row]).transpose();
     values[at] = std::clamp(values_[row], best, worst);
   }
+  shorten_tail(values);
 }
 
 void ExpectedImprovement::settle() {

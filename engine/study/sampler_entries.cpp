@@ -146,13 +146,14 @@ void register_samplers(Registry& registry) {
       SamplerFactory{make_tpe});
   registry.add(
       Entry("sampler.cma_es", "sampler", "Covariance matrix adaptation: for some dozen numbers and hundreds of trials.")
-          .with(Option("population", "trials of a generation; 4 + ⌊3 ln n⌋ of n numbers unless given")
+          .with(Option("population", "trials of a generation; 3 + ⌊3 ln n⌋ of n numbers unless given, 4 at least")
                     .integer()
                     .at_least(3))
           .with(seed_option())
           .example("sampler.cma_es()")
-          .note("Hansen 2016, with the margin of Hamano et al. 2022 for whole numbers. Choices and conditional "
-                "parameters are drawn at random."),
+          .note("Hansen 2016, with rates for hundreds of trials rather than tens of thousands, and the margin of "
+                "Hamano et "
+                "al. 2022 for whole numbers. Choices and conditional parameters are drawn at random."),
       SamplerFactory{make_cma_es});
   registry.add(
       Entry("sampler.sobol", "sampler", "Quasi-random: covers the space more evenly than chance. Best with 2^k trials.")

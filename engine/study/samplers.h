@@ -49,7 +49,7 @@ struct TpeSettings {
 std::unique_ptr<Sampler> tpe_sampler(const Space& space, const TpeSettings& settings, std::size_t objectives);
 
 struct CmaSettings {
-  std::int64_t population = 0;  // points of a generation; 0: 4 + ⌊3 ln n⌋ of n numbers
+  std::int64_t population = 0;  // points of a generation; 0: 3 + ⌊3 ln n⌋ of n numbers, 4 at least
   std::int64_t seed = 1;
 };
 // The space has numbers of more than one value that are always active.
