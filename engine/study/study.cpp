@@ -12,6 +12,10 @@ namespace {
 // Draws for one trial before a constraint is called impossible.
 constexpr std::int64_t most_attempts = 10'000;
 
+bool is_same(std::span<const double> a, std::span<const double> b) {
+  return std::ranges::equal(a, b, [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
 }  // namespace
 
 Study::Study(Space space, std::unique_ptr<Sampler> sampler, StudySettings settings)
@@ -38,22 +42,26 @@ bool Study::choose(std::int64_t trial, std::vector<double>& point) {
   bool refused = false;
   for (std::int64_t attempt = 0; attempt < most_attempts; ++attempt) {
     point = given;
-    if (!sampler_->sample(trial, attempt, running, point)) return false;
-    if (settings_.distinct && is_known(trial, point)) continue;
+    if (!sampler_->sample(trial, attempt, running, point)) break;
+    const bool is_given = is_same(point, given);  // all of it: there is nothing to draw anew
+    if (settings_.distinct && !is_given && is_known(trial, point)) continue;
     if (!settings_.allowed || settings_.allowed(point)) return true;
     refused = true;
+    if (is_given) break;
   }
   if (!refused) return false;
+  if (!std::ranges::all_of(given, [](double x) { return std::isnan(x); })) {
+    throw recipe_error("the values that were given for trial " + std::to_string(trial) + " do not meet the constraints")
+        .in("constraints");
+  }
   throw recipe_error("none of " + std::to_string(most_attempts) + " points of the space meets the constraints")
       .in("constraints");
 }
 
 // Trials are few where points repeat: looking at all of them costs less than keeping them in order.
 bool Study::is_known(std::int64_t trial, const std::vector<double>& point) const {
-  const auto equal = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   for (std::int64_t other = 0; other < trials_.size(); ++other) {
-    const std::span<const double> known = trials_.point(other);
-    if (other != trial && std::equal(known.begin(), known.end(), point.begin(), equal)) return true;
+    if (other != trial && is_same(trials_.point(other), point)) return true;
   }
   return false;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "study/study.h"
 #include "study_support.h"
@@ -62,6 +63,36 @@ TEST_CASE("points that are not allowed are drawn anew, an impossible constraint 
   for (int i = 0; i < 20; ++i) CHECK(study.trials().point(*study.ask().trial)[0] < 0.01);
   Study impossible = make_study(R"({"@": "sampler.random"})", {.allowed = [](auto) { return false; }});
   CHECK_THROWS_WITH(impossible.ask(), Catch::Contains("constraints: none of 10000 points"));
+}
+
+TEST_CASE("a point that was given is tried although it is known, others are drawn anew") {
+  const Space space = parse_space(R"({"a": {"@": "space.int", "low": 1, "high": 5}})");
+  Study study(space, parse_sampler(R"({"@": "sampler.random"})", space), {.distinct = true});
+  for (int i = 0; i < 2; ++i) study.enqueue(space.point(Value::Map{{"a", 3}}));
+  std::multiset<double> seen;
+  while (const auto trial = study.ask().trial) seen.insert(study.trials().point(*trial)[0]);
+  CHECK(seen == std::multiset<double>{1, 2, 3, 3, 4, 5});
+}
+
+TEST_CASE("given values that do not meet the constraints are told") {
+  const Space space = parse_space(
+      R"({"a": {"@": "space.int", "low": 1, "high": 9}, "b": {"@": "space.int", "low": 1, "high": 9}})");
+  for (const char* sampler : {"random", "grid"}) {
+    int asked = 0;
+    const auto allowed = [&](auto point) { return ++asked, point[0] < 5; };
+    const auto study_with = [&](const Value::Map& given) {
+      Study study(space, parse_sampler(std::string(R"({"@": "sampler.)") + sampler + "\"}", space), {.allowed = allowed});
+      study.enqueue(space.point(given));
+      return study;
+    };
+    Study whole = study_with({{"a", 7}, {"b", 1}});
+    CHECK_THROWS_WITH(whole.ask(), Catch::Contains("constraints: the values that were given for trial 0 do not meet"));
+    CHECK(asked < 100);
+    Study part = study_with({{"a", 8}});
+    CHECK_THROWS_WITH(part.ask(), Catch::Contains("constraints: the values that were given for trial 0 do not meet"));
+    Study good = study_with({{"a", 4}});
+    CHECK(good.trials().point(*good.ask().trial)[0] == 4);
+  }
 }
 
 TEST_CASE("trials that are given come first, and their open values are chosen") {
