@@ -161,7 +161,7 @@ class ReportSweep(CliTest):
         self.assertIsNone(value["rows"][5]["value"])
 
     def test_a_trial_that_was_begun_again_has_one_curve(self):
-        reports = [[1, 1, 0.1], [1, 2, 0.2], [1, 3, 0.9], [2, 1, 0.3], [1, 2, 0.5], [1, 3, 0.7]]
+        reports = [[1, 1, 0.1], [1, 2, 0.2], [1, 3, 0.9], [1, 2, 0.5], [1, 3, 0.7]]
         run = self.make(stage(study={"description": description(), "trials": [complete(0.01, 64, [0.5, 0.5], reports=reports)]}))
         curve = self.report(run, "--json").json()["curves"][0]
         self.assertEqual((curve["validations"], curve["values"]), ([1, 2, 3], [0.1, 0.5, 0.7]))
