@@ -67,7 +67,8 @@ bool Study::is_known(std::int64_t trial, const std::vector<double>& point) const
 }
 
 bool Study::holds_back() const {
-  return settings_.deterministic && ((sampler_->learns() && !sampler_->waits_itself()) || settings_.compares);
+  return settings_.deterministic && ((sampler_->learns() && !sampler_->waits_itself()) || settings_.compares ||
+                                     settings_.over);
 }
 
 Study::Next Study::next() {
@@ -79,6 +80,9 @@ Study::Next Study::next() {
       if (!is_final(trials_.state(observed_))) return {.trial = {}, .point = {}, .wait = true};
       if (sampler_->learns() && !sampler_->waits_itself()) observe(observed_);
     }
+  }
+  if (!queued && settings_.over) {
+    if (settings_.over(trials_, settings_.deterministic ? std::max<std::int64_t>(trial - lag + 1, 0) : trial)) return {};
   }
   Next next{
       .trial = trial, .point = std::vector(space_.size(), std::numeric_limits<double>::quiet_NaN()), .wait = false};

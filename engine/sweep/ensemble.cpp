@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "run/folder.h"
+#include "side_by_side.h"
 #include "tensor/types.h"
 #include "train/kept_weights.h"
 #include "train/mean_prediction.h"
@@ -69,6 +70,22 @@ class Members {
   bool can_choose() const { return val_.has_value() && objective_.metric.starts_with("val."); }
   double value_together(const std::vector<std::size_t>& chosen) const { return value(val_->metrics(chosen)); }
 
+  // Writes what these say of single samples.
+  void show(const std::vector<std::size_t>& chosen, const fs::path& stage) const {
+    if (!test_ && !val_) return;
+    std::vector<std::size_t> distinct = chosen;
+    std::ranges::sort(distinct);
+    const auto last = std::ranges::unique(distinct);
+    distinct.erase(last.begin(), last.end());
+    std::vector<at::Tensor> members;
+    std::vector<std::string> names;
+    for (const std::size_t m : distinct) {
+      members.push_back(judged().predictions({&m, 1}));
+      names.push_back("trial " + std::to_string(candidates_[m].trial));
+    }
+    write_side_by_side(plan_, test_ ? *plan_.data.test : *plan_.data.val, names, members, judged().predictions(chosen), stage);
+  }
+
   // The summary of these; one may stand there several times.
   Value summary(const std::vector<std::size_t>& chosen, const Value& params) const {
     Value::List members;
@@ -94,6 +111,8 @@ class Members {
   }
 
  private:
+  const MeanPrediction& judged() const { return test_ ? *test_ : *val_; }
+
   Objective objective_;
   FitPlan plan_;
   std::vector<Candidate> candidates_;
@@ -126,10 +145,13 @@ Value seed_ensemble(const StudyPlan& plan, const StageContext& context, const Sh
   });
   std::vector<std::size_t> chosen(all.size());
   std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-  return with_torch_errors([&] { return members.summary(chosen, stage.given("params") ? stage.get("params") : Value::Map{}); });
+  return with_torch_errors([&] {
+    members.show(chosen, context.folder);
+    return members.summary(chosen, stage.given("params") ? stage.get("params") : Value::Map{});
+  });
 }
 
-Value greedy_ensemble(const StudyPlan& plan) {
+Value greedy_ensemble(const StudyPlan& plan, const StageContext& context) {
   const Options& stage = plan.options();
   const fs::path folder = stage.get("from")["out"].string();
   auto storage = sqlite_storage(study_file(folder));
@@ -164,6 +186,7 @@ Value greedy_ensemble(const StudyPlan& plan) {
       }
       chosen.push_back(*best);
     }
+    members->show(chosen, context.folder);
     return members->summary(chosen, Value::Map{});
   });
 }

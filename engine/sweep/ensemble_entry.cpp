@@ -58,7 +58,7 @@ StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
     if (!stage.given("keep")) throw stage.error("keep", "missing: how many members are chosen");
     return [plan](const StageContext& context) {
       prepare_arithmetic(plan->settings().threads);
-      return context.helps ? Value() : greedy_ensemble(*plan);
+      return context.helps ? Value() : greedy_ensemble(*plan, context);
     };
   }
   if (stage.given("keep") && stage.integer("keep") > stage.integer("seeds")) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/params.h"
+#include "study/no_improvement.h"
 #include "study/sampler.h"
 
 namespace trainlab {
@@ -86,6 +87,8 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
       if (!ends) throw stage.error("trials", "expected a number of trials or a time, found neither").hint("trials = 64");
     }
     check_population();
+    if (ends_without_improvement() && stage.get("metric").list().size() > 1)
+      throw stage.error("improvement", "goes with one metric, found several");
     if (space_.size() == 0) throw stage.error("space", "expected at least one parameter, found none");
   }
   plan_objectives();
@@ -180,6 +183,12 @@ Study StudyPlan::study() const {
   for (const Objective& objective : objectives_) settings.maximize.push_back(objective.maximize);
   if (const auto pruner = this->pruner()) settings.compares = pruner->compares();
   if (!is_ensemble()) settings.distinct = options_.string("duplicates") == "resample";
+  if (ends_without_improvement()) {
+    const std::optional<double> least = options_.get("improvement").is_number() ? std::optional(options_.number("improvement"))
+                                                                                : std::nullopt;
+    settings.over = [rule = std::make_shared<NoImprovement>(space_, least), maximize = objectives_.front().maximize](
+                        const Trials& trials, std::int64_t visible) { return rule->judge(trials, maximize, visible).ends; };
+  }
   if (allowed_) {
     settings.allowed = [this](std::span<const double> point) {
       const auto hp = std::make_shared<Params>(space_.params(point));
@@ -197,6 +206,11 @@ Study StudyPlan::study() const {
       is_ensemble() ? std::make_unique<OnePoint>()
                     : make_sampler(options_.child("sampler"), space_, seed_, objectives_.size());
   return {space_, std::move(sampler), std::move(settings)};
+}
+
+bool StudyPlan::ends_without_improvement() const {
+  if (is_ensemble() || !options_.given("improvement")) return false;
+  return options_.get("improvement").is_number() || options_.boolean("improvement");
 }
 
 std::unique_ptr<Pruner> StudyPlan::pruner() const {

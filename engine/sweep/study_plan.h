@@ -51,6 +51,8 @@ class StudyPlan {
   // An empty study, as each process makes it.
   Study study() const;
   std::unique_ptr<Pruner> pruner() const;  // null: none
+  // Whether the stage ends when no more improvement is expected.
+  bool ends_without_improvement() const;
   // Points to try first.
   std::vector<std::vector<double>> enqueued() const;
   // For the study's file: what a report needs to know without the recipe.

@@ -64,6 +64,11 @@ Entry sweep_entry() {
       .with(Option("goal", "the better direction of each metric, where it is not declared").choice({"min", "max"}).many())
       .with(Option("trials", "how many points are tried").integer().at_least(1))
       .with(Option("time", "no trial begins after this time").duration())
+      .with(Option("improvement", "ends the sweep when another trial is expected to improve the best by less than this; true: "
+                                  "by less than a hundredth of what lies between the median trial and the best")
+                .boolean()
+                .number()
+                .at_least(0))
       .with(Option("seeds", "fits of each trial, with seeds of their own").integer().at_least(1).at_most(10000).or_default(1))
       .with(Option("aggregate", "the value of a trial from those of its seeds").choice({"mean", "median"}).or_default("mean"))
       .with(workers_option())

@@ -154,6 +154,8 @@ Worker::End Worker::run() {
       for (int polls = 0; polls < most_polls && !stop_requested() && !study_.follow(); ++polls)
         std::this_thread::sleep_for(poll);
     } else {
+      if (!stopped_ && plan_.ends_without_improvement() && study_.study().trials().size() < plan_.trials())
+        stopped_ = "no more improvement is expected";
       show();
       return End::complete;
     }

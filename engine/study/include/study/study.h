@@ -28,6 +28,8 @@ struct StudySettings {
   bool compares = false;
   // No point is tried twice; the space is used up when none is left that could be found.
   bool distinct = false;
+  // Whether the study is over: no new trial is begun. Told the trials and how many of them count, see `deterministic`.
+  std::function<bool(const Trials&, std::int64_t visible)> over = {};
   // Points that fit the space but are not wanted; they are drawn anew. Raises what the recipe's function raises.
   std::function<bool(std::span<const double>)> allowed = {};
 };
