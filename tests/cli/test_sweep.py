@@ -219,6 +219,18 @@ class Sweep(CliTest):
         summary = self.run_program("r.lua", "--json", "--set", "space.lr=0.25", "--set", "trials=2").json()
         self.assertEqual(summary["best"]["params"], {"lr": 0.25})
 
+    def test_it_ends_when_no_improvement_is_expected(self):
+        # Whatever the rate, the accuracy on what was never learnt moves by less than is asked for.
+        options = dict(epochs="1", trials="trials = 200, deterministic = true, improvement = 10,")
+        found = []
+        for workers in (1, 3):
+            self.sweep(**options)
+            summary = self.run_program("r.lua", "--json", "--workers", workers, "--out", f"run-{workers}").json()
+            self.assertEqual((summary["status"], summary["reason"]), ("stopped", "no more improvement is expected"))
+            found.append(trials(self.folder / f"run-{workers}"))
+        self.assertLess(len(found[0]), 100)
+        self.assertEqual(*found)
+
     def test_several_objectives_give_a_front(self):
         text = sweep().replace('metric = "val.loss"', 'metric = { "val.loss", "val.accuracy" }')
         self.write("r.lua", text)
@@ -265,6 +277,11 @@ class Ensemble(CliTest):
         self.assertEqual(values, sorted(values))
         self.assertEqual(summary["best_member"]["val.loss"], values[0])
         self.assertAlmostEqual(summary["mean_member"]["val.loss"], sum(values) / 3)
+        page = (self.run_folder(name="seed_ensemble") / "artifacts/predictions.html").read_text()
+        self.assertIn("data:image/png;base64,iVBOR", page)
+        table = (self.run_folder(name="seed_ensemble") / "artifacts/predictions.csv").read_text().splitlines()
+        trials_kept = [f"trial {member['trial']}" for member in summary["members"]]
+        self.assertEqual(table[0].split(","), ["sample", "target", "ensemble", *trials_kept])
         # The logarithm is concave: a mean of probabilities is never worse than the mean of the members.
         self.assertLess(summary["ensemble"]["test.loss"], summary["mean_member"]["test.loss"])
 

@@ -1,7 +1,7 @@
 """Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
 
     tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn loop gpt overhead operators averaging
-    loader images start help memory study quality report
+    loader images start help memory study quality report sweep stack
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
 MNIST files, and the folder above it tinyshakespeare.txt and cifar10-jpeg.tar; the benchmarks that need what is missing are
@@ -11,6 +11,7 @@ left out, and said so.
 import argparse
 import collections
 import functools
+import glob
 import importlib.util
 import json
 import math
@@ -262,6 +263,61 @@ class Bench:
         self.row("resident memory, epoch 50 over epoch 5", f"{result['late_mb']:.1f} MB", f"{result['early_mb']:.1f} MB", f"{100 * (result['late_mb'] / result['early_mb'] - 1):+.2f} %", "flat")
 
 
+    def sweep(self):
+        """64 trials of 10 epochs, command to finished process; memory of a long sweep."""
+        if not self.peers_of_studies():
+            return
+        digits = os.path.join(ROOT, "engine", "data", "assets", "digits.csv.gz")
+        recipe = os.path.join(HERE, "recipes", "sweep.lua")
+        peer = [sys.executable, os.path.join(HERE, "peer_sweep.py"), "64", "2", digits]
+        mine, theirs = [], []
+        for i in range(max(self.rounds, 1)):
+            for side in (0, 1) if i % 2 == 0 else (1, 0):
+                with tempfile.TemporaryDirectory() as out:
+                    command = [TRAINLAB, recipe, "--quiet", "--json", "--out", os.path.join(out, "run")]
+                    begin = time.perf_counter()
+                    text = run(peer if side else command)
+                    (theirs if side else mine).append(time.perf_counter() - begin)
+                    if not side:
+                        best = json.loads(text)["best"]["value"]
+        ratio = statistics.median(t / m for m, t in zip(mine, theirs))
+        self.row("sweep: 64 trials × 10 epochs of MLP 64-32-10 on digits, random, SQLite, 2 processes",
+                 f"{statistics.median(mine):.2f} s (accuracy {best:.3f})", f"Optuna + PyTorch {statistics.median(theirs):.1f} s",
+                 f"{ratio:.1f}×", "≥ 10×, 20× wanted")
+
+        def memory(trials):
+            with tempfile.TemporaryDirectory() as out:
+                return engine_memory([TRAINLAB, recipe, "--trials", str(trials), "--epochs", "1", "--workers", "1", "--quiet", "--out",
+                                      os.path.join(out, "run")])
+        few, many = memory(32), memory(1000)
+        self.row("resident memory of a sweep, 1,000 trials over 32", f"{many:.1f} MB", f"{few:.1f} MB", f"{(many / few - 1) * 100:+.1f} %", "≤ 5 %")
+
+    def stack(self):
+        """A step of a model alone, alone in its padded stack of two, and in stacks, by the arithmetic of a step."""
+        recipe = os.path.join(HERE, "recipes", "sweep.lua")
+
+        def step(trials, stack, *more):
+            times = []
+            for _ in range(max(self.rounds, 1)):
+                with tempfile.TemporaryDirectory() as out:
+                    text = run([TRAINLAB, recipe, "--trials", str(trials), "--workers", "1", "--quiet", "--json", "--out", out + "/run",
+                                "--set", f"stack={stack}", *more])
+                    assert json.loads(text)["trials"]["complete"] == trials
+                    fits = [json.load(open(p)) for p in glob.glob(out + "/run/trials/*/seed-1/summary.json")]
+                    times.append(sum(f["seconds"] for f in fits) / sum(f["steps"] for f in fits) * 1e6)
+            return statistics.median(times)
+
+        for width, depth, batch in ((32, 1, 32), (64, 1, 32), (128, 1, 32), (256, 1, 32), (256, 2, 32), (512, 2, 32), (128, 1, 128)):
+            sizes = ["--width", str(width), "--depth", str(depth), "--batch", str(batch), "--epochs", "4"]
+            weights = 64 * width + (depth - 1) * width * width + 10 * width
+            alone, padded = step(4, "false", *sizes), step(1, 2, *sizes)
+            stacks = {n: step(n, n, *sizes) for n in (2, 4, 8, 16, 32)}
+            best = min(stacks, key=stacks.get)
+            self.row(f"stack: MLP 64-{'-'.join([str(width)] * depth)}-10, batch {batch}, {6 * weights * batch / 1e6:.2f} MFLOP a step",
+                     ", ".join(f"{n}: {t:.0f}" for n, t in stacks.items()) + " µs a model-step", f"alone {alone:.0f} µs, alone and padded {padded:.0f} µs",
+                     f"{alone / stacks[best]:.2f}× with {best}", "what `auto` decides by")
+
+
 def milliseconds(times):
     return f"{1e3 * statistics.median(times):.3g} ms"
 
@@ -307,7 +363,7 @@ def machine():
 
 
 def main():
-    names = ["small", "mnist", "cnn", "loop", "gpt", "overhead", "operators", "averaging", "loader", "images", "start", "help", "memory", "study", "quality", "report"]
+    names = ["small", "mnist", "cnn", "loop", "gpt", "overhead", "operators", "averaging", "loader", "images", "start", "help", "memory", "study", "quality", "report", "sweep", "stack"]
     needs_data = {"mnist", "cnn", "loop", "overhead", "loader"}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
