@@ -45,10 +45,13 @@ void Trials::report(std::int64_t trial, const TrialReport& report) {
   require_open(trial, "report");
   auto& reports = reports_[index(trial)];
   // A repeat that was begun again says some of it twice: what it says last holds, and nothing beyond.
-  std::erase_if(reports, [&](const TrialReport& one) {
-    return one.repeat == report.repeat && one.resource >= report.resource;
-  });
+  forget(trial, report.repeat, report.resource - 1);
   reports.push_back(report);
+}
+
+void Trials::forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource) {
+  std::erase_if(reports_[index(trial)],
+                [&](const TrialReport& one) { return one.repeat == repeat && one.resource > resource; });
 }
 
 void Trials::finish(std::int64_t trial, TrialState state, std::span<const double> values) {

@@ -157,6 +157,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
   std::vector<FitMember> fits;
   for (const auto& [trial, fit] : members) {
     make_directories(fit->folder);
+    if (CheckpointFolder::newest_step(fit->folder / "checkpoints") == 0) reports_.begin(*trial->trial, fit->repeat, 0);
     StageContext context;
     context.name = fit->options.string("name");
     context.folder = fit->folder;

@@ -89,6 +89,7 @@ Value TrialWatch::state() const {
 
 void TrialWatch::restore(const Value& state) {
   resource_ = state["resource"].integer();
+  reports_.begin(trial_, repeat_, resource_);
   if (state["pruned"].is_string()) trial_.pruned = state["pruned"].string();
 }
 

@@ -33,6 +33,10 @@ class Reports {
 
   // Takes in one; the trial's pruned is set when it is given up. Raises LeaseLost, TrialMustWait, Error{run}.
   void add(LeasedTrial& trial, const TrialReport& report);
+  // A repeat begins after this resource.
+  void begin(const LeasedTrial& trial, std::int64_t repeat, std::int64_t resource) {
+    study_.forget(trial.lease, repeat, resource);
+  }
   // On disk before a trial ends.
   void flush(const LeasedTrial& trial);
   // Of a deterministic study: waits until all that a decision about this trial may look at are final; how many.

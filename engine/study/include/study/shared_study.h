@@ -30,6 +30,10 @@ class SharedStudy {
   Asked ask(double now, double expires, std::int64_t most);
 
   void report(const Lease& lease, std::span<const TrialReport> reports) { storage_->report(lease, reports); }
+  // Of a trial of this process: a repeat goes on from this resource, and its pruner must not see what it said beyond.
+  void forget(const Lease& lease, std::int64_t repeat, std::int64_t resource) {
+    study_.forget(lease.trial, repeat, resource);
+  }
   // A value that is NaN makes a complete trial a failed one.
   void end(const Lease& lease, TrialState state, std::span<const double> values, const Value& info);
 

@@ -70,6 +70,7 @@ class Study {
   void wait_again(std::int64_t trial);
 
   void report(std::int64_t trial, const TrialReport& report);
+  void forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource) { trials_.forget(trial, repeat, resource); }
   // One finite or infinite value for each objective. A NaN is no value: the trial has failed.
   void tell(std::int64_t trial, std::span<const double> values);
   void tell(std::int64_t trial, std::initializer_list<double> values) {

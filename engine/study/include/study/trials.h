@@ -37,6 +37,8 @@ class Trials {
   // Changes one that is not final; std::logic_error otherwise.
   void start(std::int64_t trial, std::span<const double> point);
   void report(std::int64_t trial, const TrialReport& report);
+  // A repeat goes on from this resource: what it said beyond will be said again.
+  void forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource);
   // `values`: one for each objective of a complete trial, none of a failed one; a pruned one has what it last reported.
   void finish(std::int64_t trial, TrialState state, std::span<const double> values);
   void wait_again(std::int64_t trial);
