@@ -63,11 +63,12 @@ class Parzen {
   void set_widths(std::size_t axis, const std::vector<std::uint32_t>& order, std::span<const std::int32_t> kernel_of);
 
   const std::vector<ParzenAxis>& axes_;
-  std::size_t kernels_;                       // the prior is the last
-  std::vector<double> weights_, cumulative_;  // by kernel
-  std::vector<double> log_weights_;           // of the kernel, less the logarithm of what its product is divided by
-  std::vector<std::vector<double>> centres_;  // [axis][kernel]; of a choice its label, −1 for the prior
-  std::vector<std::vector<double>> sigmas_;   // [axis][kernel]; of a number
+  std::size_t kernels_;                          // the prior is the last
+  std::vector<double> weights_, cumulative_;     // by kernel
+  std::vector<double> log_weights_;              // of the kernel, less the logarithm of what its product is divided by
+  std::vector<std::vector<double>> centres_;     // [axis][kernel]; of a choice its label, −1 for the prior
+  std::vector<std::vector<double>> sigmas_;      // [axis][kernel]; of a number
+  std::vector<std::vector<double>> narrowness_;  // 1 / (√2 σ) of those on continuous axes
   std::vector<double> hit_, miss_;  // by axis of a choice: log probability of the kernel's own and another label
 };
 

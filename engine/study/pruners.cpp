@@ -366,7 +366,9 @@ void register_pruners(Registry& registry) {
           .with(Option("p", "chance at which a difference counts").number().more_than(0).less_than(1).or_default(0.1))
           .with(Option("startup", "seeds of a trial before it may be pruned").integer().at_least(2).or_default(4))
           .example("pruner.wilcoxon { p = 0.05 }")
-          .note("Wilcoxon's signed-rank test (1945), exact up to 40 seeds."),
+          .note("Wilcoxon's signed-rank test (1945), exact up to 40 seeds; differences of zero are left out. One whose "
+                "mean "
+                "over the seeds so far is no worse than the best one's over the same seeds goes on."),
       PrunerFactory{
           [](const Options& spec) { return std::make_unique<Wilcoxon>(spec.number("p"), spec.integer("startup")); }});
 }
