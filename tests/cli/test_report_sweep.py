@@ -200,7 +200,11 @@ class ReportSweep(CliTest):
         self.assertEqual(rows[3]["value"], "0.95;6.5")
 
     def test_an_ensemble(self):
-        out = self.report(self.make(stage("final", "ensemble", summary=ENSEMBLE, study=members()))).out
+        run = self.make(stage("final", "ensemble", summary=ENSEMBLE, study=members()))
+        self.assertNotIn("single examples", self.report(run).out)
+        self.write("run/artifacts/predictions.html", "")
+        out = self.report(run).out
+        self.assertIn("  what each of them says of single examples: run/artifacts/predictions.html\n", out)
         self.assertIn("final (ensemble): done\n", out)
         self.assertIn("  members   seed  test.accuracy  test.loss\n"
                       "  trial 1     77            0.9        0.3\n"

@@ -1,5 +1,6 @@
 // An ensemble, for a terminal: what its members reach one by one, and together.
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include "cli/texts.h"
@@ -48,6 +49,11 @@ std::string ensemble_text(const StudyReport& study) {
   std::vector<bool> right(cells[0].size(), true);
   right[0] = false;
   std::string text = "\n" + columns(cells, right);
+  std::error_code ignored;
+  const std::filesystem::path predictions = study.stage.folder / "artifacts" / "predictions.html";
+  if (std::filesystem::exists(predictions, ignored)) {
+    text += "  what each of them says of single examples: " + shown_path(predictions) + "\n";
+  }
   if (summary["params"].is_map() && !summary["params"].map().empty()) {
     text += "\nbuilt with\n  params = " + lua_table(summary["params"].map()) + "\n";
   }
