@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "run/toml_text.h"
+
 namespace trainlab {
 
 namespace {
@@ -11,9 +13,18 @@ Error wrong(const std::string& text, const std::string& message) {
   return usage_error("--set " + text + ": " + message);
 }
 
-// true, false, a number; anything else is text.
-Value parse_value(const std::string& text) {
+// nil, true, false, a number, a list or a table as TOML has them; anything else is text.
+Value parse_value(const std::string& text, const std::string& change) {
+  if (text == "nil") return {};
   if (text == "true" || text == "false") return text == "true";
+  if (text.starts_with('[') || text.starts_with('{')) {
+    try {
+      return parse_toml("value = " + text, "--set")["value"];
+    } catch (const Error& error) {
+      throw wrong(change, "expected a list or a table as in TOML, found " + text + " (" + error.message() + ")")
+          .hint("for example '[0.9, 0.95]', '[\"a\", \"b\"]' or '{ threads = 2 }'");
+    }
+  }
   const char* begin = text.data();
   const char* end = begin + text.size();
   std::int64_t whole = 0;
@@ -71,8 +82,8 @@ SetOptions::SetOptions(const std::vector<std::string>& texts) {
     const std::string left = text.substr(0, equals);
     const auto colon = left.find(':');
     Change change{text, colon == std::string::npos ? "" : left.substr(0, colon),
-                  colon == std::string::npos ? left : left.substr(colon + 1), parse_value(text.substr(equals + 1)),
-                  false};
+                  colon == std::string::npos ? left : left.substr(colon + 1),
+                  parse_value(text.substr(equals + 1), text), false};
     parse_path(change.path, text);
     changes_.push_back(std::move(change));
   }

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "toml_text.h"
+#include "run/toml_text.h"
 
 namespace trainlab {
 
@@ -60,7 +60,8 @@ void write_manifest(const fs::path& run, const Manifest& manifest) {
       {"continued", list_of(manifest.continued)},
   };
   if (manifest.extension) {
-    map["extend"] = Value::Map{{"stage", manifest.extension->stage}, {"epochs", manifest.extension->epochs}};
+    const NewTotal& total = manifest.extension->total;
+    map["extend"] = Value::Map{{"stage", manifest.extension->stage}, {total.unit, total.count}};
   }
   write_atomic(manifest_path(run), to_toml(map));
 }
@@ -95,7 +96,9 @@ Manifest read_manifest(const fs::path& run) {
     manifest.exact = map["exact"].boolean();
     manifest.continued = strings_of(map["continued"]);
     if (!map["extend"].is_nil()) {
-      manifest.extension = {map["extend"]["stage"].string(), map["extend"]["epochs"].integer()};
+      for (const auto& [name, value] : map["extend"].map()) {
+        if (name != "stage") manifest.extension = {map["extend"]["stage"].string(), {value.integer(), name}};
+      }
     }
     return manifest;
   } catch (const std::logic_error& error) {

@@ -83,8 +83,7 @@ Value Request::to_value() const {
       {"threads", optional_value(threads)},
       {"device", optional_value(device)},
       {"stdlib", stdlib ? Value(stdlib->string()) : Value()},
-      {"extend_epochs", optional_value(extend_epochs)},
-      {"extend_trials", optional_value(extend_trials)},
+      {"extend", extend ? Value(Value::Map{{"count", extend->count}, {"unit", extend->unit}}) : Value()},
       {"workers", optional_value(workers)},
       {"helps", helps},
       {"joins", joins},
@@ -124,8 +123,9 @@ Request Request::from_value(const Value& value) try {
   read_optional(value["threads"], request.threads);
   if (!value["device"].is_nil()) request.device = value["device"].string();
   if (!value["stdlib"].is_nil()) request.stdlib = value["stdlib"].string();
-  read_optional(value["extend_epochs"], request.extend_epochs);
-  read_optional(value["extend_trials"], request.extend_trials);
+  if (const Value& extend = value["extend"]; !extend.is_nil()) {
+    request.extend = NewTotal{extend["count"].integer(), extend["unit"].string()};
+  }
   read_optional(value["workers"], request.workers);
   request.helps = value["helps"].boolean();
   request.joins = value["joins"].boolean();

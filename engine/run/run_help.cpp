@@ -64,15 +64,16 @@ Value Run::help(const Options& stage) {
 
   if (registry_.implementation<StageKind>(stage.entry()).is_shared) {
     log("helps with stage " + record.name);
+    const RunSettings settings = settings_of(record);
     StageContext context;
     context.name = record.name;
     context.folder = folder;
-    context.settings = &settings_;
+    context.settings = &settings;
     context.resumed = true;
     context.helps = true;
     if (!request_.joins) context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
     context.say = [this](const std::string& line) { say(line); };
-    prepare(stage, settings_)(context);
+    prepare(stage, settings)(context);
   }
   while (true) {
     if (Value summary = found(); !summary.is_nil()) return summary;

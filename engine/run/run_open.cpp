@@ -54,7 +54,7 @@ Manifest Run::present() const {
 }
 
 void Run::begin_fresh() {
-  if (request_.extend_epochs) throw usage_error("there is no run in " + folder_->string() + " to extend");
+  if (request_.extend) throw usage_error("there is no run in " + folder_->string() + " to extend");
   manifest_ = present();
   for (const auto& [path, text] : sources_) save_source(path, text);
   write_manifest(*folder_, manifest_);  // last: it makes the folder a run
@@ -101,7 +101,7 @@ void Run::continue_existing() {
     if (!fs::exists(*folder_ / "recipe" / path, ignored)) save_source(path, text);
   }
   if (changed) write_manifest(*folder_, manifest_);
-  if (request_.extend_epochs) extend();
+  if (request_.extend) extend();
 }
 
 void Run::extend() {
@@ -110,15 +110,23 @@ void Run::extend() {
         .hint("trainlab resume " + folder_->string());
   }
   const StageRecord& last = records_.back();
+  // More than the stage's own length is its kind's to check.
+  if (const auto& before = manifest_.extension; before && before->stage == last.name &&
+                                               before->total.unit == request_.extend->unit &&
+                                               before->total.count >= request_.extend->count) {
+    throw usage_error("expected a total of more than the " + before->total.text() + " of the run, found " +
+                      request_.extend->text())
+        .hint("extend takes the new total, not what is to be added; to go on as it is: trainlab resume " + folder_->string());
+  }
   Value summary = read_summary(folder_of(last));
   before_extension_ = BeforeExtension{last.name, summary, manifest_.extension};
-  manifest_.extension = Manifest::Extension{last.name, *request_.extend_epochs};
+  manifest_.extension = Manifest::Extension{last.name, *request_.extend};
   write_manifest(*folder_, manifest_);
   if (!is_finished(summary)) return;
 
   // Unfinished from here on, so that `resume` goes on should this process be killed.
   summary.set("status", "interrupted");
-  summary.set("reason", "is being extended to " + std::to_string(*request_.extend_epochs) + " epochs");
+  summary.set("reason", "is being extended to " + request_.extend->text());
   const std::string text = to_json(summary, 2) + "\n";
   write_atomic(folder_of(last) / "summary.json", text);
   if (last.folder != ".") write_atomic(*folder_ / "summary.json", text);

@@ -43,6 +43,18 @@ Error as_error(const std::exception& exception) {
 
 }  // namespace
 
+Error with_origin(Error error, const std::vector<std::string>& set, const std::string& stage, bool returned) {
+  const std::string& option = error.path();
+  for (const std::string& text : set) {
+    const std::string left = text.substr(0, text.find('='));
+    if (option.empty() || (left != stage + ":" + option && (left != option || !returned))) continue;
+    const std::string before = error.hint();
+    error.hint((before.empty() ? "" : before + "; ") + option + " comes from --set " + text);
+    break;
+  }
+  return error;
+}
+
 Value Run::stage(const Options& stage, bool returned) {
   if (ended_) throw *ended_;
   const std::string name = stage.has("name") ? stage.string("name") : stage.entry().name;
@@ -80,7 +92,7 @@ Value Run::stage(const Options& stage, bool returned) {
   } catch (const NothingLeft&) {
     throw;
   } catch (const std::exception& exception) {
-    ended_ = as_error(exception);
+    ended_ = with_origin(as_error(exception), request_.set, name, returned);
     throw *ended_;
   }
 }
@@ -157,15 +169,21 @@ StageWork Run::prepare(const Options& stage, const RunSettings& settings) const 
   return registry_.implementation<StageKind>(stage.entry()).prepare(stage, settings);
 }
 
+RunSettings Run::settings_of(const StageRecord& record) const {
+  RunSettings settings = settings_;
+  if (manifest_.extension && manifest_.extension->stage == record.name) {
+    settings.extended = manifest_.extension->total;
+    settings.extends_now = request_.extend.has_value();
+  }
+  return settings;
+}
+
 Value Run::run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
                     double seconds_before) {
   if (stop_requested()) {
     return Value::Map{{"status", "interrupted"}, {"reason", "stopped before the stage went on"}};
   }
-  RunSettings settings = settings_;
-  if (manifest_.extension && manifest_.extension->stage == record.name) {
-    settings.extend_epochs = manifest_.extension->epochs;
-  }
+  const RunSettings settings = settings_of(record);
   StageContext context;
   context.name = record.name;
   context.folder = folder_of(record);

@@ -188,7 +188,7 @@ class Watch {
         held_.emplace(request_.out ? RunFolder::open(*request_.out)
                                    : RunFolder::allocate(request_.working_folder, request_.recipe.stem().string()));
       }
-      if (held_->existed() && !request_.extend_epochs && !request_.extend_trials && is_finished(read_summary(held_->path()))) {
+      if (held_->existed() && !request_.extend && is_finished(read_summary(held_->path()))) {
         const std::string path = held_->path().string();
         held_.reset();
         throw usage_error("the run in " + path + " is finished")

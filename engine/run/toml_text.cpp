@@ -1,4 +1,4 @@
-#include "toml_text.h"
+#include "run/toml_text.h"
 
 #include <algorithm>
 #include <sstream>

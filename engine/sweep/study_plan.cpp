@@ -19,7 +19,8 @@ constexpr std::int64_t probes = 4;
 RunSettings fit_settings(const Options& stage, RunSettings settings) {
   if (settings.threads == 0) settings.threads = stage.given("threads") ? static_cast<int>(stage.integer("threads")) : 1;
   settings.quiet = true;
-  settings.extend_epochs.reset();
+  settings.extended.reset();
+  settings.extends_now = false;
   return settings;
 }
 
@@ -74,6 +75,7 @@ const DataParts* OpenedData::open(const Options& fit, const RunSettings& setting
 StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
     : options_(stage),
       settings_(fit_settings(stage, settings)),
+      extended_(settings.extended ? std::optional(settings.extended->count) : std::nullopt),
       seed_(stage.given("seed") ? stage.integer("seed") : settings.seed),
       workers_(settings.workers.value_or(static_cast<int>(stage.integer("workers")))),
       space_(is_ensemble() ? Space({}) : make_space(stage)),
@@ -90,6 +92,11 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
     if (ends_without_improvement() && stage.get("metric").list().size() > 1)
       throw stage.error("improvement", "goes with one metric, found several");
     if (space_.size() == 0) throw stage.error("space", "expected at least one parameter, found none");
+    if (settings.extends_now && stage.given("trials") && *extended_ <= stage.integer("trials")) {
+      throw usage_error("expected a total of more than the " + std::to_string(stage.integer("trials")) +
+                        " trials of the run, found " + settings.extended->text())
+          .hint("extend takes the new total, not what is to be added");
+    }
   }
   plan_objectives();
   time_budget();
@@ -110,7 +117,7 @@ void StudyPlan::check_population() const {
 
 std::int64_t StudyPlan::trials() const {
   if (is_ensemble()) return options_.integer("seeds");
-  if (settings_.extend_trials) return *settings_.extend_trials;
+  if (extended_) return *extended_;
   return options_.given("trials") ? options_.integer("trials") : no_limit;
 }
 

@@ -78,6 +78,7 @@ class StudyPlan {
 
   Options options_;
   RunSettings settings_;
+  std::optional<std::int64_t> extended_;  // the total of trials that `trainlab extend` gave
   std::int64_t seed_ = 1, repeats_ = 1;
   int workers_ = 1;
   Space space_;

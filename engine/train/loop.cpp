@@ -74,7 +74,6 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   position_.batch = plan.length.batch;
   position_.samples_per_epoch =
       plan.loader.drop_last ? loader_.batches_per_epoch() * plan.loader.batch : plan.data.train.epoch_size();
-  extended_ = members.front().context.settings->extend_epochs.has_value();
   if (members.front().context.resumed) resume();
 }
 
@@ -84,15 +83,6 @@ void FitLoop::resume() {
   position_.step = first_step_ = steps.front();
   if (std::any_of(steps.begin(), steps.end(), [&](std::int64_t step) { return step != steps.front(); })) {
     throw run_error("the members of this group were interrupted at different steps");
-  }
-  if (extended_ && plan_.time_budget > 0) {
-    throw usage_error("expected a run bounded by epochs or steps, found one with a budget of time").hint("begin a new run with more time");
-  }
-  const std::int64_t total = plan_.length.total_steps;
-  if (total > 0 && position_.step > total) {
-    throw usage_error("expected a total of more than the " + std::to_string(position_.epoch()) +
-                      " epochs that are trained already, found " + std::to_string(total / position_.steps_per_epoch))
-        .hint("extend takes the new total, not what is to be added");
   }
 }
 

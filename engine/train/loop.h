@@ -45,7 +45,6 @@ class FitLoop {
   std::vector<Batch> batches_;  // of the present step
   std::vector<double> rates_, momentum_, weight_decay_;  // by row
   std::vector<std::uint8_t> active_;                     // ditto; padding never is
-  bool extended_ = false;
   std::int64_t first_step_ = 0;
   double warm_since_ = 0, last_commit_ = 0;
   double validation_seconds_ = 0, commit_seconds_ = 0.05;

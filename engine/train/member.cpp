@@ -281,6 +281,21 @@ void Member::check_data(const Checkpoint& checkpoint) const {
       .hint("put the files back as they were, or begin a new run");
 }
 
+// `before`: the steps that the run was to have when the checkpoint was written.
+void Member::check_extension(std::int64_t before) const {
+  if (!context_.settings->extends_now) return;
+  if (plan_.time_budget > 0) {
+    throw usage_error("expected a run bounded by epochs or steps, found one with a budget of time")
+        .hint("begin a new run with more time");
+  }
+  if (plan_.length.total_steps > before) return;
+  const NewTotal& wanted = *context_.settings->extended;
+  const double unit = wanted.unit == "epochs" ? static_cast<double>(plan_.length.steps_per_epoch) : 1;
+  throw usage_error("expected a total of more than the " + number_text(static_cast<double>(before) / unit) + " " +
+                    wanted.unit + " of the run, found " + wanted.text())
+      .hint("extend takes the new total, not what is to be added");
+}
+
 std::int64_t Member::resume() {
   const auto rows = context_.folder / "metrics.jsonl";
   const std::optional<Checkpoint> found = checkpoints_.newest();
@@ -293,6 +308,7 @@ std::int64_t Member::resume() {
   }
   const Value& info = found->info;
   check_data(*found);
+  check_extension(info["total_steps"].integer());
   trained_.restore(index_, found->tensors);
   validated_step_ = info["validated_step"].integer();
   metrics_ = to_metrics(info["metrics"]);

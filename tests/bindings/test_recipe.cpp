@@ -181,12 +181,18 @@ TEST_CASE("--set changes options of stages") {
   CHECK_THROWS_WITH(set.check_all_used(), Catch::Contains("--set other:epochs=9: the recipe has no stage \"other\""));
   CHECK(SetOptions({"epochs=9"}).apply(test_registry(), stage, false)["epochs"] == Value(3));  // not the returned one
 
+  CHECK(SetOptions({"epochs=nil"}).apply(test_registry(), stage, true)["epochs"].is_nil());
+  CHECK(SetOptions({"value=[0.9, 1, [\"a\"]]"}).apply(test_registry(), stage, true)["value"] ==
+        Value(Value::List{0.9, 1, Value::List{"a"}}));
+  CHECK(SetOptions({"loader={ threads = 3 }"}).apply(test_registry(), stage, true)["loader"]["threads"] == Value(3));
+
   struct Row {
     const char* text;
     const char* message;
   };
   const Row row =
-      GENERATE(Row{"epoch=3", "--set epoch=3: stage: there is no option 'epoch'\n  hint: did you mean 'epochs'?"},
+      GENERATE(Row{"value=[0.9,", "--set value=[0.9,: expected a list or a table as in TOML, found [0.9, ("},
+               Row{"epoch=3", "--set epoch=3: stage: there is no option 'epoch'\n  hint: did you mean 'epochs'?"},
                Row{"epochs=x", "--set epochs=x: stage.epochs: expected an integer ≥ 1, found \"x\""},
                Row{"model[3].out=1", "--set model[3].out=1: there is no model[3]"},
                Row{"epochs.x=1", "epochs is 3, which has no option 'x'"}, Row{"optim.lr", "expected PATH=VALUE"},

@@ -114,17 +114,38 @@ class Finished(CliTest):
         self.train("--out", "five", recipe="five.lua")
         self.assert_same_end(self.run, self.folder / "five")
 
-    def test_extend_to_less(self):
+    def test_extend_by_steps(self):
+        self.recipe("steps.lua", epochs="nil, steps = 10")
+        self.train("--out", "cut", recipe="steps.lua")
+        self.assertEqual(self.run_program("extend", "cut", "--steps", "14", "--json").json()["steps"], 14)
+        self.assertIn("stage f extended to 14 steps", self.run_program("report", "cut").out)
+        # Also of a run whose recipe counts epochs, of four steps each.
+        result = self.run_program("extend", "run", "--steps", "14", "--json").json()
+        self.assertEqual((result["steps"], result["resumed"]), (14, [12]))
+        result = self.run_program("extend", "run", "--epochs", "3", code=2)
+        self.assert_message(result, "trainlab: expected a total of more than the 3.5 epochs of the run, found 3 epochs")
+
+    def test_extend_to_no_more(self):
         before = self.summary(self.run)
-        result = self.run_program("extend", "run", "--epochs", "2", code=2)
-        self.assert_message(result, "trainlab: expected a total of more than the 3 epochs that are trained already, "
-                                    "found 2")
-        self.assert_said(result, "hint: ")
-        self.assertEqual(self.summary(self.run), before)
-        self.assertEqual(self.run_program("resume", "run").out, self.first.out)
+        for length, total in ((["--epochs", "2"], "3 epochs of the run, found 2 epochs"),
+                              (["--epochs", "3"], "3 epochs of the run, found 3 epochs"),
+                              (["--steps", "12"], "12 steps of the run, found 12 steps")):
+            with self.subTest(length=length):
+                result = self.run_program("extend", "run", *length, code=2)
+                self.assert_message(result, "trainlab: expected a total of more than the " + total)
+                self.assert_said(result, "hint: extend takes the new total")
+                self.assertEqual(self.summary(self.run), before)
+                self.assertEqual(self.run_program("resume", "run").out, self.first.out)
+
+    def test_extend_of_a_task(self):
+        self.write("task.lua", 'return lab.task { name = "t", run = function() end }')
+        self.run_program("task.lua", "--out", "task")
+        for length in ("--epochs", "--steps", "--trials"):
+            self.assert_message(self.run_program("extend", "task", length, "5", code=2),
+                                "trainlab: the last stage is a task, whose length only its recipe knows")
 
     def test_extend_wants_a_number(self):
-        self.assert_said(self.run_program("extend", "run", code=2), "--epochs N")
+        self.assert_said(self.run_program("extend", "run", code=2), "--epochs N or --steps N of a fit")
         result = self.run_program("extend", "run", "--epochs", "x", code=2)
         self.assert_said(result, "--epochs: expected a whole number")
         self.assert_said(self.run_program("extend", "run", "--trials", "9", code=2), "--trials", "a fit")

@@ -84,7 +84,12 @@ class Execution {
       }
       if (request_.command == Command::predict) return predict();
       if (!outcome.ended) set_.check_all_used();
-      if (request_.command == Command::run) return run_.finish();
+      if (request_.command == Command::run) {
+        if (!run_.begun()) {
+          run_.say(shown_name(request_) + ": ran no stage (a recipe returns one: `return lab.fit { … }`)");
+        }
+        return run_.finish();
+      }
       send_text(*start_.channel, outcome.stage || outcome.ended ? text_ : "The recipe returns no stage.\n");
       return 0;
     } catch (const std::exception& exception) {
@@ -146,7 +151,13 @@ class Execution {
       return {std::move(summary), run_.stage_folder(name), spec};
     }
     if (request_.command == Command::predict) return pass_over(spec);
-    text_ += registry_.implementation<StageKind>(stage.entry()).check(stage, run_.settings(), request_.step);
+    const StageKind& kind = registry_.implementation<StageKind>(stage.entry());
+    try {
+      text_ += kind.check(stage, run_.settings(), request_.step);
+    } catch (const Error& error) {
+      const Value& name = stage.value()["name"];
+      throw with_origin(error, request_.set, name.is_string() ? name.string() : "", returned);
+    }
     return {};
   }
 

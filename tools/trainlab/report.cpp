@@ -32,8 +32,7 @@ std::string manifest_text(const fs::path& run, const Manifest& manifest) {
   }
   for (const std::string& set : manifest.set) text += "  --set " + set + "\n";
   if (manifest.extension) {
-    text += "  stage " + manifest.extension->stage + " extended to " + std::to_string(manifest.extension->epochs) +
-            " epochs\n";
+    text += "  stage " + manifest.extension->stage + " extended to " + manifest.extension->total.text() + "\n";
   }
   for (const std::string& line : manifest.continued) text += "  not byte-exact: " + line + "\n";
   return text;

@@ -60,8 +60,9 @@ Request request_for_run(const Arguments& arguments, const fs::path& run, const M
   request.set = manifest.set;
   request.seed = manifest.seed;
   if (!request.device) request.device = manifest.device;
-  request.extend_epochs = arguments.epochs;
-  request.extend_trials = arguments.trials;
+  if (arguments.epochs) request.extend = NewTotal{*arguments.epochs, "epochs"};
+  if (arguments.steps) request.extend = NewTotal{*arguments.steps, "steps"};
+  if (arguments.trials) request.extend = NewTotal{*arguments.trials, "trials"};
   return request;
 }
 

@@ -3,6 +3,8 @@
 //   --set optim.lr=0.01          of the stage that the recipe returns
 //   --set search:trials=8        of the stage named search
 //   --set model[3].p=0.2         positions count from 1, as in messages
+//   --set 'betas=[0.9, 0.95]'    lists and tables as in TOML
+//   --set epochs=nil             as if the recipe had not given it
 #pragma once
 
 #include <set>

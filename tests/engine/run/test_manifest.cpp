@@ -31,7 +31,7 @@ Manifest sample() {
   manifest.device = "cpu";
   manifest.threads = 2;
   manifest.cores = 8;
-  manifest.extension = Manifest::Extension{"digits", 60};
+  manifest.extension = Manifest::Extension{"digits", {60, "steps"}};
   return manifest;
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("a manifest is read back as it was written") {
   CHECK(back.sources == manifest.sources);
   CHECK(Value(back.parameters) == Value(manifest.parameters));
   CHECK(back.set == manifest.set);
-  CHECK(back.extension->epochs == 60);
+  CHECK(back.extension->total == NewTotal{60, "steps"});
   CHECK(differences(manifest, back).empty());
   CHECK(inexactness(manifest, back).empty());
 

@@ -17,7 +17,7 @@ TEST_CASE("a request survives its way through JSON") {
   request.seed = 9007199254740991;
   request.threads = 3;
   request.device = "cuda:1";
-  request.extend_epochs = 60;
+  request.extend = NewTotal{60, "epochs"};
   request.quiet = request.step = true;
   request.supervisor = 123;
 

@@ -344,11 +344,13 @@ TEST_CASE("other threads are accepted, recorded, and said to be inexact") {
 
 TEST_CASE("a finished run is extended") {
   World world("extend");
-  std::optional<std::int64_t> epochs;
+  const auto epochs = [](const StageContext& context) {
+    return context.settings->extended.value_or(NewTotal{20, "epochs"}).count;
+  };
   world.body = [&](const Options&, const StageContext& context) {
-    epochs = context.settings->extend_epochs;
-    if (epochs && *epochs < 20) throw usage_error("20 epochs are behind it already");
-    return Value(Value::Map{{"epochs", epochs.value_or(20)}});
+    if (epochs(context) < 20) throw usage_error("20 epochs are behind it already");
+    CHECK(context.settings->extends_now == world.request.extend.has_value());
+    return Value(Value::Map{{"epochs", epochs(context)}});
   };
   const auto recipe = [&](Run& run) {
     run.stage(world.sweep("search"), false);
@@ -357,24 +359,29 @@ TEST_CASE("a finished run is extended") {
   world.process(recipe);
   const std::string before = read_file(world.folder / "summary.json");
 
-  world.request.extend_epochs = 10;
+  world.request.extend = NewTotal{10, "epochs"};
   CHECK(world.process(recipe) == 2);
   CHECK(read_file(world.folder / "summary.json") == before);
   CHECK_FALSE(read_manifest(world.folder).extension);
 
-  world.request.extend_epochs = 40;
+  world.request.extend = NewTotal{40, "epochs"};
   CHECK(world.process(recipe) == 0);
   CHECK(read_summary(world.folder)["epochs"] == Value(40));
   CHECK(world.log == std::vector<std::string>{"search", "final", "final again", "final again"});
 
+  CHECK(world.process(recipe) == 2);  // no more than it has now
+  CHECK(read_summary(world.folder)["epochs"] == Value(40));
+  CHECK(world.log.size() == 4);
+
   // Interrupted while extending: a resume goes on to the same length without being told.
-  world.request.extend_epochs = 60;
+  world.request.extend = NewTotal{60, "epochs"};
   world.body = [&](const Options&, const StageContext&) -> Value { throw Error(ErrorKind::interrupted, "now"); };
   CHECK(world.process(recipe) == 130);
   CHECK(read_summary(world.folder)["status"] == Value("interrupted"));
-  world.request.extend_epochs.reset();
+  world.request.extend.reset();
   world.body = [&](const Options&, const StageContext& context) {
-    return Value(Value::Map{{"epochs", *context.settings->extend_epochs}});
+    CHECK_FALSE(context.settings->extends_now);
+    return Value(Value::Map{{"epochs", epochs(context)}});
   };
   CHECK(world.process(recipe) == 0);
   CHECK(read_summary(world.folder)["epochs"] == Value(60));

@@ -38,7 +38,7 @@ struct Manifest {
   // `trainlab extend`: the new total of this stage.
   struct Extension {
     std::string stage;
-    std::int64_t epochs = 0;
+    NewTotal total;
   };
   std::optional<Extension> extension;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/value.h"
+#include "run/new_total.h"
 
 namespace trainlab {
 
@@ -65,8 +66,7 @@ struct Request {
   std::optional<int> threads;
   std::optional<std::string> device;            // "auto", "cpu", "cuda", "cuda:1"
   std::optional<std::filesystem::path> stdlib;  // --stdlib, absolute: the recipe language's Lua part from this folder
-  std::optional<std::int64_t> extend_epochs;    // `trainlab extend`: the new total of the last stage
-  std::optional<std::int64_t> extend_trials;    // ditto
+  std::optional<NewTotal> extend;               // `trainlab extend`
   std::optional<int> workers;                   // processes that work on a study's trials
 
   std::optional<Prediction> prediction;  // of `predict`

@@ -42,6 +42,9 @@ struct Environment {
 // Cores that this process may use: its affinity, within the CPU quota of its control group.
 int usable_cores();
 
+// The error of a stage, with the --set in its hint that gave the option which it is about.
+Error with_origin(Error error, const std::vector<std::string>& set, const std::string& stage, bool returned);
+
 // An engine that helps has come to a stage that it cannot wait for, or the run has ended: it is no longer needed.
 class NothingLeft : public std::exception {};
 
@@ -120,6 +123,7 @@ class Run {
   // run_stage.cpp
   StageRecord place(const Options& stage, const std::string& name, bool returned, bool& resumed);
   StageWork prepare(const Options& stage, const RunSettings& settings) const;
+  RunSettings settings_of(const StageRecord& record) const;  // those of the run, with the stage's own extension
   Value attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
   Value run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
                  double seconds_before);

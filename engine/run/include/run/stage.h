@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/registry.h"
+#include "run/new_total.h"
 
 namespace trainlab {
 
@@ -20,9 +21,10 @@ struct RunSettings {
   int cores = 1;               // usable ones, when the run was begun
   std::string device = "auto";
   bool quiet = false;          // no progress on standard error
-  std::optional<std::int64_t> extend_epochs;  // `trainlab extend RUN --epochs N`: the new total of the last stage
-  std::optional<std::int64_t> extend_trials;  // ditto, of trials
-  std::optional<int> workers;                 // --workers: processes that work on a study's trials
+  // `trainlab extend`, now or in an earlier process.
+  std::optional<NewTotal> extended;
+  bool extends_now = false;    // by this process: then it must be more than the total so far
+  std::optional<int> workers;  // --workers: processes that work on a study's trials
 };
 
 // One stage while it runs.

@@ -99,6 +99,7 @@ class Member {
   double metric(const std::string& name) const;
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
+  void check_extension(std::int64_t before) const;
   // Writes what run:save asked for.
   void write_saves(const Position& position);
   Value info(const Position& position, const ScriptState& state) const;

@@ -1,4 +1,4 @@
-// TOML as Values, for the files that people read and edit: manifests and parameter files.
+// TOML as Values, for what people read and write: manifests, parameter files, values on the command line.
 #pragma once
 
 #include <string>
