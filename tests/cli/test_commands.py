@@ -24,10 +24,24 @@ class Line(CliTest):
         other = self.train("--seed", "5", "--set", "epochs=2", "--json").json()
         self.assertNotEqual(first["metrics"], other["metrics"])
 
+    def test_how_a_command_works_may_be_said_to_each(self):
+        how = ["--threads", "1", "--device", "cpu", "--workers", "1", "--quiet", "--json"]
+        self.assertEqual(self.run_program(*how, "list").json(), {"runs": []})
+        for name in ("", "nn", "optim.AdamW", "ops", "ops.add", "report"):
+            result = self.run_program("help", *how, *name.split()).json()
+            self.assertEqual((result["kind"], result["status"]), ("help", "done"))
+            self.assertIn("add" if name == "ops" else name, result["text"])
+        self.assertEqual(self.run_program("--version", "--json").json()["kind"], "version")
+        self.recipe()
+        self.assertEqual(self.run_program("r.lua", "--help", "--json").json()["kind"], "help")
+        self.run_program("r.lua", *how)
+        for command in ("resume", "report"):
+            self.assertEqual(self.run_program(command, "runs/r/001", *how).json()["status"], "done")
+
     def test_parameters_in_both_forms(self):
         self.write("r.lua", 'print(lab.param { "lr", 0.5 }, lab.param { "name", "x" }, lab.param { "on", false })\n')
         for arguments in (["--lr", "0.01", "--name", "a b", "--on", "true"], ["--lr=0.01", "--name=a b", "--on=true"]):
-            self.assertEqual(self.train(*arguments).err, "0.01\ta b\ttrue\n")
+            self.assertEqual(self.train(*arguments).err.splitlines()[0], "0.01\ta b\ttrue")
         self.refused(["r.lua", "--lr"], "--lr needs a value: --lr VALUE or --lr=VALUE")
         self.refused(["r.lua", "--lr", "1", "--lr", "2"], "--lr is given twice")
 
@@ -66,6 +80,16 @@ class Help(CliTest):
         result = self.run_program("help", "optim.AdamX", code=2)
         self.assert_message(result, 'trainlab: there is no entry or command "optim.AdamX"')
         self.assert_said(result, "hint: did you mean optim.Adam")
+
+    def test_of_a_group(self):
+        for name, entries in (("nn", ("nn.Linear", "nn.Conv2d")), ("lab.loss", ("loss.cross_entropy",)),
+                              ("data", ("data.digits", "data:split")), ("sched", ("sched.cosine",))):
+            result = self.run_program("help", name)
+            shown = [line.split()[0] for line in result.out.splitlines() if line.startswith("  ")]
+            self.assertLessEqual(set(entries), set(shown), result)
+            prefix = name.removeprefix("lab.")
+            self.assertEqual([one for one in shown if not one.startswith((prefix + ".", prefix + ":"))], [], result)
+        self.assertIn(" matmul", self.run_program("help", "ops").out)
 
     def test_of_every_entry(self):
         """Each name that the list shows has help of its own."""
@@ -152,6 +176,16 @@ class Lists(CliTest):
         empty = self.folder / "empty"
         empty.mkdir()
         self.assertIn("no runs", self.run_program("list", cwd=empty).out)
+
+    def test_list_of_other_folders(self):
+        self.recipe()
+        self.train("--out", "mine")
+        self.assertNotIn("mine", self.run_program("list").out)
+        lines = self.run_program("list", ".").out.splitlines()
+        self.assertEqual(sorted(line.split()[0] for line in lines[1:]), ["mine", "runs/r/001", "runs/r/002"])
+        self.assertEqual([run["run"] for run in self.run_program("list", "mine", "--json").json()["runs"]],
+                         [str(self.folder / "mine")])
+        self.assert_message(self.run_program("list", "nope", code=2), "trainlab: there is no folder nope")
 
     def test_list_with_a_damaged_run(self):
         (self.run_folder(2) / "manifest.toml").write_text("= [")

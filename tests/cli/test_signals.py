@@ -66,6 +66,7 @@ class Signals(CliTest):
         running.send(signal.SIGINT)
         result = self.end(running, 130)
         self.assert_said(result, "stopped at once by a second signal, without a checkpoint", "trainlab resume")
+        self.assertEqual(result.err.count("trainlab resume"), 1, result)
         self.assert_status(run, "interrupted")
         self.resumed(run)
 

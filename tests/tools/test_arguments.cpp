@@ -48,11 +48,24 @@ TEST_CASE("common flags stand anywhere") {
   CHECK(a.parameters.size() == 1);
 }
 
+TEST_CASE("flags that say how a command works are taken by each") {
+  const std::vector<std::vector<std::string>> lines = {
+      {"list"}, {"report", "x"}, {"help"}, {"resume", "x"}, {"predict", "x", "--input", "y"}};
+  for (const std::vector<std::string>& line : lines) {
+    std::vector<std::string> words = {"--json", "--quiet", "--threads", "1", "--device", "cpu", "--workers", "2"};
+    words.insert(words.end(), line.begin(), line.end());
+    const Arguments a = parse(words);
+    CHECK(a.json);
+    CHECK(a.threads == 1);
+  }
+}
+
 TEST_CASE("a name that is another command's flag may be a recipe's parameter") {
   const Arguments a = parse({"mnist.lua", "--epochs", "2", "--step", "5", "--csv", "x"});
   CHECK(a.parameters.size() == 3);
   CHECK_FALSE(a.epochs);
   CHECK(parse({"extend", "runs/x/001", "--epochs", "60"}).epochs == 60);
+  CHECK(parse({"extend", "runs/x/001", "--steps", "500"}).steps == 500);
 }
 
 TEST_CASE("lines that are refused say why") {
@@ -72,9 +85,10 @@ TEST_CASE("lines that are refused say why") {
   CHECK_THAT(refusal({"resume"}), Contains("needs one run folder"));
   CHECK_THAT(refusal({"resume", "x", "--seed", "2"}), Contains("means nothing") && Contains("keeps its parameters"));
   CHECK_THAT(refusal({"resume", "x", "--lr", "2"}), Contains("unknown flag --lr"));
-  CHECK_THAT(refusal({"extend", "x"}), Contains("--epochs N or --trials N"));
-  CHECK_THAT(refusal({"extend", "x", "--epochs", "1", "--trials", "2"}), Contains("--epochs N or --trials N"));
+  CHECK_THAT(refusal({"extend", "x"}), Contains("--epochs N or --steps N of a fit"));
+  CHECK_THAT(refusal({"extend", "x", "--epochs", "1", "--steps", "2"}), Contains("--epochs N or --steps N of a fit"));
   CHECK_THAT(refusal({"list", "--seed", "1"}), Contains("means nothing"));
+  CHECK_THAT(refusal({"predict", "x", "--input", "y", "--json", "--format", "csv"}), Contains("either --json or"));
   CHECK_THAT(refusal({"report", "a", "b", "--csv"}), Contains("one run at a time"));
   CHECK_THAT(refusal({"digits.lua", "--json=1"}), Contains("takes no value"));
 }

@@ -80,22 +80,28 @@ TEST_CASE("the summary of a sweep and of an ensemble") {
 
 TEST_CASE("the list of runs, oldest first") {
   const fs::path base = empty_folder("listing");
-  CHECK_THAT(list_text(base), Contains("no runs"));
+  const std::vector<fs::path> runs = {base / "runs"};
+  CHECK_THROWS_WITH(list_text(runs), Contains("there is no folder"));
+  fs::create_directories(base / "runs");
+  CHECK_THAT(list_text(runs), Contains("no runs"));
   const fs::path second = make_run(base, "digits/002", "2026-03-02T00:00:00Z");
   const fs::path first = make_run(base, "mnist/001", "2026-03-01T00:00:00Z");
   fs::create_directories(base / "runs/mnist/notes");
   write_atomic(second / "summary.json", summary_json);
-  CHECK(list_text(base) ==
-        "run              status      started               best\n"
-        "runs/mnist/001   unfinished  2026-03-01T00:00:00Z\n"
-        "runs/digits/002  stopped     2026-03-02T00:00:00Z  val.loss 0.08123\n");
+  CHECK(list_text(runs) ==
+        "run                      status      started               best\n"
+        "listing/runs/mnist/001   unfinished  2026-03-01T00:00:00Z\n"
+        "listing/runs/digits/002  stopped     2026-03-02T00:00:00Z  val.loss 0.08123\n");
+  CHECK(list_text({base}) == list_text(runs));
+  CHECK(list_text({base, base / "runs/mnist/"}) == list_text(runs));  // each once
+  CHECK_THAT(list_text({second}), Contains("runs/digits/002") && !Contains("mnist"));
   {
     const RunFolder held = RunFolder::open(first);
-    CHECK_THAT(list_text(base), Contains("runs/mnist/001   running"));
+    CHECK_THAT(list_text(runs), Contains("runs/mnist/001   running"));
   }
   write_atomic(first / "summary.json", "{");
-  CHECK_THAT(list_text(base), Contains("runs/mnist/001   damaged"));
-  CHECK(list_value(base)["runs"].list().size() == 2);
+  CHECK_THAT(list_text(runs), Contains("runs/mnist/001   damaged"));
+  CHECK(list_value(runs)["runs"].list().size() == 2);
 }
 
 TEST_CASE("the report of a run") {
@@ -143,6 +149,10 @@ TEST_CASE("help of entries") {
   add("stop.step", "stop");
   CHECK(entry_help(registry, "nn.Linear", 100) == help_text(*registry.find("nn.Linear"), 100));
   CHECK(entry_help(registry, "lab.nn.Linear", 100) == entry_help(registry, "Linear", 100));
+  add("data:split", "data");
+  const std::string group = entry_help(registry, "lab.data", 100);
+  CHECK_THAT(group, Contains("  data.csv    Does what it does") && Contains("  data:split  Does"));
+  CHECK_THAT(group, !Contains("nn.Linear"));
   CHECK_THROWS_WITH(entry_help(registry, "nn.Linaer", 100), Contains("did you mean nn.Linear?"));
   CHECK_THROWS_WITH(entry_help(registry, "Liner", 100), Contains("did you mean Linear?"));
   CHECK_THROWS_WITH(entry_help(registry, "step", 100), Contains("sched.step, stop.step"));
@@ -150,6 +160,14 @@ TEST_CASE("help of entries") {
   const std::string list = entry_list(registry, 40);
   CHECK_THAT(list, Contains("layer:\n  nn.Linear  Does what it does"));
   CHECK_THAT(list, Contains("…"));
+}
+
+TEST_CASE("help of operators") {
+  const std::string table = "ops.add\tops.add(self, other)\nops.add\tops.add(self, 2)\nops.mul\tops.mul(self, other)\n";
+  CHECK_THAT(operator_help(table, "lab.ops.add", 80), Contains("  ops.add(self, other)\n  ops.add(self, 2)\n"));
+  CHECK_THAT(operator_help(table, "ops", 80), Contains("  add mul\n"));
+  CHECK_THAT(operator_help(table, "ops", 5), Contains("  add\n  mul\n"));
+  CHECK_THROWS_WITH(operator_help(table, "ops.ad", 80), Contains("did you mean ops.add?"));
 }
 
 TEST_CASE("short numbers") {

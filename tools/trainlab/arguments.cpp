@@ -55,21 +55,18 @@ struct Flag {
 
 const std::vector<Flag>& flags() {
   static const std::vector<std::string> recipes = {"run", "check"};
-  static const std::vector<std::string> runs = {"run", "check", "resume", "extend"};
-  static const std::vector<std::string> engines = {"run", "check", "resume", "extend", "worker", "predict"};
   static const std::vector<std::string> seeded = {"run", "check", "predict"};
   static const std::vector<std::string> predict = {"predict"};
-  static const std::vector<std::string> objects = {"run", "check", "resume", "extend", "list", "report"};
   static const std::vector<Flag> table = {
       {"--out", true, recipes, true, [](Arguments& a, const std::string& text) { a.out = text; }},
-      {"--device", true, engines, true, [](Arguments& a, const std::string& text) { a.device = device(text); }},
-      {"--threads", true, engines, true,
+      {"--device", true, commands, true, [](Arguments& a, const std::string& text) { a.device = device(text); }},
+      {"--threads", true, commands, true,
        [](Arguments& a, const std::string& text) {
          a.threads = static_cast<int>(whole_number("--threads", text, 1, 4096));
        }},
       {"--seed", true, seeded, true,
        [](Arguments& a, const std::string& text) { a.seed = whole_number("--seed", text, 0, largest_seed); }},
-      {"--workers", true, runs, true,
+      {"--workers", true, commands, true,
        [](Arguments& a, const std::string& text) {
          a.workers = static_cast<int>(whole_number("--workers", text, 1, 4096));
        }},
@@ -82,8 +79,8 @@ const std::vector<Flag>& flags() {
          a.set.push_back(text);
        }},
       {"--params", true, recipes, true, [](Arguments& a, const std::string& text) { a.params = text; }},
-      {"--stdlib", true, engines, true, [](Arguments& a, const std::string& text) { a.stdlib = text; }},
-      {"--json", false, objects, true, [](Arguments& a, const std::string&) { a.json = true; }},
+      {"--stdlib", true, commands, true, [](Arguments& a, const std::string& text) { a.stdlib = text; }},
+      {"--json", false, commands, true, [](Arguments& a, const std::string&) { a.json = true; }},
       {"--quiet", false, commands, true, [](Arguments& a, const std::string&) { a.quiet = true; }},
       {"--help", false, commands, true, [](Arguments& a, const std::string&) { a.help = true; }},
       {"--version", false, {}, true, [](Arguments& a, const std::string&) { a.version = true; }},
@@ -93,6 +90,11 @@ const std::vector<Flag>& flags() {
        {"extend"},
        false,
        [](Arguments& a, const std::string& text) { a.epochs = whole_number("--epochs", text, 1, largest_seed); }},
+      {"--steps",
+       true,
+       {"extend"},
+       false,
+       [](Arguments& a, const std::string& text) { a.steps = whole_number("--steps", text, 1, largest_seed); }},
       {"--trials",
        true,
        {"extend"},
@@ -251,12 +253,12 @@ class Parser {
     if (command == "resume" || command == "worker") expect("one run folder", 1, 1);
     if (command == "extend") {
       expect("one run folder", 1, 1);
-      if (result_.epochs.has_value() == result_.trials.has_value()) {
-        throw usage_error("`trainlab extend` needs the new total: --epochs N or --trials N");
+      if (result_.epochs.has_value() + result_.steps.has_value() + result_.trials.has_value() != 1) {
+        throw usage_error(
+            "`trainlab extend` needs the new total: --epochs N or --steps N of a fit, --trials N of a sweep");
       }
     }
     if (command == "predict") check_predict(expect);
-    if (command == "list") expect("nothing more", 0, 0);
     if (command == "report") {
       expect("a run folder", 1, static_cast<std::size_t>(-1));
       const int forms = int{result_.csv} + int{result_.json} + int{result_.html.has_value()};
@@ -286,6 +288,7 @@ class Parser {
       refuse("--format", a.format.has_value(), "--input");
       refuse("--batch", a.batch.has_value(), "--input");
     }
+    if (a.json && a.format == "csv" && !a.output) throw usage_error("either --json or --format csv");
   }
 
   std::span<const std::string> words_;

@@ -25,8 +25,10 @@ constexpr std::array<CommandHelp, 9> helps = {{
      "  --step           also one training and one validation step\n"},
     {"resume", "go on with an unfinished run", "trainlab resume RUN [--threads N] [--device D] [--json] [--quiet]",
      "Executes the recipe as it is stored in the run. Of a finished run the summary is printed.\n"},
-    {"extend", "train a run longer than it was begun for", "trainlab extend RUN --epochs N",
-     "  --epochs N       the new total of the last stage, a fit\n"},
+    {"extend", "train a run longer than it was begun for", "trainlab extend RUN --epochs N | --steps N | --trials N",
+     "  --epochs N       the new total of the last stage, a fit, in epochs\n"
+     "  --steps N        or in steps\n"
+     "  --trials N       the new total of the last stage, a sweep\n"},
     {"worker", "help with the trials of a run that goes on", "trainlab worker RUN [--threads N] [--device D] [--quiet]",
      "Takes trials of the run's sweep or ensemble until none is left; any number of them, on any machine that sees the\n"
      "folder. A run's own workers are asked for with --workers N or in the recipe.\n"},
@@ -45,25 +47,28 @@ constexpr std::array<CommandHelp, 9> helps = {{
      "  --top-k K        only the K most probable tokens\n"
      "  --top-p P        only the most probable tokens that together have probability P\n"
      "  --seed N         of the draws (default 1)\n"
+     "  --json           one object: \"predictions\", a list as of --format json; \"text\" of a prompt; or \"output\"\n"
      "  --device D, --threads N, --quiet\n"},
-    {"list", "the runs below this folder", "trainlab list [--json]", "Reads runs/*/*; writes nothing.\n"},
+    {"list", "the runs in runs/, or in other folders", "trainlab list [DIR…] [--json]",
+     "DIR is a folder that holds runs, at most three levels below it (default: runs). Writes nothing.\n"},
     {"report", "how a run went", "trainlab report RUN… [--csv | --json | --html FILE]",
      "RUN is a run folder, or RUN/stages/NAME for one of its stages. Reading never disturbs a run that is under way.\n"
      "  --csv            of a fit a row per validation, of a sweep or an ensemble a row per trial\n"
      "  --json           of a fit summary.json; of a sweep or an ensemble all that the page shows, too\n"
      "  --html FILE      a page with charts that needs nothing but a browser\n"},
     {"help", "what a recipe can name", "trainlab help [NAME]",
-     "NAME is an entry (nn.Linear, optim.AdamW, data:split) or a command. Without one: all entries by kind.\n"},
+     "NAME is an entry (nn.Linear, optim.AdamW, data:split), a group of them (nn, loss, data, ops) or a command.\n"
+     "Without one: all entries by kind.\n"},
 }};
 
 constexpr const char* common_flags =
-    "Flags, anywhere on the line:\n"
+    "Flags, anywhere on the line; the first four say what a new run is, and mean nothing to one that is there:\n"
     "  --out DIR        the run's folder (default: the next free runs/NAME/NNN)\n"
-    "  --device D       auto, cpu, cuda or cuda:N\n"
-    "  --threads N      threads of one training (default: all usable cores)\n"
     "  --seed N         of all that is random (default 1)\n"
     "  --set PATH=VALUE an option of the returned stage (optim.lr=0.01), or STAGE:PATH=VALUE of another\n"
     "  --params FILE    a recipe's parameters from a TOML file; the command line wins\n"
+    "  --device D       auto, cpu, cuda or cuda:N\n"
+    "  --threads N      threads of one training (default: all usable cores)\n"
     "  --json           exactly one JSON object on standard output\n"
     "  --quiet          no progress on standard error\n"
     "  --stdlib DIR     the recipe language's Lua part from a folder instead of the built-in one\n";

@@ -46,6 +46,10 @@ void print(std::string_view text) {
   }
 }
 
+void print_text(const std::string& text, bool json, const std::string& kind) {
+  print(json ? to_json(Value::Map{{"kind", kind}, {"status", "done"}, {"text", text}}) + "\n" : text);
+}
+
 int tell(const Error& error, bool json) {
   complain(error_text(error));  // with --json too: the object has no room for hint and traceback
   if (json) print(to_json(failure(error)) + "\n");
@@ -61,23 +65,21 @@ int tell_summary(const fs::path& run, bool json) {
   return 0;
 }
 
-int tell(const Outcome& outcome, bool json) {
+int tell(const Outcome& outcome, bool json, const std::string& kind) {
+  // Unless the error says it already.
+  const bool told = outcome.error && outcome.error->hint().find("trainlab resume ") != std::string::npos;
   const std::string go_on =
-      outcome.folder.empty() ? "" : "to go on: trainlab resume " + shown_path(outcome.folder) + "\n";
+      outcome.folder.empty() || told ? "" : "to go on: trainlab resume " + shown_path(outcome.folder) + "\n";
   const bool interrupted = outcome.code == 130 || outcome.code == 143;
 
   if (outcome.error && !interrupted) {
     tell(*outcome.error, json);
-    if (outcome.code == 3 &&
-        outcome.error->hint().find("trainlab resume " + outcome.folder.string()) == std::string::npos) {
-      complain(go_on);
-    }
+    if (outcome.code == 3) complain(go_on);
     if (outcome.code == 1 && has_rows(outcome.folder)) {
       complain("what was saved until then is in " + shown_path(outcome.folder) + "\n");
     }
   } else if (outcome.result["text"].is_string()) {
-    const std::string& text = outcome.result["text"].string();
-    print(json ? to_json(Value::Map{{"kind", "check"}, {"status", "done"}, {"text", text}}) + "\n" : text);
+    print_text(outcome.result["text"].string(), json, kind);
   } else if (has_summary(outcome.folder)) {
     tell_summary(outcome.folder, json);
     if (outcome.error) complain(error_text(*outcome.error));

@@ -1,4 +1,5 @@
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "cli/texts.h"
@@ -7,9 +8,48 @@
 
 namespace trainlab::cli {
 
+namespace {
+
+constexpr const char* how_to_go_on = "\n`trainlab help NAME` shows the options of one.\n";
+
+// A line each; what does not fit is read with `help NAME`.
+std::string lines_of(const std::vector<const Entry*>& entries, int width) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Entry* entry : entries) rows.push_back({"  " + entry->name, entry->doc});
+  const std::string table = columns(rows, {false, false});
+  std::string text;
+  for (std::size_t begin = 0; begin < table.size();) {
+    const std::size_t end = table.find('\n', begin);
+    std::string line = table.substr(begin, end - begin);
+    if (line.size() > static_cast<std::size_t>(width)) {
+      std::size_t cut = static_cast<std::size_t>(width) - 1;
+      while (cut > 0 && (static_cast<unsigned char>(line[cut]) & 0xC0) == 0x80) --cut;
+      line = line.substr(0, cut) + "…";
+    }
+    text += line + "\n";
+    begin = end + 1;
+  }
+  return text;
+}
+
+// "nn": nn.Linear, nn.ReLU …; "data": data.csv, data:split ….
+std::vector<const Entry*> group(const Registry& registry, const std::string& name) {
+  std::vector<const Entry*> entries;
+  for (const Entry* entry : registry.entries()) {
+    const bool within = entry->name.size() > name.size() && entry->name.starts_with(name);
+    if (within && (entry->name[name.size()] == '.' || entry->name[name.size()] == ':')) entries.push_back(entry);
+  }
+  return entries;
+}
+
+}  // namespace
+
 std::string entry_help(const Registry& registry, const std::string& given, int width) {
   const std::string name = given.starts_with("lab.") ? given.substr(4) : given;
   if (const Entry* entry = registry.find(name)) return help_text(*entry, width);
+  if (const std::vector<const Entry*> entries = group(registry, name); !entries.empty()) {
+    return lines_of(entries, width) + how_to_go_on;
+  }
 
   std::vector<std::string> names;
   std::vector<std::string> last_parts;  // "Linear" of nn.Linear
@@ -34,7 +74,7 @@ std::string entry_help(const Registry& registry, const std::string& given, int w
   throw error;
 }
 
-std::string operator_help(std::string_view table, const std::string& given) {
+std::string operator_help(std::string_view table, const std::string& given, int width) {
   const std::string name = given.starts_with("lab.") ? given.substr(4) : given;
   std::string text;
   std::vector<std::string> names;
@@ -50,6 +90,15 @@ std::string operator_help(std::string_view table, const std::string& given) {
     return "lab." + name + ", an operator of ATen: what it computes is in PyTorch's documentation\n\n" + text +
            "\nOptions in { } are given by name in a last table; those before them also by name.\n";
   }
+  if (name == "ops") {
+    std::string line = " ";
+    for (const std::string& one : names) {
+      const std::string last = " " + one.substr(4);
+      if (line.size() + last.size() > static_cast<std::size_t>(width)) text += std::exchange(line, " ") + "\n";
+      line += last;
+    }
+    return text + line + "\n\n`trainlab help ops.NAME` shows the forms of one.\n";
+  }
   Error error = usage_error("there is no operator \"" + given + "\"");
   const std::string close = Registry::closest(name, names);
   throw error.hint(close.empty() ? "operators are called as in PyTorch's ATen" : "did you mean " + close + "?");
@@ -60,24 +109,9 @@ std::string entry_list(const Registry& registry, int width) {
   for (const Entry* entry : registry.entries()) kinds[entry->kind].push_back(entry);
   std::string text;
   for (const auto& [kind, entries] : kinds) {
-    text += (text.empty() ? "" : "\n") + kind + ":\n";
-    std::vector<std::vector<std::string>> rows;
-    for (const Entry* entry : entries) rows.push_back({"  " + entry->name, entry->doc});
-    std::string table = columns(rows, {false, false});
-    // A line each: what does not fit is read with `help NAME`.
-    for (std::size_t begin = 0; begin < table.size();) {
-      const std::size_t end = table.find('\n', begin);
-      std::string line = table.substr(begin, end - begin);
-      if (line.size() > static_cast<std::size_t>(width)) {
-        std::size_t cut = static_cast<std::size_t>(width) - 1;
-        while (cut > 0 && (static_cast<unsigned char>(line[cut]) & 0xC0) == 0x80) --cut;
-        line = line.substr(0, cut) + "…";
-      }
-      text += line + "\n";
-      begin = end + 1;
-    }
+    text += (text.empty() ? "" : "\n") + kind + ":\n" + lines_of(entries, width);
   }
-  return text + "\n`trainlab help NAME` shows the options of one.\n";
+  return text + how_to_go_on;
 }
 
 }  // namespace trainlab::cli

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <vector>
 
 #include "cli/texts.h"
@@ -44,14 +45,30 @@ Listed look_at(const fs::path& run) {
   return listed;
 }
 
-std::vector<Listed> all(const fs::path& folder) {
-  std::vector<Listed> runs;
-  for (const fs::path& name : folders_in(folder / "runs")) {
-    for (const fs::path& run : folders_in(name)) {
-      std::error_code ignored;
-      if (fs::exists(manifest_path(run), ignored)) runs.push_back(look_at(run));
+// Of DIR/runs/NAME/NNN, which `list .` has to find too.
+constexpr int deepest = 3;
+
+void find_runs(const fs::path& folder, int depth, std::set<fs::path>& runs) {
+  std::error_code ignored;
+  if (fs::exists(manifest_path(folder), ignored)) {
+    runs.insert(folder);
+  } else if (depth < deepest) {
+    for (const fs::path& below : folders_in(folder)) {
+      if (!below.filename().string().starts_with('.')) find_runs(below, depth + 1, runs);
     }
   }
+}
+
+std::vector<Listed> all(const std::vector<fs::path>& folders) {
+  std::set<fs::path> found;
+  for (const fs::path& folder : folders) {
+    std::error_code ignored;
+    if (!fs::is_directory(folder, ignored)) throw usage_error("there is no folder " + folder.string());
+    find_runs((fs::absolute(folder) / "").lexically_normal().parent_path(), 0, found);
+  }
+  if (folders.empty()) find_runs(fs::absolute("runs"), 0, found);
+  std::vector<Listed> runs;
+  for (const fs::path& run : found) runs.push_back(look_at(run));
   std::sort(runs.begin(), runs.end(),
             [](const Listed& a, const Listed& b) { return std::pair(a.started, a.run) < std::pair(b.started, b.run); });
   return runs;
@@ -59,9 +76,9 @@ std::vector<Listed> all(const fs::path& folder) {
 
 }  // namespace
 
-std::string list_text(const fs::path& folder) {
+std::string list_text(const std::vector<fs::path>& folders) {
   std::vector<std::vector<std::string>> rows = {{"run", "status", "started", "best"}};
-  for (const Listed& listed : all(folder)) {
+  for (const Listed& listed : all(folders)) {
     const Value& best = listed.summary["best"];
     std::string text;
     if (best["value"].is_number()) {
@@ -70,15 +87,20 @@ std::string list_text(const fs::path& folder) {
       if (metric.is_string()) text = metric.string() + " ";
       text += short_number(best["value"].number());
     }
-    rows.push_back({listed.run.lexically_relative(folder).string(), listed.status, listed.started, text});
+    rows.push_back({shown_path(listed.run), listed.status, listed.started, text});
   }
-  if (rows.size() == 1) return "There are no runs in " + (folder / "runs").string() + ".\n";
+  if (rows.size() == 1) {
+    std::string where;
+    for (const fs::path& folder : folders) where += (where.empty() ? "" : ", ") + folder.string();
+    return folders.empty() ? "There are no runs in runs/ of this folder; `trainlab list DIR` looks into another.\n"
+                           : "There are no runs in " + where + ".\n";
+  }
   return columns(rows, {false, false, false, false});
 }
 
-Value list_value(const fs::path& folder) {
+Value list_value(const std::vector<fs::path>& folders) {
   Value::List runs;
-  for (const Listed& listed : all(folder)) {
+  for (const Listed& listed : all(folders)) {
     runs.push_back(Value::Map{{"run", listed.run.string()},
                               {"status", listed.status},
                               {"started", listed.started},

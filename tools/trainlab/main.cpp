@@ -46,37 +46,53 @@ int output_width() {
   return 100;
 }
 
-int help(const Arguments& arguments) {
+std::string help(const Arguments& arguments) {
   if (!arguments.words.empty()) {
-    if (const auto text = command_help(arguments.words.front())) {
-      print(*text);
-      return 0;
-    }
     const std::string& name = arguments.words.front();
-    if (name.starts_with("ops.") || name.starts_with("lab.ops.")) {
-      print(operator_help(embedded::table::operators_txt(), name));
-      return 0;
+    if (const auto text = command_help(name)) return *text;
+    for (const char* operators : {"ops", "lab.ops"}) {
+      if (name == operators || name.starts_with(operators + std::string("."))) {
+        return operator_help(embedded::table::operators_txt(), name, output_width());
+      }
     }
   }
   const Registry registry = Registry::from_value(parse_json(embedded::table::table_json(), "the table of entries"));
-  print(arguments.words.empty() ? entry_list(registry, output_width())
-                                : entry_help(registry, arguments.words.front(), output_width()));
-  return 0;
+  return arguments.words.empty() ? entry_list(registry, output_width())
+                                 : entry_help(registry, arguments.words.front(), output_width());
 }
 
 int supervise(const Request& request, bool json, std::optional<RunFolder> held = std::nullopt) {
   const Outcome outcome = Supervisor(Supervisor::find_engine()).run(request, std::move(held));
-  return tell(outcome, json);
+  return tell(outcome, json, request.command == Command::parameters ? "help" : "check");
+}
+
+int predict(const Arguments& arguments) {
+  const Request request = request_for_prediction(arguments);
+  const Outcome outcome = Supervisor(Supervisor::find_engine()).run(request, std::nullopt);
+  if (!arguments.json || outcome.code != 0) return tell(outcome, arguments.json);
+  Value object = Value::Map{{"kind", "predict"}, {"status", "done"}};
+  if (request.prediction->output) {
+    object.set("output", request.prediction->output->string());
+  } else if (arguments.prompt) {
+    const std::string& text = outcome.result["text"].string();
+    object.set("text", text.substr(0, text.size() - 1));  // without the line break that ends it on a terminal
+  } else {
+    object.set("predictions", parse_json(outcome.result["text"].string(), "the predictions"));
+  }
+  print(to_json(object) + "\n");
+  return 0;
 }
 
 int go_on(const Arguments& arguments) {
   const std::filesystem::path run = find_run(arguments.words.front());
   RunFolder held = RunFolder::open(run);
   if (arguments.command == "resume" && is_finished(read_summary(run))) return tell_summary(run, arguments.json);
-  if (arguments.trials) {
-    const std::vector<StageRecord> stages = read_stages(run);
-    const std::string last = stages.empty() ? "a run without stages" : "a " + stages.back().kind;
-    throw usage_error("--trials: the last stage is " + last + ", which has no trials").hint("--epochs N");
+  if (const std::vector<StageRecord> stages = read_stages(run); arguments.command == "extend" && !stages.empty()) {
+    const std::string& kind = stages.back().kind;
+    if (kind == "fit" && arguments.trials) {
+      throw usage_error("--trials: the last stage is a fit, which has no trials").hint("--epochs N or --steps N");
+    }
+    if (kind == "task") throw usage_error("the last stage is a task, whose length only its recipe knows");
   }
   const Request request = request_for_run(arguments, run, read_manifest(run));
   return supervise(request, arguments.json, std::move(held));
@@ -102,23 +118,26 @@ int report(const Arguments& arguments) {
 int perform(const Arguments& arguments) {
   const std::string& command = arguments.command;
   if (arguments.version) {
-    print("trainlab " + std::string(version()) + "\n");
+    print_text("trainlab " + std::string(version()) + "\n", arguments.json, "version");
     return 0;
   }
   const bool recipe = command == "run" || command == "check";
   if (arguments.help && !(recipe && !arguments.words.empty())) {
-    print(command.empty() ? program_help() : *command_help(command));
+    print_text(command.empty() ? program_help() : *command_help(command), arguments.json, "help");
     return 0;
   }
   if (command.empty()) throw usage_error("expected a recipe or a command").hint("trainlab --help");
   if (recipe) return supervise(request_for_recipe(arguments), arguments.json);
   if (command == "resume" || command == "extend") return go_on(arguments);
   if (command == "worker") return supervise(request_for_worker(arguments), arguments.json);
-  if (command == "predict") return supervise(request_for_prediction(arguments), false);
+  if (command == "predict") return predict(arguments);
   if (command == "report") return report(arguments);
-  if (command == "help") return help(arguments);
-  const std::filesystem::path here = std::filesystem::current_path();
-  print(arguments.json ? to_json(list_value(here), 2) + "\n" : list_text(here));
+  if (command == "help") {
+    print_text(help(arguments), arguments.json, "help");
+    return 0;
+  }
+  const std::vector<std::filesystem::path> folders(arguments.words.begin(), arguments.words.end());
+  print(arguments.json ? to_json(list_value(folders), 2) + "\n" : list_text(folders));
   return 0;
 }
 

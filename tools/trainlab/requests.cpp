@@ -96,8 +96,14 @@ Request request_for_prediction(const Arguments& arguments) {
   prediction.folder = stage.folder;
   prediction.model = arguments.model;
   if (arguments.input) prediction.input = absolute(*arguments.input);
-  if (arguments.output) prediction.output = absolute(*arguments.output);
-  prediction.format = arguments.format.value_or(prediction.format);
+  if (arguments.output) {
+    prediction.output = absolute(*arguments.output);
+    std::error_code ignored;
+    if (fs::is_directory(*prediction.output, ignored)) {
+      throw usage_error("--output: expected a file, found the folder " + *arguments.output);
+    }
+  }
+  prediction.format = arguments.format.value_or(arguments.json && !arguments.output ? "json" : prediction.format);
   prediction.batch = arguments.batch.value_or(prediction.batch);
   prediction.prompt = arguments.prompt;
   prediction.length = arguments.length.value_or(prediction.length);

@@ -15,7 +15,7 @@ struct Arguments {
   // run, check, resume, extend, predict, list, report, help; empty when only --help, --version or nothing is given. A
   // line that begins with a recipe is `run`.
   std::string command;
-  std::vector<std::string> words;  // what the command takes: RECIPE, RUN…, NAME
+  std::vector<std::string> words;  // what the command takes: RECIPE, RUN…, DIR…, NAME
 
   // A recipe's own: everything after its path that is no common flag.
   std::vector<GivenParameter> parameters;
@@ -23,7 +23,7 @@ struct Arguments {
   std::vector<std::string> set;
   std::optional<std::string> out, device, params, stdlib;
   std::optional<int> threads, workers;
-  std::optional<std::int64_t> seed, epochs, trials;
+  std::optional<std::int64_t> seed, epochs, steps, trials;
   std::optional<std::string> html;  // report
   // predict
   std::optional<std::string> input, output, format, stage, model, prompt;

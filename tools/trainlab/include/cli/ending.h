@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "core/error.h"
@@ -10,8 +11,9 @@
 
 namespace trainlab::cli {
 
-// Tells how an engine ended and gives the exit code. With `json` exactly one object goes to standard output.
-int tell(const Outcome& outcome, bool json);
+// Tells how an engine ended and gives the exit code. With `json` exactly one object goes to standard output; `kind` is
+// that of a text which the engine sent.
+int tell(const Outcome& outcome, bool json, const std::string& kind = "check");
 
 // The summary of a run that needs no engine any more: as it is stored, or as text.
 int tell_summary(const std::filesystem::path& run, bool json);
@@ -21,5 +23,7 @@ int tell(const Error& error, bool json);
 
 // Writes to standard output. Raises Error{run} when it cannot be written.
 void print(std::string_view text);
+// The same of a text that is all that a command has to say, with `json` as an object of this kind.
+void print_text(const std::string& text, bool json, const std::string& kind);
 
 }  // namespace trainlab::cli

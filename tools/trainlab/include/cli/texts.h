@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "core/registry.h"
 #include "core/value.h"
@@ -12,9 +13,10 @@ namespace trainlab::cli {
 // A few lines on how a run ended: status and reason, the best validation, the final metrics, what it took, where it is.
 std::string summary_text(const Value& summary);
 
-// The runs below FOLDER/runs, a line each, oldest first; and as data.
-std::string list_text(const std::filesystem::path& folder);
-Value list_value(const std::filesystem::path& folder);
+// The runs in these folders, at most three levels below (DIR/runs/NAME/NNN), a line each, oldest first; and as data.
+// Without a folder those in runs/. Raises Error{usage} for a folder that is not there.
+std::string list_text(const std::vector<std::filesystem::path>& folders);
+Value list_value(const std::vector<std::filesystem::path>& folders);
 
 // How a run went. `given` is a run's folder, or RUN/stages/NAME for one of its stages; where a form shows one stage
 // only, a run's is the one that the recipe returned.
@@ -29,10 +31,12 @@ Value report_value(const std::filesystem::path& given);
 // All stages as a page that needs nothing but a browser.
 std::string report_page(const std::filesystem::path& given);
 
-// The help of one entry (with or without "lab." before its name). Raises Error{usage} with a did-you-mean.
+// The help of one entry (with or without "lab." before its name), or of a group ("nn": a line for each entry in it).
+// Raises Error{usage} with a did-you-mean.
 std::string entry_help(const Registry& registry, const std::string& name, int width);
-// The forms of an operator, from a table of lines "ops.add<tab>ops.add(self, …) → …". Raises Error{usage}.
-std::string operator_help(std::string_view table, const std::string& name);
+// The forms of an operator, from a table of lines "ops.add<tab>ops.add(self, …) → …"; of "ops" the names of all. Raises
+// Error{usage}.
+std::string operator_help(std::string_view table, const std::string& name, int width);
 // All entries by kind, a line each.
 std::string entry_list(const Registry& registry, int width);
 
