@@ -1,5 +1,6 @@
 #include "bindings/lua_entries.h"
 
+#include <algorithm>
 #include <lua.hpp>
 #include <map>
 
@@ -119,10 +120,38 @@ int l_construct(lua_State* L) {
   });
 }
 
-// Methods of an entry's value. Upvalue: the table of them.
+// What a value of a kind with methods does not have. Upvalues as of l_entry_index.
+int refuse_member(lua_State* L) {
+  return guarded(L, [&]() -> int {
+    const auto& entry = *static_cast<const Entry*>(lua_touserdata(L, lua_upvalueindex(2)));
+    const std::string wanted = lua_tostring(L, 2);
+    std::vector<std::string> names;
+    if (entry.kind == "data") names = {"train", "val", "test"};
+    lua_pushnil(L);
+    while (lua_next(L, lua_upvalueindex(1)) != 0) {
+      lua_pop(L, 1);
+      names.emplace_back(lua_tostring(L, -1));
+    }
+    std::sort(names.begin(), names.end());
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    const std::string close = Registry::closest(wanted, names);
+    throw recipe_error(entry.name + " has no '" + wanted + "'")
+        .hint(close.empty() ? "it has " + all : "did you mean '" + close + "'?");
+  });
+}
+
+// Methods of an entry's value; else it is a plain table. Upvalues: the table of methods, the entry.
 int l_entry_index(lua_State* L) {
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(1));
+  if (lua_isnil(L, -1) && lua_type(L, 2) == LUA_TSTRING) {
+    const auto& entry = *static_cast<const Entry*>(lua_touserdata(L, lua_upvalueindex(2)));
+    lua_pushnil(L);
+    const bool has_methods = lua_next(L, lua_upvalueindex(1)) != 0;
+    lua_settop(L, 3);
+    if (has_methods && !entry.find(lua_tostring(L, 2))) return refuse_member(L);
+  }
   note_lookup(L);
   return 1;
 }
@@ -163,7 +192,8 @@ void push_constructor(lua_State* L, const Entry& entry, int methods) {
   lua_pushlightuserdata(L, const_cast<Entry*>(&entry));
   lua_rawset(L, -3);
   lua_getfield(L, methods, entry.kind.c_str());
-  lua_pushcclosure(L, entry.kind == "data" ? l_data_index : l_entry_index, 1);
+  lua_pushlightuserdata(L, const_cast<Entry*>(&entry));
+  lua_pushcclosure(L, entry.kind == "data" ? l_data_index : l_entry_index, 2);
   lua_setfield(L, -2, "__index");
   if (entry.kind == "data") {
     lua_pushcfunction(L, l_data_assign);
@@ -340,6 +370,7 @@ void register_language(Registry& registry) {
                              .any()
                              .required()
                              .positional())
+                   .with(Option("model", "of a fit with several models: which").string())
                    .returns("tensor [N, …]: probabilities of a classification, else the values")
                    .example("local p = lab.run(fit):predict(lab.tensor.rand({ 5, 1, 8, 8 }, { seed = 1 }))")
                    .note("Bytes count as 0…1. A single logit gives the probabilities of two classes."));
@@ -357,6 +388,7 @@ void register_language(Registry& registry) {
                              .at_most(1)
                              .or_default(1.0))
                    .with(Option("seed", "of the draws (default: lab.seed)").integer().at_least(0))
+                   .with(Option("model", "of a fit with several models: which").string())
                    .returns("string, the prompt and its continuation")
                    .example("print(lab.run(fit):generate(\"ROMEO:\", { length = 300, top_p = 0.9 }))"));
   registry.add(Entry("seed", "field", "The seed of the run, --seed, and the default of every option called seed.")

@@ -208,7 +208,8 @@ int l_optimizer(lua_State* L) {
     try {
       double clip = 0;
       if (lua_istable(L, 3)) {
-        lua_getfield(L, 3, "clip");
+        lua_pushliteral(L, "clip");
+        lua_rawget(L, 3);
         if (!lua_isnil(L, -1)) {
           if (lua_type(L, -1) != LUA_TNUMBER || !(lua_tonumber(L, -1) > 0)) {
             throw recipe_error("expected a number > 0, found " + type_text(L, -1)).in("clip");

@@ -25,6 +25,13 @@ const char kMethods = 0;  // the metatable of results
 
 constexpr std::int64_t batch = 256;  // samples at a time
 
+// In a recipe it is the recipe that asks for what is not there, not the command line.
+Error asked_by_recipe(const Error& error) {
+  if (error.kind() != ErrorKind::usage) return error;
+  Error wrong = recipe_error(error.message());
+  return wrong.hint(error.hint());
+}
+
 // Behind the table. Its model is read when it is first asked for.
 class ResultObject final : public Object {
  public:
@@ -42,9 +49,7 @@ class ResultObject final : public Object {
                    std::forward_as_tuple(registry, result_.folder, at::kCPU, result_.stage, model))
           .first->second;
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::usage) throw;
-      Error wrong = recipe_error(error.message());  // in a recipe it is the recipe that asks for what is not there
-      throw wrong.hint(error.hint());
+      throw asked_by_recipe(error);
     }
   }
 
@@ -111,9 +116,25 @@ NamedTensors tensors_at(lua_State* L, int index, const Predictor& predictor) {
   return tensors;
 }
 
+// The options of result:predict, after the inputs, which are no plain data.
+std::optional<std::string> model_at(lua_State* L, int index) {
+  if (lua_isnoneornil(L, index)) return std::nullopt;
+  const Error wrong = recipe_error("expected { model = \"NAME\" } after the inputs").in("result:predict");
+  if (!lua_istable(L, index) || entry_of(L, index)) throw wrong;
+  std::optional<std::string> name;
+  lua_pushnil(L);
+  while (lua_next(L, index) != 0) {
+    const bool model = lua_type(L, -2) == LUA_TSTRING && std::string_view(lua_tostring(L, -2)) == "model";
+    if (!model || lua_type(L, -1) != LUA_TSTRING) throw wrong;
+    name = lua_tostring(L, -1);
+    lua_pop(L, 1);
+  }
+  return name;
+}
+
 int l_predict(lua_State* L) {
   return guarded(L, [&] {
-    const Predictor& predictor = predictor_at(L, "result:predict");
+    const Predictor& predictor = predictor_at(L, "result:predict", model_at(L, 3));
     at::Tensor out;
     try {
       const NamedTensors tensors = tensors_at(L, 2, predictor);
@@ -130,8 +151,9 @@ int l_predict(lua_State* L) {
 
 int l_generate(lua_State* L) {
   return guarded(L, [&] {
-    const Predictor& predictor = predictor_at(L, "result:generate");
     const Options options = called_options(L, "result:generate", CallArguments::Receiver::object);
+    const auto name = options.given("model") ? std::optional(options.string("model")) : std::nullopt;
+    const Predictor& predictor = predictor_at(L, "result:generate", name);
     const Generation generation{.length = options.integer("length"),
                                 .sampling = {.temperature = options.number("temperature"),
                                              .top_k = options.given("top_k") ? options.integer("top_k") : 0,
@@ -141,8 +163,8 @@ int l_generate(lua_State* L) {
     try {
       const EngineWork work(L);
       text = with_torch_errors([&] { return generate(predictor, options.string("prompt"), generation); });
-    } catch (Error& error) {
-      throw error.in("result:generate");
+    } catch (const Error& error) {
+      throw asked_by_recipe(error).in("result:generate");
     }
     lua_pushlstring(L, text.data(), text.size());
     return 1;

@@ -197,7 +197,10 @@ Error LuaState::take_error(lua_State* L, int status) {
   const int type = lua_type(L, -1);
   if (type == LUA_TSTRING) {
     const std::string text = valid_utf8(plain_text(L, -1));
-    if (raised_ && text == raised_text_) return Error(*raised_).traceback(traceback);
+    if (raised_ && text == raised_text_) {
+      // What is wrong with the command line is in no line of the recipe.
+      return raised_->kind() == ErrorKind::usage ? *raised_ : Error(*raised_).traceback(traceback);
+    }
     Error error = from_text(text).traceback(traceback);
     if (at.line > 0) error.at(at.file, at.line);  // unless the text has a position
     return error;

@@ -106,8 +106,9 @@ int l_save(lua_State* L) {
 TaskLoopOptions loop_options(lua_State* L, const Entry& entry, Value::Map& given) {
   TaskLoopOptions options;
   const int table = lua_gettop(L);
-  if (table >= 3 && lua_istable(L, table)) {
-    lua_getfield(L, table, "save");
+  if (table >= 3 && lua_istable(L, table) && !entry_of(L, table)) {
+    lua_pushliteral(L, "save");
+    lua_rawget(L, table);
     options.save = saved_at(L, lua_gettop(L), entry.name + ".save");
     lua_pop(L, 1);
     lua_newtable(L);
@@ -122,7 +123,14 @@ TaskLoopOptions loop_options(lua_State* L, const Entry& entry, Value::Map& given
         lua_rawset(L, table + 1);
       }
     }
-    if (const Value data = to_value(L, table + 1, Functions::refuse); data.is_map()) given = data.map();
+    const Value data = to_value(L, table + 1, Functions::refuse);
+    if (data.is_list() && !data.list().empty()) {
+      const bool size = entry.find("size") && data.list()[0].is_number();
+      throw recipe_error("expected options by name, found " + data.list()[0].brief() + " without one")
+          .in(entry.name)
+          .hint(size ? "size = " + data.list()[0].brief() : "save = { … }");
+    }
+    if (data.is_map()) given = data.map();
     lua_pop(L, 1);
   } else if (table >= 3) {
     throw recipe_error("expected a table of options, found " + type_text(L, 3)).in(entry.name);

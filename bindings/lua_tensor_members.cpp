@@ -2,6 +2,7 @@
 #include <ATen/ops/_local_scalar_dense.h>
 
 #include <lua.hpp>
+#include <utility>
 
 #include "bindings/lua_error.h"
 #include "entry_table.h"
@@ -124,7 +125,8 @@ int l_requires_grad(lua_State* L) {
 
 bool flag(lua_State* L, int table, const char* name) {
   if (table == 0) return false;
-  lua_getfield(L, table, name);
+  lua_pushstring(L, name);
+  lua_rawget(L, table);
   const bool set = lua_toboolean(L, -1) != 0;
   lua_pop(L, 1);
   return set;
@@ -222,6 +224,17 @@ struct Field {
 constexpr Field fields[] = {{"shape", l_field_shape}, {"dtype", l_field_dtype}, {"device", l_field_device},
                             {"ndim", l_field_ndim},   {"grad", l_field_grad},   {"is_leaf", l_field_leaf}};
 
+// What PyTorch's methods of conversion are called after C's types: t:long() is t:to("int64") here.
+const char* dtype_called(std::string_view method) {
+  constexpr std::pair<std::string_view, const char*> methods[] = {
+      {"float", "float32"}, {"double", "float64"}, {"half", "float16"}, {"long", "int64"}, {"int", "int32"},
+      {"short", "int16"},   {"char", "int8"},      {"byte", "uint8"},   {"bool", "bool"}};
+  for (const auto& [name, dtype] : methods) {
+    if (name == method) return dtype;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 // Fields are among the methods as light userdata of their Field. Anything else is an operator that takes a tensor
@@ -253,6 +266,7 @@ int find_member(lua_State* L) {
       names.emplace_back(lua_tostring(L, -1));
     }
     Error error = recipe_error("a tensor has no '" + name + "'");
+    if (const char* dtype = dtype_called(name)) throw error.hint("t:to(\"" + std::string(dtype) + "\")");
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) error.hint("did you mean '" + close + "'?");
     throw error;

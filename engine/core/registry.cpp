@@ -109,6 +109,18 @@ std::vector<const Entry*> Registry::of_kind(std::string_view kind) const {
 
 namespace {
 
+// nn.Linear(64, 10) as PyTorch has it: how it is written here, nn.Linear(10).
+std::string without_input_sizes(const Entry& entry, const std::vector<std::string>& by_position,
+                                const Value::List& found) {
+  std::string arguments;
+  const bool sizes =
+      !by_position.empty() && by_position[0].starts_with("out_") && found.size() == by_position.size() + 1;
+  for (std::size_t i = 0; i < by_position.size(); ++i) {
+    arguments += (i ? ", " : "") + (sizes ? found[i + 1].brief() : by_position[i]);
+  }
+  return entry.name + "(" + arguments + ")";
+}
+
 Error too_many(const Entry& entry, const std::vector<std::string>& by_position, const Value::List& found) {
   const std::string count = std::to_string(found.size());
   const auto named = std::find_if(entry.options.begin(), entry.options.end(),
@@ -118,7 +130,12 @@ Error too_many(const Entry& entry, const std::vector<std::string>& by_position, 
                                  joined(by_position, "and") + "), found " + count
       : named != entry.options.end() ? "takes only named options, found " + count + " without a name (" + found[0].brief() + ")"
                                      : "takes no options, found " + count);
-  if (named != entry.options.end()) error.hint("write " + entry.name + " { " + named->name + " = … }");
+  const bool numbers = std::all_of(found.begin(), found.end(), [](const Value& value) { return value.is_number(); });
+  if (entry.kind == "layer" && numbers && !entry.options.empty()) {
+    error.hint("input sizes are inferred: " + without_input_sizes(entry, by_position, found));
+  } else if (named != entry.options.end()) {
+    error.hint("write " + entry.name + " { " + named->name + " = … }");
+  }
   return error.in(entry.name);
 }
 
@@ -188,6 +205,10 @@ std::string Registry::closest(std::string_view word, const std::vector<std::stri
       least = d;
       best = name;
     }
+  }
+  if (!best.empty() || word.size() < 3) return best;
+  for (const std::string& name : names) {
+    if (lower(name).starts_with(wanted) && (best.empty() || name.size() < best.size())) best = name;
   }
   return best;
 }

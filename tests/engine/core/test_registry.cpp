@@ -103,7 +103,7 @@ TEST_CASE("arguments too many or given twice are refused") {
     return error_of([&] { registry.assemble(*registry.find(name), std::move(positional), std::move(named)); });
   };
   CHECK(refused("nn.Linear", {64, 32}) ==
-        "nn.Linear: takes 1 by position (out), found 2\n  hint: write nn.Linear { bias = … }");
+        "nn.Linear: takes 1 by position (out), found 2\n  hint: input sizes are inferred: nn.Linear(out)");
   CHECK(refused("optim.AdamW", {0.1}) ==
         "optim.AdamW: takes only named options, found 1 without a name (0.1)\n  hint: write optim.AdamW { lr = … }");
   CHECK(refused("nn.ReLU", {1}) == "nn.ReLU: takes no options, found 1");
@@ -120,6 +120,8 @@ TEST_CASE("the closest name is found within a third of the word") {
   CHECK(Registry::closest("adamw", names) == "AdamW");
   CHECK(Registry::closest("sgd", names) == "SGD");
   CHECK(Registry::closest("Adam", names) == "AdamW");
+  CHECK(Registry::closest("weight", names) == "weight_decay");  // none is so close, and this begins with it
+  CHECK(Registry::closest("we", names).empty());
   CHECK(Registry::closest("monumental", names).empty());
   CHECK(Registry::closest("x", names).empty());
   CHECK(Registry::closest("", names).empty());

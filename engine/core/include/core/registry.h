@@ -179,7 +179,7 @@ class Registry {
   Value to_value() const;
   static Registry from_value(const Value& table);
 
-  // The closest of `names` within a third of the word's length, for "did you mean"; empty when none is close.
+  // The closest of `names` within a third of the word's length, else the shortest that begins with it; or empty.
   static std::string closest(std::string_view word, const std::vector<std::string>& names);
 
  private:
