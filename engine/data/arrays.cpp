@@ -14,13 +14,7 @@ constexpr std::int64_t most_classes = 1'000'000;
 
 void add_classes(Dataset& dataset, const NamedArray& array, const at::Tensor& values) {
   const at::Tensor labels = values.to(at::kLong);
-  const auto low = labels.min().item<std::int64_t>(), high = labels.max().item<std::int64_t>();
-  if (low < 0 || high >= most_classes) {
-    throw recipe_error(array.from + ": labels from " + std::to_string(low) + " to " + std::to_string(high) +
-                       ", expected whole numbers from 0 to at most " + std::to_string(most_classes - 1))
-        .hint("targets of a regression are floats");
-  }
-  dataset.classes = high + 1;
+  dataset.classes = count_classes(labels, array.from);
   dataset.columns.push_back({array.name, labels, {}, {}});
 }
 
@@ -49,6 +43,16 @@ void add_column(Dataset& dataset, const NamedArray& array) {
 }
 
 }  // namespace
+
+std::int64_t count_classes(const at::Tensor& labels, const std::string& from) {
+  const auto low = labels.min().item<std::int64_t>(), high = labels.max().item<std::int64_t>();
+  if (low < 0 || high >= most_classes) {
+    throw recipe_error(from + ": labels from " + std::to_string(low) + " to " + std::to_string(high) +
+                       ", expected whole numbers from 0 to at most " + std::to_string(most_classes - 1))
+        .hint("targets of a regression are floats");
+  }
+  return high + 1;
+}
 
 Dataset dataset_of(const std::vector<NamedArray>& arrays) {
   Dataset dataset;

@@ -19,4 +19,8 @@ struct NamedArray {
 // the array: without samples, of another number of samples than the first, not finite, negative classes, complex numbers.
 Dataset dataset_of(const std::vector<NamedArray>& arrays);
 
+// The classes of labels, int64 of any shape: as many as the largest + 1. Error{recipe} with `from` for labels that are
+// none.
+std::int64_t count_classes(const at::Tensor& labels, const std::string& from);
+
 }  // namespace trainlab

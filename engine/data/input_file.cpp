@@ -74,13 +74,12 @@ Error missing_file(const fs::path& path) {
     return missing.hint("there is no folder " + folder.string());
   }
   const std::vector<std::string> names = names_in(folder);
-  if (names.empty()) return missing.hint("the folder " + folder.string() + " is empty");
   const std::string wanted = path.filename().string();
   std::string close = Registry::closest(wanted, names);
   for (const char* ending : {".gz", ".csv", ".csv.gz"})
     if (std::binary_search(names.begin(), names.end(), wanted + ending)) close = wanted + ending;
-  if (!close.empty()) return missing.hint("did you mean " + (folder / close).string() + "?");
-  return missing.hint("the folder holds " + joined(names, 8));
+  if (!close.empty()) missing.hint("did you mean " + (folder / close).string() + "?");
+  return missing;
 }
 
 InputFile::InputFile(const fs::path& path) : name_(path.string()), owned_(read_whole(path)), rest_(owned_) {

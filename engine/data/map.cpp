@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "arrays.h"
 #include "row_gather.h"
 #include "sources.h"
 
@@ -47,6 +48,19 @@ at::Tensor mapped(const Dataset& data, const Column& column, Callable& function,
   return at::cat(pieces).contiguous();
 }
 
+// y is something else than the source said: whole numbers are classes, as in other sources of arrays.
+void recount_classes(const std::map<const Dataset*, std::shared_ptr<Dataset>>& changed, const std::string& from) {
+  std::int64_t classes = 0;
+  for (const auto& [before, dataset] : changed) {
+    const at::Tensor& y = dataset->find("y")->values;
+    if (y.scalar_type() == at::kLong && y.numel() > 0) classes = std::max(classes, count_classes(y, from));
+  }
+  for (const auto& [before, dataset] : changed) {
+    dataset->classes = classes;
+    dataset->class_names.clear();
+  }
+}
+
 DataParts map(const Options& spec, const DataContext& context) {
   DataParts parts = open_source(spec.child("source"), context);
   settle(parts);
@@ -57,9 +71,9 @@ DataParts map(const Options& spec, const DataContext& context) {
   if (name == "x" && parts.state.contains("x.mean"))
     throw spec.error("source", "the data is normalised already").hint("write :map before :normalize()");
   const Key key = Key(static_cast<std::uint64_t>(context.seed)).fold("data:map").fold(name);
-  std::map<const Dataset*, std::shared_ptr<const Dataset>> changed;
+  std::map<const Dataset*, std::shared_ptr<Dataset>> changed;
   const auto apply = [&](Part& part) {
-    std::shared_ptr<const Dataset>& result = changed[part.data.get()];
+    std::shared_ptr<Dataset>& result = changed[part.data.get()];
     if (!result) {
       Dataset dataset = *part.data;
       const Column* old = dataset.find(name);
@@ -71,19 +85,15 @@ DataParts map(const Options& spec, const DataContext& context) {
                                                      [](std::string a, const std::string& b) { return a + ", " + b; }));
       }
       Column column{name, with_torch_errors([&] { return mapped(dataset, *old, *function, key); }), {}, {}};
-      if (name == "y" && dataset.classes > 0 &&
-          (column.values.scalar_type() != at::kLong || column.values.dim() != 1)) {
-        dataset.classes = 0;
-        dataset.class_names.clear();
-      }
       dataset.columns[static_cast<std::size_t>(old - dataset.columns.data())] = std::move(column);
-      result = std::make_shared<const Dataset>(std::move(dataset));
+      result = std::make_shared<Dataset>(std::move(dataset));
     }
     part.data = result;
   };
   apply(parts.train);
   if (parts.val) apply(*parts.val);
   if (parts.test) apply(*parts.test);
+  if (name == "y") recount_classes(changed, "what the function of data:map at " + function->where() + " gave");
   return parts;
 }
 
@@ -101,7 +111,8 @@ void register_map(Registry& registry) {
           .example("data:map(\"x\", function(rows) return rows:log1p() end)")
           .note(
               "When the data is opened, 1024 rows at a time; the result is kept in memory. Shape and dtype of a row "
-              "may change. Labels that are no longer int64, one a sample, are targets of a regression. math.random is "
+              "may change. A new y of whole numbers holds classes from 0, as many as the largest + 1, without names; "
+              "one of floats the targets of a regression. math.random is "
               "keyed by (seed, rows). After it :pack is not possible: a cache cannot be checked against a function."),
       DataFactory{map});
 }

@@ -100,7 +100,8 @@ DataParts make_tensors(const Options& spec, const DataContext& context) {
       const std::string what = "result " + std::to_string(i + 1) + " of the function at " + load->where();
       if (!tensor) {
         throw recipe_error(what + ": expected a tensor, found " +
-                           (object ? "a " + std::string((*object)->type_name()) : std::get<Value>(results[i]).brief()));
+                           (object ? "a " + std::string((*object)->type_name()) : std::get<Value>(results[i]).brief()))
+            .hint("lab.tensor { … } makes one of lists of numbers");
       }
       // A copy: the recipe may change its own.
       arrays.push_back({names[i].string(), tensor->tensor.detach().cpu().clone(), what});

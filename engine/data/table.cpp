@@ -74,10 +74,10 @@ class TableReader {
     const auto found = std::find(csv_.header.begin(), csv_.header.end(), name);
     if (found != csv_.header.end()) return static_cast<std::size_t>(found - csv_.header.begin());
     Error error = recipe_error(file_ + ": there is no column " + in_quotes(name) + ", which `" + option + "` names");
-    const std::string close = Registry::closest(name, csv_.header);
-    if (!close.empty()) throw error.hint("did you mean \"" + close + "\"?");
     if (csv_.header.size() == 1)
       throw error.hint("the only column is " + in_quotes(csv_.header[0]) + ": is the delimiter another one?");
+    const std::string close = Registry::closest(name, csv_.header);
+    if (!close.empty()) throw error.hint("did you mean \"" + close + "\"?");
     std::string all;
     for (std::size_t i = 0; i < csv_.header.size() && i < 20; ++i) all += (i ? ", " : "") + csv_.header[i];
     throw error.hint("the columns are " + all + (csv_.header.size() > 20 ? ", …" : ""));

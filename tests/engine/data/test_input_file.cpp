@@ -99,8 +99,9 @@ TEST_CASE("a missing file is reported with what could be meant") {
   CHECK(message("/house.csv").message() == "no such file or folder: " + folder + "/house.csv");
   CHECK(message("/houses.csv").hint() == "did you mean " + folder + "/houses.csv.gz?");
   CHECK(message("/price.csv").hint() == "did you mean " + folder + "/prices.csv?");
-  CHECK(message("/zebra").hint() == "the folder holds empty, houses.csv.gz, prices.csv");
-  CHECK(message("/empty/x").hint() == "the folder " + folder + "/empty is empty");
+  CHECK(message("/zebra").hint().empty());
+  CHECK(message("/price").hint() == "did you mean " + folder + "/prices.csv?");
+  CHECK(message("/empty/x").hint().empty());
   CHECK(message("/no/way/x").hint() == "there is no folder " + folder + "/no");
   CHECK(message("").message() == "expected a file, found the folder " + folder);
 }

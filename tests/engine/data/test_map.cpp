@@ -100,7 +100,17 @@ TEST_CASE("map: shape and dtype may change, and labels that are none any more ar
   CHECK(real.train.data->find("y")->batch_type() == at::kFloat);
   const DataParts odd =
       open_with(mapped(data("digits"), "y"), rows([](const at::Tensor& y) { return y.remainder(2); }));
-  CHECK(odd.train.data->classes == 10);  // still labels: a model of ten classes can learn two of them
+  CHECK(odd.train.data->classes == 2);
+  // Of all parts alike, whatever labels each has.
+  const DataParts halved =
+      open_with(mapped(halves(data("digits")), "y"), rows([](const at::Tensor& y) { return y.div(2, "floor").to(at::kLong); }));
+  CHECK(halved.train.data->classes == 5);
+  CHECK(halved.val->data->classes == 5);
+  // And targets that become labels.
+  const DataParts labels = open_with(mapped(mapped(data("digits"), "y"), "y"), rows([](const at::Tensor& y) {
+                                       return y.is_floating_point() ? y.gt(4).to(at::kLong) : y.to(at::kFloat);
+                                     }));
+  CHECK(labels.train.data->classes == 2);
 }
 
 TEST_CASE("map: what is refused") {
@@ -113,6 +123,8 @@ TEST_CASE("map: what is refused") {
       refused(mapped(digits, "x"), [](const at::Tensor& x) { return x.slice(0, 1); }).message(),
       "recipe.lua:9: the function of data:map was given 1024 rows, [1024, 1, 8, 8], and gave back [1023, 1, 8, 8]"));
   CHECK(contains(refused(mapped(digits, "x"), [](const at::Tensor& x) { return x.sum(); }).message(), "gave back []"));
+  CHECK(contains(refused(mapped(digits, "y"), [](const at::Tensor& y) { return y.sub(1); }).message(),
+                 "data:map at recipe.lua:9 gave: labels from -1 to 8, expected whole numbers from 0"));
   CHECK(contains(refused(mapped(digits, "x"), [](const at::Tensor&) { return at::Tensor(); }).message(),
                  "recipe.lua:9: the function of data:map gives back a tensor, a row for each row"));
   const Error unknown = refused(mapped(digits, "z"), same);
