@@ -30,7 +30,10 @@ Entry fit_entry() {
       .with(metrics_option())
       .with(Option("optim", "the optimizer").entry("optimizer").keyed().required())
       .with(schedule_option())
-      .with(Option("batch", "samples per micro-batch").integer().at_least(1).or_default(64))
+      .with(Option("batch", "samples per micro-batch; the default is all of them where there are fewer")
+                .integer()
+                .at_least(1)
+                .or_default(64))
       .with(Option("epochs", "length in passes over the training part").integer().at_least(1))
       .with(Option("steps", "length in optimizer steps, instead of epochs").integer().at_least(1))
       .with(Option("time", "budget of time; keeps a reserve for the last validation and checkpoint").duration())
@@ -48,10 +51,14 @@ Entry fit_entry() {
       .with(Option("checkpoint", "how often `last` is committed (default: at a validation when 10 s have passed)").duration())
       .with(Option("init", "initial values of all parameters of two or more axes, or a table of them by pattern of "
                            "parameter names, \"*\" for any characters; of several that match the longest counts. "
-                           "init.weights brings trained ones")
+                           "init.weights brings trained ones. Of several models one of these by the name of each")
                 .entry("init")
                 .keyed())
-      .with(Option("freeze", "patterns of the names of parameters that do not train").string().many())
+      .with(Option("freeze",
+                   "patterns of the names of parameters that do not train; of several models by the name of each")
+                .string()
+                .many()
+                .keyed())
       .with(Option("accumulate", "micro-batches whose gradients make one optimizer step; their mean is that of one batch")
                 .integer()
                 .at_least(1)
@@ -94,6 +101,7 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
   const auto plan = with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_fit(stage, settings)); });
   return [plan, stage](const StageContext& context) {
     const FitMember member{.options = stage, .context = context};
+    for (const std::string& warning : plan->warnings) context.say("warning: " + warning);
     return with_torch_errors([&] { return run_fits(*plan, {&member, 1}, false).front(); });
   };
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "data/mixing.h"
+#include "fit_plan_parts.h"
 #include "losses.h"
 #include "metrics.h"
 #include "model/initial.h"
@@ -65,9 +66,9 @@ Head make_head(const FitPlan& plan) {
   return head;
 }
 
-LoaderOptions loader_options(const Options& fit, at::ScalarType type) {
+LoaderOptions loader_options(const Options& fit, at::ScalarType type, std::int64_t samples) {
   LoaderOptions loader;
-  loader.batch = fit.integer("batch");
+  loader.batch = fit.given("batch") ? fit.integer("batch") : std::min(fit.integer("batch"), samples);
   loader.float_type = type;
   if (fit.given("loader")) {
     const Options given = fit.child("loader");
@@ -96,19 +97,23 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
   plan.accumulate = fit.integer("accumulate");
   plan.length.batch = plan.loader.batch * plan.accumulate;
   plan.length.steps_per_epoch = steps_per_epoch(plan);
-  const bool epochs = fit.given("epochs") || settings.extend_epochs, steps = fit.given("steps");
-  if (fit.given("epochs") && steps) throw fit.error("steps", "expected either epochs or steps, found both");
+  const bool epochs = fit.given("epochs"), steps = fit.given("steps");
+  if (epochs && steps) {
+    throw fit.error("steps", "expected either epochs or steps, found both")
+        .hint("leave one of them out; --set epochs=nil takes away what the recipe says");
+  }
   if (fit.given("time")) {
     const Duration time = fit.duration("time");
     if (time.unit != Unit::seconds || time.amount <= 0) {
       throw fit.error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
     }
     plan.time_budget = time.amount;
-  } else if (!epochs && !steps) {
+  } else if (!epochs && !steps && !settings.extended) {
     throw fit.error("epochs", "expected a length, found none").hint("epochs = 10, steps = 5000 or time = \"10 min\"");
   }
-  if (settings.extend_epochs) {
-    plan.length.total_steps = *settings.extend_epochs * plan.length.steps_per_epoch;
+  if (settings.extended) {
+    plan.length.total_steps =
+        settings.extended->count * (settings.extended->unit == "epochs" ? plan.length.steps_per_epoch : 1);
   } else if (epochs) {
     plan.length.total_steps = fit.integer("epochs") * plan.length.steps_per_epoch;
   } else if (steps) {
@@ -207,10 +212,15 @@ void plan_loss(FitPlan& plan) {
   plan.y = column_index(*plan.data.train.data, "y");
   plan.head = make_head(plan);
   plan.loss = make_loss(fit, plan.head);
+  plan.warnings = warnings_of(fit);
   plan_metrics(plan);
 }
 
 std::shared_ptr<const Model> only_model(const Options& fit, Signals columns) {
+  if (fit.is_keyed("freeze")) {
+    throw fit.error("freeze", "expected patterns, found a table by name")
+        .hint("freeze = { \"1.*\" }; names are of several models");
+  }
   auto model = std::make_shared<Model>(fit.child("model"), std::move(columns));
   initialize_by_pattern(*model, fit, "init");
   freeze_by_pattern(*model, fit, "freeze");
@@ -236,9 +246,13 @@ void plan_own_step(FitPlan& plan) {
     plan.step_models.push_back({"", plan.model, fit.child("optim"), clip_of(fit, "clip"), {}});
     return;
   }
-  for (const char* option : {"loss", "metrics", "init", "freeze"}) {
-    if (fit.given(option)) {
-      throw fit.error(option, "goes with one model; of several the step measures and changes what it wants");
+  for (const char* option : {"loss", "metrics"}) {
+    if (fit.given(option)) throw fit.error(option, "goes with one model; of several the step measures what it wants");
+  }
+  for (const char* option : {"init", "freeze"}) {
+    if (fit.given(option) && !fit.is_keyed(option)) {
+      throw fit.error(option, "expected a table by the name of a model")
+          .hint(std::string(option) + " = { " + fit.keyed("model").names().front() + " = … }");
     }
   }
   const Options models = fit.keyed("model");
@@ -246,7 +260,7 @@ void plan_own_step(FitPlan& plan) {
   if (fit.given("input") && !fit.is_keyed("input")) throw fit.error("input", "expected sizes by the name of a model");
   const Options optimizers = fit.keyed("optim");
   const std::vector<std::string> all = models.names();
-  for (const char* option : {"optim", "input", "schedule", "clip"}) {
+  for (const char* option : {"optim", "input", "schedule", "clip", "init", "freeze"}) {
     if (!fit.is_keyed(option)) continue;
     for (const std::string& name : fit.keyed(option).names()) {
       if (!names(fit, "model", name)) {
@@ -267,8 +281,11 @@ void plan_own_step(FitPlan& plan) {
                            .input = {}};
     if (names(fit, "input", name)) one.input = fit.keyed("input").integers(name);
     if (names(fit, "clip", name)) one.clip = clip_of(fit.keyed("clip"), name);
-    one.model =
-        std::make_shared<const Model>(models.child(name), one.input ? Signals{{"x", {.shape = *one.input}}} : columns);
+    const auto model =
+        std::make_shared<Model>(models.child(name), one.input ? Signals{{"x", {.shape = *one.input}}} : columns);
+    if (names(fit, "init", name)) initialize_by_pattern(*model, fit.keyed("init"), name);
+    if (names(fit, "freeze", name)) freeze_by_pattern(*model, fit.keyed("freeze"), name);
+    one.model = model;
     plan.step_models.push_back(std::move(one));
   }
 }
@@ -338,7 +355,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   }
   plan_loss(plan);
 
-  plan.loader = loader_options(options, plan.type);
+  plan.loader = loader_options(options, plan.type, plan.data.train.epoch_size());
   plan_length(plan, settings);
   plan_intervals(plan);
   if (!plan.step) plan.clip = clip_of(options, "clip");
@@ -353,6 +370,16 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   check_average(plan);
   stop_rules_of(options, plan, nullptr, Key(0));
   return plan;
+}
+
+Batch next_batch(const FitPlan& plan, Loader& loader) {
+  try {
+    return loader.next();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::recipe || !error.file().empty()) throw;
+    Error placed = plan.options.child("data").error("", error.message());
+    throw placed.hint(error.hint());
+  }
 }
 
 MemoryEstimate estimate_memory(const FitPlan& plan) {

@@ -80,6 +80,7 @@ std::string describe(const FitPlan& plan) {
                                 ", activations " + bytes_text(memory.activations) + ", data " + bytes_text(memory.data));
   line("monitor", plan.monitor + (plan.minimize(plan.monitor) ? " (smaller is better)" : " (greater is better)") +
                       (plan.keep_best ? ", the best weights are kept" : ", the last weights are kept"));
+  for (const std::string& warning : plan.warnings) text += "\nwarning: " + warning + "\n";
   return text;
 }
 

@@ -34,12 +34,18 @@ const at::Tensor& stored(const NamedTensors& tensors, const std::string& name, a
 
 namespace {
 
-// Evaluation holds no gradients, so its batches may be larger than training's.
+// Evaluation holds no gradients, so its batches may be larger than training's: up to so many samples, while what a
+// training step would keep of them, which is more than evaluation needs, fits into so many bytes. The same for a single
+// model and for any number of members, which must not differ in bits.
 constexpr std::int64_t evaluation_batch = 256;
+constexpr double evaluation_bytes = 1 << 30;
 
 LoaderOptions evaluation_loader(const FitPlan& plan) {
+  const double sample = plan.model->kept_bytes(plan.type);
+  constexpr auto most = static_cast<double>(evaluation_batch);
+  const double fitting = std::clamp(evaluation_bytes / std::max(sample, 1.0), 1.0, most);
   LoaderOptions options = plan.loader;
-  options.batch = std::max(options.batch, evaluation_batch);
+  options.batch = std::max(options.batch, static_cast<std::int64_t>(fitting));
   options.shuffle = false;
   options.drop_last = false;
   return options;
@@ -91,7 +97,7 @@ void Evaluator::each(const Each& function) {
   // is the beginning of the next evaluation.
   std::vector<at::Tensor> moved;
   for (std::int64_t i = 0; i < loader_.batches_per_epoch(); ++i) {
-    const Batch batch = loader_.next();
+    const Batch batch = next_batch(plan_, loader_);
     const BatchView view = view_of(plan_, batch, members_, key_.fold(static_cast<std::uint64_t>(i)), moved);
     function(view, model_inputs(plan_, view));
   }

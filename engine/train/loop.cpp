@@ -140,7 +140,7 @@ void FitLoop::train_step() {
   // The micro-batches of a step are of one epoch; its last step may have fewer.
   const std::int64_t first = position_.step % position_.steps_per_epoch * plan_.accumulate;
   for (std::int64_t k = std::min(plan_.accumulate, loader_.batches_per_epoch() - first); k > 0; --k)
-    batches_.push_back(loader_.next());
+    batches_.push_back(next_batch(plan_, loader_));
   for (std::size_t m = 0; m < members_.size(); ++m) {
     active_[m] = members_[m]->active() ? 1 : 0;
     const Member::StepValues values = active_[m] ? members_[m]->values(position_.step) : Member::StepValues{};

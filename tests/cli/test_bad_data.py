@@ -53,7 +53,11 @@ class BadData(CliTest):
         self.recipe(data='lab.data.csv { "nope.csv", target = "y" }', **REGRESSION)
         self.refused("data.path: no such file or folder: {folder}/nope.csv")
         self.recipe(data='lab.data.mnist { path = "nope" }', **PICTURES)
-        self.refused("data.path: no such file or folder: {folder}/nope")
+        result = self.refused("data.path: no such file or folder: {folder}/nope")
+        self.assertNotIn("hint", result.err)  # nothing there is called alike
+        self.write("housing.csv", "a,y\n1,2\n")
+        self.recipe(data='lab.data.csv { "housin.csv", target = "y" }', **REGRESSION)
+        self.assert_said(self.train(code=1), "hint: did you mean ", "/housing.csv?")
 
     def test_csv_nan_target(self):
         text = "a,y\n" + "".join(f"{i},{'nan' if i == 17 else i}\n" for i in range(60))
@@ -142,6 +146,28 @@ class BadData(CliTest):
         self.assert_message(result,
                             f"r.lua:{LINES['fit']}: batch: expected at most the 60 training samples, found 1000")
         self.assert_said(result, "hint: ")
+
+    def test_the_default_batch_is_no_larger_than_the_data(self):
+        self.recipe(batch="nil", data="lab.data.blobs { samples = 20 }")
+        self.assertEqual(self.train("--json").json()["steps"], 3)
+        self.recipe(batch="nil", data="lab.data.blobs { samples = 100 }")
+        self.assertEqual(self.train("--json").json()["steps"], 6)
+
+    def test_tensors_that_are_none(self):
+        self.recipe(data="lab.data.tensors(function() return { { 1, 2 } }, { 0 } end)")
+        result = self.train(code=1)
+        self.assert_said(result, f"r.lua:{LINES['data']}: data.load: result 1 of the function at r.lua:{LINES['data']}: "
+                         "expected a tensor, found ", "hint: lab.tensor { … } makes one")
+
+    def test_a_transform_that_goes_wrong_during_training(self):
+        self.recipe(data="lab.data.blobs { samples = 120 }:transform(function(batch) return nil end)")
+        self.refused(f"data: r.lua:{LINES['data']}: a transform gives back the batch")
+
+    def test_labels_that_a_function_has_changed(self):
+        # Two classes are left, and the model may have two outputs.
+        self.recipe(data='lab.data.digits():split { val = 0.2 }:map("y", function(y) return y:remainder(2) end)',
+                    model="nn.Sequential { nn.Flatten(), nn.Linear(2) }", epochs="1")
+        self.train()
 
     def test_split_that_leaves_nothing(self):
         self.recipe(data="lab.data.blobs { samples = 3 }:split { val = 0.9 }")

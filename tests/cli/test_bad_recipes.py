@@ -27,6 +27,45 @@ class Options(CliTest):
         self.refused(LINES["fit"], 'fit.loss: expected a loss or function(out, batch) → scalar[, count], found '
                      '"crossentropy"', 'did you mean "cross_entropy"?')
 
+    def test_input_sizes_as_in_pytorch(self):
+        for layer, found, hint in (("nn.Linear(64, 3)", "nn.Linear: takes 1 by position (out_features), found 2", "nn.Linear(3)"),
+                                   ("nn.Conv2d(1, 8, 3)", "nn.Conv2d: takes 2 by position (out_channels and kernel_size), found 3",
+                                    "nn.Conv2d(8, 3)"),
+                                   ("nn.BatchNorm1d(64)", "nn.BatchNorm1d: takes only named options, found 1 without a name (64)",
+                                    "nn.BatchNorm1d()"),
+                                   ("nn.LSTM(16, 32)", "nn.LSTM: takes 1 by position (hidden_size), found 2", "nn.LSTM(hidden_size)")):
+            with self.subTest(layer):
+                self.recipe(model=f"nn.Sequential {{ {layer} }}")
+                self.refused(LINES["model"], found, f"input sizes are inferred: {hint}")
+
+    def test_a_softmax_that_the_loss_applies_too(self):
+        said = (f"warning: r.lua:{LINES['model']}: model[3].%s: %s applies the %s itself: here it is applied twice\n")
+        for last, loss, texts in (("nn.Softmax()", "cross_entropy", ("Softmax", "cross_entropy", "softmax")),
+                                  ("nn.LogSoftmax()", "focal", ("LogSoftmax", "focal", "softmax")),
+                                  ("nn.LogSoftmax()", "nll", None)):
+            with self.subTest(last=last, loss=loss):
+                self.recipe(model=f"nn.Sequential {{ nn.Linear(8), nn.Linear(3), {last} }}", loss=loss)
+                checked, ran = self.run_program("check", "r.lua"), self.train()
+                self.assertEqual(checked.out.count("warning: "), 1 if texts else 0, checked)
+                self.assertEqual(ran.err.count("warning: "), 1 if texts else 0, ran)
+                if texts:
+                    self.assertIn(said % texts, checked.out, checked)
+                    self.assertIn(said % texts, ran.err, ran)
+        self.recipe(data="lab.data.blobs { samples = 120, classes = 2 }:split { val = 0.5 }",
+                    model="nn.Sequential { nn.Linear(8), nn.Sequential { nn.Linear(1), nn.Sigmoid() } }",
+                    loss="bce_with_logits")
+        self.assert_said(self.train(), "warning: ", "model[2].Sequential[2].Sigmoid: bce_with_logits applies the sigmoid")
+
+    def test_a_method_that_is_not_there(self):
+        self.recipe(data="lab.data.digits():split { val = 0.2 }:normalise()")
+        self.refused(LINES["data"], "data:split has no 'normalise'", "did you mean 'normalize'?")
+        for line, found, hint in (("lab.ops.cross_entropy(1)", "lab.ops has no 'cross_entropy'", "did you mean lab.ops.cross_entropy_loss?"),
+                                  ("lab.tensor { 1 }:long()", "a tensor has no 'long'", 't:to("int64")'),
+                                  ("lab.tensor { 1 }:float()", "a tensor has no 'float'", 't:to("float32")')):
+            with self.subTest(line):
+                self.write("r.lua", "local _ = " + line + "\n")
+                self.refused(1, found, hint)
+
     def test_wrong_type(self):
         self.recipe(optim='lab.optim.AdamW { lr = "fast" }')
         self.refused(LINES["optim"], 'optim.AdamW.lr: expected a number ≥ 0, found "fast"')
@@ -97,6 +136,24 @@ class Settings(CliTest):
                             'trainlab: --set optim.lr=fast: fit.optim.lr: expected a number ≥ 0, found "fast"')
         result = self.train("--set", "nope:optim.lr=1", code=2)
         self.assert_message(result, 'trainlab: --set nope:optim.lr=1: the recipe has no stage "nope"')
+        result = self.train("--set", "optim.betas=[0.9", code=2)
+        self.assert_said(result, "trainlab: --set optim.betas=[0.9: expected a list or a table as in TOML, found [0.9",
+                         "hint: for example '[0.9, 0.95]'")
+
+    def test_set_of_lists_and_of_nothing(self):
+        self.recipe(more="  on = { start = function() print('started') end },\n")
+        result = self.train("--set", "optim.betas=[0.5, 0.6]", "--set", "epochs=nil", "--set", "steps=5", "--json").json()
+        self.assertEqual(result["steps"], 5)
+        plain = self.train("--set", "epochs=nil", "--set", "steps=5", "--json").json()
+        self.assertNotEqual(result["metrics"], plain["metrics"])
+        self.train("--set", "loader={ threads = 2 }", "--quiet")
+
+    def test_set_that_contradicts_the_recipe(self):
+        self.recipe()
+        for command in ([], ["check"]):
+            result = self.run_program(*command, "r.lua", "--set", "steps=5", code=1)
+            self.assert_message(result, f"r.lua:{LINES['fit']}: steps: expected either epochs or steps, found both")
+            self.assert_said(result, "hint: leave one of them out", "--set epochs=nil", "steps comes from --set steps=5")
 
     def test_parameter(self):
         self.write("r.lua", 'lab.param { "rate", 0.1, min = 0 }\n')
@@ -107,6 +164,7 @@ class Settings(CliTest):
         self.assert_message(result, 'r.lua:1: --rate: expected a number ≥ 0, found "fast"')
         result = self.train("--rate", "-1", code=2)
         self.assert_message(result, 'r.lua:1: --rate: expected a number ≥ 0, found "-1"')
+        self.assertNotIn("traceback", result.err)
 
     def test_fraction_for_a_whole_default(self):
         """Lua's 1.0 is 1, so the parameter is an integer: that must not be a riddle."""
@@ -184,9 +242,14 @@ class Running(CliTest):
     def test_nothing_to_run(self):
         self.write("r.lua", 'print("hello")\n')
         result = self.train()
-        self.assertEqual((result.out, result.err), ("", "hello\n"), result)
+        note = "r.lua: ran no stage (a recipe returns one: `return lab.fit { … }`)\n"
+        self.assertEqual((result.out, result.err), ("", "hello\n" + note), result)
         result = self.train("--json")
-        self.assertEqual(result.out, '{"kind":"none","status":"done"}\n', result)
+        self.assertEqual((result.out, result.err), ('{"kind":"none","status":"done"}\n', "hello\n" + note), result)
+        self.assertEqual(self.train("--quiet").err, "")
+        # A fit that is made and not returned is the usual cause.
+        self.write("r.lua", fit().replace("return lab.fit", "local _ = lab.fit"))
+        self.assertEqual(self.train().err, note)
         self.assertFalse((self.folder / "runs").exists())
 
 

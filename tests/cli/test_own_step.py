@@ -3,7 +3,9 @@
 import json
 import os
 import random
+import re
 import signal
+import struct
 import unittest
 
 from program import CliTest
@@ -107,6 +109,25 @@ class OwnStep(CliTest):
                 self.assert_same_end(out, whole)
                 self.assertEqual(self.summary(out)["metrics"], metrics)
 
+    def test_initial_and_frozen_weights_by_model(self):
+        more = 'init = { g = "zeros", d = "ones" }, freeze = { d = { "2.*" } }, on = { start = function(run) run:save("begin") end },'
+        self.write("r.lua", TWO.replace("epochs = 3,", "epochs = 3, " + more))
+        self.run_program("r.lua", "--threads", "1", "--out", "run", "--quiet")
+        begin, end = (self.tensors(next((self.folder / "run/checkpoints").glob(name + "*.safetensors")))
+                      for name in ("begin", "last"))
+        ones, zeros = struct.pack("<f", 1), bytes(4)
+        self.assertEqual({data[:4] for name, data in begin.items() if re.match(r"model\.d\.\d\.weight", name)}, {ones})
+        self.assertEqual({data[:4] for name, data in begin.items() if re.match(r"model\.g\.\d\.weight", name)}, {zeros})
+        changed = {name for name, data in begin.items() if end[name] != data}
+        self.assertEqual({name for name in begin if name.startswith("model.d.")} - changed,
+                         {"model.d.2.weight", "model.d.2.bias"})
+
+    def tensors(self, path):
+        content = path.read_bytes()
+        size = struct.unpack("<Q", content[:8])[0]
+        return {name: content[8 + size:][slice(*tensor["data_offsets"])]
+                for name, tensor in json.loads(content[8:8 + size]).items() if name != "__metadata__"}
+
     def test_check_tries_the_step(self):
         self.write("r.lua", ONE)
         text = self.run_program("check", "r.lua", "--step", "--threads", "1").out
@@ -175,6 +196,11 @@ class OwnStep(CliTest):
                  'expected a name without a dot, found "a.b"'),
                 ("input", {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 } }", "more": "input = { 4 }"},
                  "input: expected sizes by the name of a model"),
+                ("init", {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 } }", "more": 'init = "zeros"'},
+                 "init: expected a table by the name of a model\n  hint: init = { a = … }"),
+                ("freeze", {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 } }", "more": 'freeze = { b = { "1.*" } }'},
+                 'freeze: there is no model named "b"'),
+                ("single", {"more": 'freeze = { a = { "1.*" } }'}, "freeze: expected patterns, found a table by name"),
                 ("returns", {"step": "function(run, batch) return 5 end"}, "expected step(run, batch) to return a table"),
                 ("scalar", {"step": "function(run, batch) return { loss = batch.x } end"},
                  "expected a number or a tensor of one element as loss, found a tensor of shape [64, 1, 8, 8]"),

@@ -86,9 +86,14 @@ class Predict(PredictTest):
         self.assertNotEqual(rows[0]["price"], rows[2]["price"])
         as_json = json.loads(self.predict("runs/r/001", "--input", "new.csv", "--format", "json").out)
         self.assertEqual([str(row["values"]["price"]) for row in as_json], [row["price"] for row in rows])
+        whole = self.predict("runs/r/001", "--input", "new.csv", "--json").json()
+        self.assertEqual(whole, {"kind": "predict", "status": "done", "predictions": as_json})
+        whole = self.predict("runs/r/001", "--input", "new.csv", "--json", "--output", "out.csv").json()
+        self.assertEqual(whole, {"kind": "predict", "status": "done", "output": str(self.folder / "out.csv")})
         # The same from a file, and in small batches.
         done = self.predict("runs/r/001/", "--input", "new.csv", "--output", "out.csv", "--threads", "1")
         self.assertEqual(done.out, "")
+        self.assertEqual((self.folder / "out.csv").read_text().splitlines()[0], "index,price")
         self.assertEqual((self.folder / "out.csv").read_text(),
                          self.predict("runs/r/001", "--input", "new.csv", "--threads", "1").out)
 
@@ -147,6 +152,8 @@ class Predict(PredictTest):
         self.train_text()
         greedy = self.predict("runs/r/001", "--prompt", "ab", "--length", "10", "--temperature", "0")
         self.assertEqual(greedy.out, "abcd abcd ab\n")
+        whole = self.predict("runs/r/001", "--prompt", "ab", "--length", "10", "--temperature", "0", "--json").json()
+        self.assertEqual(whole, {"kind": "predict", "status": "done", "text": "abcd abcd ab"})
         hot = ("runs/r/001", "--prompt", "ab", "--temperature", "30", "--length", "80")
         texts = [self.predict(*hot, *more).out for more in ((), (), ("--seed", "2"), ("--top-k", "1"), ("--top-p", "0.01"))]
         self.assertEqual(texts[0], texts[1])
@@ -162,6 +169,10 @@ class Predict(PredictTest):
     def test_what_is_no_prediction_is_a_wrong_use(self):
         self.train_table()
         self.refused(2, "needs --input FILE, or --prompt TEXT", arguments=("runs/r/001",))
+        self.refused(2, "--output: expected a file, found the folder runs",
+                     arguments=("runs/r/001", "--input", "houses.csv", "--output", "runs"))
+        result = self.predict("runs/r/001", "--input", "none.csv", "--json", code=1)
+        self.assertIn("none.csv", result.json()["error"]["message"])
         self.refused(2, "needs --input FILE", arguments=("runs/r/001", "--input", "a.csv", "--prompt", "a"))
         self.refused(2, "--top-k means nothing without --prompt", arguments=("runs/r/001", "--input", "a", "--top-k", "2"))
         self.refused(2, "--format means nothing without --input", arguments=("runs/r/001", "--prompt", "a", "--format", "csv"))
@@ -255,12 +266,22 @@ class Several(PredictTest):
         self.write("r.lua", "local run = lab.load_run('runs/teacher/001')\n"
                             "local x = { g = lab.tensor.ones { 1, 4 }, d = lab.tensor.ones { 1, 1, 8, 8 } }\n"
                             "for name, one in pairs(x) do print(name .. ' ' .. run:model(name):forward(one):sum():item()) end\n")
-        texts = dict(line.split() for line in self.run_program("r.lua").err.splitlines())
+        texts = self.sums(self.run_program("r.lua").err)
+        for name in ("g", "d"):
+            self.assertAlmostEqual(float(texts[name]), float(sums[name]), places=4)
+        self.write("r.lua", "local run = lab.load_run('runs/teacher/001')\n"
+                            "print('g ' .. run:predict(lab.tensor.ones { 1, 4 }, { model = 'g' }):sum():item())\n"
+                            "print('d ' .. run:predict({ x = lab.tensor.ones { 1, 1, 8, 8 } }, { model = 'd' }):sum():item())\n")
+        texts = self.sums(self.run_program("r.lua").err)
         for name in ("g", "d"):
             self.assertAlmostEqual(float(texts[name]), float(sums[name]), places=4)
         for call, message in (("model()", "result:model: the fit in"), ("model('h')", "has no model named \"h\""),
                               ("model('own')", "has functions of its recipe"), ("model(5)", "result:model.name: expected"),
-                              ("predict(lab.tensor.ones { 1, 4 })", "has several models, and none was named")):
+                              ("predict(lab.tensor.ones { 1, 4 })", "has several models, and none was named"),
+                              ("predict(lab.tensor.ones { 1, 4 }, 'g')", "expected { model = \"NAME\" } after the inputs"),
+                              ("predict(lab.tensor.ones { 1, 4 }, { modle = 'g' })", "expected { model = "),
+                              ("generate('a')", "has several models, and none was named"),
+                              ("generate('a', { model = 'g' })", "no language model")):
             self.write("r.lua", f"lab.load_run('runs/teacher/001'):{call}")
             self.assert_said(self.run_program("r.lua", code=1), "r.lua:1: ", message)
 

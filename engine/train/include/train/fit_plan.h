@@ -64,6 +64,8 @@ struct FitPlan {
   std::shared_ptr<Callable> step;
   std::vector<StepModel> step_models;
 
+  std::vector<std::string> warnings;  // "FILE:LINE: path: text"
+
   std::string monitor;      // "val.loss"
   bool keep_best = true;
   // Error{recipe} for a full name ("val.loss") that does not exist here.
@@ -81,6 +83,9 @@ struct FitPlan {
 // Opens the data (unless it was opened before, from an equal option `data` with the same run's seed) and builds the
 // model. Error{recipe} with the option's path for everything that does not fit.
 FitPlan plan_fit(const Options& options, const RunSettings& settings, const DataParts* opened = nullptr);
+
+// The next batch of the plan's data. An error that has no place in the recipe (of a transform) is placed at its data.
+Batch next_batch(const FitPlan& plan, Loader& loader);
 
 // Bytes that a training step needs, by category. All figures are estimates.
 struct MemoryEstimate {

@@ -1,0 +1,14 @@
+// Parts of plan_fit() that have files of their own.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/registry.h"
+
+namespace trainlab {
+
+// Of a fit with one model and a loss, in normal form: "FILE:LINE: path: text".
+std::vector<std::string> warnings_of(const Options& fit);
+
+}  // namespace trainlab
