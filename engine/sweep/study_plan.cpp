@@ -16,12 +16,12 @@ constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 // Trials that are built before the first is run, until one is right.
 constexpr std::int64_t probes = 4;
 
-RunSettings fit_settings(const Options& stage, RunSettings settings) {
+// Makes the settings of a stage those of its fits.
+void settle_for_fits(const Options& stage, RunSettings& settings) {
   if (settings.threads == 0) settings.threads = stage.given("threads") ? static_cast<int>(stage.integer("threads")) : 1;
   settings.quiet = true;
   settings.extended.reset();
   settings.extends_now = false;
-  return settings;
 }
 
 // Without the places where things were written, which say nothing of what they are.
@@ -74,12 +74,13 @@ const DataParts* OpenedData::open(const Options& fit, const RunSettings& setting
 
 StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
     : options_(stage),
-      settings_(fit_settings(stage, settings)),
+      settings_(settings),
       extended_(settings.extended ? std::optional(settings.extended->count) : std::nullopt),
       seed_(stage.given("seed") ? stage.integer("seed") : settings.seed),
       workers_(settings.workers.value_or(static_cast<int>(stage.integer("workers")))),
       space_(is_ensemble() ? Space({}) : make_space(stage)),
       build_(stage.function("build")) {
+  settle_for_fits(stage, settings_);
   if (!is_ensemble()) {
     repeats_ = stage.integer("seeds");
     if (stage.given("constraints")) allowed_ = stage.function("constraints");

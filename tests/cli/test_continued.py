@@ -142,7 +142,7 @@ class Finished(CliTest):
         self.run_program("task.lua", "--out", "task")
         for length in ("--epochs", "--steps", "--trials"):
             self.assert_message(self.run_program("extend", "task", length, "5", code=2),
-                                "trainlab: the last stage is a task, whose length only its recipe knows")
+                                'trainlab: the last stage, "t", is of kind task: only its recipe knows its length')
 
     def test_extend_wants_a_number(self):
         self.assert_said(self.run_program("extend", "run", code=2), "--epochs N or --steps N of a fit")

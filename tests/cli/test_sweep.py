@@ -69,6 +69,21 @@ class Sweep(CliTest):
         fit = json.loads((self.run_folder() / "trials/0003/seed-1/summary.json").read_text())
         self.assertEqual(fit["metrics"]["val.loss"], values[3])
 
+    def test_extended_it_is_the_longer_sweep(self):
+        self.sweep(trials="trials = 5,")
+        self.run_program("r.lua", "--out", "run", "--quiet")
+        before = trials(self.folder / "run")
+        for length, message in ((("--trials", 5), "expected a total of more than the 5 trials of the run, found 5 trials"),
+                                (("--epochs", 9), "the last stage is a sweep, whose length is a number of trials")):
+            self.assert_message(self.run_program("extend", "run", *length, code=2), "trainlab: " + message)
+        summary = self.run_program("extend", "run", "--trials", 8, "--workers", 2, "--json").json()
+        self.assertEqual((summary["status"], summary["trials"]["complete"]), ("done", 8))
+        rows = trials(self.folder / "run")
+        self.assertEqual(rows[:5], before)
+        self.sweep(trials="trials = 8,")
+        self.run_program("r.lua", "--out", "whole", "--quiet")
+        self.assertEqual(trials(self.folder / "whole"), rows)
+
     def test_any_number_of_workers_gives_the_same_trials(self):
         for name, options in (("random", {"trials": "trials = 12, seeds = 2,"}), ("pruned", PRUNED)):
             with self.subTest(name):

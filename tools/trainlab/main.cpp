@@ -83,18 +83,27 @@ int predict(const Arguments& arguments) {
   return 0;
 }
 
+// The last stage must be one that has such a length.
+void check_extension(const Arguments& arguments, const std::filesystem::path& run) {
+  const std::vector<StageRecord> stages = read_stages(run);
+  if (stages.empty()) return;  // the engine says so
+  const std::string& kind = stages.back().kind;
+  if (kind == "fit" && arguments.trials) {
+    throw usage_error("--trials: the last stage is a fit, which has no trials").hint("--epochs N or --steps N");
+  }
+  if (kind == "sweep" && !arguments.trials) {
+    throw usage_error("the last stage is a sweep, whose length is a number of trials").hint("--trials N");
+  }
+  if (kind != "fit" && kind != "sweep") {
+    throw usage_error("the last stage, \"" + stages.back().name + "\", is of kind " + kind + ": only its recipe knows its length");
+  }
+}
+
 int go_on(const Arguments& arguments) {
   const std::filesystem::path run = find_run(arguments.words.front());
   RunFolder held = RunFolder::open(run);
   if (arguments.command == "resume" && is_finished(read_summary(run))) return tell_summary(run, arguments.json);
-  if (arguments.command == "extend") {
-    const std::vector<StageRecord> stages = read_stages(run);
-    const std::string last = stages.empty() ? "run without stages" : stages.back().kind;
-    if (last == "task") throw usage_error("the last stage is a task, whose length only its recipe knows");
-    if (arguments.trials) {
-      throw usage_error("--trials: the last stage is a " + last + ", which has no trials").hint("--epochs N or --steps N");
-    }
-  }
+  if (arguments.command == "extend") check_extension(arguments, run);
   const Request request = request_for_run(arguments, run, read_manifest(run));
   return supervise(request, arguments.json, std::move(held));
 }
