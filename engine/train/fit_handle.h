@@ -21,8 +21,8 @@ class FitHandle final : public RunHandle {
   void save(const std::string& name) override;
   void log(const std::string& name, Logged value) override;
   void artifact(const std::string& name, const Artifact& content) override;
-  const Objects& models() const override { return member().trained_.models(); }
-  const Objects& optimizers() const override { return member().trained_.optimizers(); }
+  const Objects& models() const override { return member().trained_->models(); }
+  const Objects& optimizers() const override { return member().trained_->optimizers(); }
 
  private:
   Member& member() const;

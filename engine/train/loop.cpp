@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "core/clock.h"
@@ -57,24 +58,61 @@ std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMe
 }  // namespace
 
 FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis)
-    : plan_(plan),
-      axis_(axis ? static_cast<std::int64_t>(row_count(members, axis)) : 0),
-      trained_(make_trained(plan, members, axis)),
-      loader_(plan.data.train, plan.loader, row_keys(members, plan, axis), axis),
-      rates_(row_count(members, axis)),
-      momentum_(rates_.size(), 1),
-      weight_decay_(rates_.size(), 1),
-      active_(rates_.size()) {
-  for (std::size_t m = 0; m < members.size(); ++m) {
-    members_.push_back(std::make_unique<Member>(plan, members[m], *trained_, m));
-  }
+    : plan_(plan), is_group_(axis), fits_(members.begin(), members.end()), places_(members.size()), summaries_(members.size()) {
+  std::iota(places_.begin(), places_.end(), std::size_t{0});
+  make_rows();
+  for (std::size_t m = 0; m < fits_.size(); ++m) members_.push_back(std::make_unique<Member>(plan, fits_[m], *trained_, m));
   if (auto* own = dynamic_cast<OwnStep*>(trained_.get())) own->set_run(members_.front()->handle());
-  if (plan.data.val && plan.measures()) validation_ = std::make_unique<Evaluator>(plan, *plan.data.val, "val", axis_);
   position_.steps_per_epoch = plan.length.steps_per_epoch;
   position_.batch = plan.length.batch;
   position_.samples_per_epoch =
-      plan.loader.drop_last ? loader_.batches_per_epoch() * plan.loader.batch : plan.data.train.epoch_size();
+      plan.loader.drop_last ? loader_->batches_per_epoch() * plan.loader.batch : plan.data.train.epoch_size();
   if (members.front().context.resumed) resume();
+}
+
+void FitLoop::make_rows() {
+  const std::size_t rows = row_count(fits_, is_group_);
+  axis_ = is_group_ ? static_cast<std::int64_t>(rows) : 0;
+  trained_ = make_trained(plan_, fits_, is_group_);
+  loader_ = std::make_unique<Loader>(plan_.data.train, plan_.loader, row_keys(fits_, plan_, is_group_), is_group_);
+  rates_.assign(rows, 0);
+  momentum_.assign(rows, 1);
+  weight_decay_.assign(rows, 1);
+  active_.assign(rows, 0);
+  if (plan_.data.val && plan_.measures()) validation_ = std::make_unique<Evaluator>(plan_, *plan_.data.val, "val", axis_);
+}
+
+void FitLoop::compact() {
+  std::vector<std::size_t> ended;
+  std::vector<FitMember> fits;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    if (members_[m]->has_settled()) {
+      ended.push_back(m);
+    } else {
+      fits.push_back(fits_[m]);
+    }
+  }
+  if (fits.empty() || 2 * row_count(fits, true) > rates_.size()) return;
+  for (const std::size_t m : ended) members_[m]->commit(position_);
+  end(ended, false);
+
+  const std::unique_ptr<Trained> before = std::move(trained_);
+  fits_ = std::move(fits);
+  make_rows();
+  std::vector<std::unique_ptr<Member>> members;
+  std::vector<std::size_t> places;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    if (std::ranges::binary_search(ended, m)) continue;
+    const std::size_t row = members.size();
+    trained_->restore(row, before->tensors(m));
+    trained_->restore_progress(row, before->progress(m));
+    members_[m]->move_to(*trained_, row);
+    members.push_back(std::move(members_[m]));
+    places.push_back(places_[m]);
+  }
+  members_ = std::move(members);
+  places_ = std::move(places);
+  loader_->seek(position_.epoch(), position_.in_epoch());
 }
 
 void FitLoop::resume() {
@@ -88,10 +126,6 @@ void FitLoop::resume() {
 
 bool FitLoop::any_active() const {
   return std::any_of(members_.begin(), members_.end(), [](const auto& member) { return member->active(); });
-}
-
-bool FitLoop::all_failed() const {
-  return std::all_of(members_.begin(), members_.end(), [](const auto& member) { return member->failure().has_value(); });
 }
 
 bool FitLoop::finished() {
@@ -139,8 +173,8 @@ void FitLoop::estimate_total() {
 void FitLoop::train_step() {
   // The micro-batches of a step are of one epoch; its last step may have fewer.
   const std::int64_t first = position_.step % position_.steps_per_epoch * plan_.accumulate;
-  for (std::int64_t k = std::min(plan_.accumulate, loader_.batches_per_epoch() - first); k > 0; --k)
-    batches_.push_back(next_batch(plan_, loader_));
+  for (std::int64_t k = std::min(plan_.accumulate, loader_->batches_per_epoch() - first); k > 0; --k)
+    batches_.push_back(next_batch(plan_, *loader_));
   for (std::size_t m = 0; m < members_.size(); ++m) {
     active_[m] = members_[m]->active() ? 1 : 0;
     const Member::StepValues values = active_[m] ? members_[m]->values(position_.step) : Member::StepValues{};
@@ -202,14 +236,14 @@ bool FitLoop::checkpoint_due(bool after_validation) const {
 }
 
 std::vector<Value> FitLoop::run() {
-  loader_.seek(position_.epoch(), position_.in_epoch());
+  loader_->seek(position_.epoch(), position_.in_epoch());
   last_commit_ = steady_seconds();
   for (const auto& member : members_) member->start(position_);
 
   while (!finished()) {
     if (stop_requested()) {
       commit();
-      return summaries(true);
+      return end_all(true);
     }
     train_step();
     const bool last = plan_.length.total_steps > 0 && position_.step >= plan_.length.total_steps;
@@ -223,6 +257,7 @@ std::vector<Value> FitLoop::run() {
     if (position_.step - first_step_ == cold_steps) warm_since_ = steady_seconds();
     if (plan_.length.total_steps == 0) estimate_total();
     if (any_active() && !last && checkpoint_due(validates)) commit();
+    if (is_group_ && validates && !last) compact();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.
   const bool validated = std::all_of(members_.begin(), members_.end(), [](const auto& member) {
@@ -230,29 +265,35 @@ std::vector<Value> FitLoop::run() {
   });
   if (!validated) validate();
   commit();
-  return summaries(false);
+  return end_all(false);
 }
 
-std::vector<Value> FitLoop::summaries(bool interrupted) {
+void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
   std::vector<MetricMap> test(rates_.size());
-  std::vector<Value> reports(members_.size());
-  if (!interrupted && plan_.data.test && plan_.measures() && !all_failed()) {
-    for (const auto& member : members_) member->restore_kept();
+  std::vector<Value> reports(rates_.size());
+  const bool is_tested = std::ranges::any_of(members, [this](std::size_t m) { return !members_[m]->failure(); });
+  if (!interrupted && plan_.data.test && plan_.measures() && is_tested) {
+    for (const std::size_t m : members) members_[m]->restore_kept();
     Evaluator evaluator(plan_, *plan_.data.test, "test", axis_);
     test = evaluator.run(trained_->state());
-    for (std::size_t m = 0; m < reports.size(); ++m) reports[m] = evaluator.reports(m);
+    for (const std::size_t m : members) reports[m] = evaluator.reports(m);
   }
-  std::vector<Value> all;
-  for (std::size_t m = 0; m < members_.size(); ++m) {
+  for (const std::size_t m : members) {
     Value summary = members_[m]->summary(test[m], reports[m]);
     if (interrupted && !members_[m]->failure()) {
       summary.set("status", "interrupted");
       summary.set("reason", "asked to stop at step " + std::to_string(position_.step));
     }
     members_[m]->finished(summary);
-    all.push_back(std::move(summary));
+    summaries_[places_[m]] = std::move(summary);
   }
-  return all;
+}
+
+std::vector<Value> FitLoop::end_all(bool interrupted) {
+  std::vector<std::size_t> all(members_.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  end(all, interrupted);
+  return std::move(summaries_);
 }
 
 std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis) {

@@ -20,6 +20,10 @@ class FitLoop {
 
  private:
   void resume();
+  // The group, its batches and evaluation, for the members that there are.
+  void make_rows();
+  // Lets members go that have ended, where half of the rows would be computed in vain.
+  void compact();
   void train_step();
   void validate();
   void commit();
@@ -31,14 +35,19 @@ class FitLoop {
   double reserve() const;
   void estimate_total();
   bool any_active() const;
-  bool all_failed() const;
-  std::vector<Value> summaries(bool interrupted);
+  // Tests these members' kept weights and tells how they ended.
+  void end(std::span<const std::size_t> members, bool interrupted);
+  std::vector<Value> end_all(bool interrupted);
 
   const FitPlan& plan_;
-  std::int64_t axis_;  // rows of the group's leading axis, 0 without one; members_ are the first of them
+  bool is_group_;
+  std::vector<FitMember> fits_;
+  std::vector<std::size_t> places_;  // of the members among those with which the loop began
+  std::vector<Value> summaries_;     // by place
+  std::int64_t axis_ = 0;  // rows of the group's leading axis, 0 without one; members_ are the first of them
   std::unique_ptr<Trained> trained_;
   std::vector<std::unique_ptr<Member>> members_;
-  Loader loader_;
+  std::unique_ptr<Loader> loader_;
   std::unique_ptr<Evaluator> validation_;
 
   Position position_;

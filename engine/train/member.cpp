@@ -34,7 +34,7 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
     : plan_(plan),
       options_(fit.options),
       context_(fit.context),
-      trained_(trained),
+      trained_(&trained),
       index_(index),
       key_(Key(static_cast<std::uint64_t>(options_.given("seed") ? options_.integer("seed") : plan.seed))),
       callback_key_(key_.fold("callback").fold(context_.name)),
@@ -58,7 +58,7 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
     }
   }
   const bool terminal = isatty(STDERR_FILENO) != 0 && !context_.settings->quiet && index == 0;
-  observers_.push_back(progress_reporter(terminal, [this] { return trained_.metrics(index_)["train.loss"]; }, context_.say));
+  observers_.push_back(progress_reporter(terminal, [this] { return trained_->metrics(index_)["train.loss"]; }, context_.say));
   observers_.push_back(tensorboard_reporter(context_.folder));
 }
 
@@ -141,7 +141,7 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
   validated_step_ = position.step;
   metrics_ = std::move(metrics);
   reports_ = std::move(reports);
-  metrics_.merge(trained_.metrics(index_));
+  metrics_.merge(trained_->metrics(index_));
   call("validate", position);
   // What was logged since the row before, in this validation's callback too.
   for (const auto& [name, value] : logged_) metrics_[name] = number_of(value);
@@ -152,10 +152,10 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
   const bool better = std::isfinite(value) && (!best_ || (minimize ? value < best_->value : value > best_->value));
   if (better) {
     best_ = Best{.value = value, .step = position.step, .epoch = position.epoch(), .metrics = metrics_,
-                 .reports = reports_, .weights = plan_.keep_best ? trained_.weights(index_) : NamedTensors{}};
+                 .reports = reports_, .weights = plan_.keep_best ? trained_->weights(index_) : NamedTensors{}};
   }
   schedules_.validated(value, minimize);
-  trained_.validated(value, minimize);
+  trained_->validated(value, minimize);
 
   ValidationView view{.step = position.step,
                       .epoch = position.epoch(),
@@ -210,7 +210,7 @@ Value Member::info(const Position& position, const ScriptState& state) const {
   Value::Map logged;
   for (const auto& [name, value] : logged_) logged[name] = number_of(value);
   info.set("logged", std::move(logged));
-  info.set("train_loss", trained_.progress(index_));
+  info.set("train_loss", trained_->progress(index_));
   info.set("metrics_bytes", rows_->size());
   info.set("schedule", schedules_.state());
   Value::List rules;
@@ -228,7 +228,7 @@ Value Member::info(const Position& position, const ScriptState& state) const {
   if (rate_override_) info.set("lr_override", *rate_override_);
   if (stop_reason_) info.set("stop_reason", *stop_reason_);
   if (failure_) info.set("failure", *failure_);
-  info.set("averaged", trained_.averaged(index_));
+  info.set("averaged", trained_->averaged(index_));
   info.set("total_steps", plan_.length.total_steps);
   info.set("state", state.value);
   Value::List resumed;
@@ -242,7 +242,7 @@ void Member::commit(const Position& position) {
   rows_->sync();  // the rows that the checkpoint counts are on the disk before it is
   const ScriptState state = handle_->read_state ? handle_->read_state() : handle_->state;
   Checkpoint checkpoint{
-      .step = position.step, .tensors = trained_.tensors(index_), .info = info(position, state), .best = {}};
+      .step = position.step, .tensors = trained_->tensors(index_), .info = info(position, state), .best = {}};
   add_below(checkpoint.tensors, "state.", state.tensors);
   add_below(checkpoint.tensors, "data.", plan_.data.state);
   if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_->weights};
@@ -255,7 +255,7 @@ void Member::write_saves(const Position& position) {
     Value info;
     info.set("step", position.step);
     info.set("metrics", to_value(metrics_));
-    checkpoints_.save(name, trained_.weights(index_), info);
+    checkpoints_.save(name, trained_->weights(index_), info);
   }
   saves_.clear();
 }
@@ -309,12 +309,12 @@ std::int64_t Member::resume() {
   const Value& info = found->info;
   check_data(*found);
   check_extension(info["total_steps"].integer());
-  trained_.restore(index_, found->tensors);
+  trained_->restore(index_, found->tensors);
   validated_step_ = info["validated_step"].integer();
   metrics_ = to_metrics(info["metrics"]);
   reports_ = info["reports"];
   for (const auto& [name, value] : to_metrics(info["logged"])) logged_.insert_or_assign(name, value);
-  trained_.restore_progress(index_, info["train_loss"]);
+  trained_->restore_progress(index_, info["train_loss"]);
   schedules_.restore(info["schedule"]);
   last_rate_ = info["lr"].number();
   // A run that was extended since goes on, whatever stopped it before, and its rules count anew.
@@ -348,7 +348,7 @@ std::int64_t Member::resume() {
 
 void Member::restore_kept() {
   if (!plan_.keep_best || !best_) return;
-  trained_.load_weights(index_, best_->weights);
+  trained_->load_weights(index_, best_->weights);
 }
 
 Value Member::summary(const MetricMap& test, const Value& test_reports) const {

@@ -158,6 +158,39 @@ TEST_CASE("a member gives the same bytes whatever the size of its stack") {
   for (const int members : {2, 3, 8}) CHECK(run(members)["metrics"] == alone["metrics"]);
 }
 
+TEST_CASE("members that have ended leave their group, and the others do not notice") {
+  const TemporaryFolder temporary;
+  RunSettings settings;
+  settings.quiet = true;
+  const auto run = [&](const std::string& name, bool stops) {
+    std::vector<FitMember> all;
+    for (int m = 0; m < 6; ++m) {
+      const fs::path folder = temporary.path() / (name + std::to_string(m));
+      make_directories(folder);
+      // The first, third … stop at their first validation.
+      const char* const stop = stops && m % 3 != 1 ? R"(, "stop": {"@": "stop.threshold", "metric": "val.accuracy", "above": 0.0})" : "";
+      all.push_back({.options = parse_options(digits_fit(R"(, "epochs": 3, "ema": {"@": "ema"}, "validate": "10 steps", "seed": )" + std::to_string(m + 1) + stop)),
+                     .context = quiet_context(folder, settings)});
+    }
+    return run_fits(plan_fit(all.front().options, settings), all, true);
+  };
+  const std::vector<Value> whole = run("whole", false), left = run("left", true);
+  for (std::size_t m = 0; m < 6; ++m) {
+    INFO("member " << m);
+    if (m % 3 == 1) {
+      CHECK(left[m]["metrics"] == whole[m]["metrics"]);
+      CHECK(left[m]["status"] == Value("done"));
+      const fs::path rows = temporary.path() / ("left" + std::to_string(m)) / "metrics.jsonl";
+      const std::string text = read_file(rows);
+      CHECK(std::count(text.begin(), text.end(), '\n') == 7);
+    } else {
+      CHECK(left[m]["status"] == Value("stopped"));
+      CHECK(left[m]["steps"] == Value(10));
+      CHECK(left[m]["metrics"]["test.accuracy"].is_number());
+    }
+  }
+}
+
 TEST_CASE("a time budget ends the fit with all that a result needs") {
   const TemporaryFolder temporary;
   const Value summary = run_one(

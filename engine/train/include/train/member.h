@@ -71,6 +71,13 @@ class Member {
   // The step of the latest validation, resumes included; −1 before the first.
   std::int64_t validated_step() const { return validated_step_; }
   bool active() const { return !stop_reason_ && !failure_; }
+  // It has stopped, and what it is to report is known.
+  bool has_settled() const { return !active() && (failure_ || validated_step_ == position_.step); }
+  // Its row is another one from here on.
+  void move_to(Trained& trained, std::size_t index) {
+    trained_ = &trained;
+    index_ = index;
+  }
   // The object that the recipe's functions get.
   std::shared_ptr<Object> handle() const;
 
@@ -108,7 +115,7 @@ class Member {
   const FitPlan& plan_;
   Options options_;
   StageContext context_;
-  Trained& trained_;
+  Trained* trained_;
   std::size_t index_;
   Key key_, callback_key_;
   double base_rate_, last_rate_ = 0;
