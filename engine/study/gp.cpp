@@ -12,6 +12,8 @@ class Gp final : public Sampler {
       : space_(space),
         settings_(settings),
         draws_(space_, Key(static_cast<std::uint64_t>(settings.seed)).fold("gp")),
+        start_(space_.size() <= most_sobol_parameters ? sobol_sampler(space_, settings.seed)
+                                                      : random_sampler(space_, settings.seed)),
         improvement_(space_) {}
 
   bool learns() const override { return true; }
@@ -22,10 +24,10 @@ class Gp final : public Sampler {
 
   bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>> running,
               std::span<double> point) override {
-    if (improvement_.count() >= settings_.startup && improvement_.searches()) {
-      const std::vector<double> chosen = improvement_.best(draws_.stream(trial, attempt), running, point).point;
-      std::copy(chosen.begin(), chosen.end(), point.begin());
-    }
+    if (improvement_.count() < settings_.startup || !improvement_.searches())
+      return start_->sample(trial, attempt, running, point);
+    const std::vector<double> chosen = improvement_.best(draws_.stream(trial, attempt), running, point).point;
+    std::copy(chosen.begin(), chosen.end(), point.begin());
     choose_open(space_, point, [&](std::size_t i) { return draws_.unit(i, trial, attempt); });
     return true;
   }
@@ -34,6 +36,7 @@ class Gp final : public Sampler {
   const Space space_;
   GpSettings settings_;
   ParameterDraws draws_;
+  std::unique_ptr<Sampler> start_;  // quasi-random, so that the first trials leave no corner out
   ExpectedImprovement improvement_;
 };
 
