@@ -1,5 +1,5 @@
-// What an average of the weights and clipping add to their bare arithmetic: loops over the memory of as many tensors of
-// the same sizes, written here. They are those of a small language model (4 layers of width 128); one thread, alternating.
+// What an average of the weights and clipping add to their bare arithmetic: loops over the memory of the same tensors,
+// written here. They are those of a small language model (4 layers of width 128); one thread, alternating.
 //
 //   bench_averaging        prints {"ema_us", "ema_bare_us", "ema_ratio", "clip_us", "clip_bare_us", "clip_ratio"}:
 //                          medians; the ratios are medians over pairs
@@ -113,8 +113,7 @@ int main() {
     n += value.numel();
   }
   WeightAverage average(std::span(&ema, 1), {.total_steps = 1000, .steps_per_epoch = 100, .batch = 1}, named, 0);
-  const std::vector<at::Tensor> other_values = weights(), other_averages = weights(), other_gradients = weights();
-  const std::vector<Block> x = blocks(other_values), y = blocks(other_averages), g = blocks(other_gradients);
+  const std::vector<Block> x = blocks(values), y = blocks(average.values()), g = blocks(gradients);
   std::int64_t step = 0;
   std::printf("{\"values\": %lld, ", static_cast<long long>(n));
   compare(
@@ -124,13 +123,13 @@ int main() {
       },
       ", ");
   // The bound falls a little each time, so that clipping always scales.
-  double ours = std::sqrt(static_cast<double>(n)), bare = ours;
+  double bound = std::sqrt(static_cast<double>(n));
   compare(
-      "clip", [&] { clip_by_norm(gradients, ours *= 0.9999, 0); },
+      "clip", [&] { clip_by_norm(gradients, bound *= 0.9999, 0); },
       [&] {
         double squares = 0;
         for (const Block& block : g) squares += bare_squares(block.data, block.size);
-        const auto factor = static_cast<float>((bare *= 0.9999) / (std::sqrt(squares) + 1e-6));
+        const auto factor = static_cast<float>((bound *= 0.9999) / (std::sqrt(squares) + 1e-6));
         for (const Block& block : g) bare_scale(block.data, block.size, factor);
       },
       "}\n");
