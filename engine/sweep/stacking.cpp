@@ -8,12 +8,12 @@ namespace trainlab {
 namespace {
 
 // Arithmetic of a step, in FLOPs, up to which the work of starting kernels outweighs that of running them, so that a
-// stack of `members` is faster than as many steps alone. Measured by bench_stack on one thread.
+// stack of `members` is faster than as many steps alone. Measured by tools/bench/run stack, on one thread.
 struct Row {
   double flops;
   std::int64_t members;
 };
-constexpr Row table[] = {{2e6, 16}, {8e6, 8}};
+constexpr Row table[] = {{4e6, 32}, {10e6, 16}};
 
 bool has_functions(const Value& value) {
   if (value.is_list()) return std::ranges::any_of(value.list(), has_functions);

@@ -118,8 +118,9 @@ std::vector<LeasedTrial> Worker::ask() {
   const std::int64_t left = plan_.trials() - study_.study().trials().size() + 1;
   const std::int64_t share = (left + plan_.workers() - 1) / plan_.workers();
   std::int64_t most = std::min((stack + plan_.repeats() - 1) / plan_.repeats(), share);
-  // In a deterministic study no trial of a stack may depend on another one of it.
-  if (plan_.deterministic()) most = std::min(most, Study::lag);
+  // In a deterministic study no trial of a stack may depend on another one of it, and what learns should not choose many
+  // points before it hears of one.
+  if (plan_.deterministic() || study_.study().learns()) most = std::min(most, Study::lag);
   while (static_cast<std::int64_t>(trials.size()) < most && take(trials)) {
     if (!waits_for_another(trials)) continue;
     give_back(std::span(trials).last(1));

@@ -167,7 +167,7 @@ class Bench:
             def from_lua(row):
                 command = [TRAINLAB, os.path.join(HERE, "recipes", "ask_tell.lua"), "--row", row]
                 done = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
-                return json.loads(done.stderr.splitlines()[-1])[row]
+                return json.loads(next(line for line in done.stderr.splitlines() if line.startswith("{")))[row]
 
             for row, aim in (("random 2 × 10000", "> 1×"), ("tpe 2 × 1000", "> 1×, 2× wished"), ("tpe 40 × 1000", "> 1×, 2× wished"),
                              ("tpe 2 × 1000, two objectives", "> 1×"), ("cma_es 10 × 10000", "> 1×, 2× wished"),
@@ -308,7 +308,7 @@ class Bench:
             return statistics.median(times)
 
         for width, depth, batch in ((32, 1, 32), (64, 1, 32), (128, 1, 32), (256, 1, 32), (256, 2, 32), (512, 2, 32), (128, 1, 128)):
-            sizes = ["--width", str(width), "--depth", str(depth), "--batch", str(batch), "--epochs", "4"]
+            sizes = ["--width", str(width), "--depth", str(depth), "--batch", str(batch), "--epochs", "10"]
             weights = 64 * width + (depth - 1) * width * width + 10 * width
             alone, padded = step(4, "false", *sizes), step(1, 2, *sizes)
             stacks = {n: step(n, n, *sizes) for n in (2, 4, 8, 16, 32)}

@@ -44,6 +44,8 @@ class Study {
   const Trials& trials() const { return trials_; }
   bool maximize(std::size_t objective) const { return settings_.maximize[objective]; }
 
+  // Whether what is chosen next depends on how trials end that are under way.
+  bool learns() const { return sampler_->learns() && !sampler_->waits_itself(); }
   // Of a trial of a population that has begun: where it goes on from.
   std::optional<Segment> segment(std::int64_t trial) const { return sampler_->segment(trial); }
 
