@@ -46,7 +46,7 @@ std::string trusts_its_caller(std::string_view name) {
     return "belongs to one library of kernels";
   if (begins_with_any(name, {"slow_conv", "thnn_conv"})) return "an inner part of conv2d and conv3d";
   if (begins_with_any(name, {"batch_norm_", "native_batch_norm"})) return "an inner part of batch_norm";
-  if (one_of(name, {"choose_qparams_optimized", "embedding_bag", "fused_moving_avg_obs_fake_quant", "pdist"}))
+  if (one_of(name, {"choose_qparams_optimized", "copy", "embedding_bag", "fused_moving_avg_obs_fake_quant", "pdist"}))
     return "ends in a signal for some arguments";
   if (name == "data") return "shares memory behind the back of backward(), which detach does not";
   if (one_of(name, {"ccol_indices", "col_indices", "crow_indices", "indices", "row_indices", "values"}))
