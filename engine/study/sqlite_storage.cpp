@@ -67,12 +67,13 @@ class SqliteStorage final : public Storage {
     std::optional<Lease> lease;
     transaction(/*durable=*/false, [&] {
       // Who has not renewed has gone.
-      const long long change = next_change();
+      long long change = 0;
+      int over = 0;
+      sql_ << "UPDATE study SET change = change + 1 WHERE id = 1 RETURNING change, COALESCE(deadline < :now, 0)",
+          soci::use(now), soci::into(change), soci::into(over);
       sql_ << "UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND expires < "
               ":now",
           soci::use(change), soci::use(now);
-      int over = 0;
-      sql_ << "SELECT COUNT(*) FROM study WHERE deadline < :now", soci::use(now), soci::into(over);
       const auto chosen = choose(read());
       if (!chosen || over > 0) return;
       const long long count = count_trials();
@@ -236,8 +237,7 @@ class SqliteStorage final : public Storage {
   // Changes are numbered by transaction: a reader asks for those after the last that it has seen.
   long long next_change() {
     long long change = 0;
-    sql_ << "UPDATE study SET change = change + 1 WHERE id = 1";
-    sql_ << "SELECT change FROM study WHERE id = 1", soci::into(change);
+    sql_ << "UPDATE study SET change = change + 1 WHERE id = 1 RETURNING change", soci::into(change);
     return change;
   }
 
