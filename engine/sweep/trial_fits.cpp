@@ -183,13 +183,18 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
       fit.summary.set("out", fit.folder.string());
       write_atomic(fit.folder / "summary.json", to_json(fit.summary, 2) + "\n");
     }
+  } catch (const LeaseLost&) {
+    throw;
   } catch (const Error& error) {
-    // A recipe's function that raises ends its own trial only.
-    if (error.kind() != ErrorKind::recipe) throw;
+    const bool is_recipe = error.kind() == ErrorKind::recipe;
+    if (!is_recipe && error.kind() != ErrorKind::run) throw;
     if (members.size() == 1) {
+      if (!is_recipe) throw;
       members.front().first->failure = text_of(error);
       return;
     }
+    // A recipe's function that raises ends its own trial only, and a damaged checkpoint sets back its own fit only. What
+    // concerns all comes again.
     for (const Member& member : members) {
       if (member.first->failure.empty()) train({&member, 1}, axis);
     }

@@ -122,6 +122,18 @@ class Sweep(CliTest):
         self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
         self.assertEqual(self.timeless(self.folder / "cut"), self.timeless(self.folder / "whole"))
 
+    def test_a_damaged_checkpoint_sets_back_its_own_trial(self):
+        self.sweep(**SLOW)
+        self.run_program("r.lua", "--out", "whole")
+        running = self.start("r.lua", "--out", "cut")
+        running.until_rows(self.folder / "cut/trials/0003/seed-1", 2)
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        newest = sorted((self.folder / "cut/trials/0003/seed-1/checkpoints").glob("last-*.safetensors"))[-1]
+        newest.write_bytes(newest.read_bytes()[:-1])
+        self.run_program("resume", "cut")
+        self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
+
     def test_killed_workers_lose_nothing(self):
         self.sweep(**SLOW)
         self.run_program("r.lua", "--out", "whole")
