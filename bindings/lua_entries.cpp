@@ -125,19 +125,9 @@ int refuse_member(lua_State* L) {
   return guarded(L, [&]() -> int {
     const auto& entry = *static_cast<const Entry*>(lua_touserdata(L, lua_upvalueindex(2)));
     const std::string wanted = lua_tostring(L, 2);
-    std::vector<std::string> names;
-    if (entry.kind == "data") names = {"train", "val", "test"};
-    lua_pushnil(L);
-    while (lua_next(L, lua_upvalueindex(1)) != 0) {
-      lua_pop(L, 1);
-      names.emplace_back(lua_tostring(L, -1));
-    }
-    std::sort(names.begin(), names.end());
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-    const std::string close = Registry::closest(wanted, names);
-    throw recipe_error(entry.name + " has no '" + wanted + "'")
-        .hint(close.empty() ? "it has " + all : "did you mean '" + close + "'?");
+    std::vector<std::string> names = names_in(L, lua_upvalueindex(1));
+    if (entry.kind == "data") names.insert(names.end(), {"train", "val", "test"});
+    throw no_member(entry.name, wanted, std::move(names), "'%'");
   });
 }
 

@@ -23,18 +23,7 @@ int l_member(lua_State* L) {
     const std::string space = lua_tostring(L, lua_upvalueindex(2));
     if (lua_type(L, 2) != LUA_TSTRING) throw recipe_error(space + " is read by name: " + space + ".name");
     const std::string wanted = lua_tostring(L, 2);
-    std::vector<std::string> names;
-    lua_pushnil(L);
-    while (lua_next(L, lua_upvalueindex(1)) != 0) {
-      lua_pop(L, 1);
-      names.emplace_back(lua_tostring(L, -1));
-    }
-    std::sort(names.begin(), names.end());
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-    const std::string close = Registry::closest(wanted, names);
-    throw recipe_error(space + " has no '" + wanted + "'")
-        .hint(close.empty() ? "it has " + all : "did you mean " + space + "." + close + "?");
+    throw no_member(space, wanted, names_in(L, lua_upvalueindex(1)), space + ".%");
   });
 }
 
@@ -52,6 +41,26 @@ int l_name(lua_State* L) {
 const char kMembers[] = "trainlab.lab";
 
 }  // namespace
+
+std::vector<std::string> names_in(lua_State* L, int table) {
+  std::vector<std::string> names;
+  lua_pushnil(L);
+  while (lua_next(L, table) != 0) {
+    lua_pop(L, 1);
+    names.emplace_back(lua_tostring(L, -1));
+  }
+  return names;
+}
+
+Error no_member(const std::string& owner, const std::string& wanted, std::vector<std::string> names, std::string form) {
+  std::sort(names.begin(), names.end());
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  const std::string close = Registry::closest(wanted, names);
+  Error error = recipe_error(owner + " has no '" + wanted + "'");
+  if (close.empty()) return error.hint("it has " + all);
+  return error.hint("did you mean " + form.replace(form.find('%'), 1, close) + "?");
+}
 
 void NamespaceTree::add(const std::string& name, std::function<void(lua_State*)> push) {
   const auto dot = name.find('.');

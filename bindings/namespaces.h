@@ -5,10 +5,19 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
+
+#include "core/error.h"
 
 struct lua_State;
 
 namespace trainlab {
+
+// The string keys of the Lua table at an absolute index, or an upvalue's.
+std::vector<std::string> names_in(lua_State* L, int table);
+
+// The error for a member that `owner` does not have. `form`: how a near name is proposed, '%' standing for it.
+Error no_member(const std::string& owner, const std::string& wanted, std::vector<std::string> names, std::string form);
 
 class NamespaceTree {
  public:
