@@ -127,7 +127,8 @@ int refuse_member(lua_State* L) {
     const std::string wanted = lua_tostring(L, 2);
     std::vector<std::string> names = names_in(L, lua_upvalueindex(1));
     if (entry.kind == "data") names.insert(names.end(), {"train", "val", "test"});
-    throw no_member(entry.name, wanted, std::move(names), "'%'");
+    std::sort(names.begin(), names.end());
+    throw no_member(entry.name + " has no '" + wanted + "'", wanted, names, "'%'");
   });
 }
 

@@ -1,12 +1,11 @@
 #include "bindings/lua_params.h"
 
-#include <algorithm>
 #include <lua.hpp>
 
 #include "bindings/lua_error.h"
 #include "bindings/marshal.h"
-#include "core/registry.h"
 #include "entry_table.h"
+#include "namespaces.h"
 
 namespace trainlab {
 
@@ -15,18 +14,6 @@ namespace {
 const char kNames = 0;  // in a metatable: name → true
 
 void push_key(lua_State* L) { lua_pushlightuserdata(L, const_cast<char*>(&kNames)); }
-
-// Of the table name → true at `table`.
-std::vector<std::string> names_in(lua_State* L, int table) {
-  std::vector<std::string> names;
-  lua_pushnil(L);
-  while (lua_next(L, table) != 0) {
-    lua_pop(L, 1);
-    names.emplace_back(lua_tostring(L, -1));
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 // Upvalue: the table of names.
 bool is_name(lua_State* L) {
@@ -39,12 +26,8 @@ int refuse(lua_State* L) {
   return guarded(L, [&]() -> int {
     const bool text = lua_type(L, 2) == LUA_TSTRING;
     const std::string wanted = text ? lua_tostring(L, 2) : type_text(L, 2);
-    const std::vector<std::string> names = names_in(L, lua_upvalueindex(1));
-    std::string all;
-    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-    const std::string close = Registry::closest(wanted, names);
-    throw recipe_error("the space has no parameter " + (text ? "'" + wanted + "'" : wanted))
-        .hint(close.empty() ? "it has " + all : "did you mean '" + close + "'?");
+    throw no_member("the space has no parameter " + (text ? "'" + wanted + "'" : wanted), wanted,
+                    names_in(L, lua_upvalueindex(1)), "'%'");
   });
 }
 

@@ -23,7 +23,7 @@ int l_member(lua_State* L) {
     const std::string space = lua_tostring(L, lua_upvalueindex(2));
     if (lua_type(L, 2) != LUA_TSTRING) throw recipe_error(space + " is read by name: " + space + ".name");
     const std::string wanted = lua_tostring(L, 2);
-    throw no_member(space, wanted, names_in(L, lua_upvalueindex(1)), space + ".%");
+    throw no_member(space + " has no '" + wanted + "'", wanted, names_in(L, lua_upvalueindex(1)), space + ".%");
   });
 }
 
@@ -49,15 +49,16 @@ std::vector<std::string> names_in(lua_State* L, int table) {
     lua_pop(L, 1);
     names.emplace_back(lua_tostring(L, -1));
   }
+  std::sort(names.begin(), names.end());
   return names;
 }
 
-Error no_member(const std::string& owner, const std::string& wanted, std::vector<std::string> names, std::string form) {
-  std::sort(names.begin(), names.end());
+Error no_member(const std::string& message, const std::string& wanted, const std::vector<std::string>& names,
+                std::string form) {
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
   const std::string close = Registry::closest(wanted, names);
-  Error error = recipe_error(owner + " has no '" + wanted + "'");
+  Error error = recipe_error(message);
   if (close.empty()) return error.hint("it has " + all);
   return error.hint("did you mean " + form.replace(form.find('%'), 1, close) + "?");
 }

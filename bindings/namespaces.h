@@ -13,11 +13,12 @@ struct lua_State;
 
 namespace trainlab {
 
-// The string keys of the Lua table at an absolute index, or an upvalue's.
+// The string keys of the Lua table at an absolute index, or an upvalue's, in order.
 std::vector<std::string> names_in(lua_State* L, int table);
 
-// The error for a member that `owner` does not have. `form`: how a near name is proposed, '%' standing for it.
-Error no_member(const std::string& owner, const std::string& wanted, std::vector<std::string> names, std::string form);
+// The error for a member that is not among `names`. `form`: how a near name is proposed, '%' standing for it.
+Error no_member(const std::string& message, const std::string& wanted, const std::vector<std::string>& names,
+                std::string form);
 
 class NamespaceTree {
  public:

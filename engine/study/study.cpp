@@ -12,11 +12,11 @@ namespace {
 // Draws for one trial before a constraint is called impossible.
 constexpr std::int64_t most_attempts = 10'000;
 
-bool is_same(std::span<const double> a, std::span<const double> b) {
+}  // namespace
+
+bool same_point(std::span<const double> a, std::span<const double> b) {
   return std::ranges::equal(a, b, [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
 }
-
-}  // namespace
 
 Study::Study(Space space, std::unique_ptr<Sampler> sampler, StudySettings settings)
     : space_(std::move(space)),
@@ -43,7 +43,7 @@ bool Study::choose(std::int64_t trial, std::vector<double>& point) {
   for (std::int64_t attempt = 0; attempt < most_attempts; ++attempt) {
     point = given;
     if (!sampler_->sample(trial, attempt, running, point)) break;
-    const bool is_given = is_same(point, given);  // all of it: there is nothing to draw anew
+    const bool is_given = same_point(point, given);  // all of it: there is nothing to draw anew
     if (settings_.distinct && !is_given && is_known(trial, point)) continue;
     if (!settings_.allowed || settings_.allowed(point)) return true;
     refused = true;
@@ -61,7 +61,7 @@ bool Study::choose(std::int64_t trial, std::vector<double>& point) {
 // Trials are few where points repeat: looking at all of them costs less than keeping them in order.
 bool Study::is_known(std::int64_t trial, const std::vector<double>& point) const {
   for (std::int64_t other = 0; other < trials_.size(); ++other) {
-    if (other != trial && is_same(trials_.point(other), point)) return true;
+    if (other != trial && same_point(trials_.point(other), point)) return true;
   }
   return false;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "train/model_file.h"
+
 namespace trainlab {
 
 namespace {
@@ -14,13 +16,6 @@ struct Row {
   std::int64_t members;
 };
 constexpr Row table[] = {{4e6, 32}, {10e6, 16}};
-
-bool has_functions(const Value& value) {
-  if (value.is_list()) return std::ranges::any_of(value.list(), has_functions);
-  if (!value.is_map()) return false;
-  if (value["@"] == Value("function")) return true;
-  return std::ranges::any_of(value.map(), [](const auto& member) { return has_functions(member.second); });
-}
 
 // What must be equal. Numbers of an optimizer may differ, its kind and its switches not.
 Value structure(const Value& value, bool numbers_differ) {
@@ -40,19 +35,21 @@ Value structure(const Value& value, bool numbers_differ) {
 
 }  // namespace
 
+Value without_places(const Value& spec) { return structure(spec, false); }
+
 std::string structure_of(const Options& fit) {
   static const std::set<std::string, std::less<>> own{"@at", "name", "seed", "schedule", "stop", "on", "optim"};
   Value::Map shared;
   for (const auto& [name, value] : fit.value().map()) {
     if (own.contains(name)) continue;
-    if (has_functions(value)) return "";
-    shared.emplace(name, structure(value, false));
+    if (holds_function(value)) return "";
+    shared.emplace(name, without_places(value));
   }
   if (fit.given("step") || fit.given("time")) return "";
   shared.emplace("optim", structure(fit.child("optim").value(), true));
   // A table of schedules also tells which of the optimizer's numbers have one.
   if (fit.given("schedule") && !fit.is_function("schedule") && !fit.is_entry("schedule"))
-    shared.emplace("schedule", structure(fit.get("schedule"), false));
+    shared.emplace("schedule", without_places(fit.get("schedule")));
   return to_json(Value(std::move(shared)));
 }
 

@@ -6,7 +6,9 @@
 
 #include "core/params.h"
 #include "study/no_improvement.h"
+#include "stacking.h"
 #include "study/sampler.h"
+#include "train/model_file.h"
 
 namespace trainlab {
 
@@ -22,28 +24,6 @@ void settle_for_fits(const Options& stage, RunSettings& settings) {
   settings.quiet = true;
   settings.extended.reset();
   settings.extends_now = false;
-}
-
-// Without the places where things were written, which say nothing of what they are.
-Value without_places(const Value& value) {
-  if (value.is_list()) {
-    Value::List list;
-    for (const Value& one : value.list()) list.push_back(without_places(one));
-    return list;
-  }
-  if (!value.is_map()) return value;
-  Value::Map map;
-  for (const auto& [name, one] : value.map()) {
-    if (name != "@at") map.emplace(name, without_places(one));
-  }
-  return map;
-}
-
-bool has_functions(const Value& value) {
-  if (value.is_list()) return std::ranges::any_of(value.list(), has_functions);
-  if (!value.is_map()) return false;
-  if (value["@"] == Value("function")) return true;
-  return std::ranges::any_of(value.map(), [](const auto& member) { return has_functions(member.second); });
 }
 
 std::vector<std::string> strings(const Options& stage, const char* option) {
@@ -65,7 +45,7 @@ class OnePoint final : public Sampler {
 
 const DataParts* OpenedData::open(const Options& fit, const RunSettings& settings) {
   const Options spec = fit.child("data");
-  if (has_functions(spec.value())) return nullptr;
+  if (holds_function(spec.value())) return nullptr;
   const std::string key = to_json(without_places(spec.value()));
   const auto known = opened_.find(key);
   if (known != opened_.end()) return &known->second;

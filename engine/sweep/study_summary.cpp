@@ -1,5 +1,9 @@
 #include "study_summary.h"
 
+#include <algorithm>
+
+#include "study/ranking.h"
+
 
 namespace trainlab {
 
@@ -19,27 +23,14 @@ Value trial_value(const StudyPlan& plan, const SharedStudy& study, std::int64_t 
   return map;
 }
 
-// No other trial is at least as good in all objectives and better in one.
+// In order of number.
 Value::List pareto(const StudyPlan& plan, const SharedStudy& study) {
-  const Trials& trials = study.study().trials();
+  std::vector<bool> maximize;
+  for (const Objective& one : plan.objectives()) maximize.push_back(one.maximize);
+  std::vector<std::size_t> places = pareto_front(study.stored(), maximize);
+  std::ranges::sort(places);
   Value::List front;
-  const auto dominates = [&](std::int64_t a, std::int64_t b) {
-    bool better = false;
-    for (std::size_t k = 0; k < plan.objectives().size(); ++k) {
-      double x = trials.values(a)[k], y = trials.values(b)[k];
-      if (plan.objectives()[k].maximize) std::swap(x, y);
-      if (x > y) return false;
-      better = better || x < y;
-    }
-    return better;
-  };
-  for (std::int64_t a = 0; a < trials.size(); ++a) {
-    if (trials.state(a) != TrialState::complete) continue;
-    bool best = true;
-    for (std::int64_t b = 0; b < trials.size() && best; ++b)
-      best = trials.state(b) != TrialState::complete || !dominates(b, a);
-    if (best) front.push_back(trial_value(plan, study, a));
-  }
+  for (const std::size_t trial : places) front.push_back(trial_value(plan, study, static_cast<std::int64_t>(trial)));
   return front;
 }
 

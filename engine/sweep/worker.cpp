@@ -20,15 +20,10 @@ namespace {
 
 constexpr std::chrono::milliseconds poll{5};
 constexpr int most_polls = 100;
-// Between two lines about the progress, unless a trial is the best so far.
+// Between two lines about the progress.
 constexpr double show_seconds = 10;
 // A trial that so many processes did not survive is not given to another.
 constexpr std::int64_t most_lost = 5;
-
-bool same_point(std::span<const double> a, std::span<const double> b) {
-  return std::equal(a.begin(), a.end(), b.begin(),
-                    [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
-}
 
 }  // namespace
 

@@ -15,18 +15,6 @@ namespace fs = std::filesystem;
 constexpr std::int64_t largest_file = std::int64_t{64} << 20;
 constexpr std::array<const char*, 4> meanings = {"values", "classes", "binary", "probabilities"};
 
-bool holds_function(const Value& value) {
-  if (value.is_list()) {
-    for (const Value& element : value.list())
-      if (holds_function(element)) return true;
-  }
-  if (!value.is_map()) return false;
-  if (value["@"] == Value("function")) return true;
-  for (const auto& [name, member] : value.map())
-    if (holds_function(member)) return true;
-  return false;
-}
-
 // Whether the loss, or the first of a sum, reads the outputs as logits of questions of yes or no.
 bool reads_logits(const Options& fit) {
   if (fit.is_function("loss")) return false;
@@ -137,6 +125,18 @@ ModelFile from_value(const std::string& name, const Value& value) {
 }
 
 }  // namespace
+
+bool holds_function(const Value& value) {
+  if (value.is_list()) {
+    for (const Value& element : value.list())
+      if (holds_function(element)) return true;
+  }
+  if (!value.is_map()) return false;
+  if (value["@"] == Value("function")) return true;
+  for (const auto& [name, member] : value.map())
+    if (holds_function(member)) return true;
+  return false;
+}
 
 void write_models(const FitPlan& plan, const fs::path& stage_folder) {
   Value::Map models;

@@ -41,6 +41,7 @@ class SharedStudy {
   bool follow();
 
   // A trial as it is stored: its owner, how often it was lost.
+  std::span<const StoredTrial> stored() const { return stored_; }
   const StoredTrial& stored(std::int64_t trial) const { return stored_.at(static_cast<std::size_t>(trial)); }
 
  private:

@@ -19,6 +19,9 @@
 
 namespace trainlab {
 
+// Whether two points have the same values; what is inactive in both counts as such.
+bool same_point(std::span<const double> a, std::span<const double> b);
+
 struct StudySettings {
   std::vector<bool> maximize = {false};  // by objective
   // Trial k is chosen from the results of trials 0 … k − 8 and no others, and waits for them, so that it does not

@@ -37,6 +37,9 @@ struct ModelFile {
   std::string class_name(std::int64_t number) const;
 };
 
+// Whether a function of the recipe stands in a spec.
+bool holds_function(const Value& spec);
+
 // Writes what a fit trains, atomically.
 void write_models(const FitPlan& plan, const std::filesystem::path& stage_folder);
 // One of them. Error{usage} where there is none, also of that name, and where there are several and none is named;
