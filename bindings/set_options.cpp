@@ -73,6 +73,21 @@ Value* list_of(const Registry& registry, Value& value) {
   return &value.map().at(array->name);
 }
 
+// What the recipe names itself (a space's parameters, the optimizers of several models) can be changed, not added to: a
+// misspelt name would be a new one. The registry knows the names of an entry's options.
+void require_known(const Value& table, const std::string& path, const std::string& name, const std::string& text) {
+  if (table.map().empty() || table.map().contains("@") || table.map().contains(name)) return;
+  std::vector<std::string> names;
+  std::string all;
+  for (const auto& [known, value] : table.map()) {
+    names.push_back(known);
+    all += (all.empty() ? "" : ", ") + known;
+  }
+  const std::string close = Registry::closest(name, names);
+  throw wrong(text, "there is no '" + name + "' in " + path)
+      .hint(close.empty() ? "it has " + all : "did you mean '" + close + "'?");
+}
+
 }  // namespace
 
 SetOptions::SetOptions(const std::vector<std::string>& texts) {
@@ -103,6 +118,7 @@ Value SetOptions::apply(const Registry& registry, Value stage, bool returned) {
           throw wrong(change.text, so_far + " is " + at->brief() + ", which has no option '" + step.string() + "'");
         }
         if (at->is_nil()) *at = Value::Map{};
+        require_known(*at, so_far, step.string(), change.text);
         at = &at->map()[step.string()];
         so_far += (so_far.empty() ? "" : ".") + step.string();
       } else {

@@ -28,12 +28,6 @@ std::string spoken(const std::string& kind, const std::string& name) { return ki
 // What later processes will read: a NaN becomes nil now, not only after a resume.
 Value as_stored(const Value& summary) { return parse_json(to_json(summary), "summary"); }
 
-std::string reason_of(const Error& error) {
-  std::string reason = error.path().empty() ? error.message() : error.path() + ": " + error.message();
-  if (!error.file().empty()) reason = error.file() + ":" + std::to_string(error.line()) + ": " + reason;
-  return reason;
-}
-
 // What a stage raised; of what is no Error, the cause.
 Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
@@ -148,9 +142,9 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
       take_back_extension();
     } else if (error.kind() == ErrorKind::interrupted) {
       told_by_summary_ = true;
-      save_failure(record, "interrupted", reason_of(error), before, elapsed());
+      save_failure(record, "interrupted", error.headline(), before, elapsed());
     } else {
-      save_failure(record, "failed", reason_of(error), before, elapsed());
+      save_failure(record, "failed", error.headline(), before, elapsed());
     }
     throw error;
   }

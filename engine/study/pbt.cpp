@@ -6,9 +6,8 @@
 // A generation begins when the one before has ended, so that what is chosen does not depend on how many processes work.
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
+#include "lineage.h"
 #include "samplers.h"
 
 namespace trainlab {
@@ -18,29 +17,16 @@ namespace {
 class Pbt final : public Sampler {
  public:
   Pbt(const Space& space, const PbtSettings& settings)
-      : space_(space),
-        settings_(settings),
-        draws_(space, Key(static_cast<std::uint64_t>(settings.seed)).fold("pbt")) {}
+      : space_(space), settings_(settings), draws_(space, Key(static_cast<std::uint64_t>(settings.seed)).fold("pbt")) {}
 
   bool learns() const override { return true; }
   bool waits_itself() const override { return true; }
 
-  void observe(const Observation& trial) override {
-    const auto number = static_cast<std::size_t>(trial.trial);
-    if (members_.size() <= number) members_.resize(number + 1);
-    Member& member = members_[number];
-    member.is_final = true;
-    member.point.assign(trial.point.begin(), trial.point.end());
-    if (trial.state == TrialState::complete) member.value = trial.values[0];
-  }
+  void observe(const Observation& trial) override { lineage_.observe(trial); }
 
   bool is_ready(std::int64_t trial) const override {
     const std::int64_t first = trial / settings_.population * settings_.population;
-    for (std::int64_t before = first - settings_.population; before >= 0 && before < first; ++before) {
-      const auto at = static_cast<std::size_t>(before);
-      if (at >= members_.size() || !members_[at].is_final) return false;
-    }
-    return true;
+    return first == 0 || lineage_.has_ended(first - settings_.population, first);
   }
 
   std::optional<Segment> segment(std::int64_t trial) const override {
@@ -54,7 +40,7 @@ class Pbt final : public Sampler {
               std::span<double> point) override {
     if (trial >= settings_.population) {
       const std::int64_t from = parent(trial);
-      const std::vector<double>& known = members_[static_cast<std::size_t>(from)].point;
+      const std::vector<double>& known = lineage_.point(from);
       const bool is_copy = from == trial - settings_.population;
       Stream draws = draws_.stream(trial, attempt);
       for (const std::size_t i : space_.order()) {
@@ -68,12 +54,6 @@ class Pbt final : public Sampler {
   }
 
  private:
-  struct Member {
-    bool is_final = false;
-    double value = std::numeric_limits<double>::infinity();  // of one that has failed
-    std::vector<double> point;
-  };
-
   // Drawn anew, or a number that becomes larger or smaller by the factor.
   double perturbed(std::size_t i, double value, Stream& draws) const {
     const double chance = draws.uniform(), direction = draws.uniform(), anew = draws.uniform();
@@ -91,23 +71,19 @@ class Pbt final : public Sampler {
   std::int64_t parent(std::int64_t trial) const {
     const std::int64_t own = trial - settings_.population;
     const std::int64_t first = own / settings_.population * settings_.population;
-    std::vector<std::int64_t> order(static_cast<std::size_t>(settings_.population));
-    std::iota(order.begin(), order.end(), first);
-    std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return value(a) < value(b); });
+    const std::vector<std::int64_t> order = lineage_.ranking(first, first + settings_.population);
     const auto share = std::max<std::int64_t>(settings_.population / 4, 1);
     const auto rank = std::ranges::find(order, own) - order.begin();
-    const bool is_worst = rank >= settings_.population - share || std::isinf(value(own));
+    const bool is_worst = rank >= settings_.population - share || std::isinf(lineage_.value(own));
     if (!is_worst || settings_.population == 1) return own;
     Stream draws = draws_.stream(trial, -1);
     return order[static_cast<std::size_t>(draws.below(static_cast<std::uint64_t>(share)))];
   }
 
-  double value(std::int64_t trial) const { return members_[static_cast<std::size_t>(trial)].value; }
-
   const Space space_;
   PbtSettings settings_;
   ParameterDraws draws_;
-  std::vector<Member> members_;  // by trial
+  Lineage lineage_;
 };
 
 }  // namespace

@@ -108,6 +108,15 @@ std::unique_ptr<Sampler> make_pbt(const Options& spec, const Space& space, std::
                              .seed = seed_of(spec, seed)});
 }
 
+std::unique_ptr<Sampler> make_halving(const Options& spec, const Space& space, std::int64_t seed,
+                                      std::size_t objectives) {
+  require_one_objective(spec, objectives);
+  return halving_sampler(space, {.configurations = spec.integer("configurations"),
+                                 .min = spec.integer("min"),
+                                 .reduction = spec.integer("reduction"),
+                                 .seed = seed_of(spec, seed)});
+}
+
 }  // namespace
 
 std::unique_ptr<Sampler> make_sampler(const Options& spec, const Space& space, std::int64_t seed,
@@ -184,6 +193,17 @@ void register_samplers(Registry& registry) {
           .note("Deb et al. 2002, with uniform crossover: nine of ten children have two parents; each parameter "
                 "is drawn anew with a chance of one in their number."),
       SamplerFactory{make_nsga2});
+  registry.add(
+      Entry("sampler.halving", "sampler", "Successive halving: many configurations begin, the best of each few go on.")
+          .with(Option("configurations", "at random, that begin").integer().at_least(2).or_default(27))
+          .with(Option("min", "validations of the first rung").integer().at_least(1).or_default(1))
+          .with(Option("reduction", "of so many one goes on, for so many times as long").integer().at_least(2).or_default(3))
+          .with(seed_option())
+          .example("sampler.halving { configurations = 27, reduction = 3 }")
+          .note("Jamieson and Talwalkar 2016. Each rung waits for the one before and goes on from its checkpoints: a trial "
+                "is one configuration's way from rung to rung. A round of 27, 9, 3 and 1 has 40 trials; more than that "
+                "begin another one. pruner.asha does the same without waiting."),
+      SamplerFactory{make_halving});
   registry.add(
       Entry("sampler.pbt", "sampler", "Population-based training: parameters change while models train.")
           .with(Option("population", "members; a generation has a trial of each").integer().at_least(2).or_default(8))

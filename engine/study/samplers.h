@@ -70,6 +70,14 @@ struct PbtSettings {
 };
 std::unique_ptr<Sampler> pbt_sampler(const Space& space, const PbtSettings& settings);
 
+struct HalvingSettings {
+  std::int64_t configurations = 27;  // of the first rung
+  std::int64_t min = 1;              // validations of the first rung
+  std::int64_t reduction = 3;
+  std::int64_t seed = 1;
+};
+std::unique_ptr<Sampler> halving_sampler(const Space& space, const HalvingSettings& settings);
+
 struct Nsga2Settings {
   std::int64_t population = 50;
   std::int64_t seed = 1;

@@ -7,6 +7,8 @@
 #include <soci/sqlite3/soci-sqlite3.h>
 
 #include <cmath>
+#include <map>
+#include <string_view>
 
 #include "core/error.h"
 #include "stored.h"
@@ -38,11 +40,11 @@ class SqliteStorage final : public Storage {
       if (version == 0) {
         create();
         stored = to_json(description);
-        sql_ << "INSERT INTO study (id, description, change, deadline) VALUES (1, :d, 0, NULL)", soci::use(stored);
+        run("INSERT INTO study (id, description, change, deadline) VALUES (1, :d, 0, NULL)", soci::use(stored));
         for (const std::vector<double>& point : first) add_waiting(point);
         return;
       }
-      sql_ << "SELECT description FROM study WHERE id = 1", soci::into(stored);
+      run("SELECT description FROM study WHERE id = 1", soci::into(stored));
     });
     return parse_json(stored, file_.string());
   }
@@ -51,14 +53,14 @@ class SqliteStorage final : public Storage {
     StudyChanges all;
     // One snapshot for both tables.
     guarded([&] {
-      sql_ << "BEGIN";
+      run("BEGIN");
       try {
         all = read();
       } catch (...) {
-        sql_ << "ROLLBACK";
+        run("ROLLBACK");
         throw;
       }
-      sql_ << "COMMIT";
+      run("COMMIT");
     });
     return all;
   }
@@ -69,11 +71,11 @@ class SqliteStorage final : public Storage {
       // Who has not renewed has gone.
       long long change = 0;
       int over = 0;
-      sql_ << "UPDATE study SET change = change + 1 WHERE id = 1 RETURNING change, COALESCE(deadline < :now, 0)",
-          soci::use(now), soci::into(change), soci::into(over);
-      sql_ << "UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND expires < "
-              ":now",
-          soci::use(change), soci::use(now);
+      run("UPDATE study SET change = change + 1 WHERE id = 1 RETURNING change, COALESCE(deadline < :now, 0)",
+          soci::use(now), soci::into(change), soci::into(over));
+      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND expires < "
+          ":now",
+          soci::use(change), soci::use(now));
       const auto chosen = choose(read());
       if (!chosen || over > 0) return;
       const long long count = count_trials();
@@ -81,19 +83,18 @@ class SqliteStorage final : public Storage {
       const long long number = chosen->trial;
       const std::string point = numbers_text(chosen->point);
       if (number == count) {
-        sql_ << "INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change) "
-                "VALUES (:n, 'running', 1, :p, '', :o, :s, :e, :c)",
+        run("INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change) "
+            "VALUES (:n, 'running', 1, :p, '', :o, :s, :e, :c)",
             soci::use(number), soci::use(point), soci::use(owner.name), soci::use(owner.supervisor),
-            soci::use(owner.expires), soci::use(change);
+            soci::use(owner.expires), soci::use(change));
       } else {
-        sql_ << "UPDATE trials SET state = 'running', attempt = attempt + 1, point = :p, owner = :o, supervisor = :s, "
-                "expires = :e, change = :c WHERE number = :n AND state = 'waiting'",
-            soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(owner.expires),
-            soci::use(change), soci::use(number);
-        sql_ << "SELECT attempt FROM trials WHERE number = :n AND owner = :o AND state = 'running'", soci::use(number),
-            soci::use(owner.name), soci::into(attempt);
-        if (!sql_.got_data())
-          throw std::logic_error("Storage::begin: trial " + std::to_string(number) + " does not wait");
+        const bool found =
+            run("UPDATE trials SET state = 'running', attempt = attempt + 1, point = :p, owner = :o, "
+                "supervisor = :s, expires = :e, change = :c WHERE number = :n AND state = 'waiting' "
+                "RETURNING attempt",
+                soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(owner.expires),
+                soci::use(change), soci::use(number), soci::into(attempt));
+        if (!found) throw std::logic_error("Storage::begin: trial " + std::to_string(number) + " does not wait");
       }
       lease = Lease{.trial = number, .attempt = attempt, .owner = owner.name};
     });
@@ -109,7 +110,7 @@ class SqliteStorage final : public Storage {
   void set_deadline(double time) override {
     transaction(/*durable=*/false, [&] {
       soci::indicator known = std::isfinite(time) ? soci::i_ok : soci::i_null;
-      sql_ << "UPDATE study SET deadline = :t", soci::use(time, known);
+      run("UPDATE study SET deadline = :t", soci::use(time, known));
     });
   }
 
@@ -117,7 +118,7 @@ class SqliteStorage final : public Storage {
     transaction(/*durable=*/false, [&] {
       require(lease);
       const long long number = lease.trial;
-      sql_ << "UPDATE trials SET expires = :e WHERE number = :n", soci::use(expires), soci::use(number);
+      run("UPDATE trials SET expires = :e WHERE number = :n", soci::use(expires), soci::use(number));
     });
   }
 
@@ -127,8 +128,8 @@ class SqliteStorage final : public Storage {
       for (const TrialReport& one : reports) {
         const long long trial = lease.trial, attempt = lease.attempt, repeat = one.repeat, resource = one.resource;
         const std::string value = number_text(one.value);
-        sql_ << "INSERT INTO reports (trial, attempt, repeat, resource, value) VALUES (:t, :a, :r, :s, :v)",
-            soci::use(trial), soci::use(attempt), soci::use(repeat), soci::use(resource), soci::use(value);
+        run("INSERT INTO reports (trial, attempt, repeat, resource, value) VALUES (:t, :a, :r, :s, :v)",
+            soci::use(trial), soci::use(attempt), soci::use(repeat), soci::use(resource), soci::use(value));
       }
     });
   }
@@ -138,8 +139,8 @@ class SqliteStorage final : public Storage {
       require(lease);
       const long long number = lease.trial, change = next_change();
       const std::string name(trial_state_name(state)), numbers = numbers_text(values), text = to_json(info);
-      sql_ << "UPDATE trials SET state = :s, values_ = :v, info = :i, change = :c WHERE number = :n", soci::use(name),
-          soci::use(numbers), soci::use(text), soci::use(change), soci::use(number);
+      run("UPDATE trials SET state = :s, values_ = :v, info = :i, change = :c WHERE number = :n", soci::use(name),
+          soci::use(numbers), soci::use(text), soci::use(change), soci::use(number));
     });
   }
 
@@ -147,26 +148,25 @@ class SqliteStorage final : public Storage {
     transaction(/*durable=*/false, [&] {
       require(lease);
       const long long number = lease.trial, change = next_change();
-      sql_ << "UPDATE trials SET state = 'waiting', change = :c WHERE number = :n", soci::use(change),
-          soci::use(number);
+      run("UPDATE trials SET state = 'waiting', change = :c WHERE number = :n", soci::use(change), soci::use(number));
     });
   }
 
   void lose(const Lease& lease) override {
     transaction(/*durable=*/false, [&] {
       const long long number = lease.trial, attempt = lease.attempt, change = next_change();
-      sql_ << "UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE number = :n AND "
-              "state = 'running' AND attempt = :a AND owner = :o",
-          soci::use(change), soci::use(number), soci::use(attempt), soci::use(lease.owner);
+      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE number = :n AND "
+          "state = 'running' AND attempt = :a AND owner = :o",
+          soci::use(change), soci::use(number), soci::use(attempt), soci::use(lease.owner));
     });
   }
 
   void revoke_all_but(const std::string& supervisor) override {
     transaction(/*durable=*/false, [&] {
       const long long change = next_change();
-      sql_ << "UPDATE trials SET state = 'waiting', change = :c WHERE state = 'running' AND supervisor <> :s AND "
-              "supervisor <> ''",
-          soci::use(change), soci::use(supervisor);
+      run("UPDATE trials SET state = 'waiting', change = :c WHERE state = 'running' AND supervisor <> :s AND "
+          "supervisor <> ''",
+          soci::use(change), soci::use(supervisor));
     });
   }
 
@@ -180,6 +180,33 @@ class SqliteStorage final : public Storage {
     }
   }
 
+  // A statement with its values and the places of its columns, which are used until it has been executed. It is
+  // compiled at its first use: that costs more than most of them take.
+  template <class... Bindings>
+  soci::statement& prepared(const char* text, Bindings&&... bindings) {
+    const auto [found, is_new] = statements_.try_emplace(text, sql_);
+    soci::statement& statement = found->second;
+    if (is_new) {
+      statement.alloc();
+      statement.prepare(text);
+    } else {
+      statement.bind_clean_up();
+    }
+    (statement.exchange(std::forward<Bindings>(bindings)), ...);
+    statement.define_and_bind();
+    return statement;
+  }
+
+  // To its end, so that it holds no lock. Whether it had a row; the columns are those of the first.
+  template <class... Bindings>
+  bool run(const char* text, Bindings&&... bindings) {
+    soci::statement& statement = prepared(text, std::forward<Bindings>(bindings)...);
+    const bool found = statement.execute(true);
+    while (found && statement.fetch()) {
+    }
+    return found;
+  }
+
   template <class F>
   void transaction(bool durable, F&& f) {
     guarded([&] {
@@ -187,15 +214,15 @@ class SqliteStorage final : public Storage {
       // may.
       if (durable != is_durable_) sql_ << (durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
       is_durable_ = durable;
-      sql_ << "BEGIN IMMEDIATE";
+      run("BEGIN IMMEDIATE");
       const auto seen = std::pair(seen_change_, seen_report_);
       try {
         f();
-        sql_ << "COMMIT";
+        run("COMMIT");
       } catch (...) {
         std::tie(seen_change_, seen_report_) = seen;
         try {
-          sql_ << "ROLLBACK";
+          run("ROLLBACK");
         } catch (const soci::soci_error&) {
           // SQLite has done it already.
         }
@@ -221,23 +248,23 @@ class SqliteStorage final : public Storage {
   // Numbers have no gaps; to count rows would take longer the more there are.
   long long count_trials() {
     long long count = 0;
-    sql_ << "SELECT COALESCE(MAX(number) + 1, 0) FROM trials", soci::into(count);
+    run("SELECT COALESCE(MAX(number) + 1, 0) FROM trials", soci::into(count));
     return count;
   }
 
   std::int64_t add_waiting(std::span<const double> point) {
     const long long number = count_trials(), change = next_change();
     const std::string text = numbers_text(point);
-    sql_ << "INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change) "
-            "VALUES (:n, 'waiting', 0, :p, '', '', '', 0, :c)",
-        soci::use(number), soci::use(text), soci::use(change);
+    run("INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change) "
+        "VALUES (:n, 'waiting', 0, :p, '', '', '', 0, :c)",
+        soci::use(number), soci::use(text), soci::use(change));
     return number;
   }
 
   // Changes are numbered by transaction: a reader asks for those after the last that it has seen.
   long long next_change() {
     long long change = 0;
-    sql_ << "UPDATE study SET change = change + 1 WHERE id = 1 RETURNING change", soci::into(change);
+    run("UPDATE study SET change = change + 1 WHERE id = 1 RETURNING change", soci::into(change));
     return change;
   }
 
@@ -245,9 +272,9 @@ class SqliteStorage final : public Storage {
     std::string state, owner;
     long long attempt = 0;
     const long long number = lease.trial;
-    sql_ << "SELECT state, attempt, owner FROM trials WHERE number = :n", soci::use(number), soci::into(state),
-        soci::into(attempt), soci::into(owner);
-    if (sql_.got_data() && state == "running" && attempt == lease.attempt && owner == lease.owner) return;
+    const bool found = run("SELECT state, attempt, owner FROM trials WHERE number = :n", soci::use(number),
+                           soci::into(state), soci::into(attempt), soci::into(owner));
+    if (found && state == "running" && attempt == lease.attempt && owner == lease.owner) return;
     const std::string now = attempt != lease.attempt || owner != lease.owner
                                 ? "it was begun again by " + owner + " (attempt " + std::to_string(attempt) + ")"
                                 : "it is " + state + " now";
@@ -263,11 +290,11 @@ class SqliteStorage final : public Storage {
       long long number = 0, attempt = 0, lost = 0, change = 0;
       std::string state, point, values, owner, info;
       soci::indicator has_info = soci::i_null;
-      soci::statement rows =
-          (sql_.prepare << "SELECT number, state, attempt, lost, point, values_, owner, info, change FROM trials "
-                           "WHERE change > :c ORDER BY change, number",
-           soci::use(seen_change_), soci::into(number), soci::into(state), soci::into(attempt), soci::into(lost),
-           soci::into(point), soci::into(values), soci::into(owner), soci::into(info, has_info), soci::into(change));
+      soci::statement& rows = prepared(
+          "SELECT number, state, attempt, lost, point, values_, owner, info, change FROM trials WHERE change > :c "
+          "ORDER BY change, number",
+          soci::use(seen_change_), soci::into(number), soci::into(state), soci::into(attempt), soci::into(lost),
+          soci::into(point), soci::into(values), soci::into(owner), soci::into(info, has_info), soci::into(change));
       rows.execute();
       long long last = seen_change_;
       while (rows.fetch()) {
@@ -285,10 +312,10 @@ class SqliteStorage final : public Storage {
     }
     long long id = 0, trial = 0, attempt = 0, repeat = 0, resource = 0;
     std::string value;
-    soci::statement rows =
-        (sql_.prepare << "SELECT id, trial, attempt, repeat, resource, value FROM reports WHERE id > :i ORDER BY id",
-         soci::use(seen_report_), soci::into(id), soci::into(trial), soci::into(attempt), soci::into(repeat),
-         soci::into(resource), soci::into(value));
+    soci::statement& rows =
+        prepared("SELECT id, trial, attempt, repeat, resource, value FROM reports WHERE id > :i ORDER BY id",
+                 soci::use(seen_report_), soci::into(id), soci::into(trial), soci::into(attempt), soci::into(repeat),
+                 soci::into(resource), soci::into(value));
     rows.execute();
     long long last = seen_report_;
     while (rows.fetch()) {
@@ -304,7 +331,8 @@ class SqliteStorage final : public Storage {
 
   std::filesystem::path file_;
   soci::session sql_;
-  bool is_durable_ = true;  // SQLite's default
+  std::map<std::string_view, soci::statement> statements_;  // by their text
+  bool is_durable_ = true;                                  // SQLite's default
   long long seen_change_ = 0, seen_report_ = 0;
 };
 

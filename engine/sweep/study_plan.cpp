@@ -69,7 +69,6 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
       const bool ends = stage.given("sampler") && stage.child("sampler").entry().name == "sampler.grid" && count > 0;
       if (!ends) throw stage.error("trials", "expected a number of trials or a time, found neither").hint("trials = 64");
     }
-    check_population();
     if (ends_without_improvement() && stage.get("metric").list().size() > 1)
       throw stage.error("improvement", "goes with one metric, found several");
     if (space_.size() == 0) throw stage.error("space", "expected at least one parameter, found none");
@@ -80,19 +79,24 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
     }
   }
   plan_objectives();
+  if (!is_ensemble()) check_lineage();
   time_budget();
   pruner();
   enqueued();
   find_directions();
 }
 
-// A population goes on from trial to trial: one fit at each point, to its end.
-void StudyPlan::check_population() const {
-  if (options_.child("sampler").entry().name != "sampler.pbt") return;
-  if (repeats_ > 1) throw options_.error("seeds", "expected 1 with sampler.pbt, found " + std::to_string(repeats_));
-  if (options_.given("pruner")) throw options_.error("pruner", "sampler.pbt replaces what is bad; it goes without a pruner");
+// Where trials go on from others: one fit at each point, to its end.
+void StudyPlan::check_lineage() const {
+  if (!study().has_segments()) return;
+  const std::string& name = options_.child("sampler").entry().name;
+  if (repeats_ > 1) throw options_.error("seeds", "expected 1 with " + name + ", found " + std::to_string(repeats_));
+  if (options_.given("pruner")) {
+    throw options_.error("pruner", name + " itself gives up what is bad; it goes without a pruner");
+  }
   if (options_.string("duplicates") != "allow") {
-    throw options_.error("duplicates", "members of a population keep their parameters; expected \"allow\"");
+    throw options_.error("duplicates", "trials of " + name + " keep the parameters of those that they go on from; "
+                                       "expected \"allow\"");
   }
 }
 

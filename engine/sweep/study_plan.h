@@ -71,7 +71,7 @@ class StudyPlan {
   FitPlan plan_fit(const Options& fit) const;
 
  private:
-  void check_population() const;
+  void check_lineage() const;
   void plan_objectives();
   void find_directions();
   Value::Map params(std::span<const double> point) const;

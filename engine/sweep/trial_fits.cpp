@@ -22,12 +22,6 @@ constexpr std::size_t most_plans = 16;
 // Below this probability that a trial as good as the best one looks like this, its other repeats are not run.
 constexpr double hopeless_below = 0.1;
 
-std::string text_of(const Error& error) {
-  std::string text = error.path().empty() ? error.message() : error.path() + ": " + error.message();
-  if (!error.file().empty()) text = error.file() + ":" + std::to_string(error.line()) + ": " + text;
-  return text;
-}
-
 bool ended(const TrialFit& fit) { return is_finished(fit.summary) || fit.summary["status"] == Value("failed"); }
 
 }  // namespace
@@ -57,7 +51,7 @@ TrialFits::Built TrialFits::build(LeasedTrial& trial) {
     }
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::recipe) throw;
-    built.failure = text_of(error);
+    built.failure = error.headline();
   }
   return built;
 }
@@ -75,7 +69,12 @@ const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {
   if (plans_.size() >= most_plans && !plans_.contains(fit.structure)) plans_.clear();
   std::shared_ptr<const FitPlan>& plan = plans_[fit.structure];
   // What cannot be shared is planned anew, and so is what could not be planned before.
-  if (!plan || fit.structure.empty()) plan = std::make_shared<const FitPlan>(plan_.plan_fit(fit.options));
+  if (!plan || fit.structure.empty()) {
+    plan = std::make_shared<const FitPlan>(plan_.plan_fit(fit.options));
+    for (const std::string& warning : plan->warnings) {
+      if (!context_.helps && warned_.insert(warning).second) context_.say("warning: " + warning);
+    }
+  }
   return plan;
 }
 
@@ -119,7 +118,7 @@ void TrialFits::train_stacks(std::list<Built>& trials) {
       }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::recipe) throw;
-      trial.failure = text_of(error);
+      trial.failure = error.headline();
     }
   }
   for (auto& [structure, members] : stacks) {
@@ -190,7 +189,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     if (!is_recipe && error.kind() != ErrorKind::run) throw;
     if (members.size() == 1) {
       if (!is_recipe) throw;
-      members.front().first->failure = text_of(error);
+      members.front().first->failure = error.headline();
       return;
     }
     // A recipe's function that raises ends its own trial only, and a damaged checkpoint sets back its own fit only. What

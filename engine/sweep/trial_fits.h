@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,7 @@ class TrialFits {
   std::unique_ptr<Pruner> pruner_;
   Reports reports_;
   std::map<std::string, std::shared_ptr<const FitPlan>> plans_;  // by structure
+  std::set<std::string> warned_;                                 // what has been said of plans
 };
 
 }  // namespace trainlab

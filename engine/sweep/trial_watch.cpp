@@ -63,13 +63,12 @@ std::int64_t Reports::final_trials(std::int64_t trial) {
   const std::int64_t visible = std::max<std::int64_t>(trial - Study::lag + 1, 0);
   while (true) {
     study_.follow();
-    bool all_final = true;
-    for (std::int64_t other = 0; other < visible; ++other) {
-      const TrialState state = study_.study().trials().state(other);
-      if (state == TrialState::waiting) throw TrialMustWait();
-      all_final = all_final && is_final(state);
+    const Trials& trials = study_.study().trials();
+    while (final_ < visible && is_final(trials.state(final_))) ++final_;
+    if (final_ >= visible) return visible;
+    for (std::int64_t other = final_; other < visible; ++other) {
+      if (trials.state(other) == TrialState::waiting) throw TrialMustWait();
     }
-    if (all_final) return visible;
     if (stop_requested()) throw TrialMustWait();
     std::this_thread::sleep_for(poll);
   }
@@ -79,7 +78,7 @@ std::optional<std::string> TrialWatch::validated(const Progress& progress) {
   ++resource_;
   reports_.add(trial_, {.repeat = repeat_, .resource = resource_, .value = progress.metric(metric_)});
   if (trial_.pruned) return trial_.pruned;
-  if (trial_.segment && resource_ >= trial_.segment->until) return "its generation has ended";
+  if (trial_.segment && resource_ >= trial_.segment->until) return "its segment has ended";
   return std::nullopt;
 }
 

@@ -50,6 +50,7 @@ class Reports {
   const Pruner* pruner_;
   std::vector<std::pair<std::int64_t, TrialReport>> pending_;  // by trial
   double flushed_;
+  std::int64_t final_ = 0;  // so many trials are known to be final
 };
 
 // The rule of one repeat.

@@ -105,6 +105,28 @@ class Sweep(CliTest):
             self.assertEqual(one[:3], other[:3])
             self.assertAlmostEqual(float(one[3]), float(other[3]), places=9)
 
+    def test_trials_that_go_on_from_others_are_one_training(self):
+        halving = {"sampler": "halving { configurations = 9 }", "epochs": "9", "trials": "trials = 13,"}
+        self.sweep(**halving)
+        found = []
+        for workers in (1, 3):
+            self.run_program("r.lua", "--workers", workers, "--out", f"halving-{workers}")
+            found.append(trials(self.folder / f"halving-{workers}"))
+        self.assertEqual(found[0], found[1])
+        values = [float(values) for _, _, _, values, _ in found[0]]
+        with sqlite3.connect(self.folder / "halving-1/study.db") as study:
+            parents = [json.loads(info)["parent"] for info, in study.execute("SELECT info FROM trials ORDER BY number")]
+        study.close()
+        best = sorted(range(9), key=lambda trial: values[trial])
+        self.assertEqual(parents, 9 * [None] + best[:3] + [min(range(9, 12), key=lambda trial: values[trial])])
+        # The winner's training is that of a fit which nobody interrupted.
+        self.sweep(epochs="9", trials="trials = 1,", more=f"enqueue = {{ {{ lr = {found[0][12][2]} }} }},")
+        self.run_program("r.lua", "--out", "whole")
+        def rows(run, trial):
+            lines = (self.folder / run / f"trials/{trial:04}/seed-1/metrics.jsonl").read_text().splitlines()
+            return [{key: row[key] for key in ("step", "train.loss", "val.loss")} for row in map(json.loads, lines)]
+        self.assertEqual(rows("halving-1", 12), rows("whole", 0))
+
     def test_interrupted_and_resumed_it_ends_alike(self):
         self.sweep(**SLOW, **PRUNED)
         self.run_program("r.lua", "--out", "whole")
@@ -245,6 +267,14 @@ class Sweep(CliTest):
         self.sweep()
         summary = self.run_program("r.lua", "--json", "--set", "space.lr=0.25", "--set", "trials=2").json()
         self.assertEqual(summary["best"]["params"], {"lr": 0.25})
+        wrong = self.run_program("r.lua", "--set", "space.lt=0.25", code=2)
+        self.assert_message(wrong, "trainlab: --set space.lt=0.25: there is no 'lt' in space")
+        self.assert_said(wrong, "hint: did you mean 'lr'?")
+
+    def test_what_a_fit_is_warned_of_is_told_once(self):
+        self.write("r.lua", sweep().replace("nn.Linear(3) }", "nn.Linear(3), nn.Softmax() }"))
+        said = self.run_program("r.lua").err
+        self.assertEqual(said.count("applies the softmax itself"), 1, said)
 
     def test_it_ends_when_no_improvement_is_expected(self):
         # Whatever the rate, the accuracy on what was never learnt moves by less than is asked for.

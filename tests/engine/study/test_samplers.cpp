@@ -260,3 +260,60 @@ TEST_CASE("trials under way keep TPE from asking for the same point again") {
   const double apart = spread(false);
   CHECK(spread(true) > 2 * apart);
 }
+
+namespace {
+
+// Where each trial goes on from, of a study in which a trial's value is its x.
+std::vector<std::int64_t> parents_of(const std::string& sampler, std::int64_t count, std::vector<std::int64_t>& until) {
+  const Space space = parse_space(R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})");
+  Study study(space, parse_sampler(sampler, space), {});
+  std::vector<std::int64_t> parents, open;
+  while (study.trials().size() < count || !open.empty()) {
+    const Study::Asked asked = study.trials().size() < count ? study.ask() : Study::Asked{};
+    if (asked.trial) {
+      const Segment segment = *study.segment(*asked.trial);
+      parents.push_back(segment.parent.value_or(-1));
+      until.push_back(segment.until);
+      open.push_back(*asked.trial);
+      continue;
+    }
+    REQUIRE_FALSE(open.empty());  // it waits for those that are under way
+    // The last first: which ends when must not matter.
+    study.tell(open.back(), study.trials().point(open.back()));
+    open.pop_back();
+  }
+  for (std::size_t t = 0; t < parents.size(); ++t) {
+    if (parents[t] < 0) continue;
+    const auto own = static_cast<std::int64_t>(t);
+    INFO(t);
+    if (sampler.find("halving") != std::string::npos)
+      CHECK(study.trials().value(own) == study.trials().value(parents[t]));
+  }
+  return parents;
+}
+
+}  // namespace
+
+TEST_CASE("successive halving goes on with the best of each rung") {
+  std::vector<std::int64_t> until;
+  const std::vector<std::int64_t> parents =
+      parents_of(R"({"@": "sampler.halving", "configurations": 7, "min": 2, "reduction": 2})", 22, until);
+  // Rungs of 7, 3 and 1 trials, twice.
+  CHECK(until == std::vector<std::int64_t>{2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 8, 2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 8});
+  CHECK(std::all_of(parents.begin(), parents.begin() + 7, [](std::int64_t parent) { return parent == -1; }));
+  CHECK(std::set(parents.begin() + 7, parents.begin() + 10).size() == 3);
+  CHECK(parents[10] == 7);  // the values stay, so the best of the second rung is the best of the first
+  CHECK(std::all_of(parents.begin() + 11, parents.begin() + 18, [](std::int64_t parent) { return parent == -1; }));
+  CHECK(parents[21] == 18);
+}
+
+TEST_CASE("in a population each goes on from itself, the worst quarter from the best") {
+  std::vector<std::int64_t> until;
+  const std::vector<std::int64_t> parents =
+      parents_of(R"({"@": "sampler.pbt", "population": 8, "interval": 3})", 24, until);
+  std::int64_t copies = 0;
+  for (std::int64_t trial = 8; trial < 24; ++trial) copies += parents[static_cast<std::size_t>(trial)] != trial - 8;
+  CHECK(copies == 4);
+  CHECK(until[0] == 3);
+  CHECK(until[23] == 9);
+}

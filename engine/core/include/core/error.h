@@ -63,15 +63,19 @@ class Error : public std::exception {
   const std::string& hint() const { return hint_; }
   const std::string& traceback() const { return traceback_; }
 
-  // `FILE:LINE: path: message`, then the hint and the traceback on lines of their own.
+  // `FILE:LINE: path: message`.
+  std::string headline() const {
+    std::string text;
+    if (!file_.empty()) text += file_ + ":" + std::to_string(line_) + ": ";
+    if (!path_.empty()) text += path_ + ": ";
+    return text + message_;
+  }
+  // The headline, then the hint and the traceback on lines of their own.
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:
   void compose() {
-    text_.clear();
-    if (!file_.empty()) text_ += file_ + ":" + std::to_string(line_) + ": ";
-    if (!path_.empty()) text_ += path_ + ": ";
-    text_ += message_;
+    text_ = headline();
     if (!hint_.empty()) text_ += "\n  hint: " + hint_;
     if (!traceback_.empty()) text_ += "\n" + traceback_;
   }

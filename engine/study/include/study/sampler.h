@@ -28,8 +28,8 @@ struct Observation {
   std::int64_t resource = 0;  // of the last report
 };
 
-// The part of a fit that a trial of a population trains: from where another trial has ended, or from the beginning, up to
-// so many validations in all.
+// The part of a fit that a trial trains where trials go on from others: from where its parent has ended, or from the
+// beginning, up to so many validations in all.
 struct Segment {
   std::optional<std::int64_t> parent;
   std::int64_t until = 0;
@@ -43,11 +43,11 @@ class Sampler {
   virtual bool learns() const { return false; }
   virtual void observe(const Observation& trial) { (void)trial; }
 
-  // Of a population: its generations wait for one another, whatever else a study holds back for.
+  // Its trials go on from others and wait for them, whatever else a study holds back for.
   virtual bool waits_itself() const { return false; }
   // Whether all has been observed that the choice of this trial depends on.
   virtual bool is_ready(std::int64_t trial) const { return (void)trial, true; }
-  // Of a population only; a trial that is_ready().
+  // Of one that waits_itself() only; a trial that is_ready().
   virtual std::optional<Segment> segment(std::int64_t trial) const { return (void)trial, std::nullopt; }
 
   // Points for which this is false are not wanted. What a sampler draws at random is refused afterwards and drawn anew;

@@ -49,7 +49,8 @@ class Study {
 
   // Whether what is chosen next depends on how trials end that are under way.
   bool learns() const { return sampler_->learns() && !sampler_->waits_itself(); }
-  // Of a trial of a population that has begun: where it goes on from.
+  // Whether trials go on from others, and from where one that has begun does.
+  bool has_segments() const { return sampler_->waits_itself(); }
   std::optional<Segment> segment(std::int64_t trial) const { return sampler_->segment(trial); }
 
   // A trial for later with values that are chosen already (NaN: the sampler's choice).
