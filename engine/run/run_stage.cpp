@@ -110,6 +110,7 @@ StageRecord Run::place(const Options& stage, const std::string& name, bool retur
     }
   } else {
     records_.push_back({name, kind, returned ? "." : "stages/" + name});
+    make_directories(folder_of(records_.back()));  // before the stage is announced to those who help with it
     write_stages(*folder_, records_);
   }
   ++position_;

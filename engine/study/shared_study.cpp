@@ -31,10 +31,13 @@ SharedStudy::Asked SharedStudy::ask(double now, double expires, std::int64_t mos
   owner_.expires = expires;
   asked.lease = storage_->begin(owner_, now, [&](const StudyChanges& changes) -> std::optional<Storage::Begin> {
     apply(changes);
+    // Others wait meanwhile: nothing is chosen in vain.
+    const Trials& trials = study_.trials();
+    const bool may_add = !changes.is_over && trials.size() < most;
+    if (trials.count(TrialState::waiting) == 0 && !may_add) return std::nullopt;
     Study::Next next = study_.next();
     asked.wait = next.wait;
     if (!next.trial) return std::nullopt;
-    if (*next.trial == study_.trials().size() && study_.trials().size() >= most) return std::nullopt;
     return Storage::Begin{.trial = *next.trial, .point = std::move(next.point)};
   });
   // The trial's own beginning comes back with the next changes.
@@ -51,6 +54,19 @@ void SharedStudy::end(const Lease& lease, TrialState state, std::span<const doub
   }
 }
 
+// What could not have been written, but may be read from a file that was damaged or repaired.
+void SharedStudy::check(const StoredTrial& trial) const {
+  const bool is_complete = trial.state == TrialState::complete;
+  std::string wrong;
+  if (trial.number > study_.trials().size()) wrong = "trial " + std::to_string(study_.trials().size()) + " is missing";
+  if (trial.point.size() != study_.space().size()) wrong = "its point has " + std::to_string(trial.point.size()) + " values";
+  if (is_complete && trial.values.size() != study_.trials().objectives())
+    wrong = "it is complete with " + std::to_string(trial.values.size()) + " values";
+  if (wrong.empty()) return;
+  throw run_error("the study's file holds trial " + std::to_string(trial.number) + ", but " + wrong)
+      .hint("the file is damaged; finished trials keep their folders");
+}
+
 void SharedStudy::apply(const StudyChanges& changes) {
   // Numbers first: a trial may have changed after one with a higher number.
   std::vector<const StoredTrial*> by_number;
@@ -58,6 +74,7 @@ void SharedStudy::apply(const StudyChanges& changes) {
   std::sort(by_number.begin(), by_number.end(), [](const auto* a, const auto* b) { return a->number < b->number; });
   for (const StoredTrial* trial : by_number) {
     const std::int64_t number = trial->number;
+    check(*trial);
     const bool is_new = number == study_.trials().size();
     if (is_new && trial->state == TrialState::waiting)
       study_.enqueue(trial->point);
@@ -73,6 +90,8 @@ void SharedStudy::apply(const StudyChanges& changes) {
       running_.erase(number);
   }
   for (const StoredReport& report : changes.reports) {
+    if (report.trial >= study_.trials().size())
+      throw run_error("the study's file holds a report of trial " + std::to_string(report.trial) + ", which is missing");
     if (!is_final(study_.trials().state(report.trial))) study_.report(report.trial, report.report);
   }
   for (const StoredTrial& trial : changes.trials) {

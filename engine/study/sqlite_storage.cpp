@@ -2,7 +2,8 @@
 // writing transaction begins with BEGIN IMMEDIATE, so that it waits for its turn at the beginning and cannot fail
 // later.
 //
-// The statements are plain SQL but for the pragmas: PostgreSQL needs those replaced, and no others.
+// For PostgreSQL the pragmas fall away, BEGIN IMMEDIATE becomes BEGIN and a lock of the table study, which keeps writers
+// apart as here, and reports.id a number that counts by itself; the other statements are plain SQL.
 #include <soci/soci.h>
 #include <soci/sqlite3/soci-sqlite3.h>
 
@@ -10,7 +11,9 @@
 #include <map>
 #include <string_view>
 
+#include "core/clock.h"
 #include "core/error.h"
+#include "core/host.h"
 #include "stored.h"
 #include "study/storage.h"
 
@@ -25,9 +28,17 @@ class SqliteStorage final : public Storage {
   explicit SqliteStorage(std::filesystem::path file) : file_(std::move(file)) {
     guarded([&] {
       sql_.open(soci::sqlite3, "dbname=\"" + file_.string() + "\" timeout=" + std::to_string(patience_seconds));
+      // Another program's file stays as it is.
+      int version = 0, tables = 0;
+      sql_ << "PRAGMA user_version", soci::into(version);
+      if (version > study_schema) throw newer_study(file_, version);
+      sql_ << "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name NOT IN ('study', 'trials', 'reports')",
+          soci::into(tables);
+      if (tables > 0) throw usage_error(file_.string() + ": holds something else than a study");
       std::string mode;
       sql_ << "PRAGMA journal_mode = WAL", soci::into(mode);
       if (mode != "wal") throw run_error("this file system cannot hold a study: SQLite has no write-ahead log on it");
+      sql_ << "PRAGMA synchronous = FULL";
     });
   }
 
@@ -36,7 +47,6 @@ class SqliteStorage final : public Storage {
     transaction(/*durable=*/true, [&] {
       int version = 0;
       sql_ << "PRAGMA user_version", soci::into(version);
-      if (version > study_schema) throw newer_study(file_, version);
       if (version == 0) {
         create();
         stored = to_json(description);
@@ -45,6 +55,7 @@ class SqliteStorage final : public Storage {
         return;
       }
       run("SELECT description FROM study WHERE id = 1", soci::into(stored));
+      require_one_host();
     });
     return parse_json(stored, file_.string());
   }
@@ -52,48 +63,42 @@ class SqliteStorage final : public Storage {
   StudyChanges changes() override {
     StudyChanges all;
     // One snapshot for both tables.
-    guarded([&] {
-      run("BEGIN");
-      try {
-        all = read();
-      } catch (...) {
-        run("ROLLBACK");
-        throw;
-      }
-      run("COMMIT");
-    });
+    bracketed("BEGIN", [&] { all = read(); });
     return all;
   }
 
   std::optional<Lease> begin(const Owner& owner, double now, const Choose& choose) override {
+    const double asked = steady_seconds();
+    end_leases(now);
     std::optional<Lease> lease;
     transaction(/*durable=*/false, [&] {
-      // Who has not renewed has gone.
-      long long change = 0;
+      // Others may have kept this one waiting.
+      const double waited = steady_seconds() - asked, moment = now + waited, expires = owner.expires + waited;
       int over = 0;
-      run("UPDATE study SET change = change + 1 WHERE id = 1 RETURNING change, COALESCE(deadline < :now, 0)",
-          soci::use(now), soci::into(change), soci::into(over));
-      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND expires < "
-          ":now",
-          soci::use(change), soci::use(now));
-      const auto chosen = choose(read());
-      if (!chosen || over > 0) return;
+      run("SELECT CASE WHEN deadline < :now THEN 1 ELSE 0 END FROM study WHERE id = 1", soci::use(moment),
+          soci::into(over));
+      StudyChanges seen = read();
+      seen.is_over = over > 0;
+      const auto chosen = choose(seen);
       const long long count = count_trials();
+      if (!chosen || (over > 0 && chosen->trial == count)) return;
+      const long long number = chosen->trial, change = next_change();
       long long attempt = 1;
-      const long long number = chosen->trial;
       const std::string point = numbers_text(chosen->point);
       if (number == count) {
         run("INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change) "
             "VALUES (:n, 'running', 1, :p, '', :o, :s, :e, :c)",
-            soci::use(number), soci::use(point), soci::use(owner.name), soci::use(owner.supervisor),
-            soci::use(owner.expires), soci::use(change));
+            soci::use(number), soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(expires),
+            soci::use(change));
       } else {
-        const bool found =
-            run("UPDATE trials SET state = 'running', attempt = attempt + 1, point = :p, owner = :o, "
-                "supervisor = :s, expires = :e, change = :c WHERE number = :n AND state = 'waiting' "
-                "RETURNING attempt",
-                soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(owner.expires),
-                soci::use(change), soci::use(number), soci::into(attempt));
+        // One that was begun before the deadline is brought to its end after it.
+        const bool found = run(
+            "UPDATE trials SET state = 'running', attempt = attempt + 1, point = :p, owner = :o, supervisor = :s, "
+            "expires = :e, change = :c WHERE number = :n AND state = 'waiting' AND (attempt > 0 OR :over = 0) "
+            "RETURNING attempt",
+            soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(expires), soci::use(change),
+            soci::use(number), soci::use(over), soci::into(attempt));
+        if (!found && over > 0) return;
         if (!found) throw std::logic_error("Storage::begin: trial " + std::to_string(number) + " does not wait");
       }
       lease = Lease{.trial = number, .attempt = attempt, .owner = owner.name};
@@ -115,10 +120,12 @@ class SqliteStorage final : public Storage {
   }
 
   void renew(const Lease& lease, double expires) override {
+    const double asked = steady_seconds();
     transaction(/*durable=*/false, [&] {
       require(lease);
       const long long number = lease.trial;
-      run("UPDATE trials SET expires = :e WHERE number = :n", soci::use(expires), soci::use(number));
+      const double until = expires + (steady_seconds() - asked);
+      run("UPDATE trials SET expires = :e WHERE number = :n", soci::use(until), soci::use(number));
     });
   }
 
@@ -164,8 +171,9 @@ class SqliteStorage final : public Storage {
   void revoke_all_but(const std::string& supervisor) override {
     transaction(/*durable=*/false, [&] {
       const long long change = next_change();
-      run("UPDATE trials SET state = 'waiting', change = :c WHERE state = 'running' AND supervisor <> :s AND "
-          "supervisor <> ''",
+      // Whoever stopped in good order has given back what it had: these engines were killed.
+      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND "
+          "supervisor <> :s AND supervisor <> ''",
           soci::use(change), soci::use(supervisor));
     });
   }
@@ -214,7 +222,15 @@ class SqliteStorage final : public Storage {
       // may.
       if (durable != is_durable_) sql_ << (durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
       is_durable_ = durable;
-      run("BEGIN IMMEDIATE");
+    });
+    bracketed("BEGIN IMMEDIATE", std::forward<F>(f));
+  }
+
+  // What is rolled back has not been seen either: it comes again.
+  template <class F>
+  void bracketed(const char* begin, F&& f) {
+    guarded([&] {
+      run(begin);
       const auto seen = std::pair(seen_change_, seen_report_);
       try {
         f();
@@ -231,18 +247,46 @@ class SqliteStorage final : public Storage {
     });
   }
 
+  // Who has not renewed has gone. In a transaction of its own: what is chosen next may raise.
+  void end_leases(double now) {
+    int ended = 0;
+    guarded([&] {
+      run("SELECT COUNT(*) FROM trials WHERE state = 'running' AND expires < :now", soci::use(now), soci::into(ended));
+    });
+    if (ended == 0) return;
+    transaction(/*durable=*/false, [&] {
+      const long long change = next_change();
+      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND expires < :now",
+          soci::use(change), soci::use(now));
+    });
+  }
+
   void create() {
     sql_ << "CREATE TABLE study (id INTEGER PRIMARY KEY, description TEXT NOT NULL, change INTEGER NOT NULL, "
-            "deadline REAL)";
+            "deadline DOUBLE PRECISION)";
     sql_ << "CREATE TABLE trials (number INTEGER PRIMARY KEY, state TEXT NOT NULL, attempt INTEGER NOT NULL, "
             "lost INTEGER NOT NULL DEFAULT 0, "
             "point TEXT NOT NULL, values_ TEXT NOT NULL, owner TEXT NOT NULL, supervisor TEXT NOT NULL, "
-            "expires REAL NOT NULL, change INTEGER NOT NULL, info TEXT)";
+            "expires DOUBLE PRECISION NOT NULL, change INTEGER NOT NULL, info TEXT)";
     sql_ << "CREATE INDEX trials_by_change ON trials (change)";
     sql_ << "CREATE INDEX trials_running ON trials (expires) WHERE state = 'running'";
     sql_ << "CREATE TABLE reports (id INTEGER PRIMARY KEY, trial INTEGER NOT NULL, attempt INTEGER NOT NULL, "
             "repeat INTEGER NOT NULL, resource INTEGER NOT NULL, value TEXT NOT NULL)";
     sql_ << "PRAGMA user_version = " + std::to_string(study_schema);
+  }
+
+  // SQLite's log is shared through the memory of one machine: two of them would overwrite what the other has written.
+  void require_one_host() {
+    std::string owner;
+    const double now = wall_seconds();
+    soci::statement& rows = prepared("SELECT owner FROM trials WHERE state = 'running' AND expires >= :now",
+                                     soci::use(now), soci::into(owner));
+    rows.execute();
+    while (rows.fetch()) {
+      if (host_of(owner) == host_name()) continue;
+      throw usage_error(file_.string() + ": the machine " + host_of(owner) + " works on this study")
+          .hint("a study in a file is for the processes of one machine; wait until it has ended there");
+    }
   }
 
   // Numbers have no gaps; to count rows would take longer the more there are.

@@ -66,6 +66,14 @@ bool Study::is_known(std::int64_t trial, const std::vector<double>& point) const
   return false;
 }
 
+std::vector<std::string> Study::by_order() const {
+  std::vector<std::string> what;
+  if (settings_.deterministic) return what;
+  if (learns() || settings_.over) what.emplace_back("chosen");
+  if (settings_.compares) what.emplace_back("pruned");
+  return what;
+}
+
 bool Study::holds_back() const {
   return settings_.deterministic && ((sampler_->learns() && !sampler_->waits_itself()) || settings_.compares ||
                                      settings_.over);
@@ -82,7 +90,7 @@ Study::Next Study::next() {
     }
   }
   if (!queued && settings_.over) {
-    if (settings_.over(trials_, settings_.deterministic ? std::max<std::int64_t>(trial - lag + 1, 0) : trial)) return {};
+    if (settings_.over(trials_, settings_.deterministic ? visible(trial) : trial)) return {};
   }
   Next next{
       .trial = trial, .point = std::vector(space_.size(), std::numeric_limits<double>::quiet_NaN()), .wait = false};

@@ -7,6 +7,7 @@
 #include "core/host.h"
 #include "core/params.h"
 #include "pareto.h"
+#include "study/constraints.h"
 
 namespace trainlab {
 
@@ -19,22 +20,6 @@ std::vector<bool> directions(const Options& options) {
   std::vector<bool> maximize;
   for (const Value& goal : options.get("goal").list()) maximize.push_back(goal.string() == "max");
   return maximize;
-}
-
-// constraints = function(hp) → boolean, asked for each point.
-std::function<bool(std::span<const double>)> allowed_by(std::shared_ptr<Callable> function, const Space& space,
-                                                        std::int64_t seed) {
-  const Key key = Key(static_cast<std::uint64_t>(seed)).fold("constraints");
-  return [function = std::move(function), space, key](std::span<const double> point) {
-    const Argument hp[] = {std::make_shared<Params>(space.params(point))};
-    function->rekey(key);
-    const std::vector<Argument> results = function->call(hp);
-    const Value* answer = results.empty() ? nullptr : std::get_if<Value>(&results.front());
-    if (answer && answer->is_boolean()) return answer->boolean();
-    throw recipe_error("expected true or false of the function at " + function->where() + ", found " +
-                       (answer ? answer->brief() : "nothing"))
-        .in("constraints");
-  };
 }
 
 std::vector<double> point_of(const Space& space, const Value& params) {
@@ -55,7 +40,7 @@ StudyObject::StudyObject(const Options& options, std::int64_t seed) {
                          .deterministic = deterministic_,
                          .compares = pruner_ && pruner_->compares(),
                          .allowed = {}};
-  if (options.given("constraints")) settings.allowed = allowed_by(options.function("constraints"), space, seed);
+  if (options.given("constraints")) settings.allowed = allowed_by(options, space, seed);
   std::vector<std::vector<double>> first;
   if (options.given("enqueue")) {
     for (const Value& params : options.get("enqueue").list()) {
@@ -86,11 +71,14 @@ void StudyObject::open(const Options& options, Study study, const std::vector<st
   if (!file.ends_with(".db")) throw options.error("file", "expected a name that ends in .db, found \"" + file + "\"");
   Value::List objectives;
   for (const Value& goal : options.get("goal").list()) objectives.push_back(Value::Map{{"goal", goal}});
+  Value::List by_order;
+  for (std::string& what : study.by_order()) by_order.emplace_back(std::move(what));
   const Value description = Value::Map{{"format", 1},
                                        {"kind", "study"},
                                        {"space", study.space().to_value()},
                                        {"objectives", std::move(objectives)},
                                        {"sampler", options.registry().print(options.get("sampler"))},
+                                       {"by_order", std::move(by_order)},
                                        {"seed", seed}};
   auto storage = sqlite_storage(file);
   const Value stored = storage->open(description, first);
@@ -205,7 +193,7 @@ bool StudyObject::should_prune(std::int64_t trial) {
   follow();
   const Trials& trials = study().trials();
   if (trials.reports(trial).empty()) return false;
-  const std::int64_t visible = deterministic_ ? std::max<std::int64_t>(trial - Study::lag + 1, 0) : trials.size();
+  const std::int64_t visible = deterministic_ ? Study::visible(trial) : trials.size();
   return pruner_->prunes(Curves(trials, study().maximize(0), visible), trial);
 }
 

@@ -6,6 +6,7 @@
 
 #include "run/folder.h"
 #include "side_by_side.h"
+#include "study/reader.h"
 #include "tensor/types.h"
 #include "train/kept_weights.h"
 #include "train/mean_prediction.h"
@@ -81,7 +82,8 @@ class Members {
     std::vector<std::string> names;
     for (const std::size_t m : distinct) {
       members.push_back(judged().predictions({&m, 1}));
-      names.push_back("trial " + std::to_string(candidates_[m].trial));
+      const Candidate& one = candidates_[m];
+      names.push_back("trial " + std::to_string(one.trial) + (one.repeat > 1 ? ", seed " + std::to_string(one.repeat) : ""));
     }
     write_side_by_side(plan_, test_ ? *plan_.data.test : *plan_.data.val, names, members, judged().predictions(chosen), stage);
   }
@@ -154,12 +156,16 @@ Value seed_ensemble(const StudyPlan& plan, const StageContext& context, const Sh
 Value greedy_ensemble(const StudyPlan& plan, const StageContext& context) {
   const Options& stage = plan.options();
   const fs::path folder = stage.get("from")["out"].string();
-  auto storage = sqlite_storage(study_file(folder));
-  const Value description = storage->open({});
+  Value description;
+  std::vector<StoredTrial> trials;
+  read_sqlite_study(study_file(folder), [&](StudyReader& study) {
+    description = study.description();
+    trials = study.trials(/*with_info=*/true);
+  });
   const Space space = Space::from_value(description["space"]);
   std::optional<Members> members;
   return with_torch_errors([&]() -> Value {
-    for (const StoredTrial& trial : storage->changes().trials) {
+    for (const StoredTrial& trial : trials) {
       if (trial.state != TrialState::complete || !trial.info["duplicate_of"].is_nil()) continue;
       for (std::int64_t repeat = 1; repeat <= description["seeds"].integer(); ++repeat) {
         const Options fit = plan.build_with(space.params(trial.point), trial.number, repeat);

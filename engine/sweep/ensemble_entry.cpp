@@ -1,9 +1,5 @@
 // The declaration of lab.ensemble: many seeds of one fit, or fits that a sweep has trained; the best of them are kept,
 // and judged one by one and together.
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
 #include "ensemble.h"
 #include "sweep_entry.h"
 
@@ -45,11 +41,20 @@ Entry ensemble_entry() {
             "be added again (Caruana et al. 2004, Ensemble selection from libraries of models).");
 }
 
+StudyPlan plan_ensemble(const Options& stage, const RunSettings& settings) {
+  StudyPlan plan(stage, settings);
+  if (plan.objectives().size() > 1) throw stage.error("metric", "expected one metric, found several");
+  if (!stage.given("from") && stage.given("keep") && stage.integer("keep") > stage.integer("seeds")) {
+    throw stage.error("keep", "expected at most the " + std::to_string(stage.integer("seeds")) + " members, found " +
+                                  std::to_string(stage.integer("keep")));
+  }
+  return plan;
+}
+
 StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
-  const auto plan = std::make_shared<const StudyPlan>(stage, settings);
-  if (plan->objectives().size() > 1) throw stage.error("metric", "expected one metric, found several");
+  const auto plan = std::make_shared<const StudyPlan>(plan_ensemble(stage, settings));
   if (stage.given("from")) {
-    for (const char* option : {"params", "seeds"}) {
+    for (const char* option : {"params", "seeds", "seed"}) {
       if (stage.given(option)) throw stage.error(option, "goes with members that are trained, not with `from`");
     }
     const Value& folder = stage.get("from")["out"];
@@ -61,17 +66,15 @@ StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
       return context.helps ? Value() : greedy_ensemble(*plan, context);
     };
   }
-  if (stage.given("keep") && stage.integer("keep") > stage.integer("seeds")) {
-    throw stage.error("keep", "expected at most the " + std::to_string(stage.integer("seeds")) + " members, found " +
-                                  std::to_string(stage.integer("keep")));
-  }
   return [plan](const StageContext& context) {
-    return work_on(*plan, context, [&](const Worker& worker) { return seed_ensemble(*plan, context, worker.study()); });
+    return work_on(*plan, context, [&](const Worker& worker, bool interrupted) {
+      return interrupted ? Value() : seed_ensemble(*plan, context, worker.study());
+    });
   };
 }
 
 std::string check_ensemble(const Options& stage, const RunSettings& settings, bool step) {
-  return describe_study(StudyPlan(stage, settings), step);
+  return describe_study(plan_ensemble(stage, settings), step);
 }
 
 }  // namespace

@@ -5,8 +5,9 @@
 #include <limits>
 
 #include "core/params.h"
-#include "study/no_improvement.h"
 #include "stacking.h"
+#include "study/constraints.h"
+#include "study/no_improvement.h"
 #include "study/sampler.h"
 #include "train/model_file.h"
 
@@ -52,18 +53,25 @@ const DataParts* OpenedData::open(const Options& fit, const RunSettings& setting
   return &opened_.emplace(key, open_data(spec, {.seed = settings.seed})).first->second;
 }
 
+// Members that a sweep has trained keep the seeds that they were trained with.
+std::int64_t StudyPlan::seed_of(const Options& stage, const RunSettings& settings) {
+  if (stage.given("seed")) return stage.integer("seed");
+  if (!stage.has("from")) return settings.seed;
+  const Value& swept = stage.get("from")["seed"];
+  return swept.is_integer() ? swept.integer() : settings.seed;
+}
+
 StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
     : options_(stage),
       settings_(settings),
       extended_(settings.extended ? std::optional(settings.extended->count) : std::nullopt),
-      seed_(stage.given("seed") ? stage.integer("seed") : settings.seed),
+      seed_(seed_of(stage, settings)),
       workers_(settings.workers.value_or(static_cast<int>(stage.integer("workers")))),
       space_(is_ensemble() ? Space({}) : make_space(stage)),
       build_(stage.function("build")) {
   settle_for_fits(stage, settings_);
   if (!is_ensemble()) {
     repeats_ = stage.integer("seeds");
-    if (stage.given("constraints")) allowed_ = stage.function("constraints");
     if (!stage.given("trials") && !stage.given("time")) {
       const auto count = space_.size() == 0 ? 0 : 1;
       const bool ends = stage.given("sampler") && stage.child("sampler").entry().name == "sampler.grid" && count > 0;
@@ -72,6 +80,10 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
     if (ends_without_improvement() && stage.get("metric").list().size() > 1)
       throw stage.error("improvement", "goes with one metric, found several");
     if (space_.size() == 0) throw stage.error("space", "expected at least one parameter, found none");
+    if (settings.extends_now && stage.given("time")) {
+      throw usage_error("expected a sweep that is bounded by its trials, found one with a budget of time")
+          .hint("begin a new run with more time");
+    }
     if (settings.extends_now && stage.given("trials") && *extended_ <= stage.integer("trials")) {
       throw usage_error("expected a total of more than the " + std::to_string(stage.integer("trials")) +
                         " trials of the run, found " + settings.extended->text())
@@ -82,7 +94,10 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
   if (!is_ensemble()) check_lineage();
   time_budget();
   pruner();
-  enqueued();
+  if (const auto given = static_cast<std::int64_t>(enqueued().size()); given > trials()) {
+    throw options_.error("trials", "expected at least the " + std::to_string(given) + " points of enqueue, found " +
+                                       std::to_string(trials()));
+  }
   find_directions();
 }
 
@@ -173,7 +188,9 @@ void StudyPlan::find_directions() {
 Study StudyPlan::study() const {
   StudySettings settings{.maximize = {}, .deterministic = deterministic()};
   for (const Objective& objective : objectives_) settings.maximize.push_back(objective.maximize);
-  if (const auto pruner = this->pruner()) settings.compares = pruner->compares();
+  // Repeats that would be spent in vain are found by comparison too.
+  const auto pruner = this->pruner();
+  settings.compares = (pruner && pruner->compares()) || repeats_ > 1;
   if (!is_ensemble()) settings.distinct = options_.string("duplicates") == "resample";
   if (ends_without_improvement()) {
     const std::optional<double> least = options_.get("improvement").is_number() ? std::optional(options_.number("improvement"))
@@ -181,19 +198,7 @@ Study StudyPlan::study() const {
     settings.over = [rule = std::make_shared<NoImprovement>(space_, least), maximize = objectives_.front().maximize](
                         const Trials& trials, std::int64_t visible) { return rule->judge(trials, maximize, visible).ends; };
   }
-  if (allowed_) {
-    settings.allowed = [this](std::span<const double> point) {
-      const auto hp = std::make_shared<Params>(space_.params(point));
-      const std::vector<Argument> arguments{std::static_pointer_cast<Object>(hp)};
-      const std::vector<Argument> results = allowed_->call(arguments);
-      const Value* answer = results.empty() ? nullptr : std::get_if<Value>(&results[0]);
-      if (!answer || !answer->is_boolean()) {
-        throw options_.error("constraints", "expected true or false from " + allowed_->where() + ", found " +
-                                                (answer ? answer->brief() : "nothing"));
-      }
-      return answer->boolean();
-    };
-  }
+  if (!is_ensemble() && options_.given("constraints")) settings.allowed = allowed_by(options_, space_, seed_);
   std::unique_ptr<Sampler> sampler =
       is_ensemble() ? std::make_unique<OnePoint>()
                     : make_sampler(options_.child("sampler"), space_, seed_, objectives_.size());
@@ -233,6 +238,8 @@ Value StudyPlan::description() const {
   Value::List objectives;
   for (const Objective& one : objectives_)
     objectives.push_back(Value::Map{{"metric", one.metric}, {"goal", one.maximize ? "max" : "min"}});
+  Value::List by_order;
+  for (std::string& what : study().by_order()) by_order.emplace_back(std::move(what));
   return Value::Map{{"format", 1},
                     {"kind", options_.entry().name},
                     {"name", options_.string("name")},
@@ -243,7 +250,7 @@ Value StudyPlan::description() const {
                     {"seeds", repeats_},
                     {"aggregate", is_ensemble() ? "mean" : options_.string("aggregate")},
                     {"seed", seed_},
-                    {"deterministic", deterministic()}};
+                    {"by_order", std::move(by_order)}};
 }
 
 double StudyPlan::aggregate(std::vector<double> values) const {
@@ -292,6 +299,13 @@ Options StudyPlan::build_with(Value::Map params, std::int64_t trial, std::int64_
   }
   if (spec->value["seed"].is_nil()) spec->value.set("seed", seed);
   return {options_.registry(), std::move(spec), ""};
+}
+
+std::int64_t StudyPlan::stack_of(const FitPlan& fit) const {
+  const Value& stack = options_.get("stack");
+  if (stack.is_boolean() && !stack.boolean()) return 1;
+  if (!stack.is_integer()) return stack_size(fit, settings_.threads);
+  return can_stack(fit) ? stack.integer() : 1;
 }
 
 FitPlan StudyPlan::plan_fit(const Options& fit) const {

@@ -69,8 +69,11 @@ class StudyPlan {
   // The same with parameters by name.
   Options build_with(Value::Map params, std::int64_t trial, std::int64_t repeat) const;
   FitPlan plan_fit(const Options& fit) const;
+  // Members of the stacks in which such fits train; 1: each trains alone.
+  std::int64_t stack_of(const FitPlan& fit) const;
 
  private:
+  static std::int64_t seed_of(const Options& stage, const RunSettings& settings);
   void check_lineage() const;
   void plan_objectives();
   void find_directions();
@@ -83,7 +86,7 @@ class StudyPlan {
   int workers_ = 1;
   Space space_;
   std::vector<Objective> objectives_;
-  std::shared_ptr<Callable> build_, allowed_;
+  std::shared_ptr<Callable> build_;
   mutable OpenedData data_;
 };
 

@@ -35,11 +35,10 @@ std::string describe_study(const StudyPlan& plan, bool step) {
   }
   for (const Objective& one : plan.objectives())
     text += fmt::format("{:<14} {}, {} is better\n", "metric", one.metric, one.maximize ? "greater" : "smaller");
-  const std::int64_t stack = structure_of(fit).empty() ? 1 : stack_size(planned, plan.settings().threads);
-  const bool stacks = stack > 1 && !(stage.get("stack").is_boolean() && !stage.boolean("stack"));
+  const std::int64_t stack = structure_of(fit).empty() ? 1 : plan.stack_of(planned);
   text += fmt::format("{:<14} {}, {} thread{} each, {}\n", "workers", plan.workers(), plan.settings().threads,
                       plan.settings().threads == 1 ? "" : "s",
-                      stacks ? fmt::format("up to {} fits of one structure at a time", stack) : "one fit at a time");
+                      stack > 1 ? fmt::format("up to {} fits of one structure at a time", stack) : "one fit at a time");
   return text + "\nthe fit of the first trial\n" + check_fit(planned, step);
 }
 

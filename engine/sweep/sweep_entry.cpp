@@ -33,7 +33,7 @@ Option stack_option() {
 }
 
 Value work_on(const StudyPlan& plan, const StageContext& context,
-              const std::function<Value(const Worker&)>& summarise) {
+              const std::function<Value(const Worker&, bool interrupted)>& summarise) {
   prepare_arithmetic(plan.settings().threads);
   for (const Objective& one : plan.objectives()) {
     if (one.metric.starts_with("test.") && !context.helps)
@@ -41,10 +41,14 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   }
   Worker worker(plan, context);
   if (context.ask_for_workers) context.ask_for_workers(plan.workers());
-  if (worker.run() == Worker::End::interrupted) {
-    return Value::Map{{"status", "interrupted"}, {"reason", "asked to stop"}};
+  const bool interrupted = worker.run() == Worker::End::interrupted;
+  if (context.helps) return interrupted ? Value::Map{{"status", "interrupted"}} : Value();
+  Value summary = summarise(worker, interrupted);
+  if (interrupted) {
+    summary.set("status", "interrupted");
+    summary.set("reason", "asked to stop");
   }
-  return context.helps ? Value() : summarise(worker);
+  return summary;
 }
 
 namespace {
@@ -107,7 +111,9 @@ Entry sweep_entry() {
 StageWork prepare_sweep(const Options& stage, const RunSettings& settings) {
   const auto plan = std::make_shared<const StudyPlan>(stage, settings);
   return [plan](const StageContext& context) {
-    return work_on(*plan, context, [&](const Worker& worker) { return sweep_summary(*plan, worker.study(), worker.stopped()); });
+    return work_on(*plan, context, [&](const Worker& worker, bool) {
+      return sweep_summary(*plan, worker.study(), worker.stopped());
+    });
   };
 }
 

@@ -78,13 +78,7 @@ const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {
   return plan;
 }
 
-std::int64_t TrialFits::stack_of(const TrialFit& fit) {
-  const Options& stage = plan_.options();
-  if (fit.structure.empty() || (stage.get("stack").is_boolean() && !stage.boolean("stack"))) return 1;
-  const FitPlan& plan = *plan_of(fit);
-  if (!stage.get("stack").is_integer()) return stack_size(plan, plan_.settings().threads);
-  return can_stack(plan) ? stage.integer("stack") : 1;
-}
+std::int64_t TrialFits::stack_of(const TrialFit& fit) { return fit.structure.empty() ? 1 : plan_.stack_of(*plan_of(fit)); }
 
 std::int64_t TrialFits::stack_of(const LeasedTrial& trial) {
   TrialFit fit{.options = plan_.build(trial.point, trial.lease.trial, 1), .folder = {}, .structure = {}, .summary = {}};
@@ -93,14 +87,19 @@ std::int64_t TrialFits::stack_of(const LeasedTrial& trial) {
 }
 
 std::vector<TrialEnd> TrialFits::run(std::span<LeasedTrial> trials) {
+  reports_.drop();
   std::list<Built> all;
   for (LeasedTrial& trial : trials) all.push_back(build(trial));
   train_stacks(all);
-  std::vector<TrialEnd> ends;
   for (Built& trial : all) {
     if (trial.failure.empty()) train_alone(trial);
-    if (!trial.failure.empty() || !stop_requested()) reports_.flush(*trial.trial);
-    study_.follow();
+  }
+  reports_.flush();
+  study_.follow();
+  std::vector<TrialEnd> ends;
+  for (const Built& trial : all) {
+    // This is how a process that was silent for too long learns that a trial is another's.
+    reports_.require(*trial.trial);
     ends.push_back(end_of(trial));
   }
   return ends;
@@ -141,12 +140,12 @@ void TrialFits::train_stacks(std::list<Built>& trials) {
 void TrialFits::train_alone(Built& trial) {
   for (TrialFit& fit : trial.fits) {
     if (ended(fit)) continue;
+    if (!trial.trial->pruned) trial.trial->pruned = hopeless(trial);
     if (trial.trial->pruned || !trial.failure.empty() || stop_requested()) return;
     // Of those that were stacked nothing is left to do, unless a stop came between.
     const Member member{&trial, &fit};
     train({&member, 1}, stack_of(fit) > 1);
     if (fit.summary["status"] == Value("failed")) return;
-    if (!trial.trial->pruned) trial.trial->pruned = hopeless(trial);
   }
 }
 
@@ -154,19 +153,20 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
   const bool resumed =
       std::ranges::any_of(members, [](const Member& m) { return fs::exists(m.second->folder / "metrics.jsonl"); });
   std::vector<FitMember> fits;
+  std::vector<std::shared_ptr<TrialWatch>> watches;
   for (const auto& [trial, fit] : members) {
     make_directories(fit->folder);
     if (CheckpointFolder::newest_step(fit->folder / "checkpoints") == 0) reports_.begin(*trial->trial, fit->repeat, 0);
+    watches.push_back(std::make_shared<TrialWatch>(reports_, *trial->trial, fit->repeat, plan_.objectives().front().metric));
     StageContext context;
     context.name = fit->options.string("name");
     context.folder = fit->folder;
     context.settings = &plan_.settings();
     context.resumed = resumed;
-    context.say = [](const std::string&) {};
-    fits.push_back({.options = fit->options,
-                    .context = std::move(context),
-                    .rules = {std::make_shared<TrialWatch>(reports_, *trial->trial, fit->repeat,
-                                                           plan_.objectives().front().metric)}});
+    context.say = [this, number = trial->trial->lease.trial](const std::string& text) {
+      context_.say(fmt::format("trial {}: {}", number, text));
+    };
+    fits.push_back({.options = fit->options, .context = std::move(context), .rules = {watches.back()}});
   }
   try {
     const std::vector<Value> summaries =
@@ -174,10 +174,11 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     for (std::size_t m = 0; m < members.size(); ++m) {
       TrialFit& fit = *members[m].second;
       fit.summary = summaries[m];
-      fit.stack = static_cast<std::int64_t>(members.size());
       fit.summary.set("seconds", summaries[m]["seconds"].number() / static_cast<double>(members.size()));
+      fit.summary.set("stack", static_cast<std::int64_t>(members.size()));
       fit.summary.set("name", fits[m].context.name);
       fit.summary.set("kind", "fit");
+      if (members[m].first->trial->segment) fit.summary.set("last_value", watches[m]->last_value());
       if (members[m].first->trial->pruned) fit.summary.set("pruned", *members[m].first->trial->pruned);
       fit.summary.set("out", fit.folder.string());
       write_atomic(fit.folder / "summary.json", to_json(fit.summary, 2) + "\n");
@@ -187,17 +188,34 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
   } catch (const Error& error) {
     const bool is_recipe = error.kind() == ErrorKind::recipe;
     if (!is_recipe && error.kind() != ErrorKind::run) throw;
-    if (members.size() == 1) {
-      if (!is_recipe) throw;
-      members.front().first->failure = error.headline();
+    if (members.size() == 1 && !is_recipe) throw;
+    // What a shared function raises ends each trial, and a damaged checkpoint sets back its own fit only: trials apart,
+    // then the fits of one.
+    const auto is_same = [](const Member& a, const Member& b) { return a.first == b.first; };
+    std::size_t end = 1;
+    while (end < members.size() && is_same(members[0], members[end])) ++end;
+    Built& first = *members.front().first;
+    if (is_recipe && end == members.size()) {
+      first.failure = error.headline();
       return;
     }
-    // A recipe's function that raises ends its own trial only, and a damaged checkpoint sets back its own fit only. What
-    // concerns all comes again.
-    for (const Member& member : members) {
-      if (member.first->failure.empty()) train({&member, 1}, axis);
+    if (end == members.size()) end = 1;
+    train_again(members.first(end), axis);
+    train_again(members.subspan(end), axis);
+  }
+}
+
+// From their checkpoints, with what those and fits that have ended know of a decision.
+void TrialFits::train_again(std::span<const Member> members, bool axis) {
+  if (members.empty()) return;
+  for (const auto& [trial, fit] : members) {
+    trial->trial->pruned.reset();
+    trial->trial->judged = 0;
+    for (const TrialFit& other : trial->fits) {
+      if (other.summary["pruned"].is_string()) trial->trial->pruned = other.summary["pruned"].string();
     }
   }
+  train(members, axis);
 }
 
 std::optional<double> TrialFits::value_of(const TrialFit& fit, std::size_t objective) const {
@@ -211,8 +229,8 @@ std::optional<double> TrialFits::value_of(const TrialFit& fit, std::size_t objec
 std::optional<std::string> TrialFits::hopeless(const Built& trial) {
   if (plan_.repeats() == 1 || plan_.objectives().size() > 1) return std::nullopt;
   study_.follow();
-  std::int64_t visible = study_.study().trials().size();
-  if (plan_.deterministic()) visible = reports_.final_trials(trial.trial->lease.trial);
+  const std::int64_t visible =
+      plan_.deterministic() ? Study::visible(trial.trial->lease.trial) : study_.study().trials().size();
   const bool maximize = plan_.objectives().front().maximize;
   const auto better = [&](double a, double b) { return maximize ? a > b : a < b; };
   const Trials& trials = study_.study().trials();
@@ -261,7 +279,7 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
     for (const auto& [name, value] : fit.summary["metrics"].map())
       metrics[name].push_back(value.is_number() ? value.number() : std::nan(""));
     seconds += fit.summary["seconds"].number();
-    stack = std::max(stack, fit.stack);
+    stack = std::max(stack, fit.summary["stack"].is_integer() ? fit.summary["stack"].integer() : 1);
   }
   Value::Map means;
   for (const auto& [name, all] : metrics) means.emplace(name, plan_.aggregate(all));
@@ -274,16 +292,15 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
   if (!failure.empty()) {
     end.state = TrialState::failed;
     end.info.set("reason", failure);
-    end.interrupted = false;
   } else if (trial.trial->pruned) {
     end.state = TrialState::pruned;
     end.info.set("reason", *trial.trial->pruned);
-    end.interrupted = false;
   } else {
     for (const auto& all : values) end.values.push_back(plan_.aggregate(all));
-    if (const auto& reports = study_.study().trials().reports(trial.trial->lease.trial);
-        trial.trial->segment && !reports.empty()) {
-      end.values = {reports.back().value};  // what it has come to, not the best of its line
+    // What it has come to, not the best of its line.
+    if (trial.trial->segment) {
+      const Value& last = trial.fits.front().summary["last_value"];
+      end.values = {last.is_number() ? last.number() : std::nan("")};
     }
     if (std::ranges::any_of(end.values, [](double x) { return std::isnan(x); })) {
       end.info.set("reason", "a value that is not a number");

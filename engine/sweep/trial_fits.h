@@ -25,7 +25,6 @@ struct TrialFit {
   std::filesystem::path folder;
   std::string structure;  // see structure_of
   Value summary;          // once it has ended
-  std::int64_t stack = 1; // members of the group that it ran in
 };
 
 // How a trial ended.
@@ -44,8 +43,8 @@ class TrialFits {
   // Members of the stacks that fits such as this trial's run in; 1: it runs alone. Error{recipe} when it cannot be built.
   std::int64_t stack_of(const LeasedTrial& trial);
 
-  // Trains all repeats of these trials; in the order given. Raises LeaseLost and TrialMustWait, and Error for what
-  // concerns more than a trial.
+  // Trains all repeats of these trials; in the order given. Raises LeaseLost, and Error for what concerns more than a
+  // trial.
   std::vector<TrialEnd> run(std::span<LeasedTrial> trials);
 
  private:
@@ -63,6 +62,7 @@ class TrialFits {
   void train_stacks(std::list<Built>& trials);
   void train_alone(Built& trial);
   void train(std::span<const Member> members, bool axis);
+  void train_again(std::span<const Member> members, bool axis);
   // Why the repeats that are left would be spent in vain, when they would.
   std::optional<std::string> hopeless(const Built& trial);
   std::optional<double> value_of(const TrialFit& fit, std::size_t objective) const;

@@ -1,7 +1,7 @@
 #include "trial_watch.h"
 
-#include <chrono>
-#include <thread>
+#include <algorithm>
+#include <limits>
 
 #include "core/clock.h"
 
@@ -11,83 +11,72 @@ namespace {
 
 // Without a pruner nobody waits for a report: several are one transaction.
 constexpr double report_seconds = 1;
-constexpr std::chrono::milliseconds poll{5};
 
 }  // namespace
 
 Reports::Reports(const StudyPlan& plan, SharedStudy& study, const Pruner* pruner)
     : plan_(plan), study_(study), pruner_(pruner), flushed_(steady_seconds()) {}
 
-void Reports::add(LeasedTrial& trial, const TrialReport& report) {
-  pending_.emplace_back(trial.lease.trial, report);
-  if (pruner_) {
-    flush(trial);
-    if (!trial.pruned && prunes(trial)) {
-      trial.pruned = "pruned after " + std::to_string(report.resource) + " validations, at " + plan_.objectives().front().metric +
-                     " " + number_text(report.value);
-    }
-  } else if (steady_seconds() - flushed_ > report_seconds) {
-    flush(trial);
-  }
+void Reports::add(const LeasedTrial& trial, const TrialReport& report) {
+  Pending& pending = pending_[trial.lease.trial];
+  pending.lease = trial.lease;
+  pending.reports.push_back(report);
+  if (!pruner_ && steady_seconds() - flushed_ > report_seconds) flush();
 }
 
-void Reports::flush(const LeasedTrial& trial) {
-  std::vector<TrialReport> own;
-  std::erase_if(pending_, [&](const auto& one) {
-    if (one.first == trial.lease.trial) own.push_back(one.second);
-    return one.first == trial.lease.trial;
-  });
-  // Also without one: this is how a process that was silent for too long learns that its trial is another's.
-  study_.report(trial.lease, own);
+void Reports::flush() {
   flushed_ = steady_seconds();
+  while (!pending_.empty()) {
+    const auto first = pending_.begin();
+    study_.report(first->second.lease, first->second.reports);
+    pending_.erase(first);
+  }
 }
 
-bool Reports::prunes(const LeasedTrial& trial) {
-  std::int64_t visible = trial.lease.trial;
-  if (pruner_->compares()) {
-    if (plan_.deterministic()) {
-      visible = final_trials(trial.lease.trial);
-    } else {
-      study_.follow();
-      visible = study_.study().trials().size();
-    }
-  } else {
-    study_.follow();
-  }
-  const Curves curves(study_.study().trials(), plan_.objectives().front().maximize, visible);
-  return pruner_->prunes(curves, trial.lease.trial);
+void Reports::judge(LeasedTrial& trial, std::int64_t resource) {
+  if (!pruner_ || trial.pruned || trial.judged >= resource) return;
+  trial.judged = resource;
+  flush();
+  study_.follow();
+  // A deterministic study prunes by what it would know whatever the number of processes.
+  const Trials& trials = study_.study().trials();
+  const std::int64_t own = trial.lease.trial;
+  const Curves curves(trials, plan_.objectives().front().maximize, plan_.deterministic() ? Study::visible(own) : trials.size());
+  if (!pruner_->prunes(curves, own)) return;
+  trial.pruned = "pruned after " + std::to_string(resource) + " validations, at " + plan_.objectives().front().metric + " " +
+                 number_text(plan_.objectives().front().maximize ? -*curves.at(own, resource) : *curves.at(own, resource));
 }
 
-// A deterministic study prunes by what it would know whatever the number of processes: by trials that are final.
-std::int64_t Reports::final_trials(std::int64_t trial) {
-  const std::int64_t visible = std::max<std::int64_t>(trial - Study::lag + 1, 0);
-  while (true) {
-    study_.follow();
-    const Trials& trials = study_.study().trials();
-    while (final_ < visible && is_final(trials.state(final_))) ++final_;
-    if (final_ >= visible) return visible;
-    for (std::int64_t other = final_; other < visible; ++other) {
-      if (trials.state(other) == TrialState::waiting) throw TrialMustWait();
-    }
-    if (stop_requested()) throw TrialMustWait();
-    std::this_thread::sleep_for(poll);
+void Reports::begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resource) {
+  study_.forget(trial.lease, repeat, resource);
+  if (const auto found = pending_.find(trial.lease.trial); found != pending_.end()) {
+    std::erase_if(found->second.reports,
+                  [&](const TrialReport& one) { return one.repeat == repeat && one.resource > resource; });
   }
+  trial.judged = std::min(trial.judged, resource);
 }
 
 std::optional<std::string> TrialWatch::validated(const Progress& progress) {
   ++resource_;
-  reports_.add(trial_, {.repeat = repeat_, .resource = resource_, .value = progress.metric(metric_)});
-  if (trial_.pruned) return trial_.pruned;
+  value_ = progress.metric(metric_);
+  reports_.add(trial_, {.repeat = repeat_, .resource = resource_, .value = value_});
   if (trial_.segment && resource_ >= trial_.segment->until) return "its segment has ended";
   return std::nullopt;
 }
 
+std::optional<std::string> TrialWatch::all_validated() {
+  reports_.judge(trial_, resource_);
+  return trial_.pruned;
+}
+
 Value TrialWatch::state() const {
-  return Value::Map{{"resource", resource_}, {"pruned", trial_.pruned ? Value(*trial_.pruned) : Value()}};
+  reports_.flush();
+  return Value::Map{{"resource", resource_}, {"value", value_}, {"pruned", trial_.pruned ? Value(*trial_.pruned) : Value()}};
 }
 
 void TrialWatch::restore(const Value& state) {
   resource_ = state["resource"].integer();
+  if (state["value"].is_number()) value_ = state["value"].number();
   reports_.begin(trial_, repeat_, resource_);
   if (state["pruned"].is_string()) trial_.pruned = state["pruned"].string();
 }

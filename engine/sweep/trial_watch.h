@@ -1,10 +1,12 @@
 // TrialWatch: sees the validations of a trial's fits, tells the study of them and asks its pruner.
 #pragma once
 
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "study/pruner.h"
@@ -18,12 +20,10 @@ namespace trainlab {
 struct LeasedTrial {
   Lease lease;
   std::vector<double> point;
-  std::optional<Segment> segment;     // of a population: where it begins and ends
+  std::optional<Segment> segment;     // where it goes on from and how far, if trials go on from others
   std::optional<std::string> pruned;  // why, once it is
+  std::int64_t judged = 0;            // the validation of which the pruner was asked last
 };
-
-// A trial waits for one that nobody runs any more: whoever meets this gives back what it has leased, and asks again.
-class TrialMustWait : public std::exception {};
 
 // Reports of all trials that this process has under way, written together.
 class Reports {
@@ -31,26 +31,31 @@ class Reports {
   // `pruner` may be null.
   Reports(const StudyPlan& plan, SharedStudy& study, const Pruner* pruner);
 
-  // Takes in one; the trial's pruned is set when it is given up. Raises LeaseLost, TrialMustWait, Error{run}.
-  void add(LeasedTrial& trial, const TrialReport& report);
-  // A repeat begins after this resource.
-  void begin(const LeasedTrial& trial, std::int64_t repeat, std::int64_t resource) {
-    study_.forget(trial.lease, repeat, resource);
-  }
-  // On disk before a trial ends.
-  void flush(const LeasedTrial& trial);
-  // Of a deterministic study: waits until all that a decision about this trial may look at are final; how many.
-  std::int64_t final_trials(std::int64_t trial);
+  // Takes in one. Raises as flush().
+  void add(const LeasedTrial& trial, const TrialReport& report);
+  // All repeats of the trial that train now have reported this resource: its `pruned` is set when it is given up. Asked
+  // of each of them it looks once. Raises as flush().
+  void judge(LeasedTrial& trial, std::int64_t resource);
+  // A repeat begins after this resource; what it said beyond will be said again.
+  void begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resource);
+  // Writes all that was taken in. Raises LeaseLost when one of the trials is another's by now, Error{run}.
+  void flush();
+  // Whether the trial is still this process's. Raises as flush().
+  void require(const LeasedTrial& trial) { study_.report(trial.lease, {}); }
+  // What was not written is of trials that were given up.
+  void drop() { pending_.clear(); }
 
  private:
-  bool prunes(const LeasedTrial& trial);
+  struct Pending {
+    Lease lease;
+    std::vector<TrialReport> reports;
+  };
 
   const StudyPlan& plan_;
   SharedStudy& study_;
   const Pruner* pruner_;
-  std::vector<std::pair<std::int64_t, TrialReport>> pending_;  // by trial
+  std::map<std::int64_t, Pending> pending_;  // by trial
   double flushed_;
-  std::int64_t final_ = 0;  // so many trials are known to be final
 };
 
 // The rule of one repeat.
@@ -60,13 +65,19 @@ class TrialWatch final : public StopRule {
       : reports_(reports), trial_(trial), repeat_(repeat), metric_(std::move(metric)) {}
 
   std::optional<std::string> validated(const Progress& progress) override;
+  std::optional<std::string> all_validated() override;
+  // What a checkpoint says was reported has been written.
   Value state() const override;
   void restore(const Value& state) override;
+
+  // The metric's value at the last validation; NaN before the first.
+  double last_value() const { return value_; }
 
  private:
   Reports& reports_;
   LeasedTrial& trial_;
   std::int64_t repeat_, resource_ = 0;  // validations, those before a segment included
+  double value_ = std::numeric_limits<double>::quiet_NaN();
   std::string metric_;
 };
 

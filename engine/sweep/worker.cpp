@@ -23,7 +23,7 @@ constexpr int most_polls = 100;
 // Between two lines about the progress.
 constexpr double show_seconds = 10;
 // A trial that so many processes did not survive is not given to another.
-constexpr std::int64_t most_lost = 5;
+constexpr std::int64_t most_lost = 10;
 
 }  // namespace
 
@@ -51,6 +51,8 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context)
       keeper_(study_file(context.folder)),
       fits_(plan, context, study_),
       started_(steady_seconds()) {
+  const Trials& trials = study_.study().trials();
+  for (const TrialState state : {TrialState::complete, TrialState::pruned, TrialState::failed}) before_ += trials.count(state);
   if (const double budget = plan.time_budget(); budget > 0 && !context.helps) {
     study_.storage().set_deadline(wall_seconds() + std::max(budget - context.seconds_before, 0.0));
   }
@@ -87,7 +89,8 @@ std::optional<TrialEnd> Worker::known_end(const LeasedTrial& trial) const {
   }
   if (!reuses_duplicates()) return std::nullopt;
   const Trials& trials = study_.study().trials();
-  for (std::int64_t other = 0; other < trial.lease.trial; ++other) {
+  const std::int64_t known = plan_.deterministic() ? Study::visible(trial.lease.trial) : trial.lease.trial;
+  for (std::int64_t other = 0; other < known; ++other) {
     if (trials.state(other) != TrialState::complete || !same_point(trials.point(other), trial.point)) continue;
     TrialEnd end;
     end.values.assign(trials.values(other).begin(), trials.values(other).end());
@@ -102,8 +105,11 @@ std::optional<TrialEnd> Worker::known_end(const LeasedTrial& trial) const {
 // As many trials as go into a stack, but no more than this process's share of what is left.
 std::vector<LeasedTrial> Worker::ask() {
   std::vector<LeasedTrial> trials;
-  if (!take(trials)) return trials;
-  if (trials.empty()) return ask();
+  while (trials.empty()) {
+    if (stop_requested() || !take(trials)) return trials;
+  }
+  // One that may have ended its process is not to end others with it.
+  if (study_.stored(trials.front().lease.trial).lost > 0) return trials;
   std::int64_t stack = 1;
   try {
     stack = fits_.stack_of(trials.front());
@@ -111,13 +117,13 @@ std::vector<LeasedTrial> Worker::ask() {
     if (error.kind() != ErrorKind::recipe) throw;  // the trial will fail by it
   }
   const std::int64_t left = plan_.trials() - study_.study().trials().size() + 1;
-  const std::int64_t share = (left + plan_.workers() - 1) / plan_.workers();
+  const std::int64_t share = left / plan_.workers() + (left % plan_.workers() > 0 ? 1 : 0);
   std::int64_t most = std::min((stack + plan_.repeats() - 1) / plan_.repeats(), share);
   // In a deterministic study no trial of a stack may depend on another one of it, and what learns should not choose many
   // points before it hears of one.
   if (plan_.deterministic() || study_.study().learns()) most = std::min(most, Study::lag);
   while (static_cast<std::int64_t>(trials.size()) < most && take(trials)) {
-    if (!waits_for_another(trials)) continue;
+    if (!waits_for_another(trials) && study_.stored(trials.back().lease.trial).lost == 0) continue;
     give_back(std::span(trials).last(1));
     trials.pop_back();
     break;
@@ -150,6 +156,9 @@ Worker::End Worker::run() {
       for (int polls = 0; polls < most_polls && !stop_requested() && !study_.follow(); ++polls)
         std::this_thread::sleep_for(poll);
     } else {
+      const bool is_whole = study_.study().trials().size() >= plan_.trials() &&
+                            study_.study().trials().count(TrialState::waiting) == 0;
+      if (is_whole) stopped_.reset();  // the last one took longer, but nothing is missing
       if (!stopped_ && plan_.ends_without_improvement() && study_.study().trials().size() < plan_.trials())
         stopped_ = "no more improvement is expected";
       show();
@@ -167,9 +176,6 @@ void Worker::train(std::vector<LeasedTrial> trials) {
     ends = fits_.run(trials);
   } catch (const LeaseLost& lost) {
     context_.say(lost.what());
-    give_back(trials);
-    return;
-  } catch (const TrialMustWait&) {
     give_back(trials);
     return;
   } catch (...) {
@@ -190,8 +196,8 @@ void Worker::train(std::vector<LeasedTrial> trials) {
 }
 
 void Worker::tell(const LeasedTrial& trial, const TrialEnd& end) {
-  keeper_.remove(trial.lease);
   study_.end(trial.lease, end.state, end.values, end.info);
+  keeper_.remove(trial.lease);
   study_.follow();
 }
 
@@ -248,8 +254,8 @@ void Worker::show() {
   if (study.best() && plan_.objectives().size() == 1) {
     text += fmt::format(", best {} {:.5g} (trial {})", plan_.objectives().front().metric, trials.value(*study.best()), *study.best());
   }
-  if (!last && all < std::numeric_limits<std::int64_t>::max() && over > 0) {
-    text += fmt::format(", about {:.0f} s left", (now - started_) / static_cast<double>(over) * static_cast<double>(all - over));
+  if (const std::int64_t own = over - before_; !last && all < std::numeric_limits<std::int64_t>::max() && own > 0) {
+    text += fmt::format(", about {:.0f} s left", (now - started_) / static_cast<double>(own) * static_cast<double>(all - over));
   }
   context_.say(text);
 }

@@ -44,7 +44,8 @@ class Worker {
   TrialFits fits_;
   double started_, shown_ = 0;
   bool wait_ = false;  // what ask() found: others are at work
-  std::int64_t told_ = 0;  // final trials that were shown
+  std::int64_t before_ = 0;  // trials that had ended when this process began
+  std::int64_t told_ = 0;    // final trials that were shown
   std::optional<std::string> stopped_;
 };
 

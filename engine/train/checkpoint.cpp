@@ -71,6 +71,14 @@ Value decoded(const Value& value) {
   return map;
 }
 
+// A commit's content with the hash that tells whether it is what was written.
+Value sealed(Value info) {
+  info.set("commit_hash", Value());
+  info = encoded(info);
+  info.set("commit_hash", fingerprint(info));
+  return info;
+}
+
 // A commit's content, if it is what was written.
 Value read_commit(const fs::path& path) {
   Value info = parse_json(read_file(path, info_limit), path.string());
@@ -128,21 +136,22 @@ void CheckpointFolder::take_over(const fs::path& from, const fs::path& to) {
   const std::vector<fs::path> all = commits(from);
   if (all.empty()) return;
   make_directories(to);
-  const auto copy = [&](const std::string& stem, Value info) {
+  const auto copy = [&](const std::string& stem, const Value& info) {
     // Such files are written once: both may have the same bytes on the disk.
     const fs::path source = from / (stem + ".safetensors"), target = to / (stem + ".safetensors");
     std::error_code failed;
     fs::create_hard_link(source, target, failed);
     if (failed) write_atomic(target, read_file(source));
-    write_atomic(to / (stem + ".json"), to_json(info, 2) + "\n");
+    write_atomic(to / (stem + ".json"), to_json(sealed(info), 1) + "\n");
   };
-  Value info = parse_json(read_file(all.front()), all.front().string());
+  Value info = read_commit(all.front());
   if (const Value& best = info["best_weights"]; best.is_string()) {
-    const fs::path commit = from / (best.string() + ".json");
-    copy(best.string(), parse_json(read_file(commit), commit.string()));
+    copy(best.string(), read_commit(from / (best.string() + ".json")));
   }
+  // What ended it there does not end it here.
   info.set("stop_reason", Value());
-  copy(all.front().stem().string(), std::move(info));  // last: it makes the rest count
+  info.set("failure", Value());
+  copy(all.front().stem().string(), info);  // last: it makes the rest count
 }
 
 CheckpointFolder::CheckpointFolder(fs::path folder, std::function<void(const std::string&)> say)
@@ -162,10 +171,7 @@ void CheckpointFolder::commit_file(const std::string& stem, const NamedTensors& 
   const std::string file = stem + ".safetensors";
   info.set("file", file);
   info.set("hash", save_safetensors(folder_ / file, tensors));
-  info.set("commit_hash", Value());
-  info = encoded(info);
-  info.set("commit_hash", fingerprint(info));
-  write_atomic(folder_ / (stem + ".json"), to_json(info, 1) + "\n");
+  write_atomic(folder_ / (stem + ".json"), to_json(sealed(std::move(info)), 1) + "\n");
 }
 
 std::string CheckpointFolder::keep(const std::string& name, const NamedTensors& tensors) const {

@@ -124,6 +124,17 @@ void FitLoop::resume() {
   }
 }
 
+// In a group what a function of the recipe raises for one member ends that one. Alone it is the error of the stage.
+template <class F>
+void FitLoop::of_one(Member& member, F&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    if (!is_group_ || error.kind() != ErrorKind::recipe) throw;
+    member.fail(error.headline());
+  }
+}
+
 bool FitLoop::any_active() const {
   return std::any_of(members_.begin(), members_.end(), [](const auto& member) { return member->active(); });
 }
@@ -176,8 +187,9 @@ void FitLoop::train_step() {
   for (std::int64_t k = std::min(plan_.accumulate, loader_->batches_per_epoch() - first); k > 0; --k)
     batches_.push_back(next_batch(plan_, *loader_));
   for (std::size_t m = 0; m < members_.size(); ++m) {
+    Member::StepValues values;
+    if (members_[m]->active()) of_one(*members_[m], [&] { values = members_[m]->values(position_.step); });
     active_[m] = members_[m]->active() ? 1 : 0;
-    const Member::StepValues values = active_[m] ? members_[m]->values(position_.step) : Member::StepValues{};
     rates_[m] = values.rate;
     momentum_[m] = values.momentum;
     weight_decay_[m] = values.weight_decay;
@@ -195,7 +207,7 @@ void FitLoop::train_step() {
                         (plan_.step ? "" : " (learning rate " + number_text(rates_[m]) + ")"));
       continue;
     }
-    members_[m]->stepped(position_, rates_[m]);
+    of_one(*members_[m], [&] { members_[m]->stepped(position_, rates_[m]); });
   }
 }
 
@@ -211,8 +223,10 @@ void FitLoop::validate() {
       member.fail("the training loss is not finite before step " + std::to_string(position_.step));
       continue;
     }
-    member.validated(member.active() ? position_ : Position(member.position()), std::move(metrics[m]),
-                     validation_ ? validation_->reports(m) : Value());
+    of_one(member, [&] {
+      member.validated(member.active() ? position_ : Position(member.position()), std::move(metrics[m]),
+                       validation_ ? validation_->reports(m) : Value());
+    });
   }
   trained_->reset_metrics();
   if (validation_) validation_seconds_ = steady_seconds() - begin;
@@ -222,7 +236,7 @@ void FitLoop::commit() {
   const double begin = steady_seconds();
   for (const auto& member : members_) {
     // Alone, a failed member keeps its last good checkpoint; in a group its mark lets the others be resumed.
-    if (!member->failure() || members_.size() > 1) member->commit(position_);
+    if (!member->failure() || members_.size() > 1) of_one(*member, [&] { member->commit(position_); });
   }
   last_commit_ = steady_seconds();
   commit_seconds_ = last_commit_ - begin;
@@ -238,7 +252,7 @@ bool FitLoop::checkpoint_due(bool after_validation) const {
 std::vector<Value> FitLoop::run() {
   loader_->seek(position_.epoch(), position_.in_epoch());
   last_commit_ = steady_seconds();
-  for (const auto& member : members_) member->start(position_);
+  for (const auto& member : members_) of_one(*member, [&] { member->start(position_); });
 
   while (!finished()) {
     if (stop_requested()) {
@@ -248,10 +262,16 @@ std::vector<Value> FitLoop::run() {
     train_step();
     const bool last = plan_.length.total_steps > 0 && position_.step >= plan_.length.total_steps;
     const bool validates = position_.step % plan_.validate_every == 0 || last;
-    if (validates && any_active()) validate();
+    if (validates && any_active()) {
+      validate();
+      for (const auto& member : members_) {
+        if (!last && member->active()) member->all_validated();
+      }
+    }
     if (position_.step % position_.steps_per_epoch == 0) {
       for (const auto& member : members_) {
-        if (!member->failure() && member->position().step == position_.step) member->epoch_ended(position_);
+        if (member->failure() || member->position().step != position_.step) continue;
+        of_one(*member, [&] { member->epoch_ended(position_); });
       }
     }
     if (position_.step - first_step_ == cold_steps) warm_since_ = steady_seconds();
@@ -284,7 +304,8 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
       summary.set("status", "interrupted");
       summary.set("reason", "asked to stop at step " + std::to_string(position_.step));
     }
-    members_[m]->finished(summary);
+    of_one(*members_[m], [&] { members_[m]->finished(summary); });
+    if (members_[m]->failure()) summary = members_[m]->summary(test[m], reports[m]);
     summaries_[places_[m]] = std::move(summary);
   }
 }

@@ -26,6 +26,9 @@ class FitLoop {
   void compact();
   void train_step();
   void validate();
+  // Does what concerns one member only.
+  template <class F>
+  void of_one(Member& member, F&& work);
   void commit();
   bool checkpoint_due(bool after_validation) const;
   bool finished();

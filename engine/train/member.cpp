@@ -183,6 +183,12 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
   write_saves(position);
 }
 
+void Member::all_validated() {
+  for (const auto& rule : stop_rules_) {
+    if (auto reason = rule->all_validated()) stop(std::move(*reason));
+  }
+}
+
 void Member::epoch_ended(const Position& position) {
   for (const auto& observer : observers_) observer->epoch_ended(position.epoch());
   call("epoch", position);

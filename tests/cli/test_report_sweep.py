@@ -29,7 +29,8 @@ SPACE = [
 def description(**more):
     return {"format": 1, "kind": "sweep", "name": "search", "space": SPACE,
             "objectives": [{"metric": "val.accuracy", "goal": "max"}], "sampler": "sampler.tpe { seed = 1 }",
-            "pruner": "pruner.asha { min = 2 }", "seeds": 3, "aggregate": "mean", "seed": 1, "deterministic": False, **more}
+            "pruner": "pruner.asha { min = 2 }", "seeds": 3, "aggregate": "mean", "seed": 1,
+            "by_order": ["chosen", "pruned"], **more}
 
 
 def complete(lr, width, values, **more):
@@ -115,12 +116,9 @@ class ReportSweep(CliTest):
 
     def test_what_is_said_of_the_order_of_arrival(self):
         for number, (more, text) in enumerate((
-                ({"deterministic": True}, ""),
-                ({"sampler": "sampler.grid()", "pruner": None}, ""),
-                ({"sampler": "sampler.sobol()", "pruner": "pruner.patience(3)"}, ""),
-                ({"sampler": "sampler.random()"}, "which trials are pruned depends"),
-                ({"sampler": "sampler.random()", "pruner": "pruner.patience(3, { base = pruner.median() })"}, "which trials are pruned depends"),
-                ({"pruner": None}, "which trials are chosen depends"))):
+                ({"by_order": []}, ""),
+                ({"by_order": ["pruned"]}, "which trials are pruned depends"),
+                ({"by_order": ["chosen"]}, "which trials are chosen depends"))):
             study = {"description": description(**more), "trials": TRIALS}
             out = self.report(self.make(stage(summary=SUMMARY, study=study), run=f"run{number}")).out
             self.assertIn(text, out)

@@ -4,6 +4,7 @@ refused before anything runs, and a trial that is wrong fails alone."""
 import json
 import os
 import pathlib
+import shutil
 import signal
 import sqlite3
 import unittest
@@ -45,6 +46,21 @@ def trials(stage):
     study.close()
     return [(number, state, point, values, info and json.loads(info)["seed_values"])
             for number, state, point, values, info in rows]
+
+
+def reports(stage):
+    """What each trial has reported in its last attempt, by trial, repeat and validation."""
+    with sqlite3.connect(stage / "study.db") as study:
+        rows = study.execute("SELECT trial, repeat, resource, value FROM reports ORDER BY id").fetchall()
+    study.close()
+    return {row[:3]: row[3] for row in rows}
+
+
+def infos(stage):
+    with sqlite3.connect(stage / "study.db") as study:
+        rows = [json.loads(info) for info, in study.execute("SELECT info FROM trials ORDER BY number")]
+    study.close()
+    return rows
 
 
 class Sweep(CliTest):
@@ -100,6 +116,8 @@ class Sweep(CliTest):
         self.sweep(fit='precision = "float64",')
         self.run_program("r.lua", "--out", "stacked")
         self.run_program("r.lua", "--set", "stack=false", "--out", "alone")
+        self.assertEqual({info["ran"] for info in infos(self.folder / "stacked")}, {"stack of 12"})
+        self.assertEqual({info["ran"] for info in infos(self.folder / "alone")}, {"alone"})
         stacked, alone = trials(self.folder / "stacked"), trials(self.folder / "alone")
         for one, other in zip(stacked, alone):
             self.assertEqual(one[:3], other[:3])
@@ -135,7 +153,9 @@ class Sweep(CliTest):
         running.until_rows(first, 2)
         running.send(signal.SIGINT)
         self.end(running, 130)
-        self.assertEqual(self.summary(self.folder / "cut")["status"], "interrupted")
+        interrupted = self.summary(self.folder / "cut")
+        self.assertEqual(interrupted["status"], "interrupted")
+        self.assertEqual(sum(interrupted["trials"].values()), len(trials(self.folder / "cut")))
         running = self.start("resume", "cut")
         running.until_rows(self.folder / "cut/trials/0009/seed-2", 1)
         running.process.kill()
@@ -174,6 +194,7 @@ class Sweep(CliTest):
         result = self.end(running, 0)
         self.assertIn("a worker was killed; another one takes its place", result.err)
         self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
+        self.assertEqual(reports(self.folder / "cut"), reports(self.folder / "whole"))
 
     def test_a_worker_that_joins_helps(self):
         self.sweep(**SLOW)
@@ -183,7 +204,11 @@ class Sweep(CliTest):
         self.end(running, 0)
         self.end(helper, 0)
         self.assertEqual(len(trials(self.folder / "run")), 12)
-        self.assertTrue(list((self.folder / "run").glob("log-*-*.txt")))
+        with sqlite3.connect(self.folder / "run/study.db") as study:
+            owners = study.execute("SELECT DISTINCT supervisor FROM trials").fetchall()
+        study.close()
+        self.assertEqual(len(owners), 2)
+        self.assertIn(("",), owners)  # of one that has joined
         result = self.run_program("worker", "run", code=2)
         self.assert_said(result, "is not running: there is nothing to help with")
 
@@ -194,6 +219,12 @@ class Sweep(CliTest):
         self.assert_said(result, "to go on: trainlab resume")
         known = [row for row in trials(disk / "run") if row[1] == "complete"]
         self.assertGreater(len(known), 0)
+        # With room it goes on; what was known stays as it is.
+        shutil.copytree(disk / "run", self.folder / "run")
+        self.run_program("resume", "run")
+        rows = trials(self.folder / "run")
+        self.assertEqual([row[1] for row in rows], 400 * ["complete"])
+        self.assertEqual([rows[row[0]] for row in known], known)
 
     def test_a_trial_that_is_wrong_fails_alone(self):
         cases = {
@@ -212,6 +243,42 @@ class Sweep(CliTest):
                     info = study.execute("SELECT info FROM trials WHERE number = 2").fetchone()[0]
                 study.close()
                 self.assertIn(reason, json.loads(info)["reason"])
+
+    def test_a_function_that_raises_in_a_stack_ends_its_own_trial(self):
+        raising = "on = { validate = function(run) if hp.trial == 2 and run.epoch == 2 then error('no such luck') end end },"
+        self.sweep(fit="on = { validate = function() end },")
+        self.run_program("r.lua", "--out", "whole")
+        self.sweep(fit=raising)
+        self.run_program("r.lua", "--out", "run")
+        rows = trials(self.folder / "run")
+        self.assertEqual(rows[2][1], "failed")
+        told = infos(self.folder / "run")
+        self.assertRegex(told[2]["reason"], r"^r\.lua:\d+: .*no such luck")
+        self.assertEqual({info["ran"] for info in told}, {"stack of 12"})
+        whole = trials(self.folder / "whole")
+        self.assertEqual(rows[:2] + rows[3:], whole[:2] + whole[3:])
+
+    def test_seeds_that_are_spared_do_not_depend_on_the_workers(self):
+        found = []
+        for workers in (1, 2, 8):
+            self.sweep(trials="trials = 16, seeds = 3, deterministic = true, stack = false,")
+            self.run_program("r.lua", "--workers", workers, "--out", f"run-{workers}")
+            found.append(trials(self.folder / f"run-{workers}"))
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(found[0], found[2])
+        spared = [info for info in infos(self.folder / "run-2") if info.get("reason", "").startswith("hopeless: all of its 2")]
+        self.assertGreater(len(spared), 0)
+        self.assertEqual({len(info["seed_values"]) for info in spared}, {2})
+
+    def test_a_pruner_judges_the_mean_of_a_stack(self):
+        # Of one seed alone the second trial is worse, of both together it is better.
+        value = "local v = { [0] = { 0.5, 0.5 }, { 0.6, 0.1 } }"
+        self.sweep(trials="trials = 2, seeds = 2, goal = 'min',", sampler="random()", metric="val.metric_1", lr="0.1, x = lab.space.uniform(0, 1)",
+                   before=value + " local seed = hp.seed first = first or seed", more="pruner = lab.pruner.asha { min = 1, reduction = 2 },")
+        text = (self.folder / "r.lua").read_text().replace("local nn", "local first\nlocal nn", 1).replace(
+            'metrics = { "accuracy" }', "metrics = { function() return v[hp.trial][seed == first and 1 or 2] end }")
+        self.write("r.lua", text)
+        self.assertEqual(self.run_program("r.lua", "--json").json()["trials"]["pruned"], 0)
 
     def test_too_many_failures_end_the_sweep(self):
         self.sweep(before="if hp.trial > 3 then error('no such luck') end", more="max_failures = 2,")
@@ -276,6 +343,21 @@ class Sweep(CliTest):
         said = self.run_program("r.lua").err
         self.assertEqual(said.count("applies the softmax itself"), 1, said)
 
+    def test_points_that_are_taken_over_do_not_depend_on_the_workers(self):
+        found = []
+        for workers in (1, 2, 8):
+            self.sweep(lr="lab.space.choice { 0.05, 0.1, 0.2, 0.4 }",
+                       trials="trials = 24, duplicates = 'reuse', deterministic = true,", more=PRUNED["more"])
+            self.run_program("r.lua", "--workers", workers, "--out", f"run-{workers}")
+            found.append((trials(self.folder / f"run-{workers}"),
+                          [info.get("duplicate_of") for info in infos(self.folder / f"run-{workers}")]))
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(found[0], found[2])
+
+    def test_many_trials_are_taken_over_and_can_be_stopped(self):
+        self.sweep(lr="lab.space.choice { 0.1, 0.2 }", trials="trials = 3000, duplicates = 'reuse',")
+        self.assertEqual(self.run_program("r.lua", "--json").json()["trials"]["complete"], 3000)
+
     def test_it_ends_when_no_improvement_is_expected(self):
         # Whatever the rate, the accuracy on what was never learnt moves by less than is asked for.
         options = dict(epochs="1", trials="trials = 200, deterministic = true, improvement = 10,")
@@ -323,6 +405,32 @@ class Sweep(CliTest):
             newer.execute("PRAGMA user_version = 99")
         newer.close()
         self.assert_said(self.run_program("resume", "run", code=2), "newer trainlab")
+
+    def test_a_study_is_worked_on_by_one_machine(self):
+        self.sweep()
+        self.run_program("r.lua", "--out", "run")
+        with sqlite3.connect(self.folder / "run/study.db") as study:
+            study.execute("UPDATE trials SET state = 'running', owner = 'elsewhere/1:7', expires = 1e12 WHERE number = 3")
+        study.close()
+        (self.folder / "run/summary.json").unlink()
+        result = self.run_program("resume", "run", code=2)
+        self.assert_said(result, "the machine elsewhere works on this study", "one machine")
+
+
+class Population(CliTest):
+    def test_generations_go_on_from_each_other(self):
+        self.run_program(SOURCE / "recipes/population.lua", "--population", "4", "--generations", "3")
+        run = self.run_folder(name="population")
+        told = infos(run)
+        self.assertEqual(len(told), 12)
+        steps = [json.loads((run / f"trials/{trial:04}/seed-1/summary.json").read_text())["steps"] for trial in range(12)]
+        for trial in range(4, 12):
+            fit = json.loads((run / f"trials/{trial:04}/seed-1/summary.json").read_text())
+            parent = told[trial]["parent"]
+            self.assertIn(parent, range(trial // 4 * 4 - 4, trial // 4 * 4))
+            self.assertEqual(fit["resumed"][-1], steps[parent])
+            self.assertEqual(fit["steps"], (trial // 4 + 1) * steps[0])
+        self.assertEqual(list(run.glob("**/damaged-*")), [])
 
 
 class Ensemble(CliTest):

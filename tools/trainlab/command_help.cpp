@@ -30,8 +30,8 @@ constexpr std::array<CommandHelp, 9> helps = {{
      "  --steps N        or in steps\n"
      "  --trials N       the new total of the last stage, a sweep\n"},
     {"worker", "help with the trials of a run that goes on", "trainlab worker RUN [--threads N] [--device D] [--quiet]",
-     "Takes trials of the run's sweep or ensemble until none is left; any number of them, on any machine that sees the\n"
-     "folder. A run's own workers are asked for with --workers N or in the recipe.\n"},
+     "Takes trials of the run's sweep or ensemble until none is left, on the machine on which the run works; any number of\n"
+     "them. A run's own workers are asked for with --workers N or in the recipe.\n"},
     {"predict", "what a trained model says of new inputs", "trainlab predict RUN --input FILE | --prompt TEXT [flags]",
      "RUN is a run folder; its fit's kept weights are used, and nothing in it is changed.\n"
      "  --input FILE     .csv as in training (the target is not needed), an array x as .npy, .npz, .safetensors,\n"

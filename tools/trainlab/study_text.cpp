@@ -83,24 +83,13 @@ std::string took_text(const StudyReport& study) {
   return text;
 }
 
-// With several workers a sampler that learns and a pruner that compares see what has come by chance first.
 std::string order_text(const StudyReport& study) {
-  const Value &sampler = study.description["sampler"], &pruner = study.description["pruner"];
-  if (study.description["deterministic"] == Value(true) || !sampler.is_string()) return "";
-  const auto is_one_of = [](const std::string& printed, std::initializer_list<const char*> names) {
-    return std::any_of(names.begin(), names.end(),
-                       [&](const char* name) { return printed.find(name) != std::string::npos; });
-  };
-  const bool learns =
-      !is_one_of(sampler.string(), {"sampler.random", "sampler.grid", "sampler.sobol", "sampler.halton"});
-  // Patience compares only with a pruner within it.
-  const bool looks_at_one = pruner.is_string() && is_one_of(pruner.string(), {"pruner.threshold", "pruner.patience"}) &&
-                            pruner.string().find("pruner.") == pruner.string().rfind("pruner.");
-  const bool compares = pruner.is_string() && !looks_at_one;
-  if (!learns && !compares) return "";
-  return line("", std::string("which trials are ") + (learns ? "chosen" : "") + (learns && compares ? " and " : "") +
-                      (compares ? "pruned" : "") + " depends on the order in which results came; not so with " +
-                      "deterministic = true");
+  std::string what;
+  const Value& by_order = study.description["by_order"];
+  if (!by_order.is_list()) return "";
+  for (const Value& one : by_order.list()) what += (what.empty() ? "" : " and ") + one.string();
+  if (what.empty()) return "";
+  return line("", "which trials are " + what + " depends on the order in which results came; not so with deterministic = true");
 }
 
 // The parameters that have a column: all, or the most important ones, in the space's order.

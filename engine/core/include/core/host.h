@@ -7,11 +7,13 @@ namespace trainlab {
 
 std::string host_name();
 
-// "HOST:PID" of this process: how owners of locks and leases are named.
+// "HOST/SPACE:PID" of this process: how owners of locks and leases are named. SPACE tells containers apart.
 std::string this_process();
+// The HOST of such a name.
+std::string host_of(const std::string& process);
 
-// Whether "HOST:PID" was a process of this host that is there no more. (Its number may have been given to another one:
-// then it seems to live.)
+// Whether a process of this host and space that had this name is there no more. (Its number may have been given to
+// another one: then it seems to live.)
 bool has_died(const std::string& process);
 
 }  // namespace trainlab

@@ -45,6 +45,7 @@ class SharedStudy {
   const StoredTrial& stored(std::int64_t trial) const { return stored_.at(static_cast<std::size_t>(trial)); }
 
  private:
+  void check(const StoredTrial& trial) const;
   void apply(const StudyChanges& changes);
   void lose_trials_of_the_dead();
 

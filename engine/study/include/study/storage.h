@@ -33,7 +33,7 @@ class LeaseLost : public Error {
 struct Lease {
   std::int64_t trial = 0;
   std::int64_t attempt = 1;  // counts the times that the trial was begun: a number that no two leases of a trial share
-  std::string owner;         // "HOST:PID", for messages
+  std::string owner;         // of this_process(), for messages
 };
 
 // A trial as it is stored.
@@ -57,6 +57,7 @@ struct StoredReport {
 struct StudyChanges {
   std::vector<StoredTrial> trials;
   std::vector<StoredReport> reports;
+  bool is_over = false;  // in begin(): no new trial is begun any more
 };
 
 class Storage {
@@ -64,7 +65,7 @@ class Storage {
   virtual ~Storage() = default;
 
   // The study's description. The first to come writes it, with trials that wait at these points; of those who come
-  // together one does. Error{usage} when the store is of a newer version.
+  // together one does. Error{usage} when the store is of a newer version, or in use where this process cannot share it.
   virtual Value open(const Value& description, std::span<const std::vector<double>> first = {}) = 0;
 
   // Since the last call on this object; does not wait for writers.
@@ -79,16 +80,17 @@ class Storage {
   };
   using Choose = std::function<std::optional<Begin>(const StudyChanges&)>;
   struct Owner {
-    std::string name;        // "HOST:PID"
+    std::string name;        // this_process()
     std::string supervisor;  // of the run that it belongs to; empty: one that joined from outside
     double expires = 0;      // wall seconds
   };
+  // `now` and the lease's end are put off by the time for which other writers kept this one waiting.
   virtual std::optional<Lease> begin(const Owner& owner, double now, const Choose& choose) = 0;
 
   // A new trial that waits, with its open values NaN; its number.
   virtual std::int64_t enqueue(std::span<const double> point) = 0;
 
-  // No trial is begun after this moment (wall seconds; infinity: whenever).
+  // No trial is begun for the first time after this moment (wall seconds; infinity: whenever).
   virtual void set_deadline(double time) = 0;
 
   // Each of these raises LeaseLost when the lease is not valid any more.
@@ -102,7 +104,8 @@ class Storage {
   // The owner has died: the trial waits again. Nothing happens when the lease has ended already.
   virtual void lose(const Lease& lease) = 0;
 
-  // Leases of engines that other supervisors spawned end at once, not those of engines that joined from outside.
+  // Engines that other supervisors spawned have been killed: their trials are lost. Not those of engines that joined from
+  // outside.
   virtual void revoke_all_but(const std::string& supervisor) = 0;
 };
 

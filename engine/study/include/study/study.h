@@ -8,9 +8,11 @@
 // trials; one whose sampler does not learn, or that is deterministic, chooses the same whatever the order.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "study/sampler.h"
@@ -40,6 +42,9 @@ struct StudySettings {
 class Study {
  public:
   static constexpr std::int64_t lag = 8;  // of a deterministic study
+  // So many trials, the first ones, may a decision about this one look at in a deterministic study: all of them have
+  // ended when it begins.
+  static std::int64_t visible(std::int64_t trial) { return std::max<std::int64_t>(trial - lag + 1, 0); }
 
   Study(Space space, std::unique_ptr<Sampler> sampler, StudySettings settings);
 
@@ -49,6 +54,8 @@ class Study {
 
   // Whether what is chosen next depends on how trials end that are under way.
   bool learns() const { return sampler_->learns() && !sampler_->waits_itself(); }
+  // What of its trials depends on the order in which results come, and so on the number of workers: "chosen", "pruned".
+  std::vector<std::string> by_order() const;
   // Whether trials go on from others, and from where one that has begun does.
   bool has_segments() const { return sampler_->waits_itself(); }
   std::optional<Segment> segment(std::int64_t trial) const { return sampler_->segment(trial); }

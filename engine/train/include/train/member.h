@@ -59,6 +59,8 @@ class Member {
   // A validation's metrics (those of training are added here) and reports; keeps the best weights; asks the stop rules.
   // A validation loss that is not finite then ends the member as failed, unless they have stopped it.
   void validated(const Position& position, MetricMap metrics, Value reports);
+  // All members of the group have been: asks the stop rules what they make of that.
+  void all_validated();
   void epoch_ended(const Position& position);
   void commit(const Position& position);
 

@@ -23,6 +23,8 @@ class StopRule {
   virtual ~StopRule() = default;
   // A reason to stop now, or nothing.
   virtual std::optional<std::string> validated(const Progress& progress) = 0;
+  // The same, asked of those that go on when all members of the group have been validated, unless it was the last time.
+  virtual std::optional<std::string> all_validated() { return {}; }
   virtual Value state() const { return {}; }
   virtual void restore(const Value& state) { (void)state; }
 };
