@@ -56,7 +56,7 @@ const DataParts* OpenedData::open(const Options& fit, const RunSettings& setting
 // Members that a sweep has trained keep the seeds that they were trained with.
 std::int64_t StudyPlan::seed_of(const Options& stage, const RunSettings& settings) {
   if (stage.given("seed")) return stage.integer("seed");
-  if (!stage.has("from")) return settings.seed;
+  if (stage.entry().name != "ensemble" || !stage.given("from")) return settings.seed;
   const Value& swept = stage.get("from")["seed"];
   return swept.is_integer() ? swept.integer() : settings.seed;
 }
