@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "chain.h"
@@ -14,14 +15,26 @@
 
 namespace trainlab {
 
-KeyedDropout::KeyedDropout(double p, const LayerContext& context, std::string_view purpose)
-    : p_(p), purpose_(Key(0).fold(purpose).fold(context.place()).bits()) {}
+KeyedDropout::KeyedDropout(double p, LayerContext& context, std::string_view purpose)
+    : p_(p), purpose_(Key(0).fold(purpose).fold(context.place()).bits()) {
+  context.declare_drop(purpose_, p);
+}
+
+std::span<const double> KeyedDropout::rates(const Pass& pass) const {
+  if (!pass.drop_rates) return {&p_, 1};
+  const auto own = pass.drop_rates->find(purpose_);
+  return own == pass.drop_rates->end() ? std::span(&p_, 1) : std::span<const double>(own->second);
+}
+
+bool KeyedDropout::acts(const Pass& pass) const {
+  return pass.training && std::ranges::any_of(rates(pass), [](double p) { return p > 0; });
+}
 
 at::Tensor KeyedDropout::multipliers(at::IntArrayRef shape, const at::TensorOptions& type, const Pass& pass) const {
   c10::SmallVector<Key, 16> keys;
   for (const Key& key : pass.keys) keys.push_back(key.fold(purpose_));
   const at::Tensor drawn = at::empty(shape, type.device(at::kCPU));
-  return dropout_multipliers(drawn, p_, {keys.data(), keys.size()}).to(type.device());
+  return dropout_multipliers(drawn, rates(pass), {keys.data(), keys.size()}).to(type.device());
 }
 
 at::Tensor KeyedDropout::operator()(const at::Tensor& x, const Pass& pass) const {

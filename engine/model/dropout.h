@@ -1,6 +1,7 @@
 // Dropout as a part of other layers: multipliers keyed by the layer's place and the step.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "model/layer.h"
@@ -10,9 +11,10 @@ namespace trainlab {
 class KeyedDropout {
  public:
   // `purpose` tells several of one layer apart.
-  KeyedDropout(double p, const LayerContext& context, std::string_view purpose = "dropout");
+  KeyedDropout(double p, LayerContext& context, std::string_view purpose = "dropout");
 
-  bool acts(const Pass& pass) const { return pass.training && p_ > 0; }
+  // Whether anything is dropped: of a group, in any member.
+  bool acts(const Pass& pass) const;
   double p() const { return p_; }
   // Multipliers 0 and 1/(1 − p) of this shape, with the member axis where there is one.
   at::Tensor multipliers(at::IntArrayRef shape, const at::TensorOptions& type, const Pass& pass) const;
@@ -22,6 +24,9 @@ class KeyedDropout {
   void count_kept(KeptMemory& memory, double values) const;
 
  private:
+  // One for all members, or one for each.
+  std::span<const double> rates(const Pass& pass) const;
+
   double p_;
   std::uint64_t purpose_;  // folded into each step's key
 };

@@ -70,6 +70,7 @@ at::Tensor Model::forward(std::span<const at::Tensor> columns, const Pass& pass)
                          {.state = pass.state,
                           .training = pass.training,
                           .keys = pass.keys,
+                          .drop_rates = pass.drop_rates,
                           .columns = columns,
                           .branches = {branches.data(), branches.size()}})
       .contiguous();  // a convolution puts channels last; losses and recipes may rely on the order

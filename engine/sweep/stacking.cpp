@@ -33,6 +33,27 @@ Value structure(const Value& value, bool numbers_differ) {
   return map;
 }
 
+// Layers whose probability p may differ: a group drops with each member's own. (nn.AlphaDropout's sets its scale too.)
+const std::set<std::string, std::less<>> dropping{"nn.Dropout", "nn.Dropout1d", "nn.Dropout2d", "nn.StochasticDepth"};
+
+Value model_structure(const Value& value) {
+  if (value.is_list()) {
+    Value::List list;
+    for (const Value& one : value.list()) list.push_back(model_structure(one));
+    return list;
+  }
+  if (!value.is_map()) return value;
+  const Value& entry = value["@"];
+  const bool drops = entry.is_string() && dropping.contains(entry.string());
+  Value::Map map;
+  for (const auto& [name, one] : value.map()) {
+    if (name == "@at") continue;
+    const bool is_probability = one.is_number() && (name == "dropout" || (name == "p" && drops));
+    map.emplace(name, is_probability ? Value("probability") : model_structure(one));
+  }
+  return map;
+}
+
 }  // namespace
 
 Value without_places(const Value& spec) { return structure(spec, false); }
@@ -43,7 +64,7 @@ std::string structure_of(const Options& fit) {
   for (const auto& [name, value] : fit.value().map()) {
     if (own.contains(name)) continue;
     if (holds_function(value)) return "";
-    shared.emplace(name, without_places(value));
+    shared.emplace(name, name == "model" ? model_structure(value) : without_places(value));
   }
   if (fit.given("step") || fit.given("time")) return "";
   shared.emplace("optim", structure(fit.child("optim").value(), true));

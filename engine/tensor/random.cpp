@@ -127,10 +127,12 @@ void fill_normal(const at::Tensor& out, Key key, double mean, double deviation) 
   }
 }
 
-at::Tensor dropout_multipliers(const at::Tensor& x, double p, std::span<const Key> keys) {
+at::Tensor dropout_multipliers(const at::Tensor& x, std::span<const double> p, std::span<const Key> keys) {
   const at::Tensor out = at::empty(x.sizes(), x.options().memory_format(at::MemoryFormat::Contiguous));
   check_target(out, "dropout_multipliers");
   if (keys.empty()) throw std::logic_error("dropout_multipliers: expected a key, found none");
+  if (p.size() != 1 && p.size() != keys.size())
+    throw std::logic_error("dropout_multipliers: expected one probability, or one for each key");
   const auto slices = static_cast<std::int64_t>(keys.size());
   if (slices > 1 && (x.dim() == 0 || x.size(0) != slices)) {
     throw std::logic_error("dropout_multipliers: expected a leading axis of " + std::to_string(slices) +
@@ -139,10 +141,11 @@ at::Tensor dropout_multipliers(const at::Tensor& x, double p, std::span<const Ke
   const std::int64_t each = out.numel() / slices;
   for (std::int64_t m = 0; m < slices; ++m) {
     const Key key = keys[static_cast<std::size_t>(m)];
+    const double own = p.size() == 1 ? p.front() : p[static_cast<std::size_t>(m)];
     if (out.scalar_type() == at::kFloat) {
-      dropout_values(out.data_ptr<float>() + m * each, each, key, p);
+      dropout_values(out.data_ptr<float>() + m * each, each, key, own);
     } else {
-      dropout_values(out.data_ptr<double>() + m * each, each, key, p);
+      dropout_values(out.data_ptr<double>() + m * each, each, key, own);
     }
   }
   return out;

@@ -138,9 +138,10 @@ Value Evaluator::reports(std::size_t member) const {
 // -------------------------------------------------------------------------------------------------------------- Group
 
 Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis,
-             std::span<const Options> averages)
+             std::span<const Options> averages, DropRates drop_rates)
     : plan_(plan),
       keys_(keys.begin(), keys.end()),
+      drop_rates_(std::move(drop_rates)),
       state_(plan.model->initial_state(keys, plan.type, plan.device, axis)),
       is_final_(keys.size()),
       train_loss_(axis ? static_cast<std::int64_t>(keys.size()) : 0, plan.loss->parts()) {
@@ -171,7 +172,10 @@ LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micr
   };
   pass_keys_.clear();
   for (const Key& key : keys_) pass_keys_.push_back(keyed(key, "dropout"));
-  const Pass pass{.state = state_, .training = true, .keys = pass_keys_};
+  const Pass pass{.state = state_,
+                  .training = true,
+                  .keys = pass_keys_,
+                  .drop_rates = drop_rates_.empty() ? nullptr : &drop_rates_};
   std::vector<at::Tensor> moved;
   const BatchView view = view_of(plan_, batch, state_.members, keyed(keys_.front(), "loss"), moved);
   return loss_of(plan_, plan_.model->forward(model_inputs(plan_, view), pass), view);

@@ -46,10 +46,24 @@ std::vector<Options> row_specs(std::span<const FitMember> members, const char* o
   return specs;
 }
 
+// Probabilities of dropping of each row, where members have other ones than the model of the plan.
+DropRates row_drops(std::span<const FitMember> members, const FitPlan& plan, bool axis) {
+  DropRates rates;
+  const auto differs = [&](const FitMember& one) { return one.options.get("model") != plan.options.get("model"); };
+  if (!axis || std::ranges::none_of(members, differs)) return rates;
+  for (const FitMember& member : members) {
+    const Model own(member.options.child("model"), plan.model->signals());
+    for (const auto& [key, p] : own.drops()) rates[key].push_back(p);
+  }
+  for (auto& [key, row] : rates) row.resize(row_count(members, axis), row.back());
+  return rates;
+}
+
 std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMember> members, bool axis) {
   const std::vector<Key> keys = row_keys(members, plan, axis);
   if (!plan.step) {
-    return std::make_unique<Group>(plan, keys, row_specs(members, "optim", axis), axis, row_specs(members, "ema", axis));
+    return std::make_unique<Group>(plan, keys, row_specs(members, "optim", axis), axis, row_specs(members, "ema", axis),
+                                   row_drops(members, plan, axis));
   }
   if (axis || members.size() > 1) throw std::logic_error("a step of its own trains one member");
   return std::make_unique<OwnStep>(plan, keys.front());

@@ -113,7 +113,8 @@ class Sweep(CliTest):
                 self.assertEqual(found[0], found[2])
 
     def test_stacked_trials_equal_those_that_run_alone(self):
-        self.sweep(fit='precision = "float64",')
+        text = sweep(fit='precision = "float64",', space=", drop = lab.space.uniform(0, 0.8)")
+        self.write("r.lua", text.replace("nn.ReLU(),", "nn.ReLU(), nn.Dropout(hp.drop),"))
         self.run_program("r.lua", "--out", "stacked")
         self.run_program("r.lua", "--set", "stack=false", "--out", "alone")
         self.assertEqual({info["ran"] for info in infos(self.folder / "stacked")}, {"stack of 12"})

@@ -36,6 +36,10 @@ struct Source {
   std::size_t slot = 0;
 };
 
+// Probabilities with which the layers of a group drop, where its members differ: one for each member, by the key under
+// which a layer draws.
+using DropRates = std::map<std::uint64_t, std::vector<double>>;
+
 // One forward pass. `keys` holds a key per member (one where there is no member axis), already folded with step and
 // micro-batch; random layers fold in their own place. Model::forward sets `columns`, the batch's in the order of
 // Model::columns(), and `branches`, which fill as the pass goes on.
@@ -43,6 +47,7 @@ struct Pass {
   const ModelState& state;
   bool training = false;
   std::span<const Key> keys;
+  const DropRates* drop_rates = nullptr;  // where members have their own
   std::span<const at::Tensor> columns = {};
   std::span<at::Tensor> branches = {};
 
@@ -189,6 +194,8 @@ class LayerContext {
   // What has this name: a column of the batch, or the output of an nn.Branch that was built before. Error when there
   // is none.
   std::pair<Source, Signal> named(const std::string& name);
+  // For a layer that drops with probability p what it draws under this key.
+  void declare_drop(std::uint64_t key, double p) { tables_->drops.emplace(key, p); }
   // Names an output; the slot is the index in Pass::branches. Error when something has the name already.
   std::size_t name_branch(const std::string& name, const Signal& output);
   // For a layer that reads this in place of what comes in.
@@ -206,6 +213,7 @@ class LayerContext {
     Signals columns;                // that a batch has
     std::vector<std::string> read;  // columns that the model reads
     std::vector<std::pair<std::string, Signal>> branches;
+    std::map<std::uint64_t, double> drops;  // probabilities of dropping, by the keys of the layers
   };
   LayerContext(Tables& tables, const Options& spec, Signal incoming, std::string path, std::string name,
                std::string place);

@@ -23,6 +23,10 @@ class Model {
   // The columns that the model reads, in the order in which forward takes them: "x" first, where the data has it.
   const std::vector<std::string>& columns() const { return tables_.read; }
   const Shape& output() const { return root_->output; }
+  // The columns that it was built for.
+  const Signals& signals() const { return tables_.columns; }
+  // Probabilities of dropping, by the keys under which layers draw.
+  const std::map<std::uint64_t, double>& drops() const { return tables_.drops; }
   const std::vector<ParameterInfo>& parameters() const { return tables_.parameters; }
   const std::vector<BufferInfo>& buffers() const { return tables_.buffers; }
   std::int64_t parameter_count() const;

@@ -21,6 +21,7 @@ void fill_normal(const at::Tensor& out, Key key, double mean, double deviation);
 // 1 / (1 − p); 0 ≤ p < 1. Elements 2i and 2i + 1 use the lower and the upper half of word i for both types, so that
 // float32 and float64 runs drop the same elements.
 // One key: for the whole tensor. Several: x is [M, …] and slice m is drawn from keys[m], exactly as it would be alone.
-at::Tensor dropout_multipliers(const at::Tensor& x, double p, std::span<const Key> keys);
+// `p`: one for all, or one for each key.
+at::Tensor dropout_multipliers(const at::Tensor& x, std::span<const double> p, std::span<const Key> keys);
 
 }  // namespace trainlab

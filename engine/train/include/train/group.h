@@ -48,9 +48,9 @@ class Evaluator {
 class Group final : public Trained {
  public:
   // One key and one optimizer spec per member; axis = false for a plain fit (then there is one of each). `averages`: a
-  // spec per member where averages of the weights are kept (lab.ema, lab.swa).
+  // spec per member where averages of the weights are kept (lab.ema, lab.swa). `drop_rates`: where members differ.
   Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis,
-        std::span<const Options> averages = {});
+        std::span<const Options> averages = {}, DropRates drop_rates = {});
 
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
   void set_total(std::int64_t total_steps) override;
@@ -81,6 +81,7 @@ class Group final : public Trained {
 
   const FitPlan& plan_;
   std::vector<Key> keys_;
+  DropRates drop_rates_;
   ModelState state_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<WeightAverage> average_;
