@@ -98,8 +98,7 @@ std::vector<TrialEnd> TrialFits::run(std::span<LeasedTrial> trials) {
   study_.follow();
   std::vector<TrialEnd> ends;
   for (const Built& trial : all) {
-    // This is how a process that was silent for too long learns that a trial is another's.
-    reports_.require(*trial.trial);
+    reports_.require(*trial.trial, 0);
     ends.push_back(end_of(trial));
   }
   return ends;

@@ -23,6 +23,7 @@ struct LeasedTrial {
   std::optional<Segment> segment;     // where it goes on from and how far, if trials go on from others
   std::optional<std::string> pruned;  // why, once it is
   std::int64_t judged = 0;            // the validation of which the pruner was asked last
+  double confirmed = 0;               // steady seconds at which the lease was last known to hold
 };
 
 // Reports of all trials that this process has under way, written together.
@@ -40,8 +41,9 @@ class Reports {
   void begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resource);
   // Writes all that was taken in. Raises LeaseLost when one of the trials is another's by now, Error{run}.
   void flush();
-  // Whether the trial is still this process's. Raises as flush().
-  void require(const LeasedTrial& trial) { study_.report(trial.lease, {}); }
+  // Whether the trial is still this process's: a process that was stopped for longer than a lease holds does not know.
+  // Asks the study when that was not known `seconds` ago. Raises as flush().
+  void require(LeasedTrial& trial, double seconds);
   // What was not written is of trials that were given up.
   void drop() { pending_.clear(); }
 
@@ -64,6 +66,7 @@ class TrialWatch final : public StopRule {
   TrialWatch(Reports& reports, LeasedTrial& trial, std::int64_t repeat, std::string metric)
       : reports_(reports), trial_(trial), repeat_(repeat), metric_(std::move(metric)) {}
 
+  void about_to_write() override;
   std::optional<std::string> validated(const Progress& progress) override;
   std::optional<std::string> all_validated() override;
   // What a checkpoint says was reported has been written.

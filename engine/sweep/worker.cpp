@@ -70,7 +70,8 @@ bool Worker::take(std::vector<LeasedTrial>& trials) {
   LeasedTrial trial{.lease = *asked.lease,
                     .point = {point.begin(), point.end()},
                     .segment = study_.study().segment(number),
-                    .pruned = {}};
+                    .pruned = {},
+                    .confirmed = steady_seconds()};
   keeper_.add(trial.lease);
   if (const std::optional<TrialEnd> end = known_end(trial)) {
     tell(trial, *end);

@@ -136,7 +136,12 @@ void Member::stepped(const Position& position, double rate) {
   if (!callbacks_.empty()) call("step", position);
 }
 
+void Member::about_to_write() const {
+  for (const auto& rule : stop_rules_) rule->about_to_write();
+}
+
 void Member::validated(const Position& position, MetricMap metrics, Value reports) {
+  about_to_write();
   position_ = position;
   validated_step_ = position.step;
   metrics_ = std::move(metrics);
@@ -244,6 +249,7 @@ Value Member::info(const Position& position, const ScriptState& state) const {
 }
 
 void Member::commit(const Position& position) {
+  about_to_write();
   call("checkpoint", position);  // before it is written, so that what it leaves in run.state is part of it
   rows_->sync();  // the rows that the checkpoint counts are on the disk before it is
   const ScriptState state = handle_->read_state ? handle_->read_state() : handle_->state;
