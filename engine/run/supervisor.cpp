@@ -25,6 +25,7 @@ namespace {
 struct Helper {
   pid_t pid = 0;
   std::unique_ptr<Channel> channel;
+  bool leaves = false;  // it was asked to
 };
 
 // So many helpers in all are begun anew after one was killed: if something kills each of them, the run goes on without.
@@ -106,11 +107,20 @@ class Watch {
     request.out = held_->path();
     request.recipe = held_->path() / "recipe" / request_.recipe.filename();
     auto [mine, theirs] = Channel::pair();
-    helpers_.push_back({spawn_engine(engine_, to_json(request.to_value()), theirs->fd()), std::move(mine)});
+    helpers_.push_back({spawn_engine(engine_, to_json(request.to_value()), theirs->fd()), std::move(mine), false});
   }
 
+  // A stage may want fewer than the one before.
   void set_workers(std::int64_t count) {
-    while (static_cast<std::int64_t>(helpers_.size()) + 1 < count) begin_helper();
+    auto staying = 1 + std::ranges::count(helpers_, false, &Helper::leaves);
+    for (; staying < count; ++staying) begin_helper();
+    for (Helper& helper : helpers_) {
+      if (staying <= count) break;
+      if (helper.leaves) continue;
+      helper.leaves = true;
+      ::kill(helper.pid, SIGTERM);
+      --staying;
+    }
   }
 
   void reap_helpers() {
