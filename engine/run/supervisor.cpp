@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <utility>
@@ -131,7 +132,7 @@ class Watch {
       if (status.si_pid != helper.pid) return false;
       tell_error(helper);
       ::kill(-helper.pid, SIGKILL);
-      if (status.si_code != CLD_EXITED) ++killed;
+      if (status.si_code != CLD_EXITED && !helper.leaves) ++killed;
       return true;
     });
     if (ended_ || !ending_.stop_signals.empty()) return;
