@@ -165,7 +165,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     context.say = [this, number = trial->trial->lease.trial](const std::string& text) {
       context_.say(fmt::format("trial {}: {}", number, text));
     };
-    fits.push_back({.options = fit->options, .context = std::move(context), .rules = {watches.back()}});
+    fits.push_back({.options = fit->options, .context = std::move(context), .rules = {watches.back()}, .shows_progress = false});
   }
   try {
     const std::vector<Value> summaries =

@@ -58,7 +58,8 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
     }
   }
   const bool terminal = isatty(STDERR_FILENO) != 0 && !context_.settings->quiet && index == 0;
-  observers_.push_back(progress_reporter(terminal, [this] { return trained_->metrics(index_)["train.loss"]; }, context_.say));
+  if (fit.shows_progress)
+    observers_.push_back(progress_reporter(terminal, [this] { return trained_->metrics(index_)["train.loss"]; }, context_.say));
   observers_.push_back(tensorboard_reporter(context_.folder));
 }
 

@@ -4,6 +4,7 @@ refused before anything runs, and a trial that is wrong fails alone."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -272,15 +273,19 @@ class Sweep(CliTest):
         self.assertEqual({len(info["seed_values"]) for info in spared}, {2})
 
     def test_a_pruner_judges_the_mean_of_a_stack(self):
-        # Of one seed alone the second trial is worse, of both together it is better.
-        value = "local v = { [0] = { 0.5, 0.5 }, { 0.6, 0.1 } }"
-        self.sweep(trials="trials = 2, seeds = 2, goal = 'min',", sampler="random()", metric="val.metric_1", lr="0.1, x = lab.space.uniform(0, 1)",
-                   before=value + " local seed = hp.seed first = first or seed", more="pruner = lab.pruner.asha { min = 1, reduction = 2 },")
-        text = (self.folder / "r.lua").read_text().replace("local nn", "local first\nlocal nn", 1).replace(
-            'metrics = { "accuracy" }', "metrics = { function() return v[hp.trial][seed == first and 1 or 2] end }")
-        self.write("r.lua", text)
+        self.sweep(**PRUNED)
         self.run_program("r.lua")
-        self.assertEqual([row[1] for row in trials(self.run_folder())], ["pruned", "complete"])
+        known, judged = reports(self.run_folder()), 0
+        for trial, info in enumerate(infos(self.run_folder())):
+            found = re.match(r"pruned after (\d+) validations, at val.loss (\S+)", info.get("reason", ""))
+            if not found:
+                continue
+            judged += 1
+            self.assertTrue(info["ran"].startswith("stack of"))
+            last = int(found[1])
+            self.assertAlmostEqual(float(found[2]), sum(float(known[trial, seed, last]) for seed in (1, 2)) / 2)
+            self.assertNotIn((trial, 1, last + 1), known)
+        self.assertGreater(judged, 0)
 
     def test_too_many_failures_end_the_sweep(self):
         self.sweep(before="if hp.trial > 3 then error('no such luck') end", more="max_failures = 2,")

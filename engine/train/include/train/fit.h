@@ -16,13 +16,14 @@ struct FitMember {
   Options options;
   StageContext context;
   std::vector<std::shared_ptr<StopRule>> rules = {};  // asked after those of the recipe: who watches a trial
+  bool shows_progress = true;                         // a line for each validation
 };
 
 // Trains the members together and returns a summary each. `plan` is that of the first; the others may differ from it
-// in the optimizer's numbers, schedules, stop rules, callbacks and the seed, and in nothing else. axis: with a leading
-// member axis, padded to two rows, since arithmetic on one row differs in bits from that on several. Failed members
-// have status "failed"; what concerns all (a disk that is full, an error in a recipe's function) is raised after the
-// state was kept as it is.
+// in the optimizer's numbers, probabilities of dropping, schedules, stop rules, callbacks and the seed, and in nothing
+// else. axis: with a leading member axis, padded to two rows, since arithmetic on one row differs in bits from that on
+// several. Failed members have status "failed": their loss is no number, or a function of their own has raised. What
+// concerns all (a disk that is full, an error in a shared function) is raised after the state was kept as it is.
 std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis);
 
 // What `trainlab check` prints of a fit. `step`: also takes one training and one validation step.
