@@ -50,7 +50,7 @@ std::vector<Options> row_specs(std::span<const FitMember> members, const char* o
 DropRates row_drops(std::span<const FitMember> members, const FitPlan& plan, bool axis) {
   DropRates rates;
   const auto differs = [&](const FitMember& one) { return one.options.get("model") != plan.options.get("model"); };
-  if (!axis || std::ranges::none_of(members, differs)) return rates;
+  if (std::ranges::none_of(members, differs)) return rates;
   for (const FitMember& member : members) {
     const Model own(member.options.child("model"), plan.model->signals());
     for (const auto& [key, p] : own.drops()) rates[key].push_back(p);

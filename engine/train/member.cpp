@@ -112,7 +112,7 @@ void Member::start(const Position& position) {
   position_ = position;
   started_ = steady_seconds();
   rows_ = std::make_unique<AppendFile>(context_.folder / "metrics.jsonl");
-  write_models(plan_, context_.folder);
+  write_models(plan_, options_, context_.folder);
   const FitView view{.name = context_.name,
                      .total_steps = plan_.length.total_steps,
                      .steps_per_epoch = position.steps_per_epoch,

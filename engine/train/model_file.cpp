@@ -65,8 +65,7 @@ ModelFile described(const FitPlan& plan, const std::string& name, const Value& s
   return file;
 }
 
-std::vector<ModelFile> models_of(const FitPlan& plan) {
-  const Options& fit = plan.options;
+std::vector<ModelFile> models_of(const FitPlan& plan, const Options& fit) {
   std::vector<ModelFile> all;
   if (plan.model) {
     const auto sizes = fit.given("input") ? std::optional<Shape>(fit.integers("input")) : std::nullopt;
@@ -138,9 +137,9 @@ bool holds_function(const Value& value) {
   return false;
 }
 
-void write_models(const FitPlan& plan, const fs::path& stage_folder) {
+void write_models(const FitPlan& plan, const Options& fit, const fs::path& stage_folder) {
   Value::Map models;
-  for (const ModelFile& file : models_of(plan)) models.emplace(file.name, to_value(file));
+  for (const ModelFile& file : models_of(plan, fit)) models.emplace(file.name, to_value(file));
   const Value content = Value::Map{{"format", 2}, {"models", std::move(models)}};
   write_atomic(stage_folder / "model.json", to_json(content, 1) + "\n");
 }

@@ -40,8 +40,8 @@ struct ModelFile {
 // Whether a function of the recipe stands in a spec.
 bool holds_function(const Value& spec);
 
-// Writes what a fit trains, atomically.
-void write_models(const FitPlan& plan, const std::filesystem::path& stage_folder);
+// Writes what a fit trains, atomically. `fit`: its own spec, the plan may be that of another member of its group.
+void write_models(const FitPlan& plan, const Options& fit, const std::filesystem::path& stage_folder);
 // One of them. Error{usage} where there is none, also of that name, and where there are several and none is named;
 // Error{recipe} where the file is damaged.
 ModelFile read_model(const std::filesystem::path& stage_folder, const std::optional<std::string>& name = {});
