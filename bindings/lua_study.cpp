@@ -1,5 +1,6 @@
 #include "lua_study.h"
 
+#include <algorithm>
 #include <cmath>
 #include <lua.hpp>
 
@@ -118,6 +119,25 @@ double number_at(lua_State* L, int index, const std::string& where) {
   throw recipe_error("expected a number, found " + type_text(L, index)).in(where);
 }
 
+// One value for each objective: a list, or a number where there is one.
+std::vector<double> values_at(lua_State* L, int index, std::size_t objectives, const std::string& where) {
+  std::vector<double> values;
+  if (lua_istable(L, index)) {
+    const auto count = static_cast<int>(lua_objlen(L, index));
+    for (int i = 1; i <= count; ++i) {
+      lua_rawgeti(L, index, i);
+      values.push_back(number_at(L, -1, where + "[" + std::to_string(i) + "]"));
+      lua_pop(L, 1);
+    }
+  } else {
+    values.push_back(number_at(L, index, where));
+  }
+  if (values.size() == objectives) return values;
+  throw recipe_error("expected " + std::to_string(objectives) + (objectives == 1 ? " value" : " values") + ", found " +
+                     std::to_string(values.size()))
+      .in(where);
+}
+
 // The state that study:tell is given; what it is without one.
 TrialState told_state(lua_State* L, int index) {
   if (lua_isnoneornil(L, index)) return TrialState::complete;
@@ -156,9 +176,7 @@ int l_tell(lua_State* L) {
     }
     const TrialState state = told_state(L, 4);
     const std::size_t objectives = study.study().trials().objectives();
-    double single = 0;
-    std::vector<double> several;
-    std::span<const double> values;
+    std::vector<double> values;
     const bool none = lua_isnoneornil(L, 3);
     if (state != TrialState::complete) {
       if (!none) throw recipe_error("expected no value, found " + type_text(L, 3)).in("study:tell.value");
@@ -166,22 +184,8 @@ int l_tell(lua_State* L) {
       throw recipe_error("missing; expected a number")
           .in("study:tell.value")
           .hint("of a trial without a value: study:tell(trial, nil, { state = \"failed\" })");
-    } else if (lua_istable(L, 3)) {
-      const auto count = static_cast<int>(lua_objlen(L, 3));
-      for (int i = 1; i <= count; ++i) {
-        lua_rawgeti(L, 3, i);
-        several.push_back(number_at(L, -1, "study:tell.value[" + std::to_string(i) + "]"));
-        lua_pop(L, 1);
-      }
-      values = several;
     } else {
-      single = number_at(L, 3, "study:tell.value");
-      values = {&single, 1};
-    }
-    if (state == TrialState::complete && values.size() != objectives) {
-      throw recipe_error("expected " + std::to_string(objectives) + (objectives == 1 ? " value" : " values") +
-                         ", found " + std::to_string(values.size()))
-          .in("study:tell.value");
+      values = values_at(L, 3, objectives, "study:tell.value");
     }
     EngineWork work(L);
     work.set_done(false);
@@ -202,6 +206,15 @@ int l_enqueue(lua_State* L) {
   });
 }
 
+// A number, or a list of one for each objective.
+void push_values(lua_State* L, std::span<const double> values) {
+  if (values.size() == 1) {
+    lua_pushnumber(L, values[0]);
+  } else {
+    push_value(L, Value::List(values.begin(), values.end()));
+  }
+}
+
 // { trial = number, value = …, params = … }
 void push_best(lua_State* L, const StudyObject& object, std::int64_t trial) {
   const std::span<const double> values = object.study().trials().values(trial);
@@ -210,13 +223,8 @@ void push_best(lua_State* L, const StudyObject& object, std::int64_t trial) {
   lua_setfield(L, -2, "trial");
   push_trial_params(L, object, trial);
   lua_setfield(L, -2, "params");
-  if (values.size() == 1) {
-    lua_pushnumber(L, values[0]);
-    lua_setfield(L, -2, "value");
-    return;
-  }
-  push_value(L, Value::List(values.begin(), values.end()));
-  lua_setfield(L, -2, "values");
+  push_values(L, values);
+  lua_setfield(L, -2, values.size() == 1 ? "value" : "values");
 }
 
 int get_best(lua_State* L) {
@@ -257,21 +265,16 @@ void push_trial(lua_State* L, const StudyObject& object, std::int64_t trial) {
   push_trial_params(L, object, trial);
   lua_setfield(L, -2, "params");
   const std::span<const double> values = trials.values(trial);
-  if (!std::isnan(values[0])) {
-    if (values.size() == 1) {
-      lua_pushnumber(L, values[0]);
-      lua_setfield(L, -2, "value");
-    } else if (trials.state(trial) == TrialState::complete) {
-      push_value(L, Value::List(values.begin(), values.end()));
-      lua_setfield(L, -2, "values");
-    }
+  if (std::ranges::none_of(values, [](double x) { return std::isnan(x); })) {
+    push_values(L, values);
+    lua_setfield(L, -2, values.size() == 1 ? "value" : "values");
   }
   lua_newtable(L);
-  for (const TrialReport& report : trials.reports(trial)) {
-    lua_pushnumber(L, static_cast<double>(report.resource));
-    lua_pushnumber(L, report.value);
+  trials.walk(trial, [&](std::int64_t resource, std::span<const double> means) {
+    lua_pushnumber(L, static_cast<double>(resource));
+    push_values(L, means);
     lua_rawset(L, -3);
-  }
+  });
   lua_setfield(L, -2, "reports");
 }
 
@@ -300,9 +303,9 @@ int l_report(lua_State* L) {
   return guarded(L, [&] {
     const TrialObject& trial = trial_at(L);
     const std::int64_t step = whole_number(L, 2, 1, "trial:report.step");
-    const double value = number_at(L, 3, "trial:report.value");
+    std::vector<double> values = values_at(L, 3, trial.study->study().trials().objectives(), "trial:report.value");
     const std::int64_t repeat = lua_isnoneornil(L, 4) ? 1 : whole_number(L, 4, 1, "trial:report.repeat");
-    trial.study->report(trial.number, {.repeat = repeat, .resource = step, .value = value});
+    trial.study->report(trial.number, {.repeat = repeat, .resource = step, .values = std::move(values)});
     return 0;
   });
 }

@@ -1,24 +1,48 @@
 #include <algorithm>
 
-#include "study/pruner.h"
+#include "pareto.h"
+#include "pruners.h"
 
 namespace trainlab {
 
-std::optional<double> Curves::at(std::int64_t trial, std::int64_t resource) const {
-  double sum = 0;
-  std::int64_t count = 0;
-  for (const TrialReport& report : trials_.reports(trial)) {
-    if (report.resource != resource) continue;
-    sum += oriented(report.value);
-    ++count;
+std::vector<double> Curves::oriented(std::vector<double> values) const {
+  if (values.empty()) return values;
+  values.resize(objectives());
+  for (std::size_t k = 0; k < objectives(); ++k) {
+    if (maximize_[k]) values[k] = -values[k];
   }
-  if (count == 0) return std::nullopt;
-  return sum / static_cast<double>(count);
+  return values;
 }
 
-std::int64_t Curves::last_resource(std::int64_t trial) const {
-  const auto& reports = trials_.reports(trial);
-  return reports.empty() ? 0 : reports.back().resource;
+std::vector<double> Curves::at(std::int64_t trial, std::int64_t resource) const {
+  return oriented(trials_.mean_at(trial, resource));
+}
+
+std::vector<double> Curves::first_from(std::int64_t trial, std::int64_t resource) const {
+  return oriented(trials_.mean_from(trial, resource));
+}
+
+void Curves::walk(std::int64_t trial, const Trials::Visit& visit) const {
+  trials_.walk(trial, [&](std::int64_t resource, std::span<const double> means) {
+    visit(resource, oriented({means.begin(), means.end()}));
+  });
+}
+
+std::vector<double> losses(std::vector<double> points, std::size_t objectives) {
+  for (double& x : points) x = worst_if_nan(x);
+  if (objectives == 1) return points;
+  const std::size_t count = points.size() / objectives;
+  std::vector<double> better(count);
+  double before = 0;  // in earlier fronts
+  for (const auto& front : pareto_fronts(points, objectives, count)) {
+    const std::vector<double> distances = crowding(points, objectives, front);
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      const auto freer = std::ranges::count_if(distances, [&](double other) { return other > distances[i]; });
+      better[front[i]] = before + static_cast<double>(freer);
+    }
+    before += static_cast<double>(front.size());
+  }
+  return better;
 }
 
 }  // namespace trainlab

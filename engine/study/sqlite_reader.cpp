@@ -133,11 +133,11 @@ class SqliteReader final : public StudyReader {
     Statement rows(sql_, "SELECT trial, attempt, repeat, resource, value FROM reports WHERE trial IN (" + numbers +
                              ") ORDER BY id");
     while (rows.next()) {
-      const std::vector<double> value = parse_numbers(rows.text(4));
-      if (value.size() != 1) throw run_error(sql_.file().string() + ": a report without a value");
       all.push_back({.trial = rows.integer(0),
                      .attempt = rows.integer(1),
-                     .report = {.repeat = rows.integer(2), .resource = rows.integer(3), .value = value.front()}});
+                     .report = {.repeat = rows.integer(2),
+                                .resource = rows.integer(3),
+                                .values = report_values(rows.text(4), sql_.file())}});
     }
     return all;
   }

@@ -134,9 +134,9 @@ class SqliteStorage final : public Storage {
       require(lease);
       for (const TrialReport& one : reports) {
         const long long trial = lease.trial, attempt = lease.attempt, repeat = one.repeat, resource = one.resource;
-        const std::string value = number_text(one.value);
+        const std::string values = numbers_text(one.values);
         run("INSERT INTO reports (trial, attempt, repeat, resource, value) VALUES (:t, :a, :r, :s, :v)",
-            soci::use(trial), soci::use(attempt), soci::use(repeat), soci::use(resource), soci::use(value));
+            soci::use(trial), soci::use(attempt), soci::use(repeat), soci::use(resource), soci::use(values));
       }
     });
   }
@@ -366,7 +366,7 @@ class SqliteStorage final : public Storage {
       all.reports.push_back(
           {.trial = trial,
            .attempt = attempt,
-           .report = {.repeat = repeat, .resource = resource, .value = parse_numbers(value).front()}});
+           .report = {.repeat = repeat, .resource = resource, .values = report_values(value, file_)}});
       last = id;
     }
     seen_report_ = last;

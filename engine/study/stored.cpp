@@ -31,6 +31,12 @@ std::vector<double> parse_numbers(std::string_view text) {
   return numbers;
 }
 
+std::vector<double> report_values(std::string_view text, const std::filesystem::path& file) {
+  std::vector<double> values = parse_numbers(text);
+  if (values.empty()) throw run_error(file.string() + ": a report without a value");
+  return values;
+}
+
 TrialState parse_state(std::string_view name) {
   for (const TrialState state :
        {TrialState::waiting, TrialState::running, TrialState::complete, TrialState::pruned, TrialState::failed}) {

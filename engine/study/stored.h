@@ -16,8 +16,9 @@ inline constexpr int study_schema = 1;
 
 // "0.1 nan 3": exact, also what SQL has no number for.
 std::string numbers_text(std::span<const double> numbers);
-// Both raise Error{run} for what they did not write.
+// These raise Error{run} for what they did not write.
 std::vector<double> parse_numbers(std::string_view text);
+std::vector<double> report_values(std::string_view text, const std::filesystem::path& file);  // one at least
 TrialState parse_state(std::string_view name);
 
 // Error{usage}: the file is of a later schema than this program's.

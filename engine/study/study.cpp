@@ -138,9 +138,7 @@ void Study::tell(std::int64_t trial, std::span<const double> values) {
 }
 
 void Study::prune(std::int64_t trial) {
-  const auto& reports = trials_.reports(trial);
-  const double last = reports.empty() ? std::numeric_limits<double>::quiet_NaN() : reports.back().value;
-  trials_.finish(trial, TrialState::pruned, {&last, 1});
+  trials_.finish(trial, TrialState::pruned, trials_.last_mean(trial));
   ended(trial);
 }
 
@@ -165,7 +163,7 @@ void Study::observe(std::int64_t trial) {
       values.push_back(std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
     }
     seen.values = values;
-    if (!trials_.reports(trial).empty()) seen.resource = trials_.reports(trial).back().resource;
+    seen.resource = trials_.last_resource(trial);
   }
   sampler_->observe(seen);
 }

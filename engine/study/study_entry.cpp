@@ -51,7 +51,7 @@ void register_study(Registry& registry) {
           .returns("nil")
           .example("study:tell(trial, nil, { state = \"pruned\" })")
           .note("A finished trial does not change: to tell twice is an error. Infinity is a value, the best or the "
-                "worst of all. A pruned trial has the value that it last reported."));
+                "worst of all. A pruned trial has the value that it last reported, the mean over repeats there."));
   registry.add(Entry("study:enqueue", "method", "A trial for later, before those that the sampler chooses.")
                    .with(Option("params", "its parameters by name; what is left open the sampler chooses")
                              .any()
@@ -67,26 +67,30 @@ void register_study(Registry& registry) {
                      "Of several objectives: the complete trials that no other beats in all of them, "
                      "each with trial, values and params.")
                    .returns("table, a list"));
-  registry.add(Entry("study.trials", "field",
-                     "All trials in order of their numbers, which count from 0: number, state, params, "
-                     "value (values of several objectives), reports (by step). #study is their count.")
-                   .returns("table, a list"));
+  registry.add(
+      Entry("study.trials", "field",
+            "All trials in order of their numbers, which count from 0: number, state, params, "
+            "value (values of several objectives), reports (by step, the mean over repeats). #study is their count.")
+          .returns("table, a list"));
   registry.add(Entry("trial.number", "field", "Trials count from 0.").returns("integer"));
   registry.add(
       Entry("trial.params", "field", "The parameters by name. An inactive one is nil, an unknown name an error.")
           .returns("table"));
-  registry.add(
-      Entry("trial:report", "method", "A value on the way, for pruners.")
-          .with(Option("step", "how far the trial is, from 1").integer().at_least(1).required().positional())
-          .with(Option("value", "of the first objective; NaN is the worst of all").number().required().positional())
-          .with(Option("repeat", "which of the trial's repeats (seeds) it is of, from 1")
-                    .integer()
-                    .at_least(1)
-                    .or_default(1)
-                    .positional())
-          .returns("nil")
-          .example("trial:report(epoch, loss)")
-          .note("To report a step again goes back to it: what was reported since is forgotten."));
+  registry.add(Entry("trial:report", "method", "A value on the way, for pruners.")
+                   .with(Option("step", "how far the trial is, from 1").integer().at_least(1).required().positional())
+                   .with(Option("value", "a list of one for each objective; NaN is the worst of all")
+                             .number()
+                             .many()
+                             .required()
+                             .positional())
+                   .with(Option("repeat", "which of the trial's repeats (seeds) it is of, from 1")
+                             .integer()
+                             .at_least(1)
+                             .or_default(1)
+                             .positional())
+                   .returns("nil")
+                   .example("trial:report(epoch, loss)")
+                   .note("To report a step again goes back to it: what was reported since is forgotten."));
   registry.add(Entry("trial:should_prune", "method",
                      "Whether the study's pruner gives the trial up, after what it has reported.")
                    .returns("boolean")

@@ -33,13 +33,12 @@ std::vector<double> point_of(const Space& space, const Value& params) {
 
 StudyObject::StudyObject(const Options& options, std::int64_t seed) {
   if (options.given("seed")) seed = options.integer("seed");
-  if (options.given("pruner")) pruner_ = make_pruner(options.child("pruner"));
+  const std::vector<bool> maximize = directions(options);
+  if (options.given("pruner")) pruner_ = make_pruner(options.child("pruner"), maximize.size());
   deterministic_ = options.boolean("deterministic");
   const Space space = make_space(options);
-  StudySettings settings{.maximize = directions(options),
-                         .deterministic = deterministic_,
-                         .compares = pruner_ && pruner_->compares(),
-                         .allowed = {}};
+  StudySettings settings{
+      .maximize = maximize, .deterministic = deterministic_, .compares = pruner_ && pruner_->compares(), .allowed = {}};
   if (options.given("constraints")) settings.allowed = allowed_by(options, space, seed);
   std::vector<std::vector<double>> first;
   if (options.given("enqueue")) {
@@ -114,7 +113,7 @@ std::vector<std::int64_t> StudyObject::pareto() const {
     if (trials.state(t) != TrialState::complete) continue;
     numbers.push_back(t);
     for (std::size_t k = 0; k < trials.objectives(); ++k) {
-      points.push_back(study().maximize(k) ? -trials.values(t)[k] : trials.values(t)[k]);
+      points.push_back(study().maximize()[k] ? -trials.values(t)[k] : trials.values(t)[k]);
     }
   }
   std::vector<std::int64_t> best;
@@ -192,9 +191,9 @@ bool StudyObject::should_prune(std::int64_t trial) {
   if (!pruner_) return false;
   follow();
   const Trials& trials = study().trials();
-  if (trials.reports(trial).empty()) return false;
+  if (trials.last_resource(trial) == 0) return false;
   const std::int64_t visible = deterministic_ ? Study::visible(trial) : trials.size();
-  return pruner_->prunes(Curves(trials, study().maximize(0), visible), trial);
+  return pruner_->prunes(Curves(trials, study().maximize(), visible), trial);
 }
 
 void StudyObject::tell(std::int64_t trial, TrialState state, std::span<const double> values) {

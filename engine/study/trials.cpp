@@ -1,6 +1,7 @@
 #include "study/trials.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 
@@ -17,7 +18,7 @@ std::int64_t Trials::add(TrialState state, std::span<const double> point) {
   ++counts_[static_cast<std::size_t>(state)];
   points_.insert(points_.end(), point.begin(), point.end());
   values_.resize(values_.size() + objectives_, std::numeric_limits<double>::quiet_NaN());
-  reports_.emplace_back();
+  reported_.emplace_back();
   return size() - 1;
 }
 
@@ -43,15 +44,84 @@ void Trials::start(std::int64_t trial, std::span<const double> point) {
 
 void Trials::report(std::int64_t trial, const TrialReport& report) {
   require_open(trial, "report");
-  auto& reports = reports_[index(trial)];
+  if (report.values.empty() || report.values.size() > objectives_) {
+    throw std::logic_error("Trials::report: expected one value for each objective");
+  }
   // A repeat that was begun again says some of it twice: what it says last holds, and nothing beyond.
   forget(trial, report.repeat, report.resource - 1);
-  reports.push_back(report);
+  Reported& reported = reported_[index(trial)];
+  reported.last = report.repeat;
+  RepeatReports& repeat = reported.repeats[report.repeat];
+  repeat.resources.push_back(report.resource);
+  repeat.values.insert(repeat.values.end(), report.values.begin(), report.values.end());
+  repeat.values.resize(repeat.resources.size() * objectives_, std::numeric_limits<double>::quiet_NaN());
 }
 
 void Trials::forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource) {
-  std::erase_if(reports_[index(trial)],
-                [&](const TrialReport& one) { return one.repeat == repeat && one.resource > resource; });
+  Reported& reported = reported_[index(trial)];
+  const auto found = reported.repeats.find(repeat);
+  if (found == reported.repeats.end()) return;
+  RepeatReports& reports = found->second;
+  while (!reports.resources.empty() && reports.resources.back() > resource) reports.resources.pop_back();
+  reports.values.resize(reports.resources.size() * objectives_);
+  if (!reports.resources.empty()) return;
+  reported.repeats.erase(found);
+  if (reported.last == repeat) reported.last = reported.repeats.empty() ? 0 : reported.repeats.rbegin()->first;
+}
+
+const RepeatReports* Trials::last_repeat(std::int64_t trial) const {
+  const Reported& reported = reported_[index(trial)];
+  return reported.repeats.empty() ? nullptr : &reported.repeats.at(reported.last);
+}
+
+std::int64_t Trials::last_resource(std::int64_t trial) const {
+  const RepeatReports* last = last_repeat(trial);
+  return last ? last->resources.back() : 0;
+}
+
+std::int64_t Trials::previous_resource(std::int64_t trial) const {
+  const RepeatReports* last = last_repeat(trial);
+  return last && last->resources.size() > 1 ? last->resources.end()[-2] : 0;
+}
+
+std::vector<double> Trials::mean(std::int64_t trial, std::int64_t resource, bool or_beyond) const {
+  std::vector<double> means;
+  double count = 0;
+  for (const auto& [repeat, reports] : repeats(trial)) {
+    const auto found = std::ranges::lower_bound(reports.resources, resource);
+    if (found == reports.resources.end() || (*found != resource && !or_beyond)) continue;
+    means.resize(objectives_);
+    const auto row = reports.values.begin() + (found - reports.resources.begin()) * std::ssize(means);
+    std::ranges::transform(means, std::span(row, objectives_), means.begin(), std::plus());
+    ++count;
+  }
+  for (double& x : means) x /= count;
+  return means;
+}
+
+void Trials::walk(std::int64_t trial, const Visit& visit) const {
+  constexpr std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::pair<const RepeatReports*, std::size_t>> places;  // of each repeat the next of its reports
+  for (const auto& [repeat, reports] : repeats(trial)) places.emplace_back(&reports, 0);
+  const auto resource_at = [](const auto& place) {
+    return place.second < place.first->resources.size() ? place.first->resources[place.second] : end;
+  };
+  std::vector<double> means(objectives_);
+  while (true) {
+    std::int64_t resource = end;
+    for (const auto& place : places) resource = std::min(resource, resource_at(place));
+    if (resource == end) return;
+    std::ranges::fill(means, 0.0);
+    double count = 0;
+    for (auto& place : places) {
+      if (resource_at(place) != resource) continue;
+      for (std::size_t k = 0; k < objectives_; ++k) means[k] += place.first->values[place.second * objectives_ + k];
+      ++place.second;
+      ++count;
+    }
+    for (double& x : means) x /= count;
+    visit(resource, means);
+  }
 }
 
 void Trials::finish(std::int64_t trial, TrialState state, std::span<const double> values) {

@@ -212,7 +212,7 @@ bool StudyPlan::ends_without_improvement() const {
 
 std::unique_ptr<Pruner> StudyPlan::pruner() const {
   if (is_ensemble() || !options_.given("pruner")) return nullptr;
-  return make_pruner(options_.child("pruner"));
+  return make_pruner(options_.child("pruner"), objectives_.size());
 }
 
 std::vector<std::vector<double>> StudyPlan::enqueued() const {

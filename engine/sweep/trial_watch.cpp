@@ -51,10 +51,11 @@ void Reports::judge(LeasedTrial& trial, std::int64_t resource) {
   // A deterministic study prunes by what it would know whatever the number of processes.
   const Trials& trials = study_.study().trials();
   const std::int64_t own = trial.lease.trial;
-  const Curves curves(trials, plan_.objectives().front().maximize, plan_.deterministic() ? Study::visible(own) : trials.size());
+  const Curves curves(trials, {plan_.objectives().front().maximize},
+                      plan_.deterministic() ? Study::visible(own) : trials.size());
   if (!pruner_->prunes(curves, own)) return;
   trial.pruned = "pruned after " + std::to_string(resource) + " validations, at " + plan_.objectives().front().metric + " " +
-                 number_text(plan_.objectives().front().maximize ? -*curves.at(own, resource) : *curves.at(own, resource));
+                 number_text(trials.last_mean(own).front());
 }
 
 void Reports::begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resource) {
@@ -71,7 +72,7 @@ void TrialWatch::about_to_write() { reports_.require(trial_, confirm_seconds); }
 std::optional<std::string> TrialWatch::validated(const Progress& progress) {
   ++resource_;
   value_ = progress.metric(metric_);
-  reports_.add(trial_, {.repeat = repeat_, .resource = resource_, .value = value_});
+  reports_.add(trial_, {.repeat = repeat_, .resource = resource_, .values = {value_}});
   if (trial_.segment && resource_ >= trial_.segment->until) return "its segment has ended";
   return std::nullopt;
 }

@@ -171,6 +171,39 @@ TEST_CASE("a pruner answers from what was reported") {
                           8, true}));
 }
 
+TEST_CASE("a report has a value for each objective, by which a pruner ranks") {
+  const std::string two = ", goal = { 'min', 'max' }, pruner = lab.pruner.asha()";
+  // The third is the worst by the first objective and the best by the second, the fourth is worse than others in both.
+  CHECK(value(with_study(two, R"(
+    local answers = {}
+    for k, values in ipairs { { 1, 5 }, { 2, 6 }, { 9, 9 }, { 8, 4 } } do
+      local trial = study:ask()
+      trial:report(1, values)
+      answers[k] = trial:should_prune()
+      study:tell(trial, nil, { state = "pruned" })
+    end
+    local last = study.trials[4]
+    return lab.stage { value = { answers, last.values, last.reports[1] } })")) ==
+        Value(Value::List{Value::List{false, false, false, true}, Value::List{8, 4}, Value::List{8, 4}}));
+  const auto reported = [&](const std::string& report) { return failure(with_study(two, "study:ask():" + report)); };
+  CHECK_THAT(reported("report(1, 2)"), Catch::StartsWith("x.lua:2: trial:report.value: expected 2 values, found 1"));
+  CHECK_THAT(reported("report(1, { 2, 'x' })"),
+             Catch::StartsWith("x.lua:2: trial:report.value[2]: expected a number, found \"x\""));
+  CHECK_THAT(failure(with_study("", "study:ask():report(1, { 2, 3 })")),
+             Catch::Contains("trial:report.value: expected 1 value, found 2"));
+  CHECK_THAT(failure(with_study(", goal = { 'min', 'max' }, pruner = lab.pruner.wilcoxon()", "")),
+             Catch::Contains("lab.study.pruner: expected a study of one objective, found 2"));
+  // Means over repeats.
+  CHECK(value(with_study("", R"(
+    local trial = study:ask()
+    trial:report(1, 4)
+    trial:report(2, 3)
+    trial:report(1, 1, 2)
+    study:tell(trial, nil, { state = "pruned" })
+    return lab.stage { value = { study.trials[1].reports, study.trials[1].value } })")) ==
+        Value(Value::List{Value::List{2.5, 3}, 2.5}));
+}
+
 TEST_CASE("a study in a file goes on where it ended, and is shared") {
   Sandbox sandbox;
   const std::string open = R"(
@@ -209,10 +242,12 @@ TEST_CASE("a study in a file goes on where it ended, and is shared") {
              Catch::Contains("trial 4 runs elsewhere"));
   CHECK_THAT(sandbox.fails(open + "open { goal = 'max' }").what(),
              Catch::Contains("lab.study.file: ") && Catch::Contains("s.db holds a study with another goal"));
-  CHECK_THAT(sandbox.fails(open + "open { space = { x = lab.space.uniform(0, 2) } }").what(), Catch::Contains("a study with another space"));
+  CHECK_THAT(sandbox.fails(open + "open { space = { x = lab.space.uniform(0, 2) } }").what(),
+             Catch::Contains("a study with another space"));
   CHECK_THAT(sandbox.fails("lab.study { space = { y = 1 }, file = 'x.lua' }").what(),
              Catch::Contains("lab.study.file: expected a name that ends in .db"));
-  CHECK_THAT(sandbox.fails("lab.study { space = { y = 1 }, file = 'none/x.db' }").what(), Catch::Contains("none/x.db: "));
+  CHECK_THAT(sandbox.fails("lab.study { space = { y = 1 }, file = 'none/x.db' }").what(),
+             Catch::Contains("none/x.db: "));
 }
 
 TEST_CASE("what a function of the recipe raises leaves a study in a file as it was") {

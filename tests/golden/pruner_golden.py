@@ -38,13 +38,13 @@ def seeds_of_configurations(seed):
     return [[round(effect + one + rng.gauss(0, 0.3), 9) for one in repeats] for effect in (rng.gauss(0, 0.4) for _ in range(TRIALS))]
 
 
-def replay(pruner, recorded, maximize, first_step):
+def replay(pruner, recorded, maximize, first_step, every=1):
     study = optuna.create_study(direction="maximize" if maximize else "minimize", pruner=pruner)
     ends = []
     for curve in recorded:
         trial, end = study.ask(), 0
         for k, value in enumerate(curve):
-            trial.report(-value if maximize else value, k + first_step)
+            trial.report(-value if maximize else value, k * every + first_step)
             if trial.should_prune():
                 end = k + 1
                 break
@@ -57,15 +57,19 @@ def replay(pruner, recorded, maximize, first_step):
     return ends
 
 
-# Entry, Optuna's pruner, the step of the first report: those that count "warm-up steps" count from 0.
+# Entry, Optuna's pruner, the step of the first report (those that count "warm-up steps" count from 0), and how many
+# steps lie between two reports.
 CASES = [
-    ({"@": "pruner.median"}, lambda: pruners.MedianPruner(), 0),
-    ({"@": "pruner.median", "startup": 3, "warmup": 4, "interval": 3}, lambda: pruners.MedianPruner(3, 4, 3), 0),
-    ({"@": "pruner.percentile", "percentile": 25.0}, lambda: pruners.PercentilePruner(25.0), 0),
-    ({"@": "pruner.percentile", "percentile": 80.0, "startup": 2, "warmup": 1}, lambda: pruners.PercentilePruner(80.0, 2, 1), 0),
-    ({"@": "pruner.asha"}, lambda: pruners.SuccessiveHalvingPruner(1, 3), 1),
-    ({"@": "pruner.asha", "min": 2, "reduction": 2}, lambda: pruners.SuccessiveHalvingPruner(2, 2), 1),
-    ({"@": "pruner.asha", "min": 4, "reduction": 4}, lambda: pruners.SuccessiveHalvingPruner(4, 4), 1),
+    ({"@": "pruner.median"}, lambda: pruners.MedianPruner(), 0, 1),
+    ({"@": "pruner.median", "startup": 3, "warmup": 4, "interval": 3}, lambda: pruners.MedianPruner(3, 4, 3), 0, 1),
+    ({"@": "pruner.percentile", "percentile": 25.0}, lambda: pruners.PercentilePruner(25.0), 0, 1),
+    ({"@": "pruner.percentile", "percentile": 80.0, "startup": 2, "warmup": 1}, lambda: pruners.PercentilePruner(80.0, 2, 1), 0, 1),
+    ({"@": "pruner.asha"}, lambda: pruners.SuccessiveHalvingPruner(1, 3), 1, 1),
+    ({"@": "pruner.asha", "min": 2, "reduction": 2}, lambda: pruners.SuccessiveHalvingPruner(2, 2), 1, 1),
+    ({"@": "pruner.asha", "min": 4, "reduction": 4}, lambda: pruners.SuccessiveHalvingPruner(4, 4), 1, 1),
+    ({"@": "pruner.asha", "min": 2}, lambda: pruners.SuccessiveHalvingPruner(2, 3), 5, 5),
+    ({"@": "pruner.asha", "min": 4, "reduction": 4}, lambda: pruners.SuccessiveHalvingPruner(4, 4), 3, 3),
+    ({"@": "pruner.median", "startup": 3, "warmup": 6, "interval": 5}, lambda: pruners.MedianPruner(3, 6, 5), 1, 2),
 ]
 
 
@@ -78,8 +82,9 @@ def brackets(low, high, reduction):
 
 def main():
     recorded, repeats = curves(5), seeds_of_configurations(7)
-    rows = [{"entry": entry, "maximize": maximize, "ends": replay(make(), recorded, maximize, first)}
-            for entry, make, first in CASES for maximize in (False, True)]
+    rows = [{"entry": entry, "every": every, "maximize": maximize,
+             "ends": replay(make(), recorded, maximize, first, every)}
+            for entry, make, first, every in CASES for maximize in (False, True)]
     wilcoxon = [{"entry": {"@": "pruner.wilcoxon", "p": p, "startup": startup}, "maximize": maximize,
                  "ends": replay(pruners.WilcoxonPruner(p_threshold=p, n_startup_steps=startup), repeats, maximize, 1)}
                 for p, startup in ((0.1, 4), (0.05, 6)) for maximize in (False, True)]

@@ -56,7 +56,7 @@ void make_study(const fs::path& file, const Value& spec) {
         for (const Value& one : trial["reports"].list()) {
           const Value::List& parts = one.list();
           reports.push_back(
-              {.repeat = parts[0].integer(), .resource = parts[1].integer(), .value = number_of(parts[2])});
+              {.repeat = parts[0].integer(), .resource = parts[1].integer(), .values = {number_of(parts[2])}});
         }
       }
       storage->report(lease, reports);
@@ -101,7 +101,7 @@ void work(const fs::path& file, int count) {
       for (const StoredTrial& trial : changes.trials) known = std::max(known, trial.number + 1);
       return Storage::Begin{known, point};
     });
-    const TrialReport report{.repeat = 1, .resource = 1, .value = 0.5};
+    const TrialReport report{.repeat = 1, .resource = 1, .values = {0.5}};
     storage->report(lease, std::span(&report, 1));
     const double value = 1.0 / (i + 1);
     storage->end(lease, TrialState::complete, std::span(&value, 1), Value::Map{{"seconds", 0.5}});

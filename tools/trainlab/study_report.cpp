@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "core/error.h"
 #include "study/ranking.h"
@@ -23,22 +22,21 @@ std::vector<Objective> objectives_in(const Value& description) {
   return all;
 }
 
+// Of the first objective.
 Curve curve_of(std::int64_t trial, const std::vector<StoredReport>& reports) {
   Trials one(0, 1);  // knows what holds of a trial that was begun again
   one.add(TrialState::running, {});
   for (const StoredReport& each : reports) {
-    if (each.trial == trial) one.report(0, each.report);
-  }
-  std::map<std::int64_t, std::pair<double, int>> sums;
-  for (const TrialReport& report : one.reports(0)) {
-    sums[report.resource].first += report.value;
-    ++sums[report.resource].second;
+    if (each.trial != trial) continue;
+    TrialReport first = each.report;
+    first.values.resize(1);
+    one.report(0, first);
   }
   Curve curve{.trial = trial, .resources = {}, .values = {}};
-  for (const auto& [resource, sum] : sums) {
+  one.walk(0, [&](std::int64_t resource, std::span<const double> means) {
     curve.resources.push_back(resource);
-    curve.values.push_back(sum.first / sum.second);
-  }
+    curve.values.push_back(means.front());
+  });
   return curve;
 }
 

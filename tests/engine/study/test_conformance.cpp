@@ -65,7 +65,7 @@ void end(Study& study, std::int64_t t, bool mirrored) {
   const double value = sign * value_of(study.space(), study.trials().point(t));
   if (t % 7 == 3) return study.fail(t);
   if (t % 7 == 5) {
-    study.report(t, {.repeat = 1, .resource = 1, .value = t % 2 == 0 ? none : value});
+    study.report(t, {.repeat = 1, .resource = 1, .values = {t % 2 == 0 ? none : value}});
     return study.prune(t);
   }
   if (t % 11 == 6) return study.tell(t, {none});
@@ -223,7 +223,7 @@ Trials curves_of(const std::vector<double>& complete, double last, bool mirrored
     for (int repeat = 1; repeat <= 5; ++repeat) {
       for (int step = 1; step <= count; ++step) {
         const double falling = value - 1e-3 * step - 1e-4 * repeat;
-        trials.report(trial, {.repeat = repeat, .resource = step, .value = sign * falling});
+        trials.report(trial, {.repeat = repeat, .resource = step, .values = {sign * falling}});
       }
     }
     return trial;
@@ -243,15 +243,16 @@ TEST_CASE("every pruner says the same of the mirrored problem, and nothing of tr
     INFO(name);
     // Bounds are of values, not of their goodness.
     if (name == "pruner.threshold") continue;
-    const auto pruner = make_pruner(parse_entry(entry(name)));
+    const auto pruner = make_pruner(parse_entry(entry(name)), 1);
     for (const double last : {0.5, 3.5, 9.0, none}) {
       for (int steps = 1; steps <= 9; ++steps) {
         const Trials plain = curves_of({1, 2, 3, 4, 5, 6}, last, false, steps);
         const Trials mirror = curves_of({1, 2, 3, 4, 5, 6}, last, true, steps);
-        CHECK(pruner->prunes(Curves(plain, false, INT64_MAX), 6) == pruner->prunes(Curves(mirror, true, INT64_MAX), 6));
+        CHECK(pruner->prunes(Curves(plain, {false}, INT64_MAX), 6) ==
+              pruner->prunes(Curves(mirror, {true}, INT64_MAX), 6));
         // With the later ones hidden it is as if they were not there, but for the trial's own number.
         const Trials other = curves_of({1, 2, 3, none, -9, 100}, last, false, steps);
-        CHECK(pruner->prunes(Curves(plain, false, 3), 6) == pruner->prunes(Curves(other, false, 3), 6));
+        CHECK(pruner->prunes(Curves(plain, {false}, 3), 6) == pruner->prunes(Curves(other, {false}, 3), 6));
       }
     }
   }
@@ -260,17 +261,60 @@ TEST_CASE("every pruner says the same of the mirrored problem, and nothing of tr
 TEST_CASE("every pruner lets the best go on, and who does not compare looks at nobody else") {
   for (const std::string& name : names_of("pruner")) {
     INFO(name);
-    const auto pruner = make_pruner(parse_entry(entry(name)));
+    const auto pruner = make_pruner(parse_entry(entry(name)), 1);
     for (int steps = 1; steps <= 9; ++steps) {
       const Trials best = curves_of({1, 2, 3, 4, 5, 6}, -2, false, steps);
       if (pruner->compares()) {
-        CHECK_FALSE(pruner->prunes(Curves(best, false, INT64_MAX), 6));
-        CHECK_FALSE(pruner->prunes(Curves(curves_of({}, 5, false, steps), false, INT64_MAX), 0));  // the first of all
+        CHECK_FALSE(pruner->prunes(Curves(best, {false}, INT64_MAX), 6));
+        CHECK_FALSE(pruner->prunes(Curves(curves_of({}, 5, false, steps), {false}, INT64_MAX), 0));  // the first of all
         continue;
       }
       for (const double last : {-2.0, 3.5, 20.0}) {
-        const bool alone = pruner->prunes(Curves(curves_of({}, last, false, steps), false, INT64_MAX), 0);
-        CHECK(pruner->prunes(Curves(curves_of({1, 2, 3, 4, 5, 6}, last, false, steps), false, INT64_MAX), 6) == alone);
+        const bool alone = pruner->prunes(Curves(curves_of({}, last, false, steps), {false}, INT64_MAX), 0);
+        CHECK(pruner->prunes(Curves(curves_of({1, 2, 3, 4, 5, 6}, last, false, steps), {false}, INT64_MAX), 6) ==
+              alone);
+      }
+    }
+  }
+}
+
+TEST_CASE("every pruner takes several objectives, or says that it cannot") {
+  // Who is better in the one is worse in the other: complete trials, and one under way at a point of its own.
+  const auto says = [](const Pruner& pruner, double first, double second, const std::vector<bool>& maximize) {
+    Trials trials(0, 2);
+    bool pruned = false;
+    for (int t = 0; t <= 8; ++t) {
+      const std::int64_t trial = trials.add(TrialState::running, {});
+      const double a = (maximize[0] ? -1 : 1) * (t < 8 ? t : first),
+                   b = (maximize[1] ? -1 : 1) * (t < 8 ? 7 - t : second);
+      for (int step = 1; step <= 9; ++step) {
+        const double slope = 1e-3 * step;
+        trials.report(trial, {.repeat = 1,
+                              .resource = step,
+                              .values = {a - (maximize[0] ? -slope : slope), b - (maximize[1] ? -slope : slope)}});
+        pruned = pruned || (t == 8 && pruner.prunes(Curves(trials, maximize, INT64_MAX), trial));
+      }
+      if (t < 8) trials.finish(trial, TrialState::complete, std::vector<double>{a, b});
+    }
+    return pruned;
+  };
+  for (const std::string& name : names_of("pruner")) {
+    INFO(name);
+    std::unique_ptr<Pruner> pruner;
+    try {
+      pruner = make_pruner(parse_entry(entry(name)), 2);
+    } catch (const Error& error) {
+      CHECK_THAT(error.what(), Catch::Contains("expected a study of one objective, found 2"));
+      continue;
+    }
+    for (const auto& maximize : std::vector<std::vector<bool>>{{false, false}, {true, false}, {true, true}}) {
+      if (name == "pruner.threshold" && maximize[0]) continue;
+      CHECK_FALSE(says(*pruner, 9, -1, maximize));  // the best in the second objective, the worst in the first
+      CHECK_FALSE(says(*pruner, -1, 9, maximize));
+      CHECK_FALSE(says(*pruner, -1, -1, maximize));
+      if (pruner->compares()) {
+        CHECK(says(*pruner, 9, 9, maximize));
+        CHECK(says(*pruner, none, none, maximize));
       }
     }
   }

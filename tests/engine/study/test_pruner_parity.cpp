@@ -16,12 +16,13 @@ const Value& golden() {
   return value;
 }
 
-// After how many reports each trial is pruned, 0 where it is not. A report is a validation of the one repeat, or where
-// `repeats` is set the only one of a repeat of its own.
+// After how many reports each trial is pruned, 0 where it is not. A report is one of the only repeat, `every` so many
+// validations, or where `repeats` is set the only one of a repeat of its own.
 std::vector<std::int64_t> replayed(const Value& row, const Value& recorded, bool repeats) {
-  const auto pruner = make_pruner(parse_entry(to_json(row["entry"])));
+  const auto pruner = make_pruner(parse_entry(to_json(row["entry"])), 1);
   const bool maximize = row["maximize"].boolean();
   const double sign = maximize ? -1 : 1;
+  const std::int64_t every = repeats ? 1 : row["every"].integer();
   Trials trials(0, 1);
   std::vector<std::int64_t> ends;
   for (const Value& curve : recorded.list()) {
@@ -32,8 +33,8 @@ std::vector<std::int64_t> replayed(const Value& row, const Value& recorded, bool
       last = sign * value.number();
       sum += last;
       ++count;
-      trials.report(trial, {.repeat = repeats ? count : 1, .resource = repeats ? 1 : count, .value = last});
-      if (!pruner->prunes(Curves(trials, maximize, INT64_MAX), trial)) continue;
+      trials.report(trial, {.repeat = repeats ? count : 1, .resource = repeats ? 1 : count * every, .values = {last}});
+      if (!pruner->prunes(Curves(trials, {maximize}, INT64_MAX), trial)) continue;
       end = count;
       break;
     }
@@ -70,25 +71,32 @@ TEST_CASE("Hyperband has the brackets of Optuna's, in their shares") {
   for (const Value& row : golden()["hyperband"].list()) {
     const std::int64_t min = row["min"].integer(), max = row["max"].integer(), reduction = row["reduction"].integer();
     INFO("min " << min << ", max " << max << ", reduction " << reduction);
-    const auto hyperband = make_pruner(parse_entry(
-        to_json(Value(Value::Map{{"@", "pruner.hyperband"}, {"min", min}, {"max", max}, {"reduction", reduction}}))));
+    const auto hyperband = make_pruner(
+        parse_entry(to_json(
+            Value(Value::Map{{"@", "pruner.hyperband"}, {"min", min}, {"max", max}, {"reduction", reduction}}))),
+        1);
     std::map<std::int64_t, std::int64_t> wanted, found;
     std::int64_t round = 0;
     for (const Value& bracket : row["brackets"].list()) {
       wanted[bracket.list()[0].integer()] = bracket.list()[1].integer();
       round += bracket.list()[1].integer();
     }
-    // A trial that reports nothing but NaN ends at the first rung of its bracket.
+    // A trial that reports nothing but NaN ends at the first rung of its bracket. Optuna's last bracket has its one
+    // rung where trials end; here its trials go on to their end.
+    const auto [last, plain] = *wanted.rbegin();
+    wanted.erase(last);
+    std::int64_t whole = 0;
     for (std::int64_t trial = 0; trial < round; ++trial) {
       Trials trials(0, 1);
       for (std::int64_t t = 0; t <= trial; ++t) trials.add(TrialState::running, {});
-      for (std::int64_t at = 1; at <= max; ++at) {
-        trials.report(trial, {.repeat = 1, .resource = at, .value = std::nan("")});
-        if (!hyperband->prunes(Curves(trials, false, INT64_MAX), trial)) continue;
-        ++found[at];
-        break;
+      std::int64_t at = 1;
+      for (; at <= max; ++at) {
+        trials.report(trial, {.repeat = 1, .resource = at, .values = {std::nan("")}});
+        if (hyperband->prunes(Curves(trials, {false}, INT64_MAX), trial)) break;
       }
+      ++(at > max ? whole : found[at]);
     }
     CHECK(found == wanted);
+    CHECK(whole == plain);
   }
 }

@@ -36,7 +36,7 @@ void run_trial(Storage& storage, std::int64_t number, double value) {
   const auto lease = storage.begin(owner, 0, [&](const StudyChanges&) {
     return Storage::Begin{number, {0.1 * static_cast<double>(number), std::nan("")}};
   });
-  const TrialReport reports[] = {{1, 1, value}, {1, 2, infinity}};
+  const TrialReport reports[] = {{1, 1, {value}}, {1, 2, {infinity, 2}}};
   storage.report(*lease, reports);
   storage.end(*lease, TrialState::complete, std::span(&value, 1), Value::Map{{"seconds", 1.5}, {"ran", "alone"}});
 }
@@ -92,7 +92,7 @@ TEST_CASE("a reader gives what was written") {
     REQUIRE(reports.size() == 2);
     CHECK(reports[1].trial == 1);
     CHECK(reports[1].report.resource == 2);
-    CHECK(reports[1].report.value == infinity);
+    CHECK(reports[1].report.values == std::vector{infinity, 2.0});
     CHECK(reader.reports({}).empty());
   });
 }

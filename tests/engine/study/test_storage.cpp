@@ -96,7 +96,7 @@ TEST_CASE("the first description holds, numbers come back exactly") {
   CHECK(a->enqueue(point) == 0);
   const auto lease = b->begin(owner("b"), 0, [&](const StudyChanges&) { return Storage::Begin{0, point}; });
   REQUIRE(lease);
-  b->report(*lease, std::vector<TrialReport>{{1, 1, std::nan("")}, {1, 2, infinity}, {2, 1, 0.3}});
+  b->report(*lease, std::vector<TrialReport>{{1, 1, {std::nan("")}}, {1, 2, {infinity, -0.1}}, {2, 1, {0.3}}});
   b->end(*lease, TrialState::complete, std::vector<double>{infinity}, Value::Map{{"how", "alone"}});
   const StudyChanges all = a->changes();
   REQUIRE(all.trials.size() == 1);
@@ -108,8 +108,8 @@ TEST_CASE("the first description holds, numbers come back exactly") {
     CHECK((all.trials[0].point[i] == point[i] || (std::isnan(point[i]) && std::isnan(all.trials[0].point[i]))));
   }
   REQUIRE(all.reports.size() == 3);
-  CHECK(std::isnan(all.reports[0].report.value));
-  CHECK(all.reports[1].report.value == infinity);
+  CHECK(std::isnan(all.reports[0].report.values.front()));
+  CHECK(all.reports[1].report.values == std::vector{infinity, -0.1});
   CHECK(all.reports[2].report.repeat == 2);
   CHECK(a->changes().trials.empty());
   CHECK(a->changes().reports.empty());
@@ -131,7 +131,7 @@ TEST_CASE("a lease that has ended is refused, whoever has the trial now") {
   for (const auto& late : std::vector<std::function<void()>>{
            [&] { a->end(first, TrialState::complete, std::vector<double>{1.0}, {}); }, [&] { a->renew(first, 99); },
            [&] {
-             a->report(first, std::vector<TrialReport>{{1, 1, 0.5}});
+             a->report(first, std::vector<TrialReport>{{1, 1, {0.5}}});
            },
            [&] { a->give_back(first); }}) {
     CHECK_THAT(message(late), Catch::Contains("trial 0 is no longer leased to a (attempt 1)") &&
@@ -236,7 +236,7 @@ TEST_CASE("32 processes that start together: no failure, no gap, no number twice
     try {
       SharedStudy study = shared(folder, "w" + std::to_string(w), R"({"@": "sampler.random"})");
       while (const auto lease = study.ask(0, 100, 200).lease) {
-        study.report(*lease, std::vector<TrialReport>{{1, 1, static_cast<double>(w)}});
+        study.report(*lease, std::vector<TrialReport>{{1, 1, {static_cast<double>(w)}}});
         study.end(*lease, TrialState::complete, std::vector<double>{0.5}, {});
       }
     } catch (const std::exception& error) {
@@ -263,7 +263,7 @@ TEST_CASE("32 processes that start together: no failure, no gap, no number twice
   // Each reported once, by who had it.
   REQUIRE(all.reports.size() == 200);
   for (const StoredReport& report : all.reports) {
-    const auto worker = std::to_string(static_cast<int>(report.report.value));
+    const auto worker = std::to_string(static_cast<int>(report.report.values.front()));
     CHECK(by_number.at(report.trial)->owner == "w" + worker);
   }
 }

@@ -49,13 +49,29 @@ TEST_CASE("a NaN is no value, an infinity is one") {
     study.tell(3, {2.0});
     study.tell(2, {2.0});
     CHECK(study.best() == 2);  // the earliest of equal ones
-    study.report(4, {.repeat = 1, .resource = 3, .value = std::nan("")});
+    study.report(4, {.repeat = 1, .resource = 3, .values = {std::nan("")}});
     study.prune(4);
     study.tell(5, {-worst});
     CHECK(study.best() == 5);
     CHECK(study.trials().count(TrialState::complete) == 4);
     CHECK(study.ask().trial == 8);  // TPE takes it all
   }
+}
+
+TEST_CASE("a pruned trial has the mean over its repeats where it ended") {
+  Study study = make_study(R"({"@": "sampler.random"})", {.maximize = {false, true}});
+  study.ask();
+  study.report(0, {.repeat = 1, .resource = 1, .values = {9, 9}});
+  study.report(0, {.repeat = 1, .resource = 2, .values = {4, 1}});
+  study.report(0, {.repeat = 2, .resource = 2, .values = {1, 2}});
+  study.prune(0);
+  CHECK(study.trials().values(0)[0] == 2.5);
+  CHECK(study.trials().values(0)[1] == 1.5);
+  study.ask();
+  CHECK_THROWS_AS(study.report(1, {.repeat = 1, .resource = 1, .values = {1, 2, 3}}), std::logic_error);
+  CHECK_THROWS_AS(study.report(1, {.repeat = 1, .resource = 1, .values = {}}), std::logic_error);
+  study.prune(1);
+  CHECK(std::isnan(study.trials().values(1)[0]));
 }
 
 TEST_CASE("points that are not allowed are drawn anew, an impossible constraint is told") {

@@ -50,7 +50,7 @@ class Study {
 
   const Space& space() const { return space_; }
   const Trials& trials() const { return trials_; }
-  bool maximize(std::size_t objective) const { return settings_.maximize[objective]; }
+  const std::vector<bool>& maximize() const { return settings_.maximize; }
 
   // Whether what is chosen next depends on how trials end that are under way.
   bool learns() const { return sampler_->learns() && !sampler_->waits_itself(); }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,11 +18,17 @@ enum class TrialState : std::uint8_t { waiting, running, complete, pruned, faile
 std::string_view trial_state_name(TrialState state);
 inline bool is_final(TrialState state) { return state >= TrialState::complete; }
 
-// One value that a running trial has reported, of one repeat.
+// What one repeat of a running trial has reported.
 struct TrialReport {
-  std::int64_t repeat = 1;    // from 1
-  std::int64_t resource = 0;  // validations so far, from 1
-  double value = 0;           // as the recipe reports it; NaN stays NaN
+  std::int64_t repeat = 1;     // from 1
+  std::int64_t resource = 0;   // validations so far, from 1
+  std::vector<double> values;  // as the recipe reports them: of each objective, or of the first; NaN stays NaN
+};
+
+// All that one repeat has reported and that still holds.
+struct RepeatReports {
+  std::vector<std::int64_t> resources;  // ascending
+  std::vector<double> values;           // [report, objective]; NaN for objectives that a report left out
 };
 
 // Numbers of trials count from 0 without gaps. A final trial never changes. Not synchronised.
@@ -39,7 +47,7 @@ class Trials {
   void report(std::int64_t trial, const TrialReport& report);
   // A repeat goes on from this resource: what it said beyond will be said again.
   void forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource);
-  // `values`: one for each objective of a complete trial, none of a failed one; a pruned one has what it last reported.
+  // `values`: one for each objective of a complete trial, none of a failed one; a pruned one has last_mean().
   void finish(std::int64_t trial, TrialState state, std::span<const double> values);
   void wait_again(std::int64_t trial);
 
@@ -52,18 +60,40 @@ class Trials {
     return {values_.data() + index(trial) * objectives_, objectives_};
   }
   double value(std::int64_t trial) const { return values_[index(trial) * objectives_]; }
-  const std::vector<TrialReport>& reports(std::int64_t trial) const { return reports_[index(trial)]; }
+
+  const std::map<std::int64_t, RepeatReports>& repeats(std::int64_t trial) const {
+    return reported_[index(trial)].repeats;
+  }
+  // Of the repeat that reported last: where it is, and where it was before. 0: nowhere yet.
+  std::int64_t last_resource(std::int64_t trial) const;
+  std::int64_t previous_resource(std::int64_t trial) const;
+  // Means over repeats, one for each objective; empty where no repeat has come so far. Of what was reported at this
+  // resource; of the first report of each repeat there or beyond; of what was reported at the last resource.
+  // O(repeats · log reports).
+  std::vector<double> mean_at(std::int64_t trial, std::int64_t resource) const { return mean(trial, resource, false); }
+  std::vector<double> mean_from(std::int64_t trial, std::int64_t resource) const { return mean(trial, resource, true); }
+  std::vector<double> last_mean(std::int64_t trial) const { return mean_at(trial, last_resource(trial)); }
+  // mean_at() of all resources at which something was reported, in their order, in one pass.
+  using Visit = std::function<void(std::int64_t resource, std::span<const double> means)>;
+  void walk(std::int64_t trial, const Visit& visit) const;
+
   std::int64_t count(TrialState state) const { return counts_[static_cast<std::size_t>(state)]; }
 
  private:
   std::size_t index(std::int64_t trial) const { return static_cast<std::size_t>(trial); }
   void set_state(std::int64_t trial, TrialState state);
+  const RepeatReports* last_repeat(std::int64_t trial) const;  // null: nothing was reported
+  std::vector<double> mean(std::int64_t trial, std::int64_t resource, bool or_beyond) const;
   void require_open(std::int64_t trial, const char* what) const;
 
   std::size_t parameters_, objectives_;
   std::vector<TrialState> states_;
   std::vector<double> points_, values_;  // [trial, parameter], [trial, objective]
-  std::vector<std::vector<TrialReport>> reports_;
+  struct Reported {
+    std::map<std::int64_t, RepeatReports> repeats;  // none of them empty
+    std::int64_t last = 0;                          // the repeat that reported last
+  };
+  std::vector<Reported> reported_;
   std::int64_t counts_[5] = {};
 };
 

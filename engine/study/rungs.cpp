@@ -1,0 +1,136 @@
+// Pruners in which trials meet at rungs: asynchronous successive halving and Hyperband, in the variant that stops: a
+// trial that may not go on when it reaches a rung is given up, so that nobody waits.
+#include <algorithm>
+#include <numeric>
+
+#include "pruners.h"
+
+namespace trainlab {
+
+namespace {
+
+// Resources at which trials meet: the first `count` of min · reduction^k. A trial meets a rung with the first report of
+// a repeat there or beyond.
+class Rungs {
+ public:
+  Rungs(std::int64_t min, std::int64_t reduction, std::int64_t count)
+      : min_(min), reduction_(reduction), count_(count) {}
+
+  // Whether the trial is dropped at a rung that it has met with its last report, among those that compete with it.
+  template <class Competes>
+  bool prune(const Curves& curves, std::int64_t trial, Competes&& competes) const {
+    const std::int64_t resource = curves.trials().last_resource(trial);
+    const std::int64_t previous = curves.trials().previous_resource(trial);
+    std::int64_t rung = min_;
+    for (std::int64_t k = 0; k < count_ && rung <= resource; ++k) {
+      if (rung > previous && drops(curves, trial, rung, competes)) return true;
+      if (rung > resource / reduction_) break;  // the next one lies beyond, and might be no 64-bit number
+      rung *= reduction_;
+    }
+    return false;
+  }
+
+ private:
+  // Whether the trial is not among the best 1 / reduction of those that have met the rung, itself included; one always
+  // goes on.
+  template <class Competes>
+  bool drops(const Curves& curves, std::int64_t trial, std::int64_t rung, Competes&& competes) const {
+    std::vector<double> points;
+    std::int64_t reached = 0, own = 0;
+    for (std::int64_t other = 0; other < std::max(curves.visible(), trial + 1); ++other) {
+      if (other != trial && (other >= curves.visible() || !competes(other))) continue;
+      const std::vector<double> values = curves.first_from(other, rung);
+      if (values.empty()) continue;
+      if (other == trial) {
+        own = reached;
+        if (std::ranges::any_of(values, [](double x) { return std::isnan(x); })) return true;
+      }
+      points.insert(points.end(), values.begin(), values.end());
+      ++reached;
+    }
+    const std::size_t width = curves.objectives();
+    const auto point = [&](std::int64_t i) {
+      return std::span(points).subspan(static_cast<std::size_t>(i) * width, width);
+    };
+    const std::vector<double> all = losses(points, width);
+    std::int64_t better = 0;
+    for (std::int64_t i = 0; i < reached; ++i) {
+      // Of equal ones the earlier is better. Others may be as good: the ends of a front, which all go on.
+      if (all[static_cast<std::size_t>(i)] < all[static_cast<std::size_t>(own)] ||
+          (i < own && std::ranges::equal(point(i), point(own)))) {
+        ++better;
+      }
+    }
+    return better >= std::max<std::int64_t>(reached / reduction_, 1);
+  }
+
+  std::int64_t min_, reduction_, count_;
+};
+
+// Li et al. 2020 (A System for Massively Parallel Hyperparameter Tuning).
+class Asha final : public Pruner {
+ public:
+  Asha(std::int64_t min, std::int64_t reduction) : rungs_(min, reduction, std::numeric_limits<std::int64_t>::max()) {}
+
+  bool prunes(const Curves& curves, std::int64_t trial) const override {
+    return rungs_.prune(curves, trial, [](std::int64_t) { return true; });
+  }
+
+ private:
+  Rungs rungs_;
+};
+
+// Li et al. 2018 (Hyperband): trials are dealt to brackets s = 0 … s_max with s_max = ⌊log_η(max / min)⌋. Bracket s has
+// s rungs from min · η^(s_max − s) on: nobody is dropped at the end of a trial, in bracket 0 nobody at all. It gets a
+// share of the trials in proportion to the number with which it starts there: ⌈(s_max + 1) η^s / (s + 1)⌉.
+class Hyperband final : public Pruner {
+ public:
+  Hyperband(std::int64_t min, std::int64_t max, std::int64_t reduction) {
+    std::int64_t brackets = 1;
+    for (std::int64_t rung = min; rung <= max / reduction; rung *= reduction) ++brackets;
+    std::int64_t power = 1, first = min;
+    for (std::int64_t s = 0; s < brackets; ++s) {
+      shares_.push_back((brackets * power + s) / (s + 1));
+      if (s + 1 < brackets) power *= reduction;
+    }
+    for (std::int64_t s = brackets - 1; s >= 0; --s) {
+      rungs_.insert(rungs_.begin(), Rungs(first, reduction, s));
+      if (s > 0) first *= reduction;
+    }
+    for (const std::int64_t share : shares_) cycle_ += share;
+  }
+
+  bool prunes(const Curves& curves, std::int64_t trial) const override {
+    const std::size_t own = bracket(trial);
+    return rungs_[own].prune(curves, trial, [&](std::int64_t other) { return bracket(other) == own; });
+  }
+
+ private:
+  // Dealt in turn, so that every stretch of trials has all brackets in their shares.
+  std::size_t bracket(std::int64_t trial) const {
+    // A step through the cycle that meets every place once spreads the brackets over it.
+    std::int64_t stride =
+        std::max<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(cycle_) * 0.6180339887), 1);
+    while (std::gcd(stride, cycle_) != 1) ++stride;
+    std::int64_t place = trial % cycle_ * stride % cycle_;
+    std::size_t s = 0;
+    while (place >= shares_[s]) place -= shares_[s++];
+    return s;
+  }
+
+  std::vector<std::int64_t> shares_;  // by bracket
+  std::vector<Rungs> rungs_;
+  std::int64_t cycle_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Pruner> asha_pruner(std::int64_t min, std::int64_t reduction) {
+  return std::make_unique<Asha>(min, reduction);
+}
+
+std::unique_ptr<Pruner> hyperband_pruner(std::int64_t min, std::int64_t max, std::int64_t reduction) {
+  return std::make_unique<Hyperband>(min, max, reduction);
+}
+
+}  // namespace trainlab

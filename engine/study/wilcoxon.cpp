@@ -1,0 +1,98 @@
+// Wilcoxon's signed-rank test over the repeats: their last values against those of the best trial's same repeats.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "pruners.h"
+
+namespace trainlab {
+
+namespace {
+
+// The chance that n differences of random sign have a rank sum of positive ones of at least w: exact up to 40, then
+// normal. Ties share their ranks, so sums count in halves.
+double rank_sum_tail(const std::vector<double>& ranks, double w) {
+  const std::size_t n = ranks.size();
+  if (n > 40) {
+    double mean = 0, variance = 0;
+    for (const double rank : ranks) {
+      mean += rank / 2;
+      variance += rank * rank / 4;
+    }
+    return 0.5 * std::erfc((w - 0.5 - mean) / std::sqrt(2 * variance));
+  }
+  std::vector<double> ways{1};
+  for (const double rank : ranks) {
+    const auto by = static_cast<std::size_t>(std::lround(2 * rank));
+    std::vector<double> next(ways.size() + by);
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      next[i] += ways[i] / 2;
+      next[i + by] += ways[i] / 2;
+    }
+    ways = std::move(next);
+  }
+  double tail = 0;
+  for (auto i = static_cast<std::size_t>(std::lround(2 * w)); i < ways.size(); ++i) tail += ways[i];
+  return tail;
+}
+
+class Wilcoxon final : public Pruner {
+ public:
+  Wilcoxon(double p, std::int64_t startup) : p_(p), startup_(startup) {}
+
+  bool prunes(const Curves& curves, std::int64_t trial) const override {
+    std::optional<std::int64_t> best;
+    for (std::int64_t other = 0; other < curves.visible(); ++other) {
+      if (other == trial || curves.trials().state(other) != TrialState::complete) continue;
+      if (!best || curves.value(other) < curves.value(*best)) best = other;
+    }
+    if (!best) return false;
+    std::vector<double> differences = differences_from(curves, trial, *best);
+    if (static_cast<std::int64_t>(differences.size()) < startup_) return false;
+    std::sort(differences.begin(), differences.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+    std::vector<double> ranks(differences.size());
+    double worse = 0, balance = 0;
+    for (std::size_t i = 0; i < ranks.size();) {
+      std::size_t end = i + 1;
+      while (end < ranks.size() && std::abs(differences[end]) == std::abs(differences[i])) ++end;
+      for (std::size_t k = i; k < end; ++k) {
+        ranks[k] = static_cast<double>(i + 1 + end) / 2;
+        if (differences[k] > 0) worse += ranks[k];
+        balance += differences[k];
+      }
+      i = end;
+    }
+    // Not one whose mean is better, whatever the ranks say.
+    return balance > 0 && rank_sum_tail(ranks, worse) < p_;
+  }
+
+ private:
+  // Of the repeats that both have: the last value against that of the other trial as far on. Zeros are left out.
+  static std::vector<double> differences_from(const Curves& curves, std::int64_t trial, std::int64_t best) {
+    const auto& others = curves.trials().repeats(best);
+    std::vector<double> differences;
+    for (const auto& [repeat, own] : curves.trials().repeats(trial)) {
+      const auto other = others.find(repeat);
+      if (other == others.end()) continue;
+      const auto& resources = other->second.resources;
+      const auto place = std::ranges::lower_bound(resources, own.resources.back());
+      if (place == resources.end() || *place != own.resources.back()) continue;
+      const auto row = static_cast<std::size_t>(place - resources.begin());
+      const double mine = worst_if_nan(curves.oriented(own.values.back()));
+      const double theirs = worst_if_nan(curves.oriented(other->second.values[row]));
+      if (mine != theirs) differences.push_back(mine - theirs);
+    }
+    return differences;
+  }
+
+  double p_;
+  std::int64_t startup_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pruner> wilcoxon_pruner(double p, std::int64_t startup) {
+  return std::make_unique<Wilcoxon>(p, startup);
+}
+
+}  // namespace trainlab
