@@ -152,7 +152,8 @@ void StudyPlan::find_directions() {
     if (!asked.trial) break;
     std::optional<FitPlan> plan;
     try {
-      plan.emplace(plan_fit(build(study.trials().point(*asked.trial), *asked.trial, 1)));
+      example_ = build(study.trials().point(*asked.trial), *asked.trial, 1);
+      plan.emplace(plan_fit(*example_));
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::recipe) throw;
       if (!first) first = error;

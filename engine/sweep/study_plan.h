@@ -33,7 +33,7 @@ class OpenedData {
 
 class StudyPlan {
  public:
-  // Builds the first trial to see what its metrics are. Error{recipe} with the option's path for all that is wrong.
+  // Builds the first trials, until one can be planned, to see what its metrics are. Error{recipe} with the option's path for all that is wrong.
   StudyPlan(const Options& stage, const RunSettings& settings);
 
   const Options& options() const { return options_; }
@@ -47,6 +47,8 @@ class StudyPlan {
   double time_budget() const;                        // seconds; 0: none
   bool deterministic() const;
   int workers() const { return workers_; }
+  // The fit of the first trial that can be built: what metrics there are is known from it.
+  const Options& example() const { return *example_; }
 
   // An empty study, as each process makes it.
   Study study() const;
@@ -86,6 +88,7 @@ class StudyPlan {
   int workers_ = 1;
   Space space_;
   std::vector<Objective> objectives_;
+  std::optional<Options> example_;
   std::shared_ptr<Callable> build_;
   mutable OpenedData data_;
 };

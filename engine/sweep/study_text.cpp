@@ -12,10 +12,7 @@ namespace trainlab {
 std::string describe_study(const StudyPlan& plan, bool step) {
   prepare_arithmetic(plan.settings().threads);
   const Options& stage = plan.options();
-  Study study = plan.study();
-  const Study::Asked first = study.ask();
-  const std::span<const double> point = study.trials().point(*first.trial);
-  const Options fit = plan.build(point, 0, 1);
+  const Options& fit = plan.example();
   const FitPlan planned = plan.plan_fit(fit);
 
   std::string text = fmt::format("{} \"{}\": ", stage.entry().name, stage.string("name"));
@@ -39,7 +36,7 @@ std::string describe_study(const StudyPlan& plan, bool step) {
   text += fmt::format("{:<14} {}, {} thread{} each, {}\n", "workers", plan.workers(), plan.settings().threads,
                       plan.settings().threads == 1 ? "" : "s",
                       stack > 1 ? fmt::format("up to {} fits of one structure at a time", stack) : "one fit at a time");
-  return text + "\nthe fit of the first trial\n" + check_fit(planned, step);
+  return text + "\nthe fit of one trial\n" + check_fit(planned, step);
 }
 
 }  // namespace trainlab
