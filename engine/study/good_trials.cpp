@@ -12,14 +12,35 @@ namespace {
 
 constexpr double share = 0.12;
 constexpr std::size_t most = 25;
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// A little beyond the worst value of each objective, so that the ends of a front count too.
-std::vector<double> reference_of(std::span<const double> points, std::size_t objectives) {
-  std::vector<double> reference(objectives, -std::numeric_limits<double>::infinity());
+// The finite values of each objective lie between these. The reference is a little beyond the worst, so that the ends
+// of a front count too.
+struct Bounds {
+  std::vector<double> best, reference;
+};
+Bounds bounds_of(std::span<const double> points, std::size_t objectives) {
+  Bounds bounds{.best = std::vector<double>(objectives, infinity),
+                .reference = std::vector<double>(objectives, -infinity)};
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!std::isfinite(points[i])) continue;
+    bounds.best[i % objectives] = std::min(bounds.best[i % objectives], points[i]);
+    bounds.reference[i % objectives] = std::max(bounds.reference[i % objectives], points[i]);
+  }
+  for (std::size_t k = 0; k < objectives; ++k) {
+    double &best = bounds.best[k], &worst = bounds.reference[k];
+    if (!std::isfinite(best)) best = worst = 0;
+    worst = worst == 0 ? 1e-12 : std::max(1.1 * worst, 0.9 * worst);
+  }
+  return bounds;
+}
+
+// Infinite values have no volume: an infinitely good one counts as the best finite one, a bad one reaches nothing.
+std::vector<double> within(const Bounds& bounds, std::vector<double> points) {
+  const std::size_t objectives = bounds.best.size();
   for (std::size_t i = 0; i < points.size(); ++i)
-    reference[i % objectives] = std::max(reference[i % objectives], points[i]);
-  for (double& worst : reference) worst = worst == 0 ? 1e-12 : std::max(1.1 * worst, 0.9 * worst);
-  return reference;
+    points[i] = std::clamp(points[i], bounds.best[i % objectives], bounds.reference[i % objectives]);
+  return points;
 }
 
 }  // namespace
@@ -42,7 +63,7 @@ void GoodTrials::observe(const Observation& trial) {
   }
   const Rank rank{.pruned = trial.state == TrialState::pruned,
                   .resource = trial.resource,
-                  .value = trial.values.empty() ? std::numeric_limits<double>::infinity() : trial.values[0],
+                  .value = trial.values.empty() ? infinity : trial.values[0],
                   .number = number};
   ranks_.insert(std::upper_bound(ranks_.begin(), ranks_.end(), rank), rank);
 }
@@ -67,19 +88,18 @@ void GoodTrials::choose_several(std::size_t good, Choice& choice) const {
       chosen.insert(chosen.end(), front.begin(), front.end());
       continue;
     }
-    const std::vector<double> points = rows_at(values_, objectives_, front);
-    for (const std::uint32_t i : most_volume(points, reference_of(values_, objectives_), room))
-      chosen.push_back(front[i]);
+    const Bounds bounds = bounds_of(values_, objectives_);
+    const std::vector<double> points = within(bounds, rows_at(values_, objectives_, front));
+    for (const std::uint32_t i : most_volume(points, bounds.reference, room)) chosen.push_back(front[i]);
   }
   const std::vector<double> points = rows_at(values_, objectives_, chosen);
-  const std::vector<double> shares = volume_shares(points, reference_of(points, objectives_));
+  const Bounds bounds = bounds_of(points, objectives_);
+  const std::vector<double> shares = volume_shares(within(bounds, points), bounds.reference);
   const double largest = shares.empty() ? 0 : *std::max_element(shares.begin(), shares.end());
   choice.weights.assign(static_cast<std::size_t>(count_), 0);
   for (std::size_t k = 0; k < chosen.size(); ++k) {
     choice.is_good[numbers_[chosen[k]]] = 1;
-    // Infinite values make volumes that cannot be compared.
-    choice.weights[numbers_[chosen[k]]] =
-        std::isfinite(largest) && largest > 0 ? std::max(shares[k] / largest, 1e-12) : 1;
+    choice.weights[numbers_[chosen[k]]] = largest > 0 ? std::max(shares[k] / largest, 1e-12) : 1;
   }
 }
 

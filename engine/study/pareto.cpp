@@ -144,7 +144,7 @@ std::vector<std::uint32_t> most_area(std::span<const double> points, std::span<c
         continue;
       }
       const double area = std::max(wall[k] - points[2 * i], 0.0) * std::max(ceiling - points[2 * i + 1], 0.0);
-      if (area > most) {
+      if (!(area <= most)) {  // also of values so large that they have no area
         most = area;
         best = i;
       }
@@ -172,7 +172,7 @@ std::vector<std::uint32_t> most_volume(std::span<const double> points, std::span
       if (std::find(chosen.begin(), chosen.end(), i) != chosen.end()) continue;
       auto with = kept;
       with.push_back(rows[i]);
-      if (const double gain = hypervolume(std::move(with), reference) - volume; gain > most) {
+      if (const double gain = hypervolume(std::move(with), reference) - volume; !(gain <= most)) {
         most = gain;
         best = i;
       }

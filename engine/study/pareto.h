@@ -27,7 +27,7 @@ std::vector<double> crowding(std::span<const double> points, std::size_t objecti
 // Two objectives: O(n log n); more: by slices, exponential in their number, for small n.
 double hypervolume(std::vector<std::vector<double>> points, std::span<const double> reference);
 
-// Of points [n, objectives] in which nobody dominates another, the `count` that together dominate the most below the
+// Of finite points [n, objectives] in which nobody dominates another, the `count` that together dominate the most below the
 // reference point, chosen one after the other (Bader and Zitzler 2011; never worse than 1 − 1/e of the best choice).
 std::vector<std::uint32_t> most_volume(std::span<const double> points, std::span<const double> reference,
                                        std::size_t count);

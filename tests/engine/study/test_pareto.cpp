@@ -1,11 +1,14 @@
 // Several objectives: fronts and volumes against their definitions, and a search that finds a front.
 #include "pareto.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "core/random.h"
+#include "good_trials.h"
 #include "study/study.h"
 #include "study_support.h"
 
@@ -91,6 +94,30 @@ TEST_CASE("those that dominate most are chosen one after the other, in two objec
     std::vector<double> more = points;
     for (std::size_t k = 0; k < objectives; ++k) more.push_back(1.05);
     CHECK(volume_shares(more, reference).back() == Approx(0).margin(1e-12));
+  }
+}
+
+TEST_CASE("an infinite value does not make the good trials one-sided") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const std::vector<double>& odd : {std::vector{infinity, -1.0}, {-infinity, 300.0}, {infinity, infinity}}) {
+    INFO(odd[0] << " " << odd[1]);
+    GoodTrials trials(2);
+    const auto observe = [&](const std::vector<double>& values) {
+      trials.observe(
+          {.trial = trials.count(), .state = TrialState::complete, .point = {}, .values = values, .resource = 0});
+    };
+    observe(odd);
+    for (int k = 0; k < 99; ++k) observe({1.0 * k, 99 - std::sqrt(99.0 * k)});  // a front
+    const GoodTrials::Choice choice = trials.choose();
+    CHECK(std::ranges::count(choice.is_good, 1) == 12);  // none twice
+    int low = 0, high = 0;
+    for (std::size_t k = 1; k < 100; ++k) {
+      low += choice.is_good[k] != 0 && k <= 33 ? 1 : 0;
+      high += choice.is_good[k] != 0 && k > 66 ? 1 : 0;
+      if (choice.is_good[k]) CHECK(choice.weights[k] > 0);
+    }
+    CHECK(low >= 2);
+    CHECK(high >= 2);
   }
 }
 
