@@ -8,26 +8,40 @@
 
 namespace trainlab {
 
+void NoImprovement::follow(const Trials& trials) {
+  for (; seen_ < trials.size(); ++seen_) open_.push_back(seen_);
+  std::erase_if(open_, [&](std::int64_t trial) {
+    if (trials.state(trial) == TrialState::complete) {
+      const auto place = std::ranges::upper_bound(complete_, trial);
+      // One of the first has ended late: the verdict is of others.
+      if (place - complete_.begin() < static_cast<std::ptrdiff_t>(judged_)) {
+        judged_ = 0;
+        verdict_ = {};
+      }
+      complete_.insert(place, trial);
+    }
+    return is_final(trials.state(trial));
+  });
+}
+
 const NoImprovement::Verdict& NoImprovement::judge(const Trials& trials, bool maximize, std::int64_t visible) {
-  std::vector<std::int64_t> complete;
-  for (std::int64_t trial = 0; trial < std::min(visible, trials.size()); ++trial) {
-    if (trials.state(trial) == TrialState::complete) complete.push_back(trial);
-  }
-  complete.resize(static_cast<std::size_t>(ExpectedImprovement::fitted(static_cast<std::int64_t>(complete.size()))));
-  if (complete == judged_) return verdict_;
-  judged_ = complete;
+  follow(trials);
+  const auto shown = std::ranges::lower_bound(complete_, visible) - complete_.begin();
+  const auto wanted = static_cast<std::size_t>(ExpectedImprovement::fitted(shown));
+  if (wanted == judged_) return verdict_;
+  judged_ = wanted;
   verdict_ = {};
   ExpectedImprovement improvement(space_);
-  if (static_cast<std::int64_t>(complete.size()) < startup || !improvement.searches()) return verdict_;
+  if (static_cast<std::int64_t>(wanted) < startup || !improvement.searches()) return verdict_;
   std::vector<double> finite;
-  for (const std::int64_t trial : complete) {
+  for (const std::int64_t trial : std::span(complete_).first(wanted)) {
     const double value = maximize ? -trials.value(trial) : trials.value(trial);
     improvement.add(trials.point(trial), value);
     if (std::isfinite(value)) finite.push_back(value);
   }
   if (finite.empty()) return verdict_;
   const std::vector<double> open(space_.size(), std::numeric_limits<double>::quiet_NaN());
-  verdict_.trials = static_cast<std::int64_t>(complete.size());
+  verdict_.trials = static_cast<std::int64_t>(wanted);
   verdict_.expected = improvement.best(Stream(Key(0).fold("no improvement")), {}, open).improvement;
   const auto middle = finite.begin() + static_cast<std::ptrdiff_t>(finite.size() / 2);
   std::nth_element(finite.begin(), middle, finite.end());

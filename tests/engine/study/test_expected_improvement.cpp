@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "study/no_improvement.h"
 #include "study/study.h"
@@ -109,6 +110,30 @@ TEST_CASE("a study ends when no more improvement is expected, and not before") {
           rule.judge(study.trials(), maximize, study.trials().size()).expected);
     CHECK_FALSE(again.judge(study.trials(), maximize, NoImprovement::startup - 1).ends);
   }
+}
+
+TEST_CASE("whether a study ends depends on its trials, not on the order in which they ended or when it was asked") {
+  const Space space = square();
+  Study study(space, parse_sampler(R"({"@": "sampler.random"})", space, 1), {});
+  NoImprovement rule(space);
+  std::vector<std::int64_t> open;
+  Stream random{Key(5)};
+  std::set<double> expected;
+  for (int i = 0; i < 90; ++i) {
+    open.push_back(*study.ask().trial);
+    if (open.size() < 6) continue;
+    const auto place = open.begin() + static_cast<std::ptrdiff_t>(random.below(open.size()));
+    if (*place % 9 == 4)
+      study.fail(*place);
+    else
+      study.tell(*place, {bowl(study.trials().point(*place))});
+    open.erase(place);
+    const std::int64_t visible = study.trials().size() - static_cast<std::int64_t>(random.below(3));
+    const NoImprovement::Verdict verdict = rule.judge(study.trials(), false, visible);
+    CHECK(verdict.expected == NoImprovement(space).judge(study.trials(), false, visible).expected);
+    expected.insert(verdict.expected);
+  }
+  CHECK(expected.size() > 10);
 }
 
 TEST_CASE("a study does not end where much is unknown, and does where nothing changes a value") {

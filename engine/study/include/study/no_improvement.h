@@ -29,15 +29,19 @@ class NoImprovement {
     double expected = 0, min_delta = 0;  // the largest expected improvement, and what it was compared with
     std::int64_t trials = 0;             // complete ones that it was judged from; 0: too few
   };
-  // Of the trials numbered below `visible`. A pure function of them: it looks at the first complete ones, so many that
-  // it needs to fit anew only when they have grown by a tenth; a call in between costs nothing. Else O(n³) of the
-  // trials, 400 at most.
+  // Of the trials numbered below `visible`; always of the same study. A pure function of them: it looks at the first
+  // complete ones, so many that it needs to fit anew only when they have grown by a tenth, which is O(n³) of the
+  // trials, 400 at most. A call in between looks only at trials that had not ended at the one before.
   const Verdict& judge(const Trials& trials, bool maximize, std::int64_t visible);
 
  private:
+  void follow(const Trials& trials);
+
   const Space space_;
   std::optional<double> min_delta_;
-  std::vector<std::int64_t> judged_;  // trials of the verdict
+  std::int64_t seen_ = 0;                      // trials that were looked at
+  std::vector<std::int64_t> open_, complete_;  // of those: that have not ended; that are complete, in order
+  std::size_t judged_ = 0;                     // of the complete ones the first so many, of which the verdict is
   Verdict verdict_;
 };
 
