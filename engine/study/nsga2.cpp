@@ -20,7 +20,10 @@ class Nsga2 final : public Sampler {
       : space_(space),
         settings_(settings),
         objectives_(objectives),
-        draws_(space_, Key(static_cast<std::uint64_t>(settings.seed)).fold("nsga2")) {}
+        draws_(space_, Key(static_cast<std::uint64_t>(settings.seed)).fold("nsga2")) {
+    const auto searched = std::ranges::count_if(space_.parameters(), [](const auto& p) { return p.count() != 1; });
+    mutation_ = 1 / static_cast<double>(std::max<std::ptrdiff_t>(searched, 1));
+  }
 
   bool learns() const override { return true; }
 
@@ -38,10 +41,9 @@ class Nsga2 final : public Sampler {
       Stream random = draws_.stream(trial, attempt);
       const std::size_t first = tournament(random);
       const std::size_t second = random.uniform() < crossover ? tournament(random) : first;
-      const double mutation = 1 / static_cast<double>(space_.size());
       for (const std::size_t i : space_.order()) {
         const std::size_t parent = random.uniform() < 0.5 ? first : second;
-        const bool anew = random.uniform() < mutation;
+        const bool anew = random.uniform() < mutation_;
         if (!std::isnan(point[i]) || !space_.active(i, point)) continue;
         if (!anew) {
           point[i] = points_[parent * space_.size() + i];
@@ -96,6 +98,7 @@ class Nsga2 final : public Sampler {
   Nsga2Settings settings_;
   std::size_t objectives_;
   ParameterDraws draws_;
+  double mutation_ = 1;  // chance of a parameter to be drawn anew
   std::vector<Parent> parents_;
   std::vector<double> points_, values_;  // of the parents, then of their children so far
   std::size_t children_ = 0;

@@ -24,9 +24,7 @@ std::unique_ptr<Sampler> make_random(const Options& spec, const Space& space, st
 
 // Every value of countable parameters; of ranges the `points` that divide them evenly.
 std::unique_ptr<Sampler> make_grid(const Options& spec, const Space& space, std::int64_t seed, std::size_t) {
-  constexpr double most = 1e6;
   std::vector<std::vector<double>> values(space.size());
-  double product = 1;
   for (std::size_t i = 0; i < space.size(); ++i) {
     const SpaceParameter& p = space[i];
     std::int64_t count = p.count();
@@ -37,8 +35,7 @@ std::unique_ptr<Sampler> make_grid(const Options& spec, const Space& space, std:
       }
       count = spec.integer("points");
     }
-    product *= static_cast<double>(count);
-    if (product > most) throw spec.error("", "expected a grid of at most a million points");
+    count = std::min(count, most_grid_points + 1);
     for (std::int64_t k = 0; k < count; ++k) {
       if (p.count() > 0) {
         values[i].push_back(p.kind == SpaceParameter::Kind::choice ? static_cast<double>(k)
@@ -52,7 +49,11 @@ std::unique_ptr<Sampler> make_grid(const Options& spec, const Space& space, std:
       values[i].push_back(space.nearest(i, value));
     }
   }
-  return grid_sampler(space, std::move(values), spec.boolean("shuffle"), seed_of(spec, seed));
+  try {
+    return grid_sampler(space, std::move(values), spec.boolean("shuffle"), seed_of(spec, seed));
+  } catch (const Error& error) {
+    throw spec.error("", error.message());
+  }
 }
 
 std::unique_ptr<Sampler> make_sobol(const Options& spec, const Space& space, std::int64_t seed, std::size_t) {
@@ -141,7 +142,7 @@ void register_samplers(Registry& registry) {
           .with(seed_option())
           .example("sampler.grid { points = 5 }")
           .note("The parameter whose name comes last in the alphabet changes fastest. Inactive parameters do not "
-                "multiply the grid. Points that are given (enqueue) take the places of its first ones."),
+                "multiply the grid. A point that is given (enqueue) and is one of the grid's is not tried again."),
       SamplerFactory{make_grid});
   registry.add(
       Entry("sampler.tpe", "sampler", "Tree-structured Parzen estimator: looks where good trials lie densely.")
@@ -191,16 +192,20 @@ void register_samplers(Registry& registry) {
           .with(seed_option())
           .example("sampler.nsga2()")
           .note("Deb et al. 2002, with uniform crossover: nine of ten children have two parents; each parameter "
-                "is drawn anew with a chance of one in their number."),
+                "is drawn anew with a chance of one in the number of those that are searched."),
       SamplerFactory{make_nsga2});
   registry.add(
       Entry("sampler.halving", "sampler", "Successive halving: many configurations begin, the best of each few go on.")
           .with(Option("configurations", "at random, that begin").integer().at_least(2).or_default(27))
           .with(Option("min", "validations of the first rung").integer().at_least(1).or_default(1))
-          .with(Option("reduction", "of so many one goes on, for so many times as long").integer().at_least(2).or_default(3))
+          .with(Option("reduction", "of so many one goes on, for so many times as long")
+                    .integer()
+                    .at_least(2)
+                    .or_default(3))
           .with(seed_option())
           .example("sampler.halving { configurations = 27, reduction = 3 }")
-          .note("Jamieson and Talwalkar 2016. Each rung waits for the one before and goes on from its checkpoints: a trial "
+          .note("Jamieson and Talwalkar 2016. Each rung waits for the one before and goes on from its checkpoints: a "
+                "trial "
                 "is one configuration's way from rung to rung. A round of 27, 9, 3 and 1 has 40 trials; more than that "
                 "begin another one. pruner.asha does the same without waiting."),
       SamplerFactory{make_halving});
@@ -209,12 +214,17 @@ void register_samplers(Registry& registry) {
           .with(Option("population", "members; a generation has a trial of each").integer().at_least(2).or_default(8))
           .with(Option("interval", "validations of a generation").integer().at_least(1).or_default(1))
           .with(Option("factor", "by which a number grows or shrinks").number().more_than(1).or_default(1.2))
-          .with(Option("resample", "chance that a parameter is drawn anew instead").number().at_least(0).at_most(1).or_default(0.25))
+          .with(Option("resample", "chance that a parameter is drawn anew instead")
+                    .number()
+                    .at_least(0)
+                    .at_most(1)
+                    .or_default(0.25))
           .with(seed_option())
           .example("sampler.pbt { population = 8, interval = 2 }")
-          .note("Jaderberg et al. 2017, in generations: each goes on from the checkpoints of the one before, and members "
-                "of the worst quarter from one of the best quarter, with other parameters. The trials of a sweep are the "
-                "population times the number of generations. A trial's value is that of its last validation."),
+          .note(
+              "Jaderberg et al. 2017, in generations: each goes on from the checkpoints of the one before, and members "
+              "of the worst quarter from one of the best quarter, with other parameters. The trials of a sweep are the "
+              "population times the number of generations. A trial's value is that of its last validation."),
       SamplerFactory{make_pbt});
 }
 

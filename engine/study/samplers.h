@@ -34,6 +34,8 @@ void choose_open(const Space& space, std::span<double> point, Unit&& unit) {
 }
 
 std::unique_ptr<Sampler> random_sampler(const Space& space, std::int64_t seed);
+// Error{recipe} when there are too many points.
+constexpr std::int64_t most_grid_points = 1'000'000;
 std::unique_ptr<Sampler> grid_sampler(const Space& space, std::vector<std::vector<double>> values, bool shuffle,
                                       std::int64_t seed);
 // Quasi-random sequences, scrambled.

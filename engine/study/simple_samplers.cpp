@@ -1,4 +1,5 @@
 // Samplers that do not learn: random and grid.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -33,7 +34,7 @@ class Random final : public Sampler {
 };
 
 // Counts through the values of all parameters, the last one fastest; of an inactive parameter only its first value
-// counts, so that no point comes twice. Points are numbered among those that are left.
+// counts, so that no point comes twice. Each trial gets the first point that is not taken.
 class Grid final : public Sampler {
  public:
   Grid(const Space& space, std::vector<std::vector<double>> values, bool shuffle, std::int64_t seed)
@@ -54,40 +55,88 @@ class Grid final : public Sampler {
 
   void set_allowed(std::function<bool(std::span<const double>)> allowed) override { allowed_ = std::move(allowed); }
 
-  bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>>,
-              std::span<double> point) override {
-    if (allowed_) leave_out();
-    // Refused now can only be a point of which some was given.
-    if (attempt > 0 || trial >= count()) return false;
-    const double* const chosen = points_.data() + static_cast<std::size_t>(trial) * space_.size();
-    for (const std::size_t i : space_.order()) {
-      if (!std::isnan(point[i]) || !space_.active(i, point)) continue;
-      // What is given may make active what is not in this point of the grid.
-      point[i] = std::isnan(chosen[i]) ? values_[i].front() : chosen[i];
+  void take(std::span<const double> point) override {
+    // Its own choices come in order: only the others need a place.
+    if (next_ < count() && same_point(point, at(next_))) {
+      ++next_;
+    } else {
+      taken_.insert(as_in_grid(point));
     }
+  }
+
+  bool sample(std::int64_t, std::int64_t attempt, std::span<const std::span<const double>>,
+              std::span<double> point) override {
+    if (!std::ranges::all_of(point, [](double x) { return std::isnan(x); })) return attempt == 0 && complete(point);
+    while (next_ < count() && is_left_out(next_)) ++next_;
+    if (next_ == count() && refused_ == count()) {
+      throw recipe_error("none of the " + std::to_string(count()) + " points of the grid meets the constraints")
+          .in("constraints");
+    }
+    if (attempt > 0 || next_ == count()) return false;
+    std::ranges::copy(at(next_), point.begin());
     return true;
   }
 
  private:
   std::int64_t count() const { return static_cast<std::int64_t>(points_.size() / space_.size()); }
+  std::span<const double> at(std::int64_t k) const {
+    return std::span(points_).subspan(static_cast<std::size_t>(k) * space_.size(), space_.size());
+  }
 
-  // At the first use: functions of a recipe are called when it asks for a trial, not before.
-  void leave_out() {
-    std::vector<double> kept;
-    for (std::size_t at = 0; at < points_.size(); at += space_.size()) {
-      const std::span<const double> point(points_.data() + at, space_.size());
-      if (allowed_(point)) kept.insert(kept.end(), point.begin(), point.end());
+  bool is_left_out(std::int64_t k) {
+    if (taken_.contains(at(k))) return true;
+    if (!allowed_ || allowed_(at(k))) return false;
+    ++refused_;
+    return true;
+  }
+
+  // A value that was given is one of the grid's to rounding.
+  std::vector<double> as_in_grid(std::span<const double> point) const {
+    std::vector<double> snapped(point.begin(), point.end());
+    for (std::size_t i = 0; i < snapped.size(); ++i) {
+      if (space_[i].count() > 0) continue;  // exact already
+      for (const double value : values_[i]) {
+        if (std::abs(value - snapped[i]) <= 1e-9 * std::abs(value)) snapped[i] = value;
+      }
     }
-    if (kept.empty()) {
-      throw recipe_error("none of the " + std::to_string(count()) + " points of the grid meets the constraints")
-          .in("constraints");
+    return snapped;
+  }
+
+  // Some of it is given. The rest is that of points of the grid with the same values; where there are none, any's.
+  // Those that are not taken come first; of a whole grid that is taken the first point comes again.
+  bool complete(std::span<double> point) const {
+    const std::vector<double> given = as_in_grid(point);
+    std::vector<double> filled, first;
+    for (const bool in_grid : {true, false}) {
+      for (std::int64_t k = 0; k < count(); ++k) {
+        filled = given;
+        for (const std::size_t i : space_.order()) {
+          if (!std::isnan(filled[i]) || !space_.active(i, filled)) continue;
+          // What is given may make active what is not in this point of the grid.
+          filled[i] = std::isnan(at(k)[i]) ? values_[i].front() : at(k)[i];
+        }
+        if (same_point(filled, at(k)) != in_grid) continue;
+        if (first.empty()) first = filled;
+        const bool is_taken = (in_grid && k < next_) || taken_.contains(filled);
+        if (!is_taken && (!allowed_ || allowed_(filled))) return copy_open(filled, point);
+      }
+      if (!first.empty()) break;
     }
-    points_ = std::move(kept);
-    allowed_ = nullptr;
+    return copy_open(first, point);
+  }
+
+  static bool copy_open(const std::vector<double>& from, std::span<double> point) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      if (std::isnan(point[i])) point[i] = from[i];
+    }
+    return true;
   }
 
   void add(std::size_t depth, std::vector<double>& point) {
     if (depth == space_.size()) {
+      if (count() == most_grid_points) {
+        throw recipe_error("expected a grid of at most a million points");
+      }
       points_.insert(points_.end(), point.begin(), point.end());
       return;
     }
@@ -106,7 +155,9 @@ class Grid final : public Sampler {
   const Space space_;
   std::vector<std::vector<double>> values_;
   std::vector<double> points_;  // [point, parameter]
-  std::function<bool(std::span<const double>)> allowed_;  // until it was asked
+  std::function<bool(std::span<const double>)> allowed_;
+  std::int64_t next_ = 0, refused_ = 0;  // all points before `next_` are taken or refused
+  PointSet taken_;                       // but those that were passed by as the next one
 };
 
 }  // namespace

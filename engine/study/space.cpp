@@ -1,6 +1,7 @@
 #include "study/space.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -21,16 +22,6 @@ Ends log_ends(const SpaceParameter& p) {
   return {std::log(p.low - half), std::log(p.high + half)};
 }
 
-std::string range_text(const SpaceParameter& p) {
-  if (p.kind == SpaceParameter::Kind::choice) {
-    std::string text = "one of";
-    for (const Value& label : p.labels) text += (&label == &p.labels.front() ? " " : ", ") + label.brief();
-    return text;
-  }
-  std::string text = p.kind == SpaceParameter::Kind::integer ? "an integer" : "a number";
-  return text + " in " + number_text(p.low) + " … " + number_text(p.high);
-}
-
 Value condition_value(const SpaceParameter::Condition& condition) {
   return Value::Map{{"parent", static_cast<std::int64_t>(condition.parent)},
                     {"values", Value::List(condition.values.begin(), condition.values.end())}};
@@ -42,6 +33,58 @@ std::int64_t SpaceParameter::count() const {
   if (kind == Kind::choice) return static_cast<std::int64_t>(labels.size());
   if (step == 0) return low == high ? 1 : 0;
   return static_cast<std::int64_t>(std::floor((high - low) / step + 1e-9)) + 1;
+}
+
+double SpaceParameter::nearest(double value) const {
+  if (kind == Kind::choice) return std::clamp(std::round(value), 0.0, static_cast<double>(labels.size() - 1));
+  if (step > 0) return low + step * std::clamp(std::round((value - low) / step), 0.0, static_cast<double>(count() - 1));
+  return std::clamp(value, low, high);
+}
+
+std::optional<double> SpaceParameter::find(const Value& written) const {
+  if (kind == Kind::choice) {
+    const auto label = std::ranges::find_if(labels, [&](const Value& one) { return same_label(one, written); });
+    if (label == labels.end()) return std::nullopt;
+    return static_cast<double>(label - labels.begin());
+  }
+  if (!written.is_number()) return std::nullopt;
+  const double value = nearest(written.number());
+  const double rounding = 1e-9 * std::max(std::abs(written.number()), step);
+  return std::abs(value - written.number()) <= rounding ? std::optional(value) : std::nullopt;
+}
+
+std::string SpaceParameter::expected(const Value& written) const {
+  if (kind == Kind::choice) {
+    std::string text = "one of";
+    for (const Value& label : labels) text += (&label == &labels.front() ? " " : ", ") + label.brief();
+    return text;
+  }
+  std::string text = kind == Kind::integer ? "an integer" : "a number";
+  text += " in " + number_text(low) + " … " + number_text(high);
+  if (!written.is_number() || step == 0 || !(written.number() > low && written.number() < high)) return text;
+  // Without what adding up steps leaves in the last places.
+  const auto rounded = [&](double value) { return number_text(std::round(value / step * 1e9) * step / 1e9); };
+  const double below = low + step * std::floor((written.number() - low) / step);
+  return text + ", near it " + rounded(below) + " or " + rounded(below + step);
+}
+
+bool same_label(const Value& a, const Value& b) {
+  return a == b || (a.is_number() && b.is_number() && a.number() == b.number());
+}
+
+bool same_point(std::span<const double> a, std::span<const double> b) {
+  return std::ranges::equal(a, b, [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
+std::size_t PointHash::operator()(std::span<const double> point) const {
+  std::uint64_t hash = 0;
+  for (const double x : point) {
+    // What is equal has the same bits here: zeros of both signs, and what is inactive.
+    const std::uint64_t bits = std::isnan(x) ? 1 : std::bit_cast<std::uint64_t>(x == 0 ? 0.0 : x);
+    hash = (hash ^ bits) * 0x9e3779b97f4a7c15U;
+    hash ^= hash >> 32;
+  }
+  return hash;
 }
 
 Space::Space(std::vector<SpaceParameter> parameters) : parameters_(std::move(parameters)) { arrange(); }
@@ -83,16 +126,11 @@ bool Space::active(std::size_t i, std::span<const double> point) const {
   });
 }
 
-double Space::nearest(std::size_t i, double value) const {
-  const SpaceParameter& p = parameters_[i];
-  if (p.kind == SpaceParameter::Kind::choice) {
-    return std::clamp(std::round(value), 0.0, static_cast<double>(p.labels.size() - 1));
+bool Space::is_whole(std::span<const double> point) const {
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (std::isnan(point[i]) && active(i, point)) return false;
   }
-  if (p.step > 0) {
-    const auto last = static_cast<double>(p.count() - 1);
-    return p.low + p.step * std::clamp(std::round((value - p.low) / p.step), 0.0, last);
-  }
-  return std::clamp(value, p.low, p.high);
+  return true;
 }
 
 double Space::from_unit(std::size_t i, double u) const {
@@ -152,19 +190,9 @@ std::vector<double> Space::point(const Value& params) const {
     if (value.is_nil()) continue;
     const auto i = static_cast<std::size_t>(found - names.begin());
     const SpaceParameter& p = parameters_[i];
-    bool fits = false;
-    if (p.kind == SpaceParameter::Kind::choice) {
-      const auto label = std::find_if(p.labels.begin(), p.labels.end(), [&, &given = value](const Value& one) {
-        return one == given || (one.is_number() && given.is_number() && one.number() == given.number());
-      });
-      fits = label != p.labels.end();
-      point[i] = static_cast<double>(label - p.labels.begin());
-    } else if (value.is_number()) {
-      point[i] = value.number();
-      fits = std::abs(nearest(i, point[i]) - point[i]) <= 1e-9 * std::max(std::abs(point[i]), p.step);
-      if (fits) point[i] = nearest(i, point[i]);
-    }
-    if (!fits) throw recipe_error("expected " + range_text(p) + ", found " + value.brief()).in(name);
+    const std::optional<double> internal = p.find(value);
+    if (!internal) throw recipe_error("expected " + p.expected(value) + ", found " + value.brief()).in(name);
+    point[i] = *internal;
   }
   for (const std::size_t i : order_) {
     if (std::isnan(point[i]) || active(i, point)) continue;

@@ -56,7 +56,8 @@ SpaceParameter make_choice(const Options& spec) {
   p.labels = spec.get("values").list();
   for (std::size_t i = 0; i < p.labels.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
-      if (p.labels[i] == p.labels[j]) throw spec.error("values", "the value " + p.labels[i].brief() + " stands twice");
+      if (same_label(p.labels[i], p.labels[j]))
+        throw spec.error("values", "the value " + p.labels[i].brief() + " stands twice");
     }
   }
   return p;
@@ -79,19 +80,13 @@ Option log_option() { return Option("log", "uniform in the logarithm").boolean()
 std::vector<double> parent_values(const Options& when, const SpaceParameter& parent) {
   std::vector<double> values;
   for (const Value& given : when.get("values").list()) {
-    double value = std::nan("");
-    if (parent.kind == SpaceParameter::Kind::choice) {
-      const auto label = std::find(parent.labels.begin(), parent.labels.end(), given);
-      if (label != parent.labels.end()) value = static_cast<double>(label - parent.labels.begin());
-    } else if (given.is_number() && given.number() >= parent.low && given.number() <= parent.high) {
-      value = given.number();
-    }
-    if (std::isnan(value)) {
+    if (const std::optional<double> value = parent.find(given)) {
+      values.push_back(*value);
+    } else if (parent.count() != 1) {
       // A fixed parent may well have another value: what depends on it is then not active at all.
-      if (parent.count() == 1) continue;
-      throw when.error("values", "'" + parent.name + "' never has the value " + given.brief());
+      throw when.error("values", "'" + parent.name + "' never has the value " + given.brief() + ": expected " +
+                                     parent.expected(given));
     }
-    values.push_back(value);
   }
   return values;
 }
@@ -151,8 +146,8 @@ Space make_space(const Options& options) {
       const auto place = static_cast<std::size_t>(found - names.begin());
       if (place == i) throw when.error("parent", "expected another parameter than '" + parent + "' itself");
       if (parameters[place].count() == 0) {
-        throw when.error("parent",
-                         "expected a parameter with countable values (choice, int), found the range '" + parent + "'");
+        throw when.error("parent", "expected a parameter with countable values (choice, int, step), found the range '" +
+                                       parent + "'");
       }
       parameters[i].conditions.push_back({place, parent_values(when, parameters[place])});
     }
@@ -194,7 +189,7 @@ void register_space(Registry& registry) {
                    .example("space.fixed(64)"),
                ParameterFactory{make_fixed});
   registry.add(Entry("space:when", "space", "Active only in trials in which another parameter has one of these values.")
-                   .with(Option("parent", "name of the other parameter, a choice or a whole number")
+                   .with(Option("parent", "name of the other parameter, a choice or a number with steps")
                              .string()
                              .positional()
                              .required())

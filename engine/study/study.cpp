@@ -5,30 +5,52 @@
 #include <limits>
 #include <stdexcept>
 
+#include "samplers.h"
+
 namespace trainlab {
 
 namespace {
 
-// Draws for one trial before a constraint is called impossible.
-constexpr std::int64_t most_attempts = 10'000;
+// Draws for one trial before a constraint is called impossible. The first are the sampler's; one that has learnt wants
+// much the same each time, so that the others come from anywhere.
+constexpr std::int64_t most_attempts = 10'000, sampler_attempts = 16;
 
 }  // namespace
-
-bool same_point(std::span<const double> a, std::span<const double> b) {
-  return std::ranges::equal(a, b, [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
-}
 
 Study::Study(Space space, std::unique_ptr<Sampler> sampler, StudySettings settings)
     : space_(std::move(space)),
       sampler_(std::move(sampler)),
+      anywhere_(random_sampler(space_, settings.seed)),
       settings_(std::move(settings)),
       trials_(space_.size(), settings_.maximize.size()) {
-  if (settings_.allowed) sampler_->set_allowed(settings_.allowed);
+  if (settings_.distinct) known_ = std::make_shared<PointSet>();
+  if (!settings_.distinct && !settings_.allowed) return;
+  sampler_->set_allowed([known = known_, allowed = settings_.allowed](std::span<const double> point) {
+    return !(known && known->contains(point)) && (!allowed || allowed(point));
+  });
 }
 
-void Study::enqueue(std::span<const double> point) { waiting_.insert(trials_.add(TrialState::waiting, point)); }
+void Study::enqueue(std::span<const double> point) {
+  waiting_.insert(trials_.add(TrialState::waiting, point));
+  if (space_.is_whole(point)) take(point);
+}
+
+void Study::take(std::span<const double> point) {
+  sampler_->take(point);
+  if (known_) known_->emplace(point.begin(), point.end());
+}
 
 bool Study::choose(std::int64_t trial, std::vector<double>& point) {
+  const auto given_error = [&] {
+    return recipe_error("the values that were given for trial " + std::to_string(trial) +
+                        " do not meet the constraints")
+        .in("constraints");
+  };
+  // All of it was given, or chosen when it was begun before.
+  if (space_.is_whole(point)) {
+    if (settings_.allowed && !settings_.allowed(point)) throw given_error();
+    return true;
+  }
   std::vector<std::span<const double>> running;
   // A deterministic study counts those that it must not know of as running, and no others.
   if (sampler_->learns()) {
@@ -39,31 +61,34 @@ bool Study::choose(std::int64_t trial, std::vector<double>& point) {
     }
   }
   const std::vector<double> given = point;
-  bool refused = false;
+  const bool is_queued = trial < trials_.size();
+  bool is_anywhere = false, refused = false;
+  std::vector<double> known;
   for (std::int64_t attempt = 0; attempt < most_attempts; ++attempt) {
+    // A trial that goes on from another one has much of its point.
+    is_anywhere = is_anywhere || (attempt == sampler_attempts && !has_segments());
     point = given;
-    if (!sampler_->sample(trial, attempt, running, point)) break;
-    const bool is_given = same_point(point, given);  // all of it: there is nothing to draw anew
-    if (settings_.distinct && !is_given && is_known(trial, point)) continue;
-    if (!settings_.allowed || settings_.allowed(point)) return true;
-    refused = true;
-    if (is_given) break;
+    if (!is_anywhere && !sampler_->sample(trial, attempt, running, point)) {
+      if (!is_queued) break;
+      is_anywhere = true;  // what waits is tried, though the space is used up
+    }
+    if (is_anywhere) anywhere_->sample(trial, attempt, {}, point);
+    if (known_ && known_->contains(point)) {
+      known = point;
+    } else if (!settings_.allowed || settings_.allowed(point)) {
+      return true;
+    } else {
+      refused = true;
+    }
+  }
+  if (is_queued && !known.empty()) {
+    point = known;
+    return true;
   }
   if (!refused) return false;
-  if (!std::ranges::all_of(given, [](double x) { return std::isnan(x); })) {
-    throw recipe_error("the values that were given for trial " + std::to_string(trial) + " do not meet the constraints")
-        .in("constraints");
-  }
+  if (!std::ranges::all_of(given, [](double x) { return std::isnan(x); })) throw given_error();
   throw recipe_error("none of " + std::to_string(most_attempts) + " points of the space meets the constraints")
       .in("constraints");
-}
-
-// Trials are few where points repeat: looking at all of them costs less than keeping them in order.
-bool Study::is_known(std::int64_t trial, const std::vector<double>& point) const {
-  for (std::int64_t other = 0; other < trials_.size(); ++other) {
-    if (other != trial && same_point(trials_.point(other), point)) return true;
-  }
-  return false;
 }
 
 std::vector<std::string> Study::by_order() const {
@@ -75,8 +100,8 @@ std::vector<std::string> Study::by_order() const {
 }
 
 bool Study::holds_back() const {
-  return settings_.deterministic && ((sampler_->learns() && !sampler_->waits_itself()) || settings_.compares ||
-                                     settings_.over);
+  return settings_.deterministic &&
+         ((sampler_->learns() && !sampler_->waits_itself()) || settings_.compares || settings_.over);
 }
 
 Study::Next Study::next() {
@@ -107,6 +132,7 @@ void Study::begin(std::int64_t trial, std::span<const double> point) {
     waiting_.erase(trial);
     trials_.start(trial, point);
   }
+  take(point);
   running_.insert(trial);
 }
 

@@ -37,8 +37,11 @@ StudyObject::StudyObject(const Options& options, std::int64_t seed) {
   if (options.given("pruner")) pruner_ = make_pruner(options.child("pruner"), maximize.size());
   deterministic_ = options.boolean("deterministic");
   const Space space = make_space(options);
-  StudySettings settings{
-      .maximize = maximize, .deterministic = deterministic_, .compares = pruner_ && pruner_->compares(), .allowed = {}};
+  StudySettings settings{.maximize = maximize,
+                         .deterministic = deterministic_,
+                         .compares = pruner_ && pruner_->compares(),
+                         .allowed = {},
+                         .seed = seed};
   if (options.given("constraints")) settings.allowed = allowed_by(options, space, seed);
   std::vector<std::vector<double>> first;
   if (options.given("enqueue")) {

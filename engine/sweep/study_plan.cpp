@@ -187,7 +187,7 @@ void StudyPlan::find_directions() {
 }
 
 Study StudyPlan::study() const {
-  StudySettings settings{.maximize = {}, .deterministic = deterministic()};
+  StudySettings settings{.maximize = {}, .deterministic = deterministic(), .seed = seed_};
   for (const Objective& objective : objectives_) settings.maximize.push_back(objective.maximize);
   // Repeats that would be spent in vain are found by comparison too.
   const auto pruner = this->pruner();

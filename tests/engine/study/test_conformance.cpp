@@ -174,6 +174,41 @@ TEST_CASE("every sampler can be asked for many given trials at once, or says to 
   }
 }
 
+TEST_CASE("every sampler keeps to a constraint that the best points do not meet, and does not ask for each draw") {
+  const Space space = parse_space(mixed);
+  for (const std::string& name : names_of("sampler")) {
+    INFO(name);
+    std::int64_t asked = 0;
+    const auto is_allowed = [&](std::span<const double> point) { return ++asked, value_of(space, point) > 2; };
+    Study study(space, parse_sampler(entry(name), space), {.allowed = is_allowed});
+    for (int i = 0; i < 60; ++i) {
+      const std::int64_t trial = *study.ask().trial;
+      const double value = value_of(space, study.trials().point(trial));
+      CHECK(value > 2);
+      study.tell(trial, {value});
+    }
+    CHECK(asked < 60 * 300);
+  }
+}
+
+TEST_CASE("every sampler finds all points of a small space in which none comes twice, and then ends") {
+  const Space space = parse_space(R"({
+    "kind": {"@": "space.choice", "values": ["a", "b", "c"]}, "size": {"@": "space.int", "low": 1, "high": 4},
+    "part": {"@": "space:when", "source": {"@": "space.int", "low": 1, "high": 3}, "parent": "kind", "values": "c"}})");
+  for (const std::string& name : names_of("sampler")) {
+    INFO(name);
+    Study study(space, parse_sampler(entry(name), space), {.distinct = true});
+    if (study.has_segments()) continue;  // trials that go on from others keep their points
+    PointSet seen;
+    while (const auto trial = study.ask().trial) {
+      const std::span<const double> point = study.trials().point(*trial);
+      CHECK(seen.emplace(point.begin(), point.end()).second);
+      study.tell(*trial, {value_of(space, point)});
+    }
+    CHECK(seen.size() == 4 * (2 + 3));
+  }
+}
+
 TEST_CASE("every sampler takes several objectives, or says that it cannot") {
   const Space space = parse_space(mixed);
   for (const std::string& name : names_of("sampler")) {

@@ -83,7 +83,8 @@ TEST_CASE("a grid has every point once and then ends") {
 }
 
 TEST_CASE("a grid leaves out what is not allowed") {
-  const Space space = parse_space(R"({"a": {"@": "space.int", "low": 0, "high": 9}, "b": {"@": "space.int", "low": 0, "high": 9}})");
+  const Space space =
+      parse_space(R"({"a": {"@": "space.int", "low": 0, "high": 9}, "b": {"@": "space.int", "low": 0, "high": 9}})");
   const auto allowed = [](auto point) { return point[0] + point[1] == 9; };
   Study study(space, parse_sampler(R"({"@": "sampler.grid"})", space), {.allowed = allowed});
   while (const auto trial = study.ask().trial) {
@@ -93,6 +94,104 @@ TEST_CASE("a grid leaves out what is not allowed") {
   CHECK(study.trials().size() == 10);
   Study impossible(space, parse_sampler(R"({"@": "sampler.grid"})", space), {.allowed = [](auto) { return false; }});
   CHECK_THROWS_WITH(impossible.ask(), Catch::Contains("constraints: none of the 100 points of the grid"));
+}
+
+namespace {
+
+const char* const plane =
+    R"({"a": {"@": "space.int", "low": 1, "high": 3}, "b": {"@": "space.int", "low": 1, "high": 3}})";
+
+// The points of all trials as "1 2, 1 3, …", until the space is used up.
+std::string to_the_end(Study& study) {
+  std::string all;
+  while (study.ask().trial) {
+  }
+  for (std::int64_t t = 0; t < study.trials().size(); ++t) {
+    if (t > 0) all += ", ";
+    for (const double x : study.trials().point(t))
+      all += (all.empty() || all.back() == ' ' ? "" : " ") + number_text(x);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a point of a grid that was given is not tried again, and another one costs none of the grid's") {
+  const Space space = parse_space(R"({"a": {"@": "space.int", "low": 1, "high": 3}})");
+  for (const bool distinct : {false, true}) {
+    Study study(space, parse_sampler(R"({"@": "sampler.grid"})", space), {.distinct = distinct});
+    study.enqueue(std::vector<double>{3});
+    CHECK(to_the_end(study) == "3, 1, 2");
+    // After the end too what is given is tried.
+    study.enqueue(std::vector<double>{2});
+    study.enqueue(std::vector<double>{std::nan("")});
+    CHECK(to_the_end(study).starts_with("3, 1, 2, 2, "));
+    CHECK(study.trials().size() == 5);
+    CHECK(study.trials().count(TrialState::running) == 5);
+  }
+  const Space rates = parse_space(R"({"rate": {"@": "space.log", "low": 1e-4, "high": 0.1}})");
+  Study study(rates, parse_sampler(R"({"@": "sampler.grid", "points": 4})", rates), {});
+  for (const double rate : {0.001, 0.02, 0.02})
+    study.enqueue(std::vector<double>{rate});  // the first is one of the grid
+  to_the_end(study);
+  CHECK(study.trials().size() == 4 + 2);
+}
+
+TEST_CASE("what is open of a given point comes from the grid, from a point that is not taken where there is one") {
+  const Space space = parse_space(plane);
+  Study study(space, parse_sampler(R"({"@": "sampler.grid"})", space), {});
+  for (int i = 0; i < 4; ++i) study.enqueue(space.point(Value::Map{{"a", 2}}));
+  study.enqueue(space.point(Value::Map{{"a", 2}, {"b", 1}}));
+  // The last of them has all its values from the beginning; the fourth has nothing new left.
+  CHECK(to_the_end(study) == "2 2, 2 3, 2 1, 2 1, 2 1, 1 1, 1 2, 1 3, 3 1, 3 2, 3 3");
+}
+
+TEST_CASE("a grid goes on alike when it is made anew, whatever was given and however many worked on it") {
+  const Space space = parse_space(plane);
+  const auto grid = [&](bool with_given) {
+    Study study(space, parse_sampler(R"({"@": "sampler.grid", "shuffle": true})", space),
+                {.allowed = [](auto point) { return point[0] + point[1] != 4; }});
+    if (with_given) {
+      study.enqueue(std::vector<double>{2, 3});
+      study.enqueue(std::vector<double>{1, std::nan("")});
+    }
+    return study;
+  };
+  Study whole = grid(true);
+  const std::string all = to_the_end(whole);
+  CHECK(whole.trials().size() == 6);
+  for (std::int64_t first = 2; first <= 6; ++first) {
+    // It sees the trials of others begin, all of them at once or one by one, and does the rest.
+    for (const bool one_by_one : {false, true}) {
+      Study study = grid(false);
+      for (std::int64_t t = 0; t < first; ++t) {
+        if (one_by_one && t > 1) CHECK(same_point(study.next().point, whole.trials().point(t)));
+        study.begin(t, whole.trials().point(t));
+      }
+      CHECK(to_the_end(study) == all);
+    }
+  }
+}
+
+TEST_CASE("the points of a grid are counted as they are, without what is inactive in them") {
+  const auto space_of = [](int values) {
+    std::string text = R"({"optim": {"@": "space.choice", "values": ["a", "b", "c", "d", "e"]})";
+    for (const std::string optim : {"a", "b", "c", "d", "e"}) {
+      for (int k = 0; k < 3; ++k) {
+        text += ", \"" + optim + std::to_string(k) +
+                R"(": {"@": "space:when", "source": {"@": "space.int", "low": 1, "high": )" + std::to_string(values) +
+                R"(}, "parent": "optim", "values": ")" + optim + "\"}";
+      }
+    }
+    return parse_space(text + "}");
+  };
+  const Space space = space_of(10);
+  Study study(space, parse_sampler(R"({"@": "sampler.grid"})", space), {});
+  while (study.ask().trial) {
+  }
+  CHECK(study.trials().size() == 5 * 1000);
+  CHECK_THROWS_WITH(parse_sampler(R"({"@": "sampler.grid"})", space_of(60)),
+                    Catch::Contains("at most a million points"));
 }
 
 TEST_CASE("quasi-random points fill the space evenly, and differ by seed") {
@@ -233,6 +332,32 @@ TEST_CASE("a Gaussian process finds the bottom in few trials, with choices and w
   CHECK(best["c"] == Value("b"));
   CHECK(std::abs(best["n"].number() - 21) <= 1);
   CHECK(study.trials().value(*study.best()) > -0.12);
+}
+
+TEST_CASE("a Gaussian process goes to the edge of what is allowed") {
+  const Space space = parse_space(
+      R"({"x": {"@": "space.uniform", "low": -2, "high": 2}, "y": {"@": "space.uniform", "low": -2, "high": 2}})");
+  Study study(space, parse_sampler(R"({"@": "sampler.gp"})", space),
+              {.allowed = [](auto p) { return p[0] + p[1] > 1; }});
+  for (int i = 0; i < 40; ++i) {
+    const std::int64_t trial = *study.ask().trial;
+    const auto point = study.trials().point(trial);
+    study.tell(trial, {point[0] * point[0] + point[1] * point[1]});
+  }
+  CHECK(study.trials().value(*study.best()) < 0.55);  // 0.5 at (½, ½)
+}
+
+TEST_CASE("NSGA-II changes one of the parameters that are searched, however many are fixed") {
+  const Space space = parse_space(R"({"x": {"@": "space.uniform", "low": 0, "high": 1}, "b": 1, "c": 2, "d": 3, "e": 4,
+                                      "f": 5, "g": 6, "h": 7, "i": 8, "j": 9})");
+  Study study(space, parse_sampler(R"({"@": "sampler.nsga2", "population": 8})", space), {});
+  PointSet seen;
+  for (int i = 0; i < 60; ++i) {
+    const std::int64_t trial = *study.ask().trial;
+    const auto point = study.trials().point(trial);
+    CHECK(seen.emplace(point.begin(), point.end()).second);
+    study.tell(trial, {point.back()});
+  }
 }
 
 TEST_CASE("trials under way keep TPE from asking for the same point again") {

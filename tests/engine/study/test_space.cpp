@@ -102,6 +102,33 @@ TEST_CASE("a plain value is a fixed one, and what depends on another value of it
   }
 }
 
+TEST_CASE("a condition on a number with steps holds to rounding, and is refused where it could never hold") {
+  const auto with = [](const std::string& parent, const std::string& values) {
+    return R"({"drop": )" + parent +
+           R"(, "x": {"@": "space:when", "source": {"@": "space.uniform", "low": 0, "high": 1},
+             "parent": "drop", "values": )" +
+           values + "}}";
+  };
+  const std::string tenths = R"({"@": "space.uniform", "low": 0, "high": 1, "step": 0.1})";
+  const Space space = parse_space(with(tenths, "[0.3, 0.7]"));
+  int active = 0;
+  for (int k = 0; k <= 10; ++k) active += space.active(1, std::vector{0 + 0.1 * k, std::nan("")}) ? 1 : 0;
+  CHECK(active == 2);
+  CHECK(space.point(Value::Map{{"drop", 0.3}, {"x", 0.5}})[1] == 0.5);
+  CHECK_THAT(message(with(tenths, "0.35")), Catch::Contains("space.x.values") &&
+                                                Catch::Contains("'drop' never has the value 0.35") &&
+                                                Catch::Contains("a number in 0 … 1, near it 0.3 or 0.4"));
+  CHECK_THAT(message(with(tenths, "1.1")), Catch::Contains("never has the value 1.1: expected a number in 0 … 1"));
+  CHECK_THAT(message(with(R"({"@": "space.int", "low": 2, "high": 9})", "2.5")),
+             Catch::Contains("never has the value 2.5: expected an integer in 2 … 9, near it 2 or 3"));
+  CHECK_THROWS_WITH(space.point(Value::Map{{"drop", 0.42}}), Catch::Contains("near it 0.4 or 0.5, found 0.42"));
+  // A whole number is the number, in conditions as in points.
+  const Space sizes = parse_space(with(R"({"@": "space.choice", "values": [1, 2.5]})", "1.0"));
+  CHECK(sizes.active(1, sizes.point(Value::Map{{"drop", 1.0}})));
+  CHECK(sizes.active(1, sizes.point(Value::Map{{"drop", 1}})));
+  CHECK_THAT(message(R"({"a": {"@": "space.choice", "values": [1, 1.0]}})"), Catch::Contains("stands twice"));
+}
+
 TEST_CASE("a space is the same again from its data") {
   const Space space = parse_space(optimizers);
   const Space again = Space::from_value(parse_json(to_json(space.to_value()), "space"));

@@ -90,14 +90,72 @@ TEST_CASE("a point that was given is tried although it is known, others are draw
   CHECK(seen == std::multiset<double>{1, 2, 3, 3, 4, 5});
 }
 
+TEST_CASE("values that were given come again when all that goes with them is known") {
+  const Space space =
+      parse_space(R"({"a": {"@": "space.int", "low": 1, "high": 2}, "b": {"@": "space.int", "low": 1, "high": 2}})");
+  for (const char* sampler : {"random", "grid", "gp"}) {
+    INFO(sampler);
+    Study study(space, parse_sampler(std::string(R"({"@": "sampler.)") + sampler + "\"}", space), {.distinct = true});
+    while (const auto trial = study.ask().trial) study.tell(*trial, {0.0});
+    CHECK(study.trials().size() == 4);
+    study.enqueue(space.point(Value::Map{{"a", 2}}));
+    study.enqueue(space.point(Value::Map{}));
+    study.enqueue(space.point(Value::Map{{"a", 1}, {"b", 2}}));
+    CHECK(study.trials().point(*study.ask().trial)[0] == 2);
+    CHECK(study.ask().trial == 5);
+    CHECK(study.trials().point(*study.ask().trial)[1] == 2);
+    CHECK_FALSE(study.ask().trial);
+  }
+}
+
+namespace {
+
+// Wants one point, whatever was refused.
+class Insisting final : public Sampler {
+ public:
+  explicit Insisting(int& asked) : asked_(asked) {}
+  bool sample(std::int64_t, std::int64_t, std::span<const std::span<const double>>, std::span<double> point) override {
+    ++asked_;
+    point[0] = 0.5;
+    return true;
+  }
+
+ private:
+  int& asked_;
+};
+
+}  // namespace
+
+TEST_CASE("a sampler that insists on what is not allowed gives way to chance, which depends on the seed alone") {
+  std::map<std::int64_t, std::set<double>> chosen;
+  for (const std::int64_t seed : {1, 1, 2}) {
+    int asked = 0;
+    Study study(parse_space(line), std::make_unique<Insisting>(asked),
+                {.allowed = [](auto point) { return point[0] < 0.4; }, .seed = seed});
+    for (int i = 0; i < 5; ++i) {
+      const double x = study.trials().point(*study.ask().trial)[0];
+      CHECK(x < 0.4);
+      chosen[seed].insert(x);
+    }
+    CHECK(asked == 5 * 16);
+    study.enqueue(std::vector<double>{0.25});
+    study.ask();
+    CHECK(asked == 5 * 16);  // nothing to choose, nobody to be asked
+  }
+  CHECK(chosen[1].size() == 5);
+  CHECK(chosen[2].size() == 5);
+  CHECK(chosen[1] != chosen[2]);
+}
+
 TEST_CASE("given values that do not meet the constraints are told") {
-  const Space space = parse_space(
-      R"({"a": {"@": "space.int", "low": 1, "high": 9}, "b": {"@": "space.int", "low": 1, "high": 9}})");
+  const Space space =
+      parse_space(R"({"a": {"@": "space.int", "low": 1, "high": 9}, "b": {"@": "space.int", "low": 1, "high": 9}})");
   for (const char* sampler : {"random", "grid"}) {
     int asked = 0;
     const auto allowed = [&](auto point) { return ++asked, point[0] < 5; };
     const auto study_with = [&](const Value::Map& given) {
-      Study study(space, parse_sampler(std::string(R"({"@": "sampler.)") + sampler + "\"}", space), {.allowed = allowed});
+      Study study(space, parse_sampler(std::string(R"({"@": "sampler.)") + sampler + "\"}", space),
+                  {.allowed = allowed});
       study.enqueue(space.point(given));
       return study;
     };

@@ -1,8 +1,8 @@
 // Samplers: where in the space the next trial lies.
 //
-// A sampler is a function of the trials that it has observed, in the order in which it was told of them, and of the
-// number of the trial that it is asked for: it keeps nothing else, so that one that is made anew and told the same
-// goes on alike. Samplers are used by one thread at a time.
+// A sampler is a function of the trials that it has observed, in the order in which it was told of them, of the points
+// that are taken, and of the number of the trial that it is asked for: it keeps nothing else, so that one that is made
+// anew and told the same goes on alike. Samplers are used by one thread at a time.
 #pragma once
 
 #include <functional>
@@ -39,7 +39,7 @@ class Sampler {
  public:
   virtual ~Sampler() = default;
 
-  // Whether it learns from observations. One that does not draws the same for a trial whenever it is asked.
+  // Whether it learns from observations. What one that does not draws is the same whenever trials end.
   virtual bool learns() const { return false; }
   virtual void observe(const Observation& trial) { (void)trial; }
 
@@ -51,12 +51,14 @@ class Sampler {
   virtual std::optional<Segment> segment(std::int64_t trial) const { return (void)trial, std::nullopt; }
 
   // Points for which this is false are not wanted. What a sampler draws at random is refused afterwards and drawn anew;
-  // one that counts through points leaves them out. Called once, before the first sample().
+  // one that counts through points leaves them out. Called once, before the first sample(). Asks a recipe: rarely.
   virtual void set_allowed(std::function<bool(std::span<const double>)> allowed) { (void)allowed; }
+  // A trial has this point: one that has begun, or waits with all of it given. May come more than once.
+  virtual void take(std::span<const double> point) { (void)point; }
 
   // Chooses the parameters of a trial that are NaN in `point` and active; those that are given already stay. `attempt`
   // counts from 0: more when what was drawn for this trial before was refused. `running`: points of trials that are
-  // under way. False when the space is used up (a grid).
+  // under way. False, and nothing chosen, when the space is used up (a grid).
   virtual bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>> running,
                       std::span<double> point) = 0;
 };

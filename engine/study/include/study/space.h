@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "core/registry.h"
@@ -33,7 +35,30 @@ struct SpaceParameter {
 
   // How many values there are; 0 where they are not countable.
   std::int64_t count() const;
+  // The nearest value that it can have.
+  double nearest(double value) const;
+  // The internal value of a label or a number as a recipe writes it, to rounding; none where it cannot have it.
+  std::optional<double> find(const Value& written) const;
+  // What could have been written in the place of this, for messages: "a number in 0 … 1, near it 0.3 or 0.4".
+  std::string expected(const Value& written) const;
 };
+
+// Whether two labels are the same: a whole number is the number.
+bool same_label(const Value& a, const Value& b);
+
+// Whether two points have the same values; what is inactive in both counts as such.
+bool same_point(std::span<const double> a, std::span<const double> b);
+
+// Points, to be found again in a time that does not depend on how many there are.
+struct PointHash {
+  using is_transparent = void;
+  std::size_t operator()(std::span<const double> point) const;
+};
+struct SamePoint {
+  using is_transparent = void;
+  bool operator()(std::span<const double> a, std::span<const double> b) const { return same_point(a, b); }
+};
+using PointSet = std::unordered_set<std::vector<double>, PointHash, SamePoint>;
 
 class Space {
  public:
@@ -51,12 +76,14 @@ class Space {
 
   // Whether the parameter is active in a point whose parents are set.
   bool active(std::size_t i, std::span<const double> point) const;
+  // Whether all that is active in it has a value.
+  bool is_whole(std::span<const double> point) const;
 
   // The parameter's own distribution: the value at u in [0, 1), so that a uniform u gives a draw; and a u of a value.
   double from_unit(std::size_t i, double u) const;
   double to_unit(std::size_t i, double value) const;
   // The nearest value that the parameter can have.
-  double nearest(std::size_t i, double value) const;
+  double nearest(std::size_t i, double value) const { return parameters_[i].nearest(value); }
 
   // As a recipe sees it, by name: numbers and labels, nil where inactive.
   Value::Map params(std::span<const double> point) const;

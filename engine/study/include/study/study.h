@@ -21,9 +21,6 @@
 
 namespace trainlab {
 
-// Whether two points have the same values; what is inactive in both counts as such.
-bool same_point(std::span<const double> a, std::span<const double> b);
-
 struct StudySettings {
   std::vector<bool> maximize = {false};  // by objective
   // Trial k is chosen from the results of trials 0 … k − 8 and no others, and waits for them, so that it does not
@@ -31,12 +28,14 @@ struct StudySettings {
   bool deterministic = false;
   // Trials are given up by comparison with others: what a deterministic study holds back for, besides its sampler.
   bool compares = false;
-  // No point is tried twice; the space is used up when none is left that could be found.
+  // No point is tried twice but those that are given; the space is used up when none is left that could be found.
   bool distinct = false;
   // Whether the study is over: no new trial is begun. Told the trials and how many of them count, see `deterministic`.
   std::function<bool(const Trials&, std::int64_t visible)> over = {};
   // Points that fit the space but are not wanted; they are drawn anew. Raises what the recipe's function raises.
   std::function<bool(std::span<const double>)> allowed = {};
+  // Of the draws that take over from a sampler whose choices are refused again and again.
+  std::int64_t seed = 1;
 };
 
 class Study {
@@ -83,7 +82,9 @@ class Study {
   void wait_again(std::int64_t trial);
 
   void report(std::int64_t trial, const TrialReport& report);
-  void forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource) { trials_.forget(trial, repeat, resource); }
+  void forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource) {
+    trials_.forget(trial, repeat, resource);
+  }
   // One finite or infinite value for each objective. A NaN is no value: the trial has failed.
   void tell(std::int64_t trial, std::span<const double> values);
   void tell(std::int64_t trial, std::initializer_list<double> values) {
@@ -100,12 +101,13 @@ class Study {
   void ended(std::int64_t trial);
   void observe(std::int64_t trial);
   bool choose(std::int64_t trial, std::vector<double>& point);
-  bool is_known(std::int64_t trial, const std::vector<double>& point) const;
+  void take(std::span<const double> point);
 
   Space space_;
-  std::unique_ptr<Sampler> sampler_;
+  std::unique_ptr<Sampler> sampler_, anywhere_;
   StudySettings settings_;
   Trials trials_;
+  std::shared_ptr<PointSet> known_;  // of a study that is distinct: all points; the sampler looks at them too
   std::set<std::int64_t> waiting_, running_;
   std::int64_t observed_ = 0;  // of a deterministic study: trials that were waited for, and told to the sampler
   std::optional<std::int64_t> best_;
