@@ -53,6 +53,8 @@ class Grid final : public Sampler {
     points_ = std::move(shuffled);
   }
 
+  std::optional<std::int64_t> size() const override { return count(); }
+
   void set_allowed(std::function<bool(std::span<const double>)> allowed) override { allowed_ = std::move(allowed); }
 
   void take(std::span<const double> point) override {

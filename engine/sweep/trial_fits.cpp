@@ -156,7 +156,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
   for (const auto& [trial, fit] : members) {
     make_directories(fit->folder);
     if (CheckpointFolder::newest_step(fit->folder / "checkpoints") == 0) reports_.begin(*trial->trial, fit->repeat, 0);
-    watches.push_back(std::make_shared<TrialWatch>(reports_, *trial->trial, fit->repeat, plan_.objectives().front().metric));
+    watches.push_back(std::make_shared<TrialWatch>(plan_, reports_, *trial->trial, fit->repeat));
     StageContext context;
     context.name = fit->options.string("name");
     context.folder = fit->folder;

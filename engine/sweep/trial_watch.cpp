@@ -51,8 +51,9 @@ void Reports::judge(LeasedTrial& trial, std::int64_t resource) {
   // A deterministic study prunes by what it would know whatever the number of processes.
   const Trials& trials = study_.study().trials();
   const std::int64_t own = trial.lease.trial;
-  const Curves curves(trials, {plan_.objectives().front().maximize},
-                      plan_.deterministic() ? Study::visible(own) : trials.size());
+  std::vector<bool> maximize;
+  for (const Objective& one : plan_.objectives()) maximize.push_back(one.maximize);
+  const Curves curves(trials, std::move(maximize), plan_.deterministic() ? Study::visible(own) : trials.size());
   if (!pruner_->prunes(curves, own)) return;
   trial.pruned = "pruned after " + std::to_string(resource) + " validations, at " + plan_.objectives().front().metric + " " +
                  number_text(trials.last_mean(own).front());
@@ -71,8 +72,10 @@ void TrialWatch::about_to_write() { reports_.require(trial_, confirm_seconds); }
 
 std::optional<std::string> TrialWatch::validated(const Progress& progress) {
   ++resource_;
-  value_ = progress.metric(metric_);
-  reports_.add(trial_, {.repeat = repeat_, .resource = resource_, .values = {value_}});
+  std::vector<double> values;
+  for (const Objective& one : plan_.objectives()) values.push_back(progress.metric(one.metric));
+  value_ = values.front();
+  reports_.add(trial_, {.repeat = repeat_, .resource = resource_, .values = std::move(values)});
   if (trial_.segment && resource_ >= trial_.segment->until) return "its segment has ended";
   return std::nullopt;
 }

@@ -63,8 +63,8 @@ class Reports {
 // The rule of one repeat.
 class TrialWatch final : public StopRule {
  public:
-  TrialWatch(Reports& reports, LeasedTrial& trial, std::int64_t repeat, std::string metric)
-      : reports_(reports), trial_(trial), repeat_(repeat), metric_(std::move(metric)) {}
+  TrialWatch(const StudyPlan& plan, Reports& reports, LeasedTrial& trial, std::int64_t repeat)
+      : plan_(plan), reports_(reports), trial_(trial), repeat_(repeat) {}
 
   void about_to_write() override;
   std::optional<std::string> validated(const Progress& progress) override;
@@ -73,15 +73,15 @@ class TrialWatch final : public StopRule {
   Value state() const override;
   void restore(const Value& state) override;
 
-  // The metric's value at the last validation; NaN before the first.
+  // The first metric's value at the last validation; NaN before the first.
   double last_value() const { return value_; }
 
  private:
+  const StudyPlan& plan_;
   Reports& reports_;
   LeasedTrial& trial_;
   std::int64_t repeat_, resource_ = 0;  // validations, those before a segment included
   double value_ = std::numeric_limits<double>::quiet_NaN();
-  std::string metric_;
 };
 
 }  // namespace trainlab

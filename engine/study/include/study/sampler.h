@@ -50,6 +50,9 @@ class Sampler {
   // Of one that waits_itself() only; a trial that is_ready().
   virtual std::optional<Segment> segment(std::int64_t trial) const { return (void)trial, std::nullopt; }
 
+  // Of one that goes through a list of points (a grid): how many there are, those that are not wanted included.
+  virtual std::optional<std::int64_t> size() const { return std::nullopt; }
+
   // Points for which this is false are not wanted. What a sampler draws at random is refused afterwards and drawn anew;
   // one that counts through points leaves them out. Called once, before the first sample(). Asks a recipe: rarely.
   virtual void set_allowed(std::function<bool(std::span<const double>)> allowed) { (void)allowed; }

@@ -55,6 +55,8 @@ class Study {
   bool learns() const { return sampler_->learns() && !sampler_->waits_itself(); }
   // What of its trials depends on the order in which results come, and so on the number of workers: "chosen", "pruned".
   std::vector<std::string> by_order() const;
+  // Points of a grid; nullopt: there is no end of them.
+  std::optional<std::int64_t> size() const { return sampler_->size(); }
   // Whether trials go on from others, and from where one that has begun does.
   bool has_segments() const { return sampler_->waits_itself(); }
   std::optional<Segment> segment(std::int64_t trial) const { return sampler_->segment(trial); }
