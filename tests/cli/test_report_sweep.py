@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import sqlite3
 import subprocess
 import unittest
@@ -16,6 +17,7 @@ import unittest
 from program import CliTest
 
 MAKE_STUDY = os.environ["MAKE_STUDY"]
+HOST = socket.gethostname()
 BROWSER = shutil.which("chromium")
 
 SPACE = [
@@ -128,8 +130,8 @@ class ReportSweep(CliTest):
         text = self.report(self.sweep(), "--csv").out
         self.assertEqual(text.splitlines()[:3], [
             "trial,state,value,lr,momentum,optim,width,seed_values,seconds,ran,attempt,worker,reason",
-            "0,complete,0.9,0.001,,AdamW,64,0.9;0.8;1,2.5,stack of 8,1,host:7,",
-            "1,pruned,0.25,1e-04,0.5,\"SGD, plain\",16,0.25,0.5,alone,1,host:7,pruned after 1 validation"])
+            f"0,complete,0.9,0.001,,AdamW,64,0.9;0.8;1,2.5,stack of 8,1,{HOST}:7,",
+            f"1,pruned,0.25,1e-04,0.5,\"SGD, plain\",16,0.25,0.5,alone,1,{HOST}:7,pruned after 1 validation"])
         rows = list(csv.DictReader(io.StringIO(text)))
         self.assertEqual([row["trial"] for row in rows], [str(i) for i in range(7)])
         self.assertEqual([row["state"] for row in rows][3:], ["failed", "complete", "running", "waiting"])

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/host.h"
 #include "run/folder.h"
 #include "run/manifest.h"
 #include "study/space.h"
@@ -42,7 +43,7 @@ void make_study(const fs::path& file, const Value& spec) {
   const auto storage = sqlite_storage(file);
   storage->open(spec["description"]);
   const Space space = Space::from_value(spec["description"]["space"]);
-  const Storage::Owner owner{.name = "host:7", .supervisor = "host:6", .expires = never};
+  const Storage::Owner owner{.name = host_name() + ":7", .supervisor = "host:6", .expires = never};
   std::int64_t number = 0;
   for (const Value& trial : spec["trials"].list()) {
     const std::vector<double> point = space.point(trial["params"]);
@@ -92,7 +93,8 @@ void make_run(const Value& spec, const fs::path& run) {
 void work(const fs::path& file, int count) {
   const auto storage = sqlite_storage(file);
   const Space space = Space::from_value(storage->open({})["space"]);
-  const Storage::Owner owner{.name = "host:" + std::to_string(::getpid()), .supervisor = "host:6", .expires = never};
+  const Storage::Owner owner{
+      .name = host_name() + ":" + std::to_string(::getpid()), .supervisor = "host:6", .expires = never};
   std::int64_t known = 0;
   for (int i = 0; i < count; ++i) {
     std::vector<double> point;
