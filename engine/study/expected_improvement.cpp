@@ -249,7 +249,7 @@ bool ExpectedImprovement::step(const GaussianProcess& process, std::span<const d
 }
 
 ExpectedImprovement::Best ExpectedImprovement::best(Stream random, std::span<const std::span<const double>> running,
-                                                    std::span<const double> given) {
+                                                    std::span<const double> given, const Allowed& allowed) {
   settle();
   GaussianProcess process = process_;
   for (const std::span<const double> one : running) process.believe(place(one));
@@ -266,14 +266,27 @@ ExpectedImprovement::Best ExpectedImprovement::best(Stream random, std::span<con
     places[s].loss = -log_improvement(process.best(), seen.means[row], seen.deviations[row]).value;
   }
   const auto is_better = [](const Place& a, const Place& b) { return a.loss < b.loss; };
-  std::partial_sort(places.begin(), places.begin() + climbs, places.end(), is_better);
-  for (std::size_t c = 0; c < climbs; ++c) {
+  std::sort(places.begin(), places.end(), is_better);
+  // The best of them that are allowed, asked in that order, since it is a recipe that is asked.
+  const auto is_allowed = [&](const Place& at) { return !allowed || allowed(at.point); };
+  std::vector<Place> starts;
+  for (auto at = places.begin(); at != places.end() && starts.size() < climbs; ++at) {
+    if (is_allowed(*at)) starts.push_back(std::move(*at));
+  }
+  if (starts.empty()) return {.point = std::move(places.front().point), .improvement = 0};
+  for (Place& start : starts) {
     for (int round = 0; round < rounds; ++round) {
-      climb(process, given, places[c]);
-      if (!step(process, given, places[c])) break;
+      Place before = start;
+      climb(process, given, start);
+      const bool goes_on = step(process, given, start);
+      if (!is_allowed(start)) {
+        start = std::move(before);
+        break;
+      }
+      if (!goes_on) break;
     }
   }
-  Place& top = *std::min_element(places.begin(), places.begin() + climbs, is_better);
+  Place& top = *std::min_element(starts.begin(), starts.end(), is_better);
   return {.point = std::move(top.point), .improvement = std::exp(-top.loss) * process.unit()};
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <eigen3/Eigen/Core>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -30,9 +31,12 @@ class ExpectedImprovement {
     std::vector<double> point;  // of the space; what was given is as it was
     double improvement = 0;     // expected, in the values' unit
   };
-  // `given`: parameters that are not NaN stay; `running`: points of which the value is not known yet. Depends on what
-  // was added (in that order), on the arguments, and on nothing else. At least two points were added.
-  Best best(Stream random, std::span<const std::span<const double>> running, std::span<const double> given);
+  // `given`: parameters that are not NaN stay; `running`: points of which the value is not known yet; `allowed`: the
+  // point is one of these, where any is found. Depends on what was added (in that order), on the arguments, and on
+  // nothing else. At least two points were added.
+  using Allowed = std::function<bool(std::span<const double>)>;
+  Best best(Stream random, std::span<const std::span<const double>> running, std::span<const double> given,
+            const Allowed& allowed = {});
 
   // The scales of the process are those that fit the first so many of `count` points: all of few, then the last of
   // lengths that grow by a tenth.

@@ -18,6 +18,8 @@ class Gp final : public Sampler {
 
   bool learns() const override { return true; }
 
+  void set_allowed(std::function<bool(std::span<const double>)> allowed) override { allowed_ = std::move(allowed); }
+
   void observe(const Observation& trial) override {
     if (!trial.values.empty()) improvement_.add(trial.point, trial.values[0]);
   }
@@ -26,7 +28,7 @@ class Gp final : public Sampler {
               std::span<double> point) override {
     if (improvement_.count() < settings_.startup || !improvement_.searches())
       return start_->sample(trial, attempt, running, point);
-    const std::vector<double> chosen = improvement_.best(draws_.stream(trial, attempt), running, point).point;
+    const std::vector<double> chosen = improvement_.best(draws_.stream(trial, attempt), running, point, allowed_).point;
     std::copy(chosen.begin(), chosen.end(), point.begin());
     choose_open(space_, point, [&](std::size_t i) { return draws_.unit(i, trial, attempt); });
     return true;
@@ -38,6 +40,7 @@ class Gp final : public Sampler {
   ParameterDraws draws_;
   std::unique_ptr<Sampler> start_;  // quasi-random, so that the first trials leave no corner out
   ExpectedImprovement improvement_;
+  ExpectedImprovement::Allowed allowed_;
 };
 
 }  // namespace
