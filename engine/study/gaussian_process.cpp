@@ -96,10 +96,12 @@ double GaussianProcess::posterior(const Vector& x, Vector& gradient) const {
   }
   gradient[d] = by_kernel.cwiseProduct(kernel).sum();
   gradient[d + 1] = noise * by_kernel.trace();
-  // Priors: scales neither very long nor very short; a variance near 1 (Γ(2, 1)); little noise (Γ(1.1, 1/30)).
+  // Priors: scales neither very long nor very short; a variance near 1 (Γ(2, 1)); little noise (Γ(1.1, 1/30)). A scale
+  // much longer than the range says that a parameter does not matter, which few trials cannot know: a search that
+  // believes it never looks there again.
   for (Eigen::Index k = 0; k < d; ++k) {
-    value += 0.1 / inverse[k] + 0.1 * inverse[k];
-    gradient[k] += -0.1 / inverse[k] + 0.1 * inverse[k];
+    value += 1 / inverse[k] + 0.1 * inverse[k];
+    gradient[k] += -1 / inverse[k] + 0.1 * inverse[k];
   }
   value += variance - x[d] + 30 * noise - 0.1 * x[d + 1];
   gradient[d] += variance - 1;
