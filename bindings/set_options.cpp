@@ -73,8 +73,16 @@ Value* list_of(const Registry& registry, Value& value) {
   return &value.map().at(array->name);
 }
 
+// Whether this option of an entry is a table with names that the recipe gives.
+bool is_keyed(const Registry& registry, const Value& entry, const std::string& option) {
+  const Value& name = entry["@"];
+  const Entry* known = name.is_string() ? registry.find(name.string()) : nullptr;
+  const Option* found = known ? known->find(option) : nullptr;
+  return found && found->is_keyed;
+}
+
 // What the recipe names itself (a space's parameters, the optimizers of several models) can be changed, not added to: a
-// misspelt name would be a new one. The registry knows the names of an entry's options.
+// misspelt name would be a new one.
 void require_known(const Value& table, const std::string& path, const std::string& name, const std::string& text) {
   if (table.map().empty() || table.map().contains("@") || table.map().contains(name)) return;
   std::vector<std::string> names;
@@ -112,13 +120,15 @@ Value SetOptions::apply(const Registry& registry, Value stage, bool returned) {
     change.used = true;
     Value* at = &stage;
     std::string so_far;
+    bool has_own_names = false;
     for (const Value& step : parse_path(change.path, change.text)) {
       if (step.is_string()) {
         if (!at->is_map() && !at->is_nil()) {
           throw wrong(change.text, so_far + " is " + at->brief() + ", which has no option '" + step.string() + "'");
         }
         if (at->is_nil()) *at = Value::Map{};
-        require_known(*at, so_far, step.string(), change.text);
+        if (has_own_names) require_known(*at, so_far, step.string(), change.text);
+        has_own_names = is_keyed(registry, *at, step.string());
         at = &at->map()[step.string()];
         so_far += (so_far.empty() ? "" : ".") + step.string();
       } else {
