@@ -40,7 +40,7 @@ class LuaFunction final : public Callable {
 
   std::vector<Argument> call(std::span<const Argument> arguments) override {
     std::vector<Argument> results;
-    call(arguments, [&](lua_State* L, int first) {
+    call(arguments, LuaState::Part::callback, [&](lua_State* L, int first) {
       for (int i = first; i <= lua_gettop(L); ++i) {
         try {
           results.push_back(to_argument(L, i));
@@ -54,7 +54,7 @@ class LuaFunction final : public Callable {
 
   std::shared_ptr<const Spec> build(std::span<const Argument> arguments) override {
     std::shared_ptr<const Spec> stage;
-    call(arguments, [&](lua_State* L, int first) {
+    call(arguments, LuaState::Part::build, [&](lua_State* L, int first) {
       const Entry* entry = entry_of(L, first);
       if (!entry || entry->kind != "stage") {
         const LuaPosition at = position_of_text(where_);
@@ -76,14 +76,14 @@ class LuaFunction final : public Callable {
  private:
   // `use` takes the results, which stand on the stack from `first` on.
   template <class Use>
-  void call(std::span<const Argument> arguments, Use&& use) {
+  void call(std::span<const Argument> arguments, LuaState::Part part, Use&& use) {
     LuaState& state = this->state();
     const OwnRandom random(state, key_);
     state.enter([&](lua_State* L) {
       lua_rawgeti(L, LUA_REGISTRYINDEX, reference_);
       const int first = lua_gettop(L);
       for (const Argument& argument : arguments) push_argument(L, argument);
-      state.call(L, static_cast<int>(arguments.size()), LUA_MULTRET, LuaState::Part::callback);
+      state.call(L, static_cast<int>(arguments.size()), LUA_MULTRET, part);
       use(L, first);
     });
   }

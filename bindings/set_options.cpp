@@ -127,6 +127,10 @@ Value SetOptions::apply(const Registry& registry, Value stage, bool returned) {
           throw wrong(change.text, so_far + " is " + at->brief() + ", which has no option '" + step.string() + "'");
         }
         if (at->is_nil()) *at = Value::Map{};
+        if ((*at)["@"] == Value("function")) {
+          throw wrong(change.text, so_far + " is a function, which has no option '" + step.string() + "'")
+              .hint("what it makes is changed in the recipe, or through a parameter of lab.param");
+        }
         if (has_own_names) require_known(*at, so_far, step.string(), change.text);
         has_own_names = is_keyed(registry, *at, step.string());
         at = &at->map()[step.string()];

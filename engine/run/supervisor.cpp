@@ -203,7 +203,7 @@ class Watch {
         const std::string path = held_->path().string();
         held_.reset();
         throw usage_error("the run in " + path + " is finished")
-            .hint("choose another --out, or train it longer: trainlab extend " + path + " --epochs N");
+            .hint("choose another --out, or train it longer: trainlab extend " + path + " --epochs N (of a sweep --trials N)");
       }
     } catch (const Error& error) {
       channel_->send(Value::Map{{"type", "refused"}, {"error", error_value(error)}});

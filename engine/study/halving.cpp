@@ -33,8 +33,9 @@ class Halving final : public Sampler {
     return !before || lineage_.has_ended(*before, *before + rung[-1].count);
   }
 
+  std::int64_t until(std::int64_t trial) const override { return place(trial).rung->until; }
   std::optional<Segment> segment(std::int64_t trial) const override {
-    return Segment{.parent = parent(trial), .until = place(trial).rung->until};
+    return Segment{.parent = parent(trial), .until = until(trial)};
   }
 
   bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>>,

@@ -29,10 +29,12 @@ class Pbt final : public Sampler {
     return first == 0 || lineage_.has_ended(first - settings_.population, first);
   }
 
+  std::int64_t until(std::int64_t trial) const override {
+    return (trial / settings_.population + 1) * settings_.interval;
+  }
   std::optional<Segment> segment(std::int64_t trial) const override {
-    const std::int64_t generation = trial / settings_.population;
-    Segment segment{.parent = {}, .until = (generation + 1) * settings_.interval};
-    if (generation > 0) segment.parent = parent(trial);
+    Segment segment{.parent = {}, .until = until(trial)};
+    if (trial >= settings_.population) segment.parent = parent(trial);
     return segment;
   }
 

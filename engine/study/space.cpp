@@ -176,6 +176,13 @@ Value::Map Space::params(std::span<const double> point) const {
   return all;
 }
 
+std::vector<double> Space::point_of(const Value& given) const {
+  static const Value none = Value::Map{};
+  const bool is_empty = given.is_list() && given.list().empty();
+  if (!given.is_map() && !is_empty) throw recipe_error("expected parameters by name, found " + given.brief());
+  return point(is_empty ? none : given);
+}
+
 std::vector<double> Space::point(const Value& params) const {
   std::vector<double> point(size(), inactive);
   std::vector<std::string> names;

@@ -7,9 +7,11 @@
 #include <soci/soci.h>
 #include <soci/sqlite3/soci-sqlite3.h>
 
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <string_view>
+#include <thread>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -36,7 +38,8 @@ class SqliteStorage final : public Storage {
           soci::into(tables);
       if (tables > 0) throw usage_error(file_.string() + ": holds something else than a study");
       std::string mode;
-      sql_ << "PRAGMA journal_mode = WAL", soci::into(mode);
+      sql_ << "PRAGMA journal_mode", soci::into(mode);
+      if (mode != "wal") mode = begin_log();
       if (mode != "wal") throw run_error("this file system cannot hold a study: SQLite has no write-ahead log on it");
       sql_ << "PRAGMA synchronous = FULL";
     });
@@ -179,6 +182,20 @@ class SqliteStorage final : public Storage {
   }
 
  private:
+  // Of those who come together one changes the mode, and SQLite does not let the others wait for that.
+  std::string begin_log() {
+    for (const double begin = steady_seconds();; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+      try {
+        std::string mode;
+        sql_ << "PRAGMA journal_mode = WAL", soci::into(mode);
+        return mode;
+      } catch (const soci::soci_error& error) {
+        const bool is_taken = std::string_view(error.what()).find("locked") != std::string_view::npos;
+        if (!is_taken || steady_seconds() - begin > patience_seconds) throw;
+      }
+    }
+  }
+
   template <class F>
   void guarded(F&& f) {
     try {

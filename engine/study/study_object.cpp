@@ -22,18 +22,12 @@ std::vector<bool> directions(const Options& options) {
   return maximize;
 }
 
-std::vector<double> point_of(const Space& space, const Value& params) {
-  static const Value none = Value::Map{};
-  const bool is_empty = params.is_list() && params.list().empty();
-  if (!params.is_map() && !is_empty) throw recipe_error("expected parameters by name, found " + params.brief());
-  return space.point(is_empty ? none : params);
-}
-
 }  // namespace
 
 StudyObject::StudyObject(const Options& options, std::int64_t seed) {
   if (options.given("seed")) seed = options.integer("seed");
   const std::vector<bool> maximize = directions(options);
+  if (maximize.empty()) throw options.error("goal", "expected at least one, found an empty table");
   if (options.given("pruner")) pruner_ = make_pruner(options.child("pruner"), maximize.size());
   deterministic_ = options.boolean("deterministic");
   const Space space = make_space(options);
@@ -47,7 +41,7 @@ StudyObject::StudyObject(const Options& options, std::int64_t seed) {
   if (options.given("enqueue")) {
     for (const Value& params : options.get("enqueue").list()) {
       try {
-        first.push_back(point_of(space, params));
+        first.push_back(space.point_of(params));
       } catch (Error& error) {
         throw error.in("enqueue[" + std::to_string(first.size() + 1) + "]").in(options.path());
       }
@@ -151,7 +145,7 @@ StudyObject::Asked StudyObject::ask() {
 }
 
 void StudyObject::enqueue(const Value& params) {
-  const std::vector<double> point = point_of(study().space(), params);
+  const std::vector<double> point = study().space().point_of(params);
   if (shared_) {
     shared_->storage().enqueue(point);
     shared_->follow();

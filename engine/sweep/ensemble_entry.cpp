@@ -42,6 +42,17 @@ Entry ensemble_entry() {
 }
 
 StudyPlan plan_ensemble(const Options& stage, const RunSettings& settings) {
+  if (stage.given("params") && !stage.get("params").is_map() &&
+      !(stage.get("params").is_list() && stage.get("params").list().empty()))
+    throw stage.error("params", "expected parameters by name, found " + stage.get("params").brief());
+  if (stage.given("from")) {
+    const Value& from = stage.get("from");
+    if (!from.is_map() || from["kind"] != Value("sweep") || !from["out"].is_string())
+      throw stage.error("from", "expected the result of a sweep, found " + from.brief()).hint("from = lab.run(lab.sweep { … })");
+    if (!from["best"].is_map())
+      throw stage.error("from", "expected the result of a sweep with one metric and a complete trial, found one without a best trial");
+    if (!stage.given("keep")) throw stage.error("keep", "missing: how many members are chosen");
+  }
   StudyPlan plan(stage, settings);
   if (plan.objectives().size() > 1) throw stage.error("metric", "expected one metric, found several");
   if (!stage.given("from") && stage.given("keep") && stage.integer("keep") > stage.integer("seeds")) {
@@ -57,10 +68,6 @@ StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
     for (const char* option : {"params", "seeds", "seed"}) {
       if (stage.given(option)) throw stage.error(option, "goes with members that are trained, not with `from`");
     }
-    const Value& folder = stage.get("from")["out"];
-    if (stage.get("from")["kind"] != Value("sweep") || !folder.is_string())
-      throw stage.error("from", "expected the result of a sweep, found " + stage.get("from").brief()).hint("from = lab.run(lab.sweep { … })");
-    if (!stage.given("keep")) throw stage.error("keep", "missing: how many members are chosen");
     return [plan](const StageContext& context) {
       prepare_arithmetic(plan->settings().threads);
       return context.helps ? Value() : greedy_ensemble(*plan, context);

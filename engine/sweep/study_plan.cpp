@@ -64,6 +64,7 @@ std::int64_t StudyPlan::seed_of(const Options& stage, const RunSettings& setting
 StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
     : options_(stage),
       settings_(settings),
+      extends_(settings.extends_now),
       extended_(settings.extended ? std::optional(settings.extended->count) : std::nullopt),
       seed_(seed_of(stage, settings)),
       workers_(settings.workers.value_or(static_cast<int>(stage.integer("workers")))),
@@ -133,7 +134,7 @@ bool StudyPlan::deterministic() const { return !is_ensemble() && options_.boolea
 
 void StudyPlan::plan_objectives() {
   const std::vector<std::string> metrics = strings(options_, "metric"), goals = strings(options_, "goal");
-  if (!goals.empty() && goals.size() != metrics.size()) {
+  if (options_.given("goal") && goals.size() != metrics.size()) {
     throw options_.error("goal", "expected one for each of the " + std::to_string(metrics.size()) + " metrics, found " +
                                      std::to_string(goals.size()));
   }
@@ -141,6 +142,19 @@ void StudyPlan::plan_objectives() {
     if (std::ranges::count(metrics, metric) > 1) throw options_.error("metric", "found \"" + metric + "\" twice");
     objectives_.push_back({.metric = metric});
   }
+}
+
+// Where trials go on from others their fit is as long as the longest chain of them.
+void StudyPlan::check_length(const FitPlan& fit) const {
+  const Study study = this->study();
+  if (!study.has_segments() || fit.length.total_steps == 0 || trials() == no_limit) return;
+  const std::int64_t has = (fit.length.total_steps + fit.validate_every - 1) / fit.validate_every;
+  std::int64_t needs = 0;
+  for (std::int64_t trial = 0; trial < trials(); ++trial) needs = std::max(needs, study.until(trial));
+  if (needs <= has) return;
+  throw options_.error("sampler", "its trials train for up to " + std::to_string(needs) +
+                                      " validations, the fit that build returns has " + std::to_string(has))
+      .hint("give the fit more epochs, validate it more often, or have fewer trials");
 }
 
 // Which direction is better is known to the metrics of a fit: some trials are built and planned, until one is right.
@@ -180,6 +194,7 @@ void StudyPlan::find_directions() {
                                          ", found goal = \"" + goals[i] + "\"");
       }
     }
+    check_length(*plan);
     return;
   }
   if (first) throw *first;
@@ -222,7 +237,7 @@ std::vector<std::vector<double>> StudyPlan::enqueued() const {
   const Value::List& given = options_.get("enqueue").list();
   for (std::size_t i = 0; i < given.size(); ++i) {
     try {
-      points.push_back(space_.point(given[i]));
+      points.push_back(space_.point_of(given[i]));
     } catch (const Error& error) {
       throw options_.error("enqueue", "of point " + std::to_string(i + 1) + ", " +
                                           (error.path().empty() ? "" : error.path() + ": ") + error.message());
@@ -274,7 +289,7 @@ std::int64_t StudyPlan::repeat_seed(std::int64_t repeat) const {
 Value::Map StudyPlan::params(std::span<const double> point) const {
   if (!is_ensemble()) return space_.params(point);
   if (options_.given("from")) return options_.get("from")["best"]["params"].map();
-  return options_.given("params") ? options_.get("params").map() : Value::Map{};
+  return options_.given("params") && options_.get("params").is_map() ? options_.get("params").map() : Value::Map{};
 }
 
 Options StudyPlan::build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const {

@@ -46,6 +46,7 @@ class StudyPlan {
   std::int64_t trials() const;                       // at most
   double time_budget() const;                        // seconds; 0: none
   bool deterministic() const;
+  bool extends() const { return extends_; }  // whether this is `trainlab extend`
   int workers() const { return workers_; }
   // The fit of the first trial that can be built: what metrics there are is known from it.
   const Options& example() const { return *example_; }
@@ -79,10 +80,12 @@ class StudyPlan {
   void check_lineage() const;
   void plan_objectives();
   void find_directions();
+  void check_length(const FitPlan& fit) const;
   Value::Map params(std::span<const double> point) const;
 
   Options options_;
   RunSettings settings_;
+  bool extends_ = false;
   std::optional<std::int64_t> extended_;  // the total of trials that `trainlab extend` gave
   std::int64_t seed_ = 1, repeats_ = 1;
   int workers_ = 1;

@@ -293,6 +293,7 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
     end.info.set("reason", failure);
   } else if (trial.trial->pruned) {
     end.state = TrialState::pruned;
+    end.values = study_.study().trials().last_mean(trial.trial->lease.trial);
     end.info.set("reason", *trial.trial->pruned);
   } else {
     for (const auto& all : values) end.values.push_back(plan_.aggregate(all));
@@ -300,6 +301,7 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
     if (trial.trial->segment) {
       const Value& last = trial.fits.front().summary["last_value"];
       end.values = {last.is_number() ? last.number() : std::nan("")};
+      end.info.set("seed_values", Value::List{end.values.front()});
     }
     if (std::ranges::any_of(end.values, [](double x) { return std::isnan(x); })) {
       end.info.set("reason", "a value that is not a number");

@@ -30,9 +30,17 @@ constexpr std::int64_t most_lost = 10;
 fs::path study_file(const fs::path& stage) { return stage / "study.db"; }
 
 SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
-  auto storage = sqlite_storage(study_file(context.folder));
   const Value description = plan.description();
-  const Value stored = storage->open(description, plan.enqueued());
+  std::unique_ptr<Storage> storage;
+  Value stored;
+  try {
+    storage = sqlite_storage(study_file(context.folder));
+    stored = storage->open(description, plan.enqueued());
+  } catch (const Error& error) {
+    // The run that was to be made longer stays what it was.
+    if (error.kind() != ErrorKind::run || !plan.extends()) throw;
+    throw usage_error(error.message()).hint(error.hint());
+  }
   if (stored["space"] != parse_json(to_json(description["space"]), "space")) {
     throw usage_error(study_file(context.folder).string() + ": holds a study of another space")
         .hint("choose another --out");
@@ -148,6 +156,7 @@ bool Worker::reuses_duplicates() const {
 }
 
 Worker::End Worker::run() {
+  check_failures();
   while (!stop_requested()) {
     check_time();
     std::vector<LeasedTrial> trials = ask();

@@ -96,7 +96,7 @@ class Finished(CliTest):
         before = self.content()
         result = self.train("--out", "run", code=2)
         self.assert_message(result, f"trainlab: the run in {self.run} is finished")
-        self.assert_said(result, "hint: ", f"trainlab extend {self.run} --epochs N")
+        self.assert_said(result, "hint: ", f"trainlab extend {self.run} --epochs N (of a sweep --trials N)")
         self.assertEqual(self.content(), before)
 
     def test_resume_prints_the_summary(self):

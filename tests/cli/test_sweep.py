@@ -291,6 +291,9 @@ class Sweep(CliTest):
         self.sweep(before="if hp.trial > 3 then error('no such luck') end", more="max_failures = 2,")
         result = self.run_program("r.lua", code=3)
         self.assert_said(result, "more than max_failures = 2", "no such luck")
+        count = len(trials(self.run_folder()))
+        self.assert_said(self.run_program("resume", self.run_folder(), code=3), "more than max_failures = 2")
+        self.assertEqual(len(trials(self.run_folder())), count)
 
     def test_another_structure_in_each_trial(self):
         text = sweep().replace("nn.Linear(8)", "nn.Linear(4 + hp.trial)")
@@ -308,6 +311,11 @@ class Sweep(CliTest):
             (dict(more='goal = "max",'), "goal", "better when smaller"),
             (dict(more="enqueue = { { lr = 7 } },"), "enqueue", "of point 1, lr"),
             (dict(before="error('always')"), "", "always"),
+            (dict(more="goal = {},"), "goal", "expected one for each of the 1 metrics, found 0"),
+            (dict(more="enqueue = { {}, 5 },"), "enqueue", "of point 2, expected parameters by name, found 5"),
+            (dict(trials="trials = 3,", more="enqueue = { {}, {}, {}, {} },"), "trials", "expected at least the 4 points"),
+            (dict(sampler="pbt { population = 2, interval = 3 }"), "sampler", "up to 18 validations, the fit that build returns has 4"),
+            (dict(sampler="halving { configurations = 9 }", trials="trials = 13,"), "sampler", "up to 9 validations"),
         ]
         for options, path, text in cases:
             with self.subTest(text):
@@ -344,6 +352,8 @@ class Sweep(CliTest):
         wrong = self.run_program("r.lua", "--set", "space.lt=0.25", code=2)
         self.assert_message(wrong, "trainlab: --set space.lt=0.25: there is no 'lt' in space")
         self.assert_said(wrong, "hint: did you mean 'lr'?")
+        self.assert_message(self.run_program("r.lua", "--set", "build.epochs=1", code=2),
+                            "trainlab: --set build.epochs=1: build is a function, which has no option 'epochs'")
 
     def test_what_a_fit_is_warned_of_is_told_once(self):
         self.write("r.lua", sweep().replace("nn.Linear(3) }", "nn.Linear(3), nn.Softmax() }"))
@@ -407,6 +417,11 @@ class Sweep(CliTest):
         good = study.read_bytes()
         study.write_bytes(b"no study" * 1000)
         self.assert_said(self.run_program("resume", "run", code=3), "study.db", "not a database", "hint: ")
+        summary = self.summary(self.folder / "run")
+        (self.folder / "run/summary.json").write_text(json.dumps({**summary, "status": "done"}))
+        self.assert_said(self.run_program("extend", "run", "--trials", 99, code=2), "not a database")
+        self.assertEqual(self.summary(self.folder / "run")["status"], "done")
+        (self.folder / "run/summary.json").write_text(json.dumps(summary))
         study.write_bytes(good)
         with sqlite3.connect(study) as newer:
             newer.execute("PRAGMA user_version = 99")
@@ -465,6 +480,13 @@ class Ensemble(CliTest):
         best = min(float(row[3]) for row in trials(self.run_folder() / "stages/s"))
         self.assertEqual(summary["members"][0]["metrics"]["val.loss"], best)
         self.assertLessEqual(summary["ensemble"]["val.loss"], best)
+
+    def test_what_is_no_sweep_is_no_source_of_members(self):
+        for options, text in (("from = 5", "from: expected the result of a sweep, found 5"),
+                              ("params = 5", "params: expected parameters by name, found 5"),
+                              ("from = {}", "from: expected the result of a sweep")):
+            self.write("r.lua", sweep(run="local unused =") + f"return lab.ensemble {{ name = 'e', {options}, keep = 1, build = build }}\n")
+            self.assert_said(self.run_program("r.lua", code=1), text)
 
     def test_two_stages_go_on_alike(self):
         recipe = SOURCE / "recipes/two_stage.lua"

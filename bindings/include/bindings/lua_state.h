@@ -104,7 +104,7 @@ class LuaState {
   void enter(const std::function<void(lua_State*)>& body);
 
   // What a call is: the recipe's own text, or a function of it that the engine calls.
-  enum class Part { recipe, callback };
+  enum class Part { recipe, build, callback };
   // Inside enter(): calls the function below `arguments` values on the stack, under limits that are counted from
   // nothing; leaves `results` values (−1: all). Raises Error.
   void call(lua_State* L, int arguments, int results, Part part);

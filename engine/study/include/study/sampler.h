@@ -47,7 +47,9 @@ class Sampler {
   virtual bool waits_itself() const { return false; }
   // Whether all has been observed that the choice of this trial depends on.
   virtual bool is_ready(std::int64_t trial) const { return (void)trial, true; }
-  // Of one that waits_itself() only; a trial that is_ready().
+  // Of one that waits_itself() only: validations in all, those of the trials before it included, at the trial's end.
+  virtual std::int64_t until(std::int64_t trial) const { return (void)trial, 0; }
+  // Ditto; of a trial that is_ready().
   virtual std::optional<Segment> segment(std::int64_t trial) const { return (void)trial, std::nullopt; }
 
   // Of one that goes through a list of points (a grid): how many there are, those that are not wanted included.

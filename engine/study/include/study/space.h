@@ -91,6 +91,8 @@ class Space {
   // A point from values by name, for trials that are given: NaN for those that are missing. Error{recipe} in "NAME" for
   // unknown names and values outside of their range; values of inactive parameters may be nil only.
   std::vector<double> point(const Value& params) const;
+  // The same of what a recipe gives: an empty table leaves all open. Error{recipe} too for what is no table.
+  std::vector<double> point_of(const Value& given) const;
 
   // As data, for the study's file, and back.
   Value to_value() const;

@@ -59,6 +59,7 @@ class Study {
   std::optional<std::int64_t> size() const { return sampler_->size(); }
   // Whether trials go on from others, and from where one that has begun does.
   bool has_segments() const { return sampler_->waits_itself(); }
+  std::int64_t until(std::int64_t trial) const { return sampler_->until(trial); }
   std::optional<Segment> segment(std::int64_t trial) const { return sampler_->segment(trial); }
 
   // A trial for later with values that are chosen already (NaN: the sampler's choice).
