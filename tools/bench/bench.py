@@ -346,7 +346,7 @@ def big_study(trials):
     space = [{"name": name, "kind": "real", "low": low, "high": high} for name, (low, high) in sorted(ranges.items())]
     return {"trials": rows, "description": {
         "format": 1, "kind": "sweep", "name": "s", "space": space, "objectives": [{"metric": "val.accuracy", "goal": "max"}],
-        "sampler": "sampler.random()", "pruner": "pruner.asha()", "seeds": 1, "aggregate": "mean", "seed": 1, "deterministic": False}}
+        "sampler": "sampler.random()", "pruner": "pruner.asha()", "seeds": 1, "aggregate": "mean", "seed": 1, "by_order": []}}
 
 
 def engine_memory(command):
