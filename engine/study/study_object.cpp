@@ -65,6 +65,10 @@ void StudyObject::open(const Options& options, Study study, const std::vector<st
                        std::int64_t seed) {
   const std::string& file = options.string("file");
   if (!file.ends_with(".db")) throw options.error("file", "expected a name that ends in .db, found \"" + file + "\"");
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
+    throw options.error("file", "there is no folder " + folder.string());
   Value::List objectives;
   for (const Value& goal : options.get("goal").list()) objectives.push_back(Value::Map{{"goal", goal}});
   Value::List by_order;

@@ -233,7 +233,7 @@ void Worker::check_failures() const {
     if (trials.state(t) == TrialState::failed) last = t;
   const Value& reason = study_.stored(last).info["reason"];
   const std::string text = reason.is_string() ? reason.string() : "unknown";
-  if (plan_.is_ensemble()) throw run_error(fmt::format("member {} failed: {}", last + 1, text));
+  if (plan_.is_ensemble()) throw run_error(fmt::format("the member of trial {} failed: {}", last, text));
   throw run_error(fmt::format("{} trials failed, more than max_failures = {}; the last one, trial {}: {}", failed,
                               plan_.options().integer("max_failures"), last, text));
 }

@@ -46,7 +46,7 @@ TRIALS = [
     {"state": "pruned", "params": {"lr": 1e-4, "optim": "SGD, plain", "momentum": 0.5, "width": 16}, "values": [0.25],
      "reports": [[1, 1, 0.25]], "info": {"seed_values": [0.25], "seconds": 0.5, "ran": "alone", "reason": "pruned after 1 validation"}},
     complete(0.01, 128, [0.96, 0.95, 0.97]),
-    {"state": "failed", "params": {"lr": 0.1, "optim": "AdamW", "width": 16},
+    {"state": "failed", "params": {"lr": 0.1, "optim": "AdamW", "width": 16}, "owner": ":8",
      "info": {"reason": "r.lua:4: build raised: \"too narrow\"", "seed_values": [None]}},
     complete(0.0125, 100, [0.95, 0.95, 0.95], info={"seed_values": [0.95, 0.95, 0.95], "duplicate_of": 0, "seconds": 0.0}),
     {"state": "running", "params": {"lr": 0.05, "optim": "AdamW", "width": 20}, "reports": [[1, 1, 0.5]]},
@@ -122,6 +122,9 @@ class ReportSweep(CliTest):
                 ({"by_order": ["pruned"]}, "which trials are pruned depends"),
                 ({"by_order": ["chosen"]}, "which trials are chosen depends"))):
             study = {"description": description(**more), "trials": TRIALS}
+            alone = {"description": description(**more), "trials": TRIALS[:3]}
+            out = self.report(self.make(stage(summary=SUMMARY, study=alone), run=f"alone{number}")).out
+            self.assertNotIn("which trials are", out)  # all of one process
             out = self.report(self.make(stage(summary=SUMMARY, study=study), run=f"run{number}")).out
             self.assertIn(text, out)
             self.assertEqual("which trials are" in out, bool(text), out)
@@ -129,9 +132,9 @@ class ReportSweep(CliTest):
     def test_csv(self):
         text = self.report(self.sweep(), "--csv").out
         self.assertEqual(text.splitlines()[:3], [
-            "trial,state,value,lr,momentum,optim,width,seed_values,seconds,ran,attempt,worker,reason",
-            f"0,complete,0.9,0.001,,AdamW,64,0.9;0.8;1,2.5,stack of 8,1,{HOST}:7,",
-            f"1,pruned,0.25,1e-04,0.5,\"SGD, plain\",16,0.25,0.5,alone,1,{HOST}:7,pruned after 1 validation"])
+            "trial,state,value,lr,momentum,optim,width,seed_values,parent,seconds,ran,attempt,worker,reason",
+            f"0,complete,0.9,0.001,,AdamW,64,0.9;0.8;1,,2.5,stack of 8,1,{HOST}:7,",
+            f"1,pruned,0.25,1e-04,0.5,\"SGD, plain\",16,0.25,,0.5,alone,1,{HOST}:7,pruned after 1 validation"])
         rows = list(csv.DictReader(io.StringIO(text)))
         self.assertEqual([row["trial"] for row in rows], [str(i) for i in range(7)])
         self.assertEqual([row["state"] for row in rows][3:], ["failed", "complete", "running", "waiting"])

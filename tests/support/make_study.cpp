@@ -43,9 +43,10 @@ void make_study(const fs::path& file, const Value& spec) {
   const auto storage = sqlite_storage(file);
   storage->open(spec["description"]);
   const Space space = Space::from_value(spec["description"]["space"]);
-  const Storage::Owner owner{.name = host_name() + ":7", .supervisor = "host:6", .expires = never};
+  Storage::Owner owner{.name = "", .supervisor = "host:6", .expires = never};
   std::int64_t number = 0;
   for (const Value& trial : spec["trials"].list()) {
+    owner.name = host_name() + (trial["owner"].is_string() ? trial["owner"].string() : ":7");
     const std::vector<double> point = space.point(trial["params"]);
     const TrialState state = state_of(trial["state"].string());
     if (state == TrialState::waiting) {

@@ -19,13 +19,14 @@ std::string text_in(const Value& info, const char* name) { return info[name].is_
 std::string study_csv(const StudyReport& study) {
   std::vector<std::string> names = {"trial", "state", "value"};
   for (const SpaceParameter& p : study.space.parameters()) names.push_back(p.name);
-  names.insert(names.end(), {"seed_values", "seconds", "ran", "attempt", "worker", "reason"});
+  names.insert(names.end(), {"seed_values", "parent", "seconds", "ran", "attempt", "worker", "reason"});
   std::string text = csv_row(names);
   for (const StoredTrial& trial : study.trials) {
     std::vector<std::string> row = {std::to_string(trial.number), std::string(trial_state_name(trial.state)),
                                     joined(trial.values)};
     for (std::size_t i = 0; i < study.space.size(); ++i) row.push_back(csv_text(study.space.param(i, trial.point[i])));
     row.push_back(joined(seed_values(trial)));
+    row.push_back(csv_text(trial.info["parent"]));
     row.push_back(csv_text(trial.info["seconds"]));
     row.push_back(text_in(trial.info, "ran"));
     row.push_back(std::to_string(trial.attempt));

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 #include <numeric>
+#include <set>
+#include <string_view>
 
 #include "cli/texts.h"
 #include "columns.h"
@@ -87,6 +89,11 @@ std::string order_text(const StudyReport& study) {
   std::string what;
   const Value& by_order = study.description["by_order"];
   if (!by_order.is_list()) return "";
+  // One process alone has one order.
+  std::set<std::string_view> workers;
+  for (const StoredTrial& trial : study.trials) workers.insert(trial.owner);
+  workers.erase("");
+  if (workers.size() < 2) return "";
   for (const Value& one : by_order.list()) what += (what.empty() ? "" : " and ") + one.string();
   if (what.empty()) return "";
   return line("", "which trials are " + what + " depends on the order in which results came; not so with deterministic = true");

@@ -25,7 +25,7 @@ Value row_of(const StudyReport& study, const StoredTrial& trial) {
                     {"attempt", trial.attempt},
                     {"worker", trial.owner}};
   if (study.has_front()) row.emplace("values", list_of(trial.values));
-  for (const char* name : {"seconds", "ran", "reason", "duplicate_of", "metrics"}) {
+  for (const char* name : {"parent", "seconds", "ran", "reason", "duplicate_of", "metrics"}) {
     if (!trial.info[name].is_nil()) row.emplace(name, trial.info[name]);
   }
   return row;
