@@ -30,7 +30,7 @@ std::string study_csv(const StudyReport& study) {
     row.push_back(csv_text(trial.info["seconds"]));
     row.push_back(text_in(trial.info, "ran"));
     row.push_back(std::to_string(trial.attempt));
-    row.push_back(trial.owner);
+    row.push_back(worker_name(trial));
     row.push_back(text_in(trial.info, "reason"));
     text += csv_row(row);
   }

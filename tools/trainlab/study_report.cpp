@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "study/ranking.h"
+#include "core/host.h"
 #include "study/reader.h"
 
 namespace trainlab::cli {
@@ -127,6 +128,11 @@ StudyReport read_study_report(StageView stage, bool all) {
   }
   study.stage = std::move(stage);
   return study;
+}
+
+std::string worker_name(const StoredTrial& trial) {
+  const auto process = trial.owner.rfind(':');
+  return process == std::string::npos ? trial.owner : host_of(trial.owner) + trial.owner.substr(process);
 }
 
 std::vector<double> seed_values(const StoredTrial& trial) {

@@ -56,6 +56,8 @@ StudyReport read_study_report(StageView stage, bool all);
 
 // `seed_values` of a trial's info, NaN where one has none.
 std::vector<double> seed_values(const StoredTrial& trial);
+// "HOST:PID" of the process that had it last.
+std::string worker_name(const StoredTrial& trial);
 // The first value, NaN where there is none.
 double value_of(const StoredTrial& trial);
 

@@ -23,7 +23,7 @@ Value row_of(const StudyReport& study, const StoredTrial& trial) {
                     {"params", study.space.params(trial.point)},
                     {"seed_values", list_of(seed_values(trial))},
                     {"attempt", trial.attempt},
-                    {"worker", trial.owner}};
+                    {"worker", worker_name(trial)}};
   if (study.has_front()) row.emplace("values", list_of(trial.values));
   for (const char* name : {"parent", "seconds", "ran", "reason", "duplicate_of", "metrics"}) {
     if (!trial.info[name].is_nil()) row.emplace(name, trial.info[name]);
