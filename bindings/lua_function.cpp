@@ -5,6 +5,7 @@
 #include "bindings/lua_entries.h"
 #include "bindings/lua_state.h"
 #include "bindings/marshal.h"
+#include "core/params.h"
 #include "entry_table.h"
 
 namespace trainlab {
@@ -55,6 +56,7 @@ class LuaFunction final : public Callable {
   std::shared_ptr<const Spec> build(std::span<const Argument> arguments) override {
     std::shared_ptr<const Spec> stage;
     call(arguments, LuaState::Part::build, [&](lua_State* L, int first) {
+      require_unchanged(L, first, arguments);
       const Entry* entry = entry_of(L, first);
       if (!entry || entry->kind != "stage") {
         const LuaPosition at = position_of_text(where_);
@@ -74,16 +76,37 @@ class LuaFunction final : public Callable {
   const std::string& where() const override { return where_; }
 
  private:
-  // `use` takes the results, which stand on the stack from `first` on.
+  // What a trial is recorded with is what it was built with.
+  void require_unchanged(lua_State* L, int first, std::span<const Argument> arguments) const {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      const auto* object = std::get_if<std::shared_ptr<Object>>(&arguments[i]);
+      const auto* params = object ? dynamic_cast<const Params*>(object->get()) : nullptr;
+      if (!params) continue;
+      for (const auto& [name, value] : params->values) {
+        lua_getfield(L, first - static_cast<int>(arguments.size() - i), name.c_str());
+        push_value(L, value);
+        const bool is_same = lua_rawequal(L, -1, -2) != 0 || value.is_list() || value.is_map();
+        lua_pop(L, 2);
+        if (is_same) continue;
+        const LuaPosition at = position_of_text(where_);
+        throw recipe_error("build changes hp." + name + ", and its trial would be recorded with another value")
+            .at(at.file, at.line)
+            .hint("copy it: local " + name + " = hp." + name);
+      }
+    }
+  }
+
+  // `use` takes the results, which stand on the stack from `first` on; the arguments stand before them.
   template <class Use>
   void call(std::span<const Argument> arguments, LuaState::Part part, Use&& use) {
     LuaState& state = this->state();
     const OwnRandom random(state, key_);
     state.enter([&](lua_State* L) {
-      lua_rawgeti(L, LUA_REGISTRYINDEX, reference_);
-      const int first = lua_gettop(L);
       for (const Argument& argument : arguments) push_argument(L, argument);
-      state.call(L, static_cast<int>(arguments.size()), LUA_MULTRET, part);
+      lua_rawgeti(L, LUA_REGISTRYINDEX, reference_);
+      const int first = lua_gettop(L), count = static_cast<int>(arguments.size());
+      for (int i = 0; i < count; ++i) lua_pushvalue(L, first - count + i);
+      state.call(L, count, LUA_MULTRET, part);
       use(L, first);
     });
   }

@@ -233,6 +233,7 @@ class Sweep(CliTest):
             "raises": ("if hp.trial == 2 then error('no such luck') end", "no such luck"),
             "no fit": ("if hp.trial == 2 then return 3 end", "expected lab.fit"),
             "another option": ("if hp.trial == 2 then return lab.fit { name = 'x' } end", "missing"),
+            "changed parameter": ("if hp.trial == 2 then hp.lr = 3 end", "build changes hp.lr"),
             "unknown parameter": ("if hp.trial == 2 then print(hp.momentum) end", "momentum"),
         }
         for name, (before, reason) in cases.items():
