@@ -394,6 +394,9 @@ class Sweep(CliTest):
         summary = self.run_program("r.lua", "--json").json()
         self.assertEqual(summary["goal"], ["min", "max"])
         front = [one["values"] for one in summary["pareto"]]
+        self.assertGreater(len(front), 0)
+        said = self.run_program("r.lua").out
+        self.assertRegex(said, rf"(?m)^  front  val.loss \S+, val.accuracy \S+, trial {summary['pareto'][0]['trial']}$")
         for a in front:
             for b in front:
                 self.assertFalse(b[0] <= a[0] and b[1] >= a[1] and b != a, front)

@@ -45,6 +45,23 @@ std::string counts_text(const Value::Map& counts) {
   return text;
 }
 
+// Of a sweep with several metrics: the trials that none beats in all of them.
+std::string front_text(const Value& summary) {
+  constexpr std::size_t most = 5;
+  if (!summary["pareto"].is_list()) return "";
+  const Value::List& front = summary["pareto"].list();
+  std::string text;
+  for (std::size_t i = 0; i < std::min(front.size(), most); ++i) {
+    std::string line;
+    const Value::List& values = front[i]["values"].list();
+    for (std::size_t k = 0; k < values.size(); ++k)
+      line += text_of(summary["metric"].list().at(k)) + " " + text_of(values[k]) + ", ";
+    text += (i == 0 ? "  front  " : "         ") + line + "trial " + text_of(front[i]["trial"]) + "\n";
+  }
+  if (front.size() > most) text += "         and " + std::to_string(front.size() - most) + " more\n";
+  return text;
+}
+
 // Of a sweep the parameters of its best trial and how the trials ended, of an ensemble what it is worth.
 std::string trials_text(const Value& summary) {
   std::string text;
@@ -103,6 +120,7 @@ std::string summary_text(const Value& summary) {
   if (summary["reason"].is_string() && !summary["reason"].string().empty()) text += ": " + summary["reason"].string();
   text += "\n";
   if (summary["best"].is_map()) text += best_text(summary["best"], summary["metric"]);
+  text += front_text(summary);
   text += trials_text(summary);
   if (summary["metrics"].is_map()) text += metrics_text(summary["metrics"].map());
 
