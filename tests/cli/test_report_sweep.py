@@ -327,6 +327,11 @@ class ReportSweep(CliTest):
             self.report(run, *form)
         self.assertEqual({path: (path.stat().st_mtime_ns, path.read_bytes()) for path in run.rglob("*")}, before)
 
+    def test_a_study_that_was_removed_is_missed(self):
+        run = self.sweep()
+        (run / "study.db").unlink()
+        self.assert_said(self.report(run, code=3), "study.db is gone, which held the trials", "hint: summary.json has its best trial")
+
     def test_while_two_workers_write(self):
         run = self.sweep()
         count = 300

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "core/error.h"
-#include "study/ranking.h"
 #include "core/host.h"
+#include "study/ranking.h"
 #include "study/reader.h"
 
 namespace trainlab::cli {
@@ -125,6 +125,9 @@ StudyReport read_study_report(StageView stage, bool all) {
       read(reader, study, file, all);
     });
     study.importance = importances(study);
+  } else if (is_finished(stage.summary) && stage.summary["trials"].is_map()) {
+    throw run_error(file.string() + " is gone, which held the trials of this sweep")
+        .hint("summary.json has its best trial, and the trials' folders are in " + (stage.folder / "trials").string());
   }
   study.stage = std::move(stage);
   return study;
