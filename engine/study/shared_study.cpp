@@ -59,7 +59,8 @@ void SharedStudy::check(const StoredTrial& trial) const {
   const bool is_complete = trial.state == TrialState::complete;
   std::string wrong;
   if (trial.number > study_.trials().size()) wrong = "trial " + std::to_string(study_.trials().size()) + " is missing";
-  if (trial.point.size() != study_.space().size()) wrong = "its point has " + std::to_string(trial.point.size()) + " values";
+  if (trial.point.size() != study_.space().size())
+    wrong = "its point has " + std::to_string(trial.point.size()) + " values";
   if (is_complete && trial.values.size() != study_.trials().objectives())
     wrong = "it is complete with " + std::to_string(trial.values.size()) + " values";
   if (wrong.empty()) return;
@@ -91,7 +92,8 @@ void SharedStudy::apply(const StudyChanges& changes) {
   }
   for (const StoredReport& report : changes.reports) {
     if (report.trial >= study_.trials().size())
-      throw run_error("the study's file holds a report of trial " + std::to_string(report.trial) + ", which is missing");
+      throw run_error("the study's file holds a report of trial " + std::to_string(report.trial) +
+                      ", which is missing");
     if (!is_final(study_.trials().state(report.trial))) study_.report(report.trial, report.report);
   }
   for (const StoredTrial& trial : changes.trials) {

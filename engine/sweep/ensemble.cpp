@@ -30,7 +30,8 @@ struct Candidate {
 
 Metrics metrics_of(const Value& summary) {
   Metrics metrics;
-  for (const auto& [name, value] : summary["metrics"].map()) metrics[name] = value.is_number() ? value.number() : std::nan("");
+  for (const auto& [name, value] : summary["metrics"].map())
+    metrics[name] = value.is_number() ? value.number() : std::nan("");
   return metrics;
 }
 
@@ -43,7 +44,8 @@ Value to_value(const Metrics& metrics) {
 class Members {
  public:
   // `fit`: of one of them; the others have the same data, loss and metrics.
-  Members(const StudyPlan& plan, const Options& fit) : objective_(plan.objectives().front()), plan_(plan.plan_fit(fit)) {}
+  Members(const StudyPlan& plan, const Options& fit)
+      : objective_(plan.objectives().front()), plan_(plan.plan_fit(fit)) {}
 
   void add(const Candidate& candidate, const Model& model) {
     const ModelFile file = read_model(candidate.folder);
@@ -83,9 +85,11 @@ class Members {
     for (const std::size_t m : distinct) {
       members.push_back(judged().predictions({&m, 1}));
       const Candidate& one = candidates_[m];
-      names.push_back("trial " + std::to_string(one.trial) + (one.repeat > 1 ? ", seed " + std::to_string(one.repeat) : ""));
+      names.push_back("trial " + std::to_string(one.trial) +
+                      (one.repeat > 1 ? ", seed " + std::to_string(one.repeat) : ""));
     }
-    write_side_by_side(plan_, test_ ? *plan_.data.test : *plan_.data.val, names, members, judged().predictions(chosen), stage);
+    write_side_by_side(plan_, test_ ? *plan_.data.test : *plan_.data.val, names, members, judged().predictions(chosen),
+                       stage);
   }
 
   // The summary of these; one may stand there several times.
@@ -122,7 +126,8 @@ class Members {
 };
 
 Candidate candidate(const fs::path& stage, std::int64_t trial, std::int64_t repeat, std::int64_t seed) {
-  Candidate one{.trial = trial, .repeat = repeat, .seed = seed, .folder = trial_folder(stage, trial, repeat), .metrics = {}};
+  Candidate one{
+      .trial = trial, .repeat = repeat, .seed = seed, .folder = trial_folder(stage, trial, repeat), .metrics = {}};
   one.metrics = metrics_of(read_summary(one.folder));
   return one;
 }

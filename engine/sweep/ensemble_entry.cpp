@@ -12,33 +12,40 @@ Entry ensemble_entry() {
       .with(Option("name", "the stage's key, unique in the recipe").string().required())
       .with(build_option())
       .with(Option("params", "what `build` gets beside hp.seed and hp.trial: found.best.params of a sweep").any())
-      .with(Option("from", "the result of a sweep: members are chosen from its complete trials instead of being trained")
-                .any())
+      .with(
+          Option("from", "the result of a sweep: members are chosen from its complete trials instead of being trained")
+              .any())
       .with(Option("seeds", "members that are trained").integer().at_least(1).at_most(100000).or_default(8))
-      .with(Option("keep", "members that are kept: the best by the metric (default: all); with `from` the number that is "
-                           "chosen")
+      .with(Option("keep",
+                   "members that are kept: the best by the metric (default: all); with `from` the number that is "
+                   "chosen")
                 .integer()
                 .at_least(1))
       .with(Option("metric", "what decides which members are kept").string().many().or_default(Value::List{"val.loss"}))
-      .with(Option("goal", "the better direction of the metric, where it is not declared").choice({"min", "max"}).many())
+      .with(
+          Option("goal", "the better direction of the metric, where it is not declared").choice({"min", "max"}).many())
       .with(workers_option())
       .with(study_threads_option())
       .with(stack_option())
       .with(Option("seed", "seed from which hp.seed is derived (default: the run's)").integer().at_least(0))
       .returns("a stage: run it with lab.run, or return it from the recipe")
-      .example("return lab.ensemble {\n"
-               "  name = \"final\", seeds = 16, keep = 4, metric = \"val.loss\",\n"
-               "  build = function(hp)\n"
-               "    return lab.fit {\n"
-               "      name = \"member\", data = lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1 },\n"
-               "      model = lab.nn.Sequential { lab.nn.Flatten(), lab.nn.Linear(64), lab.nn.ReLU(), lab.nn.Linear(10) },\n"
-               "      loss = \"cross_entropy\", metrics = { \"accuracy\" }, optim = lab.optim.AdamW { lr = 3e-3 }, epochs = 10,\n"
-               "    }\n"
-               "  end,\n"
-               "}")
-      .note("Of a classification the mean of the probabilities is taken, of a regression that of the values. With `from` "
-            "members are added one by one, each time the one that makes the mean best on the validation part, and one may "
-            "be added again (Caruana et al. 2004, Ensemble selection from libraries of models).");
+      .example(
+          "return lab.ensemble {\n"
+          "  name = \"final\", seeds = 16, keep = 4, metric = \"val.loss\",\n"
+          "  build = function(hp)\n"
+          "    return lab.fit {\n"
+          "      name = \"member\", data = lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1 },\n"
+          "      model = lab.nn.Sequential { lab.nn.Flatten(), lab.nn.Linear(64), lab.nn.ReLU(), lab.nn.Linear(10) },\n"
+          "      loss = \"cross_entropy\", metrics = { \"accuracy\" }, optim = lab.optim.AdamW { lr = 3e-3 }, epochs = "
+          "10,\n"
+          "    }\n"
+          "  end,\n"
+          "}")
+      .note(
+          "Of a classification the mean of the probabilities is taken, of a regression that of the values. With `from` "
+          "members are added one by one, each time the one that makes the mean best on the validation part, and one "
+          "may "
+          "be added again (Caruana et al. 2004, Ensemble selection from libraries of models).");
 }
 
 StudyPlan plan_ensemble(const Options& stage, const RunSettings& settings) {
@@ -48,9 +55,12 @@ StudyPlan plan_ensemble(const Options& stage, const RunSettings& settings) {
   if (stage.given("from")) {
     const Value& from = stage.get("from");
     if (!from.is_map() || from["kind"] != Value("sweep") || !from["out"].is_string())
-      throw stage.error("from", "expected the result of a sweep, found " + from.brief()).hint("from = lab.run(lab.sweep { … })");
+      throw stage.error("from", "expected the result of a sweep, found " + from.brief())
+          .hint("from = lab.run(lab.sweep { … })");
     if (!from["best"].is_map())
-      throw stage.error("from", "expected the result of a sweep with one metric and a complete trial, found one without a best trial");
+      throw stage.error(
+          "from",
+          "expected the result of a sweep with one metric and a complete trial, found one without a best trial");
     if (!stage.given("keep")) throw stage.error("keep", "missing: how many members are chosen");
   }
   StudyPlan plan(stage, settings);

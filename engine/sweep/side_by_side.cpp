@@ -25,8 +25,7 @@ std::string base64(std::string_view bytes) {
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     std::uint32_t word = 0;
     const std::size_t count = std::min<std::size_t>(bytes.size() - i, 3);
-    for (std::size_t k = 0; k < 3; ++k)
-      word = word << 8 | (k < count ? static_cast<std::uint8_t>(bytes[i + k]) : 0U);
+    for (std::size_t k = 0; k < 3; ++k) word = word << 8 | (k < count ? static_cast<std::uint8_t>(bytes[i + k]) : 0U);
     for (std::size_t k = 0; k < 4; ++k) text += k <= count ? digits[word >> (18 - 6 * k) & 63] : '=';
   }
   return text;
@@ -63,7 +62,8 @@ class Table {
     const at::Tensor one = predictions[sample];
     if (is_classification(predictions)) {
       const auto best = one.argmax().item<std::int64_t>();
-      return {fmt::format("{} {:.0f} %", name(best), 100 * one[best].item<double>()), best == target.item<std::int64_t>()};
+      return {fmt::format("{} {:.0f} %", name(best), 100 * one[best].item<double>()),
+              best == target.item<std::int64_t>()};
     }
     return {numbers(one), true};
   }

@@ -76,7 +76,8 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
     if (!stage.given("trials") && !stage.given("time")) {
       const auto count = space_.size() == 0 ? 0 : 1;
       const bool ends = stage.given("sampler") && stage.child("sampler").entry().name == "sampler.grid" && count > 0;
-      if (!ends) throw stage.error("trials", "expected a number of trials or a time, found neither").hint("trials = 64");
+      if (!ends)
+        throw stage.error("trials", "expected a number of trials or a time, found neither").hint("trials = 64");
     }
     if (ends_without_improvement() && stage.get("metric").list().size() > 1)
       throw stage.error("improvement", "goes with one metric, found several");
@@ -111,8 +112,9 @@ void StudyPlan::check_lineage() const {
     throw options_.error("pruner", name + " itself gives up what is bad; it goes without a pruner");
   }
   if (options_.string("duplicates") != "allow") {
-    throw options_.error("duplicates", "trials of " + name + " keep the parameters of those that they go on from; "
-                                       "expected \"allow\"");
+    throw options_.error("duplicates", "trials of " + name +
+                                           " keep the parameters of those that they go on from; "
+                                           "expected \"allow\"");
   }
 }
 
@@ -152,8 +154,9 @@ void StudyPlan::check_length(const FitPlan& fit) const {
   std::int64_t needs = 0;
   for (std::int64_t trial = 0; trial < trials(); ++trial) needs = std::max(needs, study.until(trial));
   if (needs <= has) return;
-  throw options_.error("sampler", "its trials train for up to " + std::to_string(needs) +
-                                      " validations, the fit that build returns has " + std::to_string(has))
+  throw options_
+      .error("sampler", "its trials train for up to " + std::to_string(needs) +
+                            " validations, the fit that build returns has " + std::to_string(has))
       .hint("give the fit more epochs, validate it more often, or have fewer trials");
 }
 
@@ -209,15 +212,17 @@ Study StudyPlan::study() const {
   settings.compares = (pruner && pruner->compares()) || repeats_ > 1;
   if (!is_ensemble()) settings.distinct = options_.string("duplicates") == "resample";
   if (ends_without_improvement()) {
-    const std::optional<double> least = options_.get("improvement").is_number() ? std::optional(options_.number("improvement"))
-                                                                                : std::nullopt;
+    const std::optional<double> least =
+        options_.get("improvement").is_number() ? std::optional(options_.number("improvement")) : std::nullopt;
     settings.over = [rule = std::make_shared<NoImprovement>(space_, least), maximize = objectives_.front().maximize](
-                        const Trials& trials, std::int64_t visible) { return rule->judge(trials, maximize, visible).ends; };
+                        const Trials& trials, std::int64_t visible) {
+      return rule->judge(trials, maximize, visible).ends;
+    };
   }
   if (!is_ensemble() && options_.given("constraints")) settings.allowed = allowed_by(options_, space_, seed_);
-  std::unique_ptr<Sampler> sampler =
-      is_ensemble() ? std::make_unique<OnePoint>()
-                    : make_sampler(options_.child("sampler"), space_, seed_, objectives_.size());
+  std::unique_ptr<Sampler> sampler = is_ensemble()
+                                         ? std::make_unique<OnePoint>()
+                                         : make_sampler(options_.child("sampler"), space_, seed_, objectives_.size());
   return {space_, std::move(sampler), std::move(settings)};
 }
 
@@ -311,7 +316,8 @@ Options StudyPlan::build_with(Value::Map params, std::int64_t trial, std::int64_
   const std::string& metric = objectives_.front().metric;
   if (spec->value["monitor"].is_nil() && !metric.starts_with("test.")) {
     spec->value.set("monitor", metric);
-    if (spec->value["goal"].is_nil() && options_.given("goal")) spec->value.set("goal", strings(options_, "goal").front());
+    if (spec->value["goal"].is_nil() && options_.given("goal"))
+      spec->value.set("goal", strings(options_, "goal").front());
   }
   if (spec->value["seed"].is_nil()) spec->value.set("seed", seed);
   return {options_.registry(), std::move(spec), ""};

@@ -33,7 +33,8 @@ class OpenedData {
 
 class StudyPlan {
  public:
-  // Builds the first trials, until one can be planned, to see what its metrics are. Error{recipe} with the option's path for all that is wrong.
+  // Builds the first trials, until one can be planned, to see what its metrics are. Error{recipe} with the option's
+  // path for all that is wrong.
   StudyPlan(const Options& stage, const RunSettings& settings);
 
   const Options& options() const { return options_; }

@@ -43,7 +43,9 @@ Value sweep_summary(const StudyPlan& plan, const SharedStudy& study, const std::
     counts.emplace(trial_state_name(state), trials.count(state));
   Value summary = Value::Map{{"trials", std::move(counts)},
                              {"status", stopped ? "stopped" : "done"},
-                             {"reason", stopped ? *stopped : trials.size() < plan.trials() ? "the space is used up" : "all trials have ended"},
+                             {"reason", stopped                         ? *stopped
+                                        : trials.size() < plan.trials() ? "the space is used up"
+                                                                        : "all trials have ended"},
                              {"seed", plan.seed()}};
   if (plan.objectives().size() == 1) {
     summary.set("metric", plan.objectives().front().metric);

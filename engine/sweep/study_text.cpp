@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "sweep_entry.h"
 #include "stacking.h"
+#include "sweep_entry.h"
 #include "train/fit.h"
 
 namespace trainlab {
@@ -19,8 +19,9 @@ std::string describe_study(const StudyPlan& plan, bool step) {
   if (plan.is_ensemble()) {
     text += fmt::format("{} members\n", plan.trials());
   } else {
-    text += plan.trials() < std::numeric_limits<std::int64_t>::max() ? fmt::format("{} trials", plan.trials())
-                                                                     : "trials until the time is used or the space used up";
+    text += plan.trials() < std::numeric_limits<std::int64_t>::max()
+                ? fmt::format("{} trials", plan.trials())
+                : "trials until the time is used or the space used up";
     if (plan.repeats() > 1) text += fmt::format(" of {} seeds each", plan.repeats());
     text += "\n";
     for (const SpaceParameter& p : plan.space().parameters()) {
@@ -28,7 +29,8 @@ std::string describe_study(const StudyPlan& plan, bool step) {
       text += fmt::format("  {:<12} {}\n", p.name, stage.registry().print(value));
     }
     text += fmt::format("{:<14} {}\n", "sampler", stage.registry().print(stage.child("sampler").value()));
-    if (stage.given("pruner")) text += fmt::format("{:<14} {}\n", "pruner", stage.registry().print(stage.child("pruner").value()));
+    if (stage.given("pruner"))
+      text += fmt::format("{:<14} {}\n", "pruner", stage.registry().print(stage.child("pruner").value()));
   }
   for (const Objective& one : plan.objectives())
     text += fmt::format("{:<14} {}, {} is better\n", "metric", one.metric, one.maximize ? "greater" : "smaller");

@@ -15,8 +15,8 @@ Option workers_option();
 Option study_threads_option();
 Option stack_option();
 
-// Works on the stage's study until nothing is left to do. `summarise` is asked when all has ended, by the engine to which
-// the stage belongs.
+// Works on the stage's study until nothing is left to do. `summarise` is asked when all has ended, by the engine to
+// which the stage belongs.
 Value work_on(const StudyPlan& plan, const StageContext& context,
               const std::function<Value(const Worker&, bool interrupted)>& summarise);
 

@@ -78,7 +78,9 @@ const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {
   return plan;
 }
 
-std::int64_t TrialFits::stack_of(const TrialFit& fit) { return fit.structure.empty() ? 1 : plan_.stack_of(*plan_of(fit)); }
+std::int64_t TrialFits::stack_of(const TrialFit& fit) {
+  return fit.structure.empty() ? 1 : plan_.stack_of(*plan_of(fit));
+}
 
 std::int64_t TrialFits::stack_of(const LeasedTrial& trial) {
   TrialFit fit{.options = plan_.build(trial.point, trial.lease.trial, 1), .folder = {}, .structure = {}, .summary = {}};
@@ -112,7 +114,8 @@ void TrialFits::train_stacks(std::list<Built>& trials) {
     try {
       for (TrialFit& fit : trial.fits) {
         if (!trial.failure.empty() || ended(fit) || stack_of(fit) == 1) continue;
-        stacks[fit.structure + "@" + std::to_string(CheckpointFolder::newest_step(fit.folder / "checkpoints"))].emplace_back(&trial, &fit);
+        stacks[fit.structure + "@" + std::to_string(CheckpointFolder::newest_step(fit.folder / "checkpoints"))]
+            .emplace_back(&trial, &fit);
       }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::recipe) throw;
@@ -165,7 +168,8 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     context.say = [this, number = trial->trial->lease.trial](const std::string& text) {
       context_.say(fmt::format("trial {}: {}", number, text));
     };
-    fits.push_back({.options = fit->options, .context = std::move(context), .rules = {watches.back()}, .shows_progress = false});
+    fits.push_back(
+        {.options = fit->options, .context = std::move(context), .rules = {watches.back()}, .shows_progress = false});
   }
   try {
     const std::vector<Value> summaries =
@@ -271,7 +275,8 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
     }
     if (fit.summary["status"] == Value("interrupted")) end.interrupted = true;
     if (fit.summary["status"] == Value("failed") && failure.empty()) {
-      failure = (trial.fits.size() > 1 ? "repeat " + std::to_string(fit.repeat) + ": " : "") + fit.summary["reason"].string();
+      failure =
+          (trial.fits.size() > 1 ? "repeat " + std::to_string(fit.repeat) + ": " : "") + fit.summary["reason"].string();
     }
     for (std::size_t k = 0; k < objectives; ++k) values[k].push_back(*value_of(fit, k));
     seed_values.push_back(values[0].back());
@@ -282,12 +287,12 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
   }
   Value::Map means;
   for (const auto& [name, all] : metrics) means.emplace(name, plan_.aggregate(all));
-  end.info = Value::Map{{"seed_values", std::move(seed_values)},
-                        {"metrics", std::move(means)},
-                        {"seconds", seconds},
-                        {"parent", trial.trial->segment && trial.trial->segment->parent ? Value(*trial.trial->segment->parent)
-                                                                                        : Value()},
-                        {"ran", stack > 1 ? "stack of " + std::to_string(stack) : std::string("alone")}};
+  end.info = Value::Map{
+      {"seed_values", std::move(seed_values)},
+      {"metrics", std::move(means)},
+      {"seconds", seconds},
+      {"parent", trial.trial->segment && trial.trial->segment->parent ? Value(*trial.trial->segment->parent) : Value()},
+      {"ran", stack > 1 ? "stack of " + std::to_string(stack) : std::string("alone")}};
   if (!failure.empty()) {
     end.state = TrialState::failed;
     end.info.set("reason", failure);

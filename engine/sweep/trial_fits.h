@@ -1,5 +1,5 @@
-// The fits of the trials that a process has leased: built, grouped into stacks where that pays off, trained, and told of
-// to the study.
+// The fits of the trials that a process has leased: built, grouped into stacks where that pays off, trained, and told
+// of to the study.
 #pragma once
 
 #include <filesystem>
@@ -40,7 +40,8 @@ class TrialFits {
  public:
   TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study);
 
-  // Members of the stacks that fits such as this trial's run in; 1: it runs alone. Error{recipe} when it cannot be built.
+  // Members of the stacks that fits such as this trial's run in; 1: it runs alone. Error{recipe} when it cannot be
+  // built.
   std::int64_t stack_of(const LeasedTrial& trial);
 
   // Trains all repeats of these trials; in the order given. Raises LeaseLost, and Error for what concerns more than a

@@ -55,8 +55,8 @@ void Reports::judge(LeasedTrial& trial, std::int64_t resource) {
   for (const Objective& one : plan_.objectives()) maximize.push_back(one.maximize);
   const Curves curves(trials, std::move(maximize), plan_.deterministic() ? Study::visible(own) : trials.size());
   if (!pruner_->prunes(curves, own)) return;
-  trial.pruned = "pruned after " + std::to_string(resource) + " validations, at " + plan_.objectives().front().metric + " " +
-                 number_text(trials.last_mean(own).front());
+  trial.pruned = "pruned after " + std::to_string(resource) + " validations, at " + plan_.objectives().front().metric +
+                 " " + number_text(trials.last_mean(own).front());
 }
 
 void Reports::begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resource) {
@@ -87,7 +87,8 @@ std::optional<std::string> TrialWatch::all_validated() {
 
 Value TrialWatch::state() const {
   reports_.flush();
-  return Value::Map{{"resource", resource_}, {"value", value_}, {"pruned", trial_.pruned ? Value(*trial_.pruned) : Value()}};
+  return Value::Map{
+      {"resource", resource_}, {"value", value_}, {"pruned", trial_.pruned ? Value(*trial_.pruned) : Value()}};
 }
 
 void TrialWatch::restore(const Value& state) {

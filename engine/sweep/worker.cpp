@@ -60,7 +60,8 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context)
       fits_(plan, context, study_),
       started_(steady_seconds()) {
   const Trials& trials = study_.study().trials();
-  for (const TrialState state : {TrialState::complete, TrialState::pruned, TrialState::failed}) before_ += trials.count(state);
+  for (const TrialState state : {TrialState::complete, TrialState::pruned, TrialState::failed})
+    before_ += trials.count(state);
   if (const double budget = plan.time_budget(); budget > 0 && !context.helps) {
     study_.storage().set_deadline(wall_seconds() + std::max(budget - context.seconds_before, 0.0));
   }
@@ -129,8 +130,8 @@ std::vector<LeasedTrial> Worker::ask() {
   const std::int64_t left = std::max<std::int64_t>(all - study_.study().trials().size() + 1, 1);
   const std::int64_t share = left / plan_.workers() + (left % plan_.workers() > 0 ? 1 : 0);
   std::int64_t most = std::min((stack + plan_.repeats() - 1) / plan_.repeats(), share);
-  // In a deterministic study no trial of a stack may depend on another one of it, and what learns should not choose many
-  // points before it hears of one.
+  // In a deterministic study no trial of a stack may depend on another one of it, and what learns should not choose
+  // many points before it hears of one.
   if (plan_.deterministic() || study_.study().learns()) most = std::min(most, Study::lag);
   while (static_cast<std::int64_t>(trials.size()) < most && take(trials)) {
     if (!waits_for_another(trials) && study_.stored(trials.back().lease.trial).lost == 0) continue;
@@ -167,8 +168,8 @@ Worker::End Worker::run() {
       for (int polls = 0; polls < most_polls && !stop_requested() && !study_.follow(); ++polls)
         std::this_thread::sleep_for(poll);
     } else {
-      const bool is_whole = study_.study().trials().size() >= plan_.trials() &&
-                            study_.study().trials().count(TrialState::waiting) == 0;
+      const bool is_whole =
+          study_.study().trials().size() >= plan_.trials() && study_.study().trials().count(TrialState::waiting) == 0;
       if (is_whole) stopped_.reset();  // the last one took longer, but nothing is missing
       if (!stopped_ && plan_.ends_without_improvement() && study_.study().trials().size() < plan_.trials())
         stopped_ = "no more improvement is expected";
@@ -226,7 +227,9 @@ void Worker::give_back(std::span<const LeasedTrial> trials) noexcept {
 void Worker::check_failures() const {
   const Trials& trials = study_.study().trials();
   const std::int64_t failed = trials.count(TrialState::failed);
-  if (plan_.is_ensemble() ? failed == 0 : (!plan_.options().given("max_failures") || failed <= plan_.options().integer("max_failures")))
+  if (plan_.is_ensemble()
+          ? failed == 0
+          : (!plan_.options().given("max_failures") || failed <= plan_.options().integer("max_failures")))
     return;
   std::int64_t last = 0;
   for (std::int64_t t = 0; t < trials.size(); ++t)
@@ -240,7 +243,8 @@ void Worker::check_failures() const {
 
 void Worker::check_time() {
   const double budget = plan_.time_budget();
-  if (budget > 0 && context_.seconds_before + steady_seconds() - started_ >= budget) stopped_ = "the time budget is used";
+  if (budget > 0 && context_.seconds_before + steady_seconds() - started_ >= budget)
+    stopped_ = "the time budget is used";
 }
 
 void Worker::show() {
@@ -261,12 +265,15 @@ void Worker::show() {
   text += plan_.is_ensemble() ? " members" : " trials";
   if (pruned > 0) text += fmt::format(", {} pruned", pruned);
   if (failed > 0) text += fmt::format(", {} failed", failed);
-  if (const std::int64_t running = trials.count(TrialState::running); running > 0) text += fmt::format(", {} running", running);
+  if (const std::int64_t running = trials.count(TrialState::running); running > 0)
+    text += fmt::format(", {} running", running);
   if (study.best() && plan_.objectives().size() == 1) {
-    text += fmt::format(", best {} {:.5g} (trial {})", plan_.objectives().front().metric, trials.value(*study.best()), *study.best());
+    text += fmt::format(", best {} {:.5g} (trial {})", plan_.objectives().front().metric, trials.value(*study.best()),
+                        *study.best());
   }
   if (const std::int64_t own = over - before_; !last && all < std::numeric_limits<std::int64_t>::max() && own > 0) {
-    text += fmt::format(", about {:.0f} s left", (now - started_) / static_cast<double>(own) * static_cast<double>(all - over));
+    text += fmt::format(", about {:.0f} s left",
+                        (now - started_) / static_cast<double>(own) * static_cast<double>(all - over));
   }
   context_.say(text);
 }

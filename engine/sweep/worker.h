@@ -1,5 +1,5 @@
-// Worker: one process's part in a study: it asks for trials, trains them and tells how they ended, until nothing is left
-// to do. All processes of a study do the same; there is no coordinator.
+// Worker: one process's part in a study: it asks for trials, trains them and tells how they ended, until nothing is
+// left to do. All processes of a study do the same; there is no coordinator.
 #pragma once
 
 #include <functional>
@@ -43,7 +43,7 @@ class Worker {
   LeaseKeeper keeper_;
   TrialFits fits_;
   double started_, shown_ = 0;
-  bool wait_ = false;  // what ask() found: others are at work
+  bool wait_ = false;        // what ask() found: others are at work
   std::int64_t before_ = 0;  // trials that had ended when this process began
   std::int64_t told_ = 0;    // final trials that were shown
   std::optional<std::string> stopped_;
