@@ -17,46 +17,41 @@ struct Row {
 };
 constexpr Row table[] = {{4e6, 32}, {10e6, 16}};
 
-// What must be equal. Numbers of an optimizer may differ, its kind and its switches not.
-Value structure(const Value& value, bool numbers_differ) {
-  if (value.is_list()) {
-    Value::List list;
-    for (const Value& one : value.list()) list.push_back(structure(one, numbers_differ));
-    return list;
-  }
-  if (value.is_number() && numbers_differ) return "number";
-  if (!value.is_map()) return value;
-  Value::Map map;
-  for (const auto& [name, one] : value.map()) {
-    if (name != "@at") map.emplace(name, structure(one, numbers_differ));
-  }
-  return map;
+// Whether members of a stack may differ in this number of an entry; of a list neither has a name.
+using MayDiffer = bool (*)(const std::string& entry, const std::string& option);
+
+bool nothing(const std::string&, const std::string&) { return false; }
+// Numbers of an optimizer, but not its kind and its switches.
+bool anything(const std::string&, const std::string&) { return true; }
+// A group drops with each member's own probability. (That of nn.AlphaDropout sets its scale too.)
+bool dropping(const std::string& entry, const std::string& option) {
+  static const std::set<std::string, std::less<>> layers{"nn.Dropout", "nn.Dropout1d", "nn.Dropout2d",
+                                                         "nn.StochasticDepth"};
+  return option == "dropout" || (option == "p" && layers.contains(entry));
 }
 
-// Layers whose probability p may differ: a group drops with each member's own. (nn.AlphaDropout's sets its scale too.)
-const std::set<std::string, std::less<>> dropping{"nn.Dropout", "nn.Dropout1d", "nn.Dropout2d", "nn.StochasticDepth"};
-
-Value model_structure(const Value& value) {
+// What must be equal.
+Value structure(const Value& value, MayDiffer may_differ) {
+  const auto part = [&](const std::string& entry, const std::string& option, const Value& one) {
+    return one.is_number() && may_differ(entry, option) ? Value("number") : structure(one, may_differ);
+  };
   if (value.is_list()) {
     Value::List list;
-    for (const Value& one : value.list()) list.push_back(model_structure(one));
+    for (const Value& one : value.list()) list.push_back(part("", "", one));
     return list;
   }
   if (!value.is_map()) return value;
-  const Value& entry = value["@"];
-  const bool drops = entry.is_string() && dropping.contains(entry.string());
+  const std::string entry = value["@"].is_string() ? value["@"].string() : "";
   Value::Map map;
   for (const auto& [name, one] : value.map()) {
-    if (name == "@at") continue;
-    const bool is_probability = one.is_number() && (name == "dropout" || (name == "p" && drops));
-    map.emplace(name, is_probability ? Value("probability") : model_structure(one));
+    if (name != "@at") map.emplace(name, part(entry, name, one));
   }
   return map;
 }
 
 }  // namespace
 
-Value without_places(const Value& spec) { return structure(spec, false); }
+Value without_places(const Value& spec) { return structure(spec, nothing); }
 
 std::string structure_of(const Options& fit) {
   static const std::set<std::string, std::less<>> own{"@at", "name", "seed", "schedule", "stop", "on", "optim"};
@@ -64,10 +59,10 @@ std::string structure_of(const Options& fit) {
   for (const auto& [name, value] : fit.value().map()) {
     if (own.contains(name)) continue;
     if (holds_function(value)) return "";
-    shared.emplace(name, name == "model" ? model_structure(value) : without_places(value));
+    shared.emplace(name, structure(value, name == "model" ? dropping : nothing));
   }
   if (fit.given("step") || fit.given("time")) return "";
-  shared.emplace("optim", structure(fit.child("optim").value(), true));
+  shared.emplace("optim", structure(fit.child("optim").value(), anything));
   // A table of schedules also tells which of the optimizer's numbers have one.
   if (fit.given("schedule") && !fit.is_function("schedule") && !fit.is_entry("schedule"))
     shared.emplace("schedule", without_places(fit.get("schedule")));
