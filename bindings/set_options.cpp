@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "namespaces.h"
 #include "run/toml_text.h"
 
 namespace trainlab {
@@ -63,11 +64,16 @@ std::vector<Value> parse_path(const std::string& path, const std::string& text) 
   return steps;
 }
 
+// Null: the value is none, or of no entry that there is.
+const Entry* entry_in(const Registry& registry, const Value& value) {
+  const Value& name = value["@"];
+  return name.is_string() ? registry.find(name.string()) : nullptr;
+}
+
 // The list that positions mean: the value itself, or what an entry's array option holds.
 Value* list_of(const Registry& registry, Value& value) {
   if (value.is_list()) return &value;
-  const Value& name = value["@"];
-  const Entry* entry = name.is_string() ? registry.find(name.string()) : nullptr;
+  const Entry* entry = entry_in(registry, value);
   const Option* array = entry ? entry->array_option() : nullptr;
   if (!array || !value[array->name].is_list()) return nullptr;
   return &value.map().at(array->name);
@@ -75,8 +81,7 @@ Value* list_of(const Registry& registry, Value& value) {
 
 // Whether this option of an entry is a table with names that the recipe gives.
 bool is_keyed(const Registry& registry, const Value& entry, const std::string& option) {
-  const Value& name = entry["@"];
-  const Entry* known = name.is_string() ? registry.find(name.string()) : nullptr;
+  const Entry* known = entry_in(registry, entry);
   const Option* found = known ? known->find(option) : nullptr;
   return found && found->is_keyed;
 }
@@ -86,14 +91,9 @@ bool is_keyed(const Registry& registry, const Value& entry, const std::string& o
 void require_known(const Value& table, const std::string& path, const std::string& name, const std::string& text) {
   if (table.map().empty() || table.map().contains("@") || table.map().contains(name)) return;
   std::vector<std::string> names;
-  std::string all;
-  for (const auto& [known, value] : table.map()) {
-    names.push_back(known);
-    all += (all.empty() ? "" : ", ") + known;
-  }
-  const std::string close = Registry::closest(name, names);
-  throw wrong(text, "there is no '" + name + "' in " + path)
-      .hint(close.empty() ? "it has " + all : "did you mean '" + close + "'?");
+  for (const auto& [known, value] : table.map()) names.push_back(known);
+  const Error error = no_member("there is no '" + name + "' in " + path, name, names, "'%'");
+  throw wrong(text, error.message()).hint(error.hint());
 }
 
 }  // namespace
