@@ -83,8 +83,9 @@ class SqliteStorage final : public Storage {
       StudyChanges seen = read();
       seen.is_over = over > 0;
       const auto chosen = choose(seen);
+      if (!chosen) return;
       const long long count = count_trials();
-      if (!chosen || (over > 0 && chosen->trial == count)) return;
+      if (over > 0 && chosen->trial == count) return;
       const long long number = chosen->trial, change = next_change();
       long long attempt = 1;
       const std::string point = numbers_text(chosen->point);

@@ -91,8 +91,8 @@ bool Study::choose(std::int64_t trial, std::vector<double>& point) {
       .in("constraints");
 }
 
-std::vector<std::string> Study::by_order() const {
-  std::vector<std::string> what;
+Value::List Study::by_order() const {
+  Value::List what;
   if (settings_.deterministic) return what;
   if (learns() || settings_.over) what.emplace_back("chosen");
   if (settings_.compares) what.emplace_back("pruned");

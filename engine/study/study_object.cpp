@@ -71,14 +71,12 @@ void StudyObject::open(const Options& options, Study study, const std::vector<st
     throw options.error("file", "there is no folder " + folder.string());
   Value::List objectives;
   for (const Value& goal : options.get("goal").list()) objectives.push_back(Value::Map{{"goal", goal}});
-  Value::List by_order;
-  for (std::string& what : study.by_order()) by_order.emplace_back(std::move(what));
   const Value description = Value::Map{{"format", 1},
                                        {"kind", "study"},
                                        {"space", study.space().to_value()},
                                        {"objectives", std::move(objectives)},
                                        {"sampler", options.registry().print(options.get("sampler"))},
-                                       {"by_order", std::move(by_order)},
+                                       {"by_order", study.by_order()},
                                        {"seed", seed}};
   auto storage = sqlite_storage(file);
   const Value stored = storage->open(description, first);

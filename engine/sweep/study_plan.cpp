@@ -93,7 +93,6 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
     }
   }
   plan_objectives();
-  if (!is_ensemble()) check_lineage();
   time_budget();
   pruner();
   if (const auto given = static_cast<std::int64_t>(enqueued().size()); given > trials()) {
@@ -104,8 +103,8 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
 }
 
 // Where trials go on from others: one fit at each point, to its end.
-void StudyPlan::check_lineage() const {
-  if (!study().has_segments()) return;
+void StudyPlan::check_lineage(const Study& study) const {
+  if (!study.has_segments()) return;
   const std::string& name = options_.child("sampler").entry().name;
   if (repeats_ > 1) throw options_.error("seeds", "expected 1 with " + name + ", found " + std::to_string(repeats_));
   if (options_.given("pruner")) {
@@ -147,8 +146,7 @@ void StudyPlan::plan_objectives() {
 }
 
 // Where trials go on from others their fit is as long as the longest chain of them.
-void StudyPlan::check_length(const FitPlan& fit) const {
-  const Study study = this->study();
+void StudyPlan::check_length(const FitPlan& fit, const Study& study) const {
   if (!study.has_segments() || fit.length.total_steps == 0 || trials() == no_limit) return;
   const std::int64_t has = (fit.length.total_steps + fit.validate_every - 1) / fit.validate_every;
   std::int64_t needs = 0;
@@ -163,6 +161,7 @@ void StudyPlan::check_length(const FitPlan& fit) const {
 // Which direction is better is known to the metrics of a fit: some trials are built and planned, until one is right.
 void StudyPlan::find_directions() {
   Study study = this->study();
+  check_lineage(study);
   std::optional<Error> first;
   for (std::int64_t probe = 0; probe < probes; ++probe) {
     const Study::Asked asked = study.ask();
@@ -197,7 +196,7 @@ void StudyPlan::find_directions() {
                                          ", found goal = \"" + goals[i] + "\"");
       }
     }
-    check_length(*plan);
+    check_length(*plan, study);
     return;
   }
   if (first) throw *first;
@@ -251,7 +250,7 @@ std::vector<std::vector<double>> StudyPlan::enqueued() const {
   return points;
 }
 
-Value StudyPlan::description() const {
+Value StudyPlan::description(const Study& study) const {
   const auto printed = [&](const char* option) -> Value {
     if (is_ensemble() || !options_.has(option)) return {};
     return options_.registry().print(options_.child(option).value());
@@ -259,8 +258,6 @@ Value StudyPlan::description() const {
   Value::List objectives;
   for (const Objective& one : objectives_)
     objectives.push_back(Value::Map{{"metric", one.metric}, {"goal", one.maximize ? "max" : "min"}});
-  Value::List by_order;
-  for (std::string& what : study().by_order()) by_order.emplace_back(std::move(what));
   return Value::Map{{"format", 1},
                     {"kind", options_.entry().name},
                     {"name", options_.string("name")},
@@ -271,7 +268,7 @@ Value StudyPlan::description() const {
                     {"seeds", repeats_},
                     {"aggregate", is_ensemble() ? "mean" : options_.string("aggregate")},
                     {"seed", seed_},
-                    {"by_order", std::move(by_order)}};
+                    {"by_order", study.by_order()}};
 }
 
 double StudyPlan::aggregate(std::vector<double> values) const {

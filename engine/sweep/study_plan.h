@@ -60,7 +60,7 @@ class StudyPlan {
   // Points to try first.
   std::vector<std::vector<double>> enqueued() const;
   // For the study's file: what a report needs to know without the recipe.
-  Value description() const;
+  Value description(const Study& study) const;
 
   // The value of a trial from those of its repeats: their mean, or their median.
   double aggregate(std::vector<double> values) const;
@@ -78,10 +78,10 @@ class StudyPlan {
 
  private:
   static std::int64_t seed_of(const Options& stage, const RunSettings& settings);
-  void check_lineage() const;
+  void check_lineage(const Study& study) const;
   void plan_objectives();
   void find_directions();
-  void check_length(const FitPlan& fit) const;
+  void check_length(const FitPlan& fit, const Study& study) const;
   Value::Map params(std::span<const double> point) const;
 
   Options options_;

@@ -24,9 +24,7 @@ Value trial_value(const StudyPlan& plan, const SharedStudy& study, std::int64_t 
 
 // In order of number.
 Value::List pareto(const StudyPlan& plan, const SharedStudy& study) {
-  std::vector<bool> maximize;
-  for (const Objective& one : plan.objectives()) maximize.push_back(one.maximize);
-  std::vector<std::size_t> places = pareto_front(study.stored(), maximize);
+  std::vector<std::size_t> places = pareto_front(study.stored(), study.study().maximize());
   std::ranges::sort(places);
   Value::List front;
   for (const std::size_t trial : places) front.push_back(trial_value(plan, study, static_cast<std::int64_t>(trial)));

@@ -130,11 +130,9 @@ Entry sweep_entry() {
           "}")
       .note(
           "All trials share initial weights, data order and masks; the repeats of a trial differ in all of them. A "
-          "trial "
-          "whose repeats so far are all worse than all of the best trial's ends before the others are run, when chance "
+          "trial whose repeats so far are all worse than all of the best trial's ends before the others are run, when chance "
           "would do that in less than one of ten cases. A trial that raises, or whose loss is no number, has failed, "
-          "and "
-          "the sweep goes on.");
+          "and the sweep goes on.");
 }
 
 StageWork prepare_sweep(const Options& stage, const RunSettings& settings) {

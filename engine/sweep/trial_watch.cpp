@@ -36,9 +36,9 @@ void Reports::flush() {
   }
 }
 
-void Reports::require(LeasedTrial& trial, double seconds) {
+void Reports::confirm(LeasedTrial& trial) {
   const double now = steady_seconds();
-  if (now - trial.confirmed < seconds) return;
+  if (now - trial.confirmed < confirm_seconds) return;
   study_.report(trial.lease, {});
   trial.confirmed = now;
 }
@@ -51,9 +51,7 @@ void Reports::judge(LeasedTrial& trial, std::int64_t resource) {
   // A deterministic study prunes by what it would know whatever the number of processes.
   const Trials& trials = study_.study().trials();
   const std::int64_t own = trial.lease.trial;
-  std::vector<bool> maximize;
-  for (const Objective& one : plan_.objectives()) maximize.push_back(one.maximize);
-  const Curves curves(trials, std::move(maximize), plan_.deterministic() ? Study::visible(own) : trials.size());
+  const Curves curves(trials, study_.study().maximize(), plan_.deterministic() ? Study::visible(own) : trials.size());
   if (!pruner_->prunes(curves, own)) return;
   trial.pruned = "pruned after " + std::to_string(resource) + " validations, at " + plan_.objectives().front().metric +
                  " " + number_text(trials.last_mean(own).front());
@@ -68,7 +66,7 @@ void Reports::begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resour
   trial.judged = std::min(trial.judged, resource);
 }
 
-void TrialWatch::about_to_write() { reports_.require(trial_, confirm_seconds); }
+void TrialWatch::about_to_write() { reports_.confirm(trial_); }
 
 std::optional<std::string> TrialWatch::validated(const Progress& progress) {
   ++resource_;

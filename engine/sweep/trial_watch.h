@@ -41,9 +41,9 @@ class Reports {
   void begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resource);
   // Writes all that was taken in. Raises LeaseLost when one of the trials is another's by now, Error{run}.
   void flush();
-  // Whether the trial is still this process's: a process that was stopped for longer than a lease holds does not know.
-  // Asks the study when that was not known `seconds` ago. Raises as flush().
-  void require(LeasedTrial& trial, double seconds);
+  // Raises as flush() when the trial is another's by now, which a process that was stopped for longer than a lease
+  // holds does not know. Asks the study only when the lease was not confirmed a short time ago.
+  void confirm(LeasedTrial& trial);
   // What was not written is of trials that were given up.
   void drop() { pending_.clear(); }
 

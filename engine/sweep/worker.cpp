@@ -30,7 +30,8 @@ constexpr std::int64_t most_lost = 10;
 fs::path study_file(const fs::path& stage) { return stage / "study.db"; }
 
 SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
-  const Value description = plan.description();
+  Study study = plan.study();
+  const Value description = plan.description(study);
   std::unique_ptr<Storage> storage;
   Value stored;
   try {
@@ -49,7 +50,8 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
     storage->revoke_all_but(context.supervisor);
     storage->set_deadline(std::numeric_limits<double>::infinity());
   }
-  return {std::move(storage), plan.study(), {.name = this_process(), .supervisor = context.supervisor, .expires = 0}};
+  return {
+      std::move(storage), std::move(study), {.name = this_process(), .supervisor = context.supervisor, .expires = 0}};
 }
 
 Worker::Worker(const StudyPlan& plan, const StageContext& context)
@@ -59,9 +61,7 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context)
       keeper_(study_file(context.folder)),
       fits_(plan, context, study_),
       started_(steady_seconds()) {
-  const Trials& trials = study_.study().trials();
-  for (const TrialState state : {TrialState::complete, TrialState::pruned, TrialState::failed})
-    before_ += trials.count(state);
+  before_ = study_.study().trials().ended();
   if (const double budget = plan.time_budget(); budget > 0 && !context.helps) {
     study_.storage().set_deadline(wall_seconds() + std::max(budget - context.seconds_before, 0.0));
   }
@@ -202,6 +202,7 @@ void Worker::train(std::vector<LeasedTrial> trials) {
     try {
       tell(trials[i], ends[i]);
     } catch (const LeaseLost& lost) {
+      keeper_.remove(trials[i].lease);
       context_.say(lost.what());
     }
   }
@@ -251,8 +252,8 @@ void Worker::show() {
   if (context_.helps) return;
   const Study& study = study_.study();
   const Trials& trials = study.trials();
-  const std::int64_t complete = trials.count(TrialState::complete), pruned = trials.count(TrialState::pruned),
-                     failed = trials.count(TrialState::failed), over = complete + pruned + failed;
+  const std::int64_t pruned = trials.count(TrialState::pruned), failed = trials.count(TrialState::failed),
+                     over = trials.ended();
   if (over == told_) return;
   const double now = steady_seconds();
   const bool last = over >= plan_.trials();

@@ -54,7 +54,7 @@ class Study {
   // Whether what is chosen next depends on how trials end that are under way.
   bool learns() const { return sampler_->learns() && !sampler_->waits_itself(); }
   // What of its trials depends on the order in which results come, and so on the number of workers: "chosen", "pruned".
-  std::vector<std::string> by_order() const;
+  Value::List by_order() const;
   // Points of a grid; nullopt: there is no end of them.
   std::optional<std::int64_t> size() const { return sampler_->size(); }
   // Whether trials go on from others, and from where one that has begun does.

@@ -78,6 +78,8 @@ class Trials {
   void walk(std::int64_t trial, const Visit& visit) const;
 
   std::int64_t count(TrialState state) const { return counts_[static_cast<std::size_t>(state)]; }
+  // Of all states that are final.
+  std::int64_t ended() const { return size() - count(TrialState::waiting) - count(TrialState::running); }
 
  private:
   std::size_t index(std::int64_t trial) const { return static_cast<std::size_t>(trial); }
