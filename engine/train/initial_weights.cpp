@@ -4,7 +4,6 @@
 #include "run/folder.h"
 #include "tensor/named_tensors.h"
 #include "train/kept_weights.h"
-#include "train/register.h"
 
 namespace trainlab {
 namespace {

@@ -1,5 +1,4 @@
 #include "losses.h"
-#include "train/register.h"
 
 namespace trainlab {
 

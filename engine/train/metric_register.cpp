@@ -1,6 +1,5 @@
 #include "metrics.h"
 #include "train/metric.h"
-#include "train/register.h"
 
 namespace trainlab {
 

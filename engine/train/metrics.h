@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "train/fit_plan.h"
+#include "train/metric.h"
 
 namespace trainlab {
 

@@ -1,6 +1,5 @@
 #include "stop_rule.h"
 
-#include "train/register.h"
 
 namespace trainlab {
 

@@ -10,10 +10,13 @@
 #include "study/study_object.h"
 #include "sweep/sweep.h"
 #include "train/fit.h"
+#include "train/kept_weights.h"
+#include "train/loss.h"
+#include "train/metric.h"
 #include "train/model_object.h"
 #include "train/task.h"
-#include "train/register.h"
 #include "train/run_handle.h"
+#include "train/stop.h"
 
 namespace trainlab {
 

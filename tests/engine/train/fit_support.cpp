@@ -9,7 +9,9 @@
 #include "model/model.h"
 #include "optim/optimizer.h"
 #include "tensor/types.h"
-#include "train/register.h"
+#include "train/loss.h"
+#include "train/metric.h"
+#include "train/stop.h"
 
 namespace trainlab::test {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <ATen/ops/tensor.h>
 
-#include "train/register.h"
+#include "train/stop.h"
 
 namespace trainlab::test {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,13 +16,6 @@
 #include "train/metric.h"
 
 namespace trainlab {
-
-struct PlannedMetric {
-  std::string name;              // without the split: "accuracy"
-  std::optional<bool> minimize;  // the better direction, where it is known
-  bool is_number = true;         // false for one that gives a report only
-  std::function<std::unique_ptr<Metric>(const Head&, std::int64_t members)> make;
-};
 
 struct FitPlan {
   explicit FitPlan(Options fit) : options(std::move(fit)) {}

@@ -17,4 +17,7 @@ struct KeptWeights {
 // best or last so far. Error{usage} where there are none yet, Error{recipe} for damaged files.
 KeptWeights read_kept(const std::filesystem::path& stage_folder, const ModelFile& model);
 
+// Adds the entry init.weights, which is implemented by StoredValues.
+void register_initial_weights(Registry& registry);
+
 }  // namespace trainlab

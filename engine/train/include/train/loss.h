@@ -81,4 +81,7 @@ struct Head {
 
 using LossFactory = std::function<std::unique_ptr<Loss>(const Options&, const Head&)>;
 
+// Adds the entries of kind "loss", which are implemented by LossFactory.
+void register_losses(Registry& registry);
+
 }  // namespace trainlab

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "train/loss.h"
-#include "train/trained.h"
+#include "train/metric.h"
 
 namespace trainlab {
 

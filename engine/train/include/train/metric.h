@@ -4,7 +4,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,5 +35,19 @@ struct MetricKind {
   bool minimize = true;   // the better direction
   bool is_number = true;  // false for one that gives a report only
 };
+
+// One element of a fit's option `metrics`: an entry with its options, or a metric that the recipe has written itself.
+struct PlannedMetric {
+  std::string name;              // without the split: "accuracy"
+  std::optional<bool> minimize;  // the better direction, where it is known
+  bool is_number = true;         // false for a metric that gives a report only
+  std::function<std::unique_ptr<Metric>(const Head&, std::int64_t members)> make;
+};
+
+// Values of metrics by full name: "val.accuracy".
+using MetricMap = std::map<std::string, double>;
+
+// Adds the entries of kind "metric", which are implemented by MetricKind.
+void register_metrics(Registry& registry);
 
 }  // namespace trainlab

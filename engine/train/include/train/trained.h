@@ -2,7 +2,6 @@
 // the models of a recipe that writes its own step (OwnStep). Not thread-safe.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,11 +9,10 @@
 #include "data/loader.h"
 #include "model/model.h"
 #include "optim/optimizer.h"
+#include "train/metric.h"
 #include "train/run_handle.h"
 
 namespace trainlab {
-
-using MetricMap = std::map<std::string, double>;
 
 class Trained {
  public:
