@@ -10,7 +10,7 @@
 
 #include "core/random.h"
 #include "core/registry.h"
-#include "pixels.h"
+#include "formats/pixels.h"
 #include "tensor/types.h"
 
 namespace trainlab {

@@ -7,8 +7,8 @@
 
 #include "arrays.h"
 #include "core/files.h"
-#include "image.h"
-#include "input_file.h"
+#include "formats/image.h"
+#include "formats/input_file.h"
 #include "normalize.h"
 #include "npz.h"
 #include "sources.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "input_file.h"
+#include "formats/input_file.h"
 #include "tensor/npy.h"
 
 namespace trainlab {

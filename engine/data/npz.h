@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "zip.h"
+#include "formats/zip.h"
 
 namespace trainlab {
 

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "arrays.h"
-#include "input_file.h"
+#include "formats/input_file.h"
 #include "npz.h"
 #include "sources.h"
 #include "tensor/npy.h"

@@ -1,8 +1,8 @@
 // data.csv: a table from a CSV file.
 #include <algorithm>
 
-#include "csv.h"
-#include "input_file.h"
+#include "formats/csv.h"
+#include "formats/input_file.h"
 #include "sources.h"
 #include "table.h"
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "embedded/digits.h"
-#include "input_file.h"
+#include "formats/input_file.h"
 #include "sources.h"
 
 namespace trainlab {

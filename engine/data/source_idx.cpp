@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "idx.h"
+#include "formats/idx.h"
 #include "sources.h"
 
 namespace trainlab {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "image.h"
-#include "image_files.h"
+#include "formats/image.h"
+#include "formats/image_files.h"
 #include "sources.h"
 
 namespace trainlab {

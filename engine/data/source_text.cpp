@@ -2,7 +2,7 @@
 #include <ATen/ops/empty.h>
 
 #include "data/tokenizer.h"
-#include "input_file.h"
+#include "formats/input_file.h"
 #include "sources.h"
 
 namespace trainlab {

@@ -12,7 +12,7 @@
 #include <ATen/ops/empty.h>
 
 #include "data/tokenizer.h"
-#include "fields.h"
+#include "formats/fields.h"
 
 namespace trainlab {
 

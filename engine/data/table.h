@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "csv.h"
+#include "formats/csv.h"
 #include "data/dataset.h"
 
 namespace trainlab {

@@ -7,7 +7,7 @@
 
 #include "core/registry.h"
 #include "data/tokenizer.h"
-#include "fields.h"
+#include "formats/fields.h"
 #include "table.h"
 
 namespace trainlab {

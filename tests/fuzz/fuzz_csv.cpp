@@ -1,4 +1,4 @@
-#include "csv.h"
+#include "formats/csv.h"
 #include "fuzz.h"
 
 namespace trainlab::test {

@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "idx.h"
+#include "formats/idx.h"
 
 namespace trainlab::test {
 

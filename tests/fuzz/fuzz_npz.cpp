@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "zip.h"
+#include "formats/zip.h"
 
 namespace trainlab::test {
 

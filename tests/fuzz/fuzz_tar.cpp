@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "image_files.h"
+#include "formats/image_files.h"
 
 namespace trainlab::test {
 

@@ -1,7 +1,7 @@
-#include "csv.h"
+#include "formats/csv.h"
 
 #include "data_support.h"
-#include "input_file.h"
+#include "formats/input_file.h"
 
 using namespace trainlab;
 using namespace trainlab::test;

@@ -1,4 +1,4 @@
-#include "idx.h"
+#include "formats/idx.h"
 
 #include <cstring>
 

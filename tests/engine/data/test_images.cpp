@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "data_support.h"
-#include "image.h"
-#include "pixels.h"
+#include "formats/image.h"
+#include "formats/pixels.h"
 #include "tensor/safetensors.h"
 
 using namespace trainlab;

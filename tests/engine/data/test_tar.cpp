@@ -1,9 +1,9 @@
-#include "tar.h"
+#include "formats/tar.h"
 
 #include <catch2/catch.hpp>
 
 #include "data_support.h"
-#include "image_files.h"
+#include "formats/image_files.h"
 #include "tar_support.h"
 
 using namespace trainlab;

@@ -1,4 +1,4 @@
-#include "zip.h"
+#include "formats/zip.h"
 
 #include <fstream>
 #include <iterator>

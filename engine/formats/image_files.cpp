@@ -1,4 +1,4 @@
-#include "image_files.h"
+#include "formats/image_files.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "input_file.h"
+#include "formats/input_file.h"
 
 namespace trainlab {
 

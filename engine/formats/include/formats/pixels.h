@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "image.h"
+#include "formats/image.h"
 
 namespace trainlab {
 

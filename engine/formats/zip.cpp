@@ -1,5 +1,5 @@
 // The format: PKWARE's .ZIP File Format Specification (APPNOTE), sections 4.3.7, 4.3.12, 4.3.14 to 4.3.16 and 4.5.3.
-#include "zip.h"
+#include "formats/zip.h"
 
 #include <zlib.h>
 

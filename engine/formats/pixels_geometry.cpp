@@ -3,7 +3,7 @@
 #include <cstring>
 #include <numbers>
 
-#include "pixels.h"
+#include "formats/pixels.h"
 
 namespace trainlab {
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "image.h"
+#include "formats/image.h"
 
 namespace trainlab {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tar.h"
+#include "formats/tar.h"
 
 namespace trainlab {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "pixels.h"
+#include "formats/pixels.h"
 
 namespace trainlab {
 

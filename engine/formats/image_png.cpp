@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "image.h"
+#include "formats/image.h"
 
 namespace trainlab {
 

@@ -1,4 +1,4 @@
-#include "tar.h"
+#include "formats/tar.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "input_file.h"
+#include "formats/input_file.h"
 
 namespace trainlab {
 

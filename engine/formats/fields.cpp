@@ -1,4 +1,4 @@
-#include "fields.h"
+#include "formats/fields.h"
 
 #include <charconv>
 #include <cmath>

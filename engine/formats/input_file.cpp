@@ -1,4 +1,4 @@
-#include "input_file.h"
+#include "formats/input_file.h"
 
 #include <zlib.h>
 

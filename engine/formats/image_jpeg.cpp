@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "image.h"
+#include "formats/image.h"
 
 namespace trainlab {
 
