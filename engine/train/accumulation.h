@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "train/loss.h"
+#include "objective/loss.h"
 
 namespace trainlab {
 

@@ -1,7 +1,7 @@
 // The declaration of lab.fit, and its two sides: run and check.
 #include "fit_text.h"
 #include "loop.h"
-#include "metrics.h"
+#include "objective/metrics.h"
 #include "run/run.h"
 #include "train/rules.h"
 #include "train/fit.h"

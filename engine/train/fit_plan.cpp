@@ -8,8 +8,8 @@
 
 #include "data/mixing.h"
 #include "fit_plan_parts.h"
-#include "losses.h"
-#include "metrics.h"
+#include "objective/losses.h"
+#include "objective/metrics.h"
 #include "model/initial.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"

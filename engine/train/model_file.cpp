@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "core/files.h"
-#include "head.h"
+#include "objective/head.h"
 
 namespace trainlab {
 

@@ -9,8 +9,8 @@
 #include "model/model.h"
 #include "optim/optimizer.h"
 #include "tensor/types.h"
-#include "train/loss.h"
-#include "train/metric.h"
+#include "objective/loss.h"
+#include "objective/metric.h"
 #include "train/stop.h"
 
 namespace trainlab::test {

@@ -12,8 +12,8 @@
 #include "model/model.h"
 #include "optim/schedule.h"
 #include "run/stage.h"
-#include "train/loss.h"
-#include "train/metric.h"
+#include "objective/loss.h"
+#include "objective/metric.h"
 
 namespace trainlab {
 

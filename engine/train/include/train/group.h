@@ -14,7 +14,7 @@
 #include "optim/average.h"
 #include "optim/optimizer.h"
 #include "train/fit_plan.h"
-#include "train/loss_meter.h"
+#include "objective/loss_meter.h"
 #include "train/trained.h"
 
 namespace trainlab {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "train/fit_plan.h"
-#include "train/loss_meter.h"
+#include "objective/loss_meter.h"
 #include "train/model_object.h"
 #include "train/rules.h"
 #include "train/trained.h"

@@ -9,7 +9,7 @@
 #include "data/loader.h"
 #include "model/model.h"
 #include "optim/optimizer.h"
-#include "train/metric.h"
+#include "objective/metric.h"
 #include "train/run_handle.h"
 
 namespace trainlab {

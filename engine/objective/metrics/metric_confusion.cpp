@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "class_scores.h"
-#include "metrics.h"
-#include "train/metric.h"
+#include "objective/metrics.h"
+#include "objective/metric.h"
 
 namespace trainlab {
 

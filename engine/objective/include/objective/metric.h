@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "train/loss.h"
+#include "objective/loss.h"
 
 namespace trainlab {
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "head.h"
-#include "metrics.h"
-#include "train/metric.h"
+#include "objective/head.h"
+#include "objective/metrics.h"
+#include "objective/metric.h"
 
 namespace trainlab {
 

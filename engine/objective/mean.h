@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "train/loss.h"
+#include "objective/loss.h"
 
 namespace trainlab {
 

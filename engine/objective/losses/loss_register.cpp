@@ -1,4 +1,4 @@
-#include "losses.h"
+#include "objective/losses.h"
 
 namespace trainlab {
 

@@ -3,7 +3,7 @@
 #include <ATen/ops/scalar_tensor.h>
 
 #include "functions.h"
-#include "losses.h"
+#include "objective/losses.h"
 
 namespace trainlab {
 

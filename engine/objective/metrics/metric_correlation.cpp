@@ -7,9 +7,9 @@
 #include <limits>
 #include <numeric>
 
-#include "head.h"
-#include "metrics.h"
-#include "train/metric.h"
+#include "objective/head.h"
+#include "objective/metrics.h"
+#include "objective/metric.h"
 
 namespace trainlab {
 

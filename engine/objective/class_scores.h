@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "head.h"
+#include "objective/head.h"
 
 namespace trainlab {
 

@@ -1,4 +1,4 @@
-#include "head.h"
+#include "objective/head.h"
 
 #include <c10/core/ScalarType.h>
 

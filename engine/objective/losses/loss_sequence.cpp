@@ -5,8 +5,8 @@
 #include <ATen/ops/kl_div.h>
 #include <ATen/ops/log_softmax.h>
 
-#include "head.h"
-#include "losses.h"
+#include "objective/head.h"
+#include "objective/losses.h"
 #include "mean.h"
 
 namespace trainlab {

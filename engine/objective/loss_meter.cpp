@@ -1,4 +1,4 @@
-#include "train/loss_meter.h"
+#include "objective/loss_meter.h"
 
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/zeros.h>

@@ -12,8 +12,8 @@
 #include <numbers>
 
 #include "class_scores.h"
-#include "metrics.h"
-#include "train/metric.h"
+#include "objective/metrics.h"
+#include "objective/metric.h"
 
 namespace trainlab {
 

@@ -3,7 +3,7 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "class_scores.h"
-#include "losses.h"
+#include "objective/losses.h"
 #include "mean.h"
 
 namespace trainlab {

@@ -1,8 +1,8 @@
 // A weighted sum of losses, and the loss that a recipe gives: an entry or a function.
 #include <algorithm>
 
-#include "head.h"
-#include "losses.h"
+#include "objective/head.h"
+#include "objective/losses.h"
 
 namespace trainlab {
 

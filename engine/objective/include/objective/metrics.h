@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "train/metric.h"
+#include "objective/metric.h"
 
 namespace trainlab {
 

@@ -5,7 +5,7 @@
 #include <ATen/ops/log_softmax.h>
 
 #include "class_scores.h"
-#include "losses.h"
+#include "objective/losses.h"
 #include "mean.h"
 
 namespace trainlab {

@@ -1,5 +1,5 @@
-#include "metrics.h"
-#include "train/metric.h"
+#include "objective/metrics.h"
+#include "objective/metric.h"
 
 namespace trainlab {
 

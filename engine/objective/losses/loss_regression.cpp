@@ -8,8 +8,8 @@
 
 #include <numbers>
 
-#include "head.h"
-#include "losses.h"
+#include "objective/head.h"
+#include "objective/losses.h"
 #include "mean.h"
 
 namespace trainlab {

@@ -3,8 +3,8 @@
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/tensor.h>
 
-#include "head.h"
-#include "losses.h"
+#include "objective/head.h"
+#include "objective/losses.h"
 #include "mean.h"
 
 namespace trainlab {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/callable.h"
-#include "train/loss.h"
+#include "objective/loss.h"
 
 namespace trainlab {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "train/loss.h"
+#include "objective/loss.h"
 
 namespace trainlab {
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "functions.h"
-#include "metrics.h"
+#include "objective/metrics.h"
 
 namespace trainlab {
 

@@ -5,8 +5,8 @@
 #include <ATen/ops/zeros.h>
 
 #include "class_scores.h"
-#include "metrics.h"
-#include "train/metric.h"
+#include "objective/metrics.h"
+#include "objective/metric.h"
 
 namespace trainlab {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "train/loss.h"
-#include "train/metric.h"
+#include "objective/loss.h"
+#include "objective/metric.h"
 
 namespace trainlab {
 

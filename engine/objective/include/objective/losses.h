@@ -1,8 +1,8 @@
 // One registration function per file of losses, and what their entries share. Private to the module.
 #pragma once
 
-#include "head.h"
-#include "train/loss.h"
+#include "objective/head.h"
+#include "objective/loss.h"
 
 namespace trainlab {
 
