@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "train/artifact.h"
+#include "journal/artifact.h"
 
 struct lua_State;
 

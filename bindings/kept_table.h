@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "train/script_state.h"
+#include "journal/script_state.h"
 
 struct lua_State;
 

@@ -11,7 +11,7 @@
 #include <array>
 
 #include "core/files.h"
-#include "train/artifact.h"
+#include "journal/artifact.h"
 
 namespace trainlab {
 

@@ -8,7 +8,7 @@
 #include "core/files.h"
 #include "run/folder.h"
 #include "stacking.h"
-#include "train/checkpoint.h"
+#include "journal/checkpoint.h"
 #include "train/fit.h"
 
 namespace trainlab {

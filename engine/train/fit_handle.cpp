@@ -1,6 +1,6 @@
 #include "fit_handle.h"
 
-#include "train/artifact.h"
+#include "journal/artifact.h"
 
 namespace trainlab {
 

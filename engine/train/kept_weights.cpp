@@ -1,7 +1,7 @@
 #include "train/kept_weights.h"
 
 #include "tensor/named_tensors.h"
-#include "train/checkpoint.h"
+#include "journal/checkpoint.h"
 
 namespace trainlab {
 

@@ -9,7 +9,7 @@
 #include "fit_handle.h"
 #include "tensor/named_tensors.h"
 #include "train/model_file.h"
-#include "train/reporters.h"
+#include "journal/reporters.h"
 #include "train/rules.h"
 
 namespace trainlab {

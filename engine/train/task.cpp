@@ -7,8 +7,8 @@
 
 #include "core/clock.h"
 #include "tensor/named_tensors.h"
-#include "train/artifact.h"
-#include "train/reporters.h"
+#include "journal/artifact.h"
+#include "journal/reporters.h"
 
 namespace trainlab {
 

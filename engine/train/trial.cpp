@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/clock.h"
-#include "train/artifact.h"
+#include "journal/artifact.h"
 #include "train/group.h"
 #include "train/own_step.h"
 #include "train/rules.h"

@@ -4,7 +4,7 @@
 
 #include "core/value.h"
 #include "fuzz.h"
-#include "train/checkpoint.h"
+#include "journal/checkpoint.h"
 
 namespace trainlab::test {
 

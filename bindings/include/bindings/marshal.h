@@ -13,7 +13,7 @@
 
 #include "core/callable.h"
 #include "core/registry.h"
-#include "train/script_state.h"
+#include "journal/script_state.h"
 
 struct lua_State;
 

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "train/artifact.h"
+#include "journal/artifact.h"
 
 using namespace trainlab;
 

@@ -11,7 +11,7 @@
 #include "core/files.h"
 #include "data/loader.h"
 #include "fit_support.h"
-#include "train/checkpoint.h"
+#include "journal/checkpoint.h"
 #include "train/generate.h"
 #include "train/prediction_text.h"
 

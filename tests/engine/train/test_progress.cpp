@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "train/reporters.h"
+#include "journal/reporters.h"
 
 using namespace trainlab;
 

@@ -12,7 +12,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "train/reporters.h"
+#include "journal/reporters.h"
 
 using namespace trainlab;
 

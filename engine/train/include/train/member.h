@@ -11,10 +11,10 @@
 
 #include "core/files.h"
 #include "run/stage.h"
-#include "train/checkpoint.h"
+#include "journal/checkpoint.h"
 #include "train/fit.h"
 #include "train/fit_plan.h"
-#include "train/observer.h"
+#include "journal/observer.h"
 #include "train/rules.h"
 #include "train/run_handle.h"
 #include "train/stop.h"

@@ -9,9 +9,9 @@
 
 #include "core/callable.h"
 #include "core/registry.h"
-#include "train/artifact.h"
-#include "train/logged.h"
-#include "train/script_state.h"
+#include "journal/artifact.h"
+#include "journal/logged.h"
+#include "journal/script_state.h"
 
 namespace trainlab {
 

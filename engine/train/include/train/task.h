@@ -21,12 +21,12 @@
 #include "data/batch_object.h"
 #include "data/loader.h"
 #include "run/stage.h"
-#include "train/artifact.h"
-#include "train/checkpoint.h"
-#include "train/logged.h"
+#include "journal/artifact.h"
+#include "journal/checkpoint.h"
+#include "journal/logged.h"
 #include "train/model_object.h"
-#include "train/observer.h"
-#include "train/script_state.h"
+#include "journal/observer.h"
+#include "journal/script_state.h"
 
 namespace trainlab {
 

@@ -1,4 +1,4 @@
-#include "train/checkpoint.h"
+#include "journal/checkpoint.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "train/logged.h"
+#include "journal/logged.h"
 
 #include "core/error.h"
 #include "tensor/types.h"

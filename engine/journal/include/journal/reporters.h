@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "train/observer.h"
+#include "journal/observer.h"
 
 namespace trainlab {
 

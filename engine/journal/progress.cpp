@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 #include "progress_text.h"
-#include "train/reporters.h"
+#include "journal/reporters.h"
 
 namespace trainlab {
 

@@ -8,7 +8,7 @@
 #include "core/clock.h"
 #include "core/files.h"
 #include "event_record.h"
-#include "train/reporters.h"
+#include "journal/reporters.h"
 
 namespace trainlab {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "train/observer.h"
+#include "journal/observer.h"
 
 namespace trainlab {
 

@@ -1,4 +1,4 @@
-#include "train/artifact.h"
+#include "journal/artifact.h"
 
 #include <ATen/ops/full.h>
 #include <png.h>
