@@ -12,7 +12,7 @@
 #include "lua_tensor.h"
 #include "model/module_object.h"
 #include "object_type.h"
-#include "train/model_object.h"
+#include "objects/model_object.h"
 
 namespace trainlab {
 

@@ -12,7 +12,7 @@
 #include "entry_table.h"
 #include "kept_table.h"
 #include "lua_tensor.h"
-#include "train/run_handle.h"
+#include "objects/run_handle.h"
 
 namespace trainlab {
 

@@ -4,7 +4,7 @@
 
 #include "bindings/lua_entries.h"
 #include "study/study_object.h"
-#include "train/run_handle.h"
+#include "objects/run_handle.h"
 
 namespace trainlab::testing {
 

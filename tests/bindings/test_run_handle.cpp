@@ -1,5 +1,5 @@
 // The object `run` of callbacks.
-#include "train/run_handle.h"
+#include "objects/run_handle.h"
 
 #include <cmath>
 

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "fit_support.h"
-#include "train/run_handle.h"
+#include "objects/run_handle.h"
 
 using namespace trainlab;
 

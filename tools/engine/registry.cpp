@@ -13,9 +13,9 @@
 #include "train/kept_weights.h"
 #include "objective/loss.h"
 #include "objective/metric.h"
-#include "train/model_object.h"
+#include "objects/model_object.h"
 #include "train/task.h"
-#include "train/run_handle.h"
+#include "objects/run_handle.h"
 #include "train/stop.h"
 
 namespace trainlab {

@@ -11,7 +11,7 @@
 #include "fit_support.h"
 #include "tensor/safetensors.h"
 #include "train/fit_plan.h"
-#include "train/run_handle.h"
+#include "objects/run_handle.h"
 
 using namespace trainlab;
 using namespace trainlab::test;

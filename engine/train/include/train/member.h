@@ -16,7 +16,7 @@
 #include "train/fit_plan.h"
 #include "journal/observer.h"
 #include "train/rules.h"
-#include "train/run_handle.h"
+#include "objects/run_handle.h"
 #include "train/stop.h"
 #include "train/trained.h"
 

@@ -9,7 +9,7 @@
 
 #include "train/fit_plan.h"
 #include "objective/loss_meter.h"
-#include "train/model_object.h"
+#include "objects/model_object.h"
 #include "train/rules.h"
 #include "train/trained.h"
 

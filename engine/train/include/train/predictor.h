@@ -12,7 +12,7 @@
 #include "data/new_inputs.h"
 #include "data/tokenizer.h"
 #include "train/model_file.h"
-#include "train/model_object.h"
+#include "objects/model_object.h"
 
 namespace trainlab {
 

@@ -8,7 +8,7 @@
 #include "core/random.h"
 #include "optim/schedule.h"
 #include "train/fit_plan.h"
-#include "train/run_handle.h"
+#include "objects/run_handle.h"
 #include "train/stop.h"
 
 namespace trainlab {

@@ -24,7 +24,7 @@
 #include "journal/artifact.h"
 #include "journal/checkpoint.h"
 #include "journal/logged.h"
-#include "train/model_object.h"
+#include "objects/model_object.h"
 #include "journal/observer.h"
 #include "journal/script_state.h"
 

@@ -10,7 +10,7 @@
 #include "model/model.h"
 #include "optim/optimizer.h"
 #include "objective/metric.h"
-#include "train/run_handle.h"
+#include "objects/run_handle.h"
 
 namespace trainlab {
 

@@ -1,4 +1,4 @@
-#include "train/run_handle.h"
+#include "objects/run_handle.h"
 
 #include <algorithm>
 #include <cmath>

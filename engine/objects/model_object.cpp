@@ -1,4 +1,4 @@
-#include "train/model_object.h"
+#include "objects/model_object.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>

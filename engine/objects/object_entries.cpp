@@ -1,5 +1,5 @@
 // Declarations of what hand-written loops use: lab.build, lab.optimizer, lab.schedule and the objects that they give.
-#include "train/model_object.h"
+#include "objects/model_object.h"
 
 namespace trainlab {
 
