@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "data/dataset.h"
-#include "train/task.h"
+#include "task/task.h"
 
 struct lua_State;
 

@@ -14,7 +14,7 @@
 #include "object_type.h"
 #include "opened_data.h"
 #include "tensor/named_tensors.h"
-#include "train/task.h"
+#include "task/task.h"
 
 namespace trainlab {
 

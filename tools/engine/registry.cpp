@@ -14,7 +14,7 @@
 #include "objective/loss.h"
 #include "objective/metric.h"
 #include "objects/model_object.h"
-#include "train/task.h"
+#include "task/task.h"
 #include "objects/run_handle.h"
 #include "train/stop.h"
 

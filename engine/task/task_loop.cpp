@@ -4,7 +4,7 @@
 
 #include "core/clock.h"
 #include "tensor/named_tensors.h"
-#include "train/task.h"
+#include "task/task.h"
 
 namespace trainlab {
 

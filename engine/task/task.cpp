@@ -1,4 +1,4 @@
-#include "train/task.h"
+#include "task/task.h"
 
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // The declaration of lab.task.
 #include "run/run.h"
 #include "tensor/types.h"
-#include "train/task.h"
+#include "task/task.h"
 
 namespace trainlab {
 
