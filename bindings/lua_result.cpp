@@ -13,7 +13,7 @@
 #include "entry_table.h"
 #include "lua_tensor.h"
 #include "run/folder.h"
-#include "train/generate.h"
+#include "predict/generate.h"
 #include "weak_table.h"
 
 namespace trainlab {

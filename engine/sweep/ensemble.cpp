@@ -8,8 +8,8 @@
 #include "side_by_side.h"
 #include "study/reader.h"
 #include "tensor/types.h"
-#include "train/kept_weights.h"
-#include "train/mean_prediction.h"
+#include "predict/kept_weights.h"
+#include "predict/mean_prediction.h"
 #include "trial_fits.h"
 #include "worker.h"
 

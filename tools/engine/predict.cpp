@@ -3,8 +3,8 @@
 #include "core/files.h"
 #include "run/run.h"
 #include "tensor/types.h"
-#include "train/generate.h"
-#include "train/prediction_text.h"
+#include "predict/generate.h"
+#include "predict/prediction_text.h"
 
 namespace trainlab {
 

@@ -10,7 +10,7 @@
 #include "study/study_object.h"
 #include "sweep/sweep.h"
 #include "train/fit.h"
-#include "train/kept_weights.h"
+#include "predict/kept_weights.h"
 #include "objective/loss.h"
 #include "objective/metric.h"
 #include "objects/model_object.h"

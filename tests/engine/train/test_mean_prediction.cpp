@@ -1,5 +1,5 @@
 // Several models together: the mean of their probabilities, in what they predict and in what is measured of it.
-#include "train/mean_prediction.h"
+#include "predict/mean_prediction.h"
 
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/add.h>
@@ -13,7 +13,7 @@
 
 #include "fit_support.h"
 #include "tensor/types.h"
-#include "train/kept_weights.h"
+#include "predict/kept_weights.h"
 
 using namespace trainlab;
 using namespace trainlab::test;

@@ -12,8 +12,8 @@
 #include "data/loader.h"
 #include "fit_support.h"
 #include "journal/checkpoint.h"
-#include "train/generate.h"
-#include "train/prediction_text.h"
+#include "predict/generate.h"
+#include "predict/prediction_text.h"
 
 namespace trainlab::test {
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "train/sampling.h"
+#include "predict/sampling.h"
 
 namespace trainlab::test {
 

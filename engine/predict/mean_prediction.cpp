@@ -1,4 +1,4 @@
-#include "train/mean_prediction.h"
+#include "predict/mean_prediction.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>

@@ -1,4 +1,4 @@
-#include "train/predictor.h"
+#include "predict/predictor.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
@@ -6,7 +6,7 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
 
-#include "train/kept_weights.h"
+#include "predict/kept_weights.h"
 
 namespace trainlab {
 

@@ -3,7 +3,7 @@
 #include "model/initial.h"
 #include "run/folder.h"
 #include "tensor/named_tensors.h"
-#include "train/kept_weights.h"
+#include "predict/kept_weights.h"
 
 namespace trainlab {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "train/predictor.h"
-#include "train/sampling.h"
+#include "predict/predictor.h"
+#include "predict/sampling.h"
 
 namespace trainlab {
 

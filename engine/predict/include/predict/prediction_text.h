@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "train/predictor.h"
+#include "predict/predictor.h"
 
 namespace trainlab {
 

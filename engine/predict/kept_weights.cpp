@@ -1,4 +1,4 @@
-#include "train/kept_weights.h"
+#include "predict/kept_weights.h"
 
 #include "tensor/named_tensors.h"
 #include "journal/checkpoint.h"

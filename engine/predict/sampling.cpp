@@ -1,4 +1,4 @@
-#include "train/sampling.h"
+#include "predict/sampling.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "train/prediction_text.h"
+#include "predict/prediction_text.h"
 
 #include <ATen/ops/argmax.h>
 

@@ -1,4 +1,4 @@
-#include "train/generate.h"
+#include "predict/generate.h"
 
 #include <ATen/ops/zeros.h>
 
