@@ -1,5 +1,5 @@
 // The declaration of lab.fit, and its two sides: run and check.
-#include "fit_text.h"
+#include "plan/fit_text.h"
 #include "loop.h"
 #include "objective/metrics.h"
 #include "run/run.h"
