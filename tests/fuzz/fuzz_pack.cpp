@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "fuzz.h"
-#include "row_gather.h"
+#include "loader/row_gather.h"
 #include "support/pack_bytes.h"
 
 namespace trainlab::test {

@@ -1,5 +1,5 @@
 #include "fuzz.h"
-#include "table.h"
+#include "sources/table.h"
 
 namespace trainlab::test {
 

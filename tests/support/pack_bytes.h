@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "packed_file.h"
+#include "methods/packed_file.h"
 
 namespace trainlab::test {
 

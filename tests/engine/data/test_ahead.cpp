@@ -1,4 +1,4 @@
-#include "ahead.h"
+#include "loader/ahead.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -9,12 +9,12 @@
 #include <chrono>
 #include <set>
 
-#include "augmentation.h"
+#include "augment/augmentation.h"
 #include "core/files.h"
 #include "data/batch_object.h"
 #include "data/rng_object.h"
-#include "filling.h"
-#include "packed_file.h"
+#include "loader/filling.h"
+#include "methods/packed_file.h"
 #include "specs.h"
 #include "support/pack_bytes.h"
 #include "tar_support.h"

@@ -1,4 +1,4 @@
-#include "row_gather.h"
+#include "loader/row_gather.h"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>

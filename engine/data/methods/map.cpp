@@ -6,9 +6,9 @@
 #include <map>
 #include <numeric>
 
-#include "arrays.h"
-#include "row_gather.h"
-#include "sources.h"
+#include "set/arrays.h"
+#include "loader/row_gather.h"
+#include "set/sources.h"
 
 namespace trainlab {
 

@@ -7,7 +7,7 @@
 
 #include "embedded/digits.h"
 #include "formats/input_file.h"
-#include "sources.h"
+#include "set/sources.h"
 
 namespace trainlab {
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "arrays.h"
-#include "sources.h"
+#include "set/arrays.h"
+#include "set/sources.h"
 
 namespace trainlab {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "augmentation.h"
+#include "augment/augmentation.h"
 #include "data/dataset.h"
 #include "row_gather.h"
 

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "augmentation.h"
-#include "sources.h"
+#include "set/sources.h"
 
 namespace trainlab {
 

@@ -8,7 +8,7 @@
 
 #include "core/files.h"
 #include "packed_file.h"
-#include "sources.h"
+#include "set/sources.h"
 
 namespace trainlab {
 

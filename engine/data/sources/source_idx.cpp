@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "formats/idx.h"
-#include "sources.h"
+#include "set/sources.h"
 
 namespace trainlab {
 

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <cctype>
 
-#include "arrays.h"
+#include "set/arrays.h"
 #include "core/files.h"
 #include "formats/image.h"
 #include "formats/input_file.h"
-#include "normalize.h"
-#include "npz.h"
-#include "sources.h"
-#include "table.h"
+#include "methods/normalize.h"
+#include "sources/npz.h"
+#include "set/sources.h"
+#include "sources/table.h"
 #include "tensor/npy.h"
 
 namespace trainlab {

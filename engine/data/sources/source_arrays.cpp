@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <functional>
 
-#include "arrays.h"
+#include "set/arrays.h"
 #include "formats/input_file.h"
 #include "npz.h"
-#include "sources.h"
+#include "set/sources.h"
 #include "tensor/npy.h"
 
 namespace trainlab {

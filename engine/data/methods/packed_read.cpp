@@ -11,7 +11,7 @@
 
 #include "core/files.h"
 #include "packed_file.h"
-#include "parallel.h"
+#include "loader/parallel.h"
 
 namespace trainlab {
 

@@ -3,7 +3,7 @@
 
 #include "data/tokenizer.h"
 #include "formats/input_file.h"
-#include "sources.h"
+#include "set/sources.h"
 
 namespace trainlab {
 

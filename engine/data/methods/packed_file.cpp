@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "core/files.h"
-#include "parallel.h"
-#include "row_gather.h"
+#include "loader/parallel.h"
+#include "loader/row_gather.h"
 
 namespace trainlab {
 

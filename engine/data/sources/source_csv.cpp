@@ -3,7 +3,7 @@
 
 #include "formats/csv.h"
 #include "formats/input_file.h"
-#include "sources.h"
+#include "set/sources.h"
 #include "table.h"
 
 namespace trainlab {

@@ -6,9 +6,9 @@
 #include <map>
 
 #include "normalize.h"
-#include "parallel.h"
-#include "row_gather.h"
-#include "sources.h"
+#include "loader/parallel.h"
+#include "loader/row_gather.h"
+#include "set/sources.h"
 
 namespace trainlab {
 

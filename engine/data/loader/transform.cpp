@@ -2,7 +2,7 @@
 
 #include "data/batch_object.h"
 #include "data/rng_object.h"
-#include "sources.h"
+#include "set/sources.h"
 
 namespace trainlab {
 

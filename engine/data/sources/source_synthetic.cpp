@@ -6,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-#include "sources.h"
+#include "set/sources.h"
 
 namespace trainlab {
 

@@ -6,7 +6,7 @@
 
 #include "formats/image.h"
 #include "formats/image_files.h"
-#include "sources.h"
+#include "set/sources.h"
 
 namespace trainlab {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <map>
 
-#include "partition.h"
-#include "sources.h"
+#include "set/partition.h"
+#include "set/sources.h"
 
 namespace trainlab {
 
