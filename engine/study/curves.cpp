@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "pareto.h"
-#include "pruners.h"
+#include "analysis/pareto.h"
+#include "pruners/pruners.h"
 
 namespace trainlab {
 

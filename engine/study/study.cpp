@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "samplers.h"
+#include "samplers/samplers.h"
 
 namespace trainlab {
 

@@ -1,5 +1,5 @@
 // What a process expects of the next trial: it is what the posterior says, the search finds it, and a study ends by it.
-#include "expected_improvement.h"
+#include "samplers/expected_improvement.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,11 +1,11 @@
 // The Gaussian process: gradients against differences, and what it knows at and away from its points.
-#include "gaussian_process.h"
+#include "samplers/gaussian_process.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "core/random.h"
-#include "minimize.h"
+#include "samplers/minimize.h"
 
 using namespace trainlab;
 

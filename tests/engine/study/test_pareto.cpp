@@ -1,5 +1,5 @@
 // Several objectives: fronts and volumes against their definitions, and a search that finds a front.
-#include "pareto.h"
+#include "analysis/pareto.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/random.h"
-#include "good_trials.h"
+#include "samplers/good_trials.h"
 #include "study/study.h"
 #include "study_support.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "parzen.h"
+#include "samplers/parzen.h"
 #include "study_support.h"
 
 using namespace trainlab;

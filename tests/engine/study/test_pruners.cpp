@@ -1,5 +1,5 @@
 // Pruners on curves that were written down: who goes on, and that a pruner says the same of the mirrored problem.
-#include "pruners.h"
+#include "pruners/pruners.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

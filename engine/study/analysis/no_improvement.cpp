@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "expected_improvement.h"
+#include "samplers/expected_improvement.h"
 
 namespace trainlab {
 

@@ -6,7 +6,7 @@
 #include "core/clock.h"
 #include "core/host.h"
 #include "core/params.h"
-#include "pareto.h"
+#include "analysis/pareto.h"
 #include "study/constraints.h"
 
 namespace trainlab {

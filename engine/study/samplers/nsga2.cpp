@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pareto.h"
+#include "analysis/pareto.h"
 #include "samplers.h"
 
 namespace trainlab {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "pareto.h"
+#include "analysis/pareto.h"
 
 namespace trainlab {
 
