@@ -6,7 +6,7 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
-#include "entry_table.h"
+#include "values/entry_table.h"
 #include "lua_tensor.h"
 
 namespace trainlab {

@@ -9,7 +9,7 @@
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
 #include "core/files.h"
-#include "entry_table.h"
+#include "values/entry_table.h"
 #include "lua_tensor.h"
 #include "tensor/names.h"
 #include "tensor/npy.h"

@@ -10,7 +10,7 @@
 #include "core/argument_table.h"
 #include "core/params.h"
 #include "entry_table.h"
-#include "lua_tensor.h"
+#include "tensor/lua_tensor.h"
 
 namespace trainlab {
 

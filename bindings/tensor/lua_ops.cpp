@@ -7,9 +7,9 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
-#include "entry_table.h"
+#include "values/entry_table.h"
 #include "lua_tensor.h"
-#include "meter.h"
+#include "sandbox/meter.h"
 #include "tensor/types.h"
 
 namespace trainlab {

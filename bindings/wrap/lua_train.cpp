@@ -7,11 +7,11 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/lua_state.h"
-#include "artifact_argument.h"
-#include "call_arguments.h"
-#include "entry_table.h"
-#include "kept_table.h"
-#include "lua_tensor.h"
+#include "values/artifact_argument.h"
+#include "values/call_arguments.h"
+#include "values/entry_table.h"
+#include "values/kept_table.h"
+#include "tensor/lua_tensor.h"
 #include "objects/run_handle.h"
 
 namespace trainlab {

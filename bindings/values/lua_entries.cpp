@@ -9,11 +9,11 @@
 #include "bindings/marshal.h"
 #include "call_arguments.h"
 #include "entry_table.h"
-#include "lua_tensor.h"
+#include "tensor/lua_tensor.h"
 #include "namespaces.h"
 #include "tensor/text.h"
-#include "opened_data.h"
-#include "weak_table.h"
+#include "wrap/opened_data.h"
+#include "sandbox/weak_table.h"
 
 namespace trainlab {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bindings/lua_error.h"
-#include "entry_table.h"
+#include "values/entry_table.h"
 #include "lua_tensor.h"
 #include "tensor/text.h"
 #include "tensor/types.h"

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "bindings/lua_error.h"
-#include "entry_table.h"
+#include "values/entry_table.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
 

@@ -9,9 +9,9 @@
 #include "bindings/lua_object.h"
 #include "bindings/lua_params.h"
 #include "bindings/marshal.h"
-#include "call_arguments.h"
-#include "entry_table.h"
-#include "object_type.h"
+#include "values/call_arguments.h"
+#include "values/entry_table.h"
+#include "values/object_type.h"
 #include "study/study_object.h"
 
 namespace trainlab {

@@ -5,8 +5,8 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "data/batch_object.h"
-#include "entry_table.h"
-#include "lua_tensor.h"
+#include "values/entry_table.h"
+#include "tensor/lua_tensor.h"
 #include "tensor/text.h"
 
 namespace trainlab {

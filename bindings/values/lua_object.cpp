@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "entry_table.h"
-#include "lua_tensor.h"
+#include "tensor/lua_tensor.h"
 #include "tensor/types.h"
 
 namespace trainlab {

@@ -5,10 +5,10 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
-#include "call_arguments.h"
+#include "values/call_arguments.h"
 #include "data/loader.h"
 #include "lua_loop.h"
-#include "weak_table.h"
+#include "sandbox/weak_table.h"
 
 namespace trainlab {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "namespaces.h"
+#include "values/namespaces.h"
 #include "run/toml_text.h"
 
 namespace trainlab {

@@ -5,9 +5,9 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/lua_state.h"
-#include "call_arguments.h"
+#include "values/call_arguments.h"
 #include "data/rng_object.h"
-#include "object_type.h"
+#include "values/object_type.h"
 
 namespace trainlab {
 

@@ -11,7 +11,7 @@
 #include <lua.hpp>
 
 #include "bindings/lua_error.h"
-#include "entry_table.h"
+#include "values/entry_table.h"
 #include "lua_tensor.h"
 #include "tensor/text.h"
 #include "tensor/types.h"

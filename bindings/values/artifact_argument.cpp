@@ -3,7 +3,7 @@
 #include <lua.hpp>
 
 #include "entry_table.h"
-#include "lua_tensor.h"
+#include "tensor/lua_tensor.h"
 
 namespace trainlab {
 
