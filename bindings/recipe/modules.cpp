@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // What require holds; lives in the state, as userdata.
-struct Loader {
+struct ModuleLoader {
   const RecipeFiles* files;
   std::function<void(const std::string&, std::string_view)> source;
   std::vector<std::string> open;  // modules that are being executed, or failed
@@ -56,7 +56,7 @@ std::optional<fs::path> find_in(const fs::path& folder, const fs::path& relative
 }
 
 // Pushes the function that the module's text compiles to.
-void load_module(lua_State* L, Loader& loader, const std::string& name) {
+void load_module(lua_State* L, ModuleLoader& loader, const std::string& name) {
   if (std::find(loader.open.begin(), loader.open.end(), name) != loader.open.end()) {
     throw recipe_error("module \"" + name +
                        "\" is being loaded already (modules that require each other), or failed before")
@@ -89,7 +89,7 @@ int l_require(lua_State* L) {
   lua_rawget(L, lua_upvalueindex(2));
   if (!lua_isnil(L, -1)) return 1;
   lua_pop(L, 1);
-  auto* loader = static_cast<Loader*>(lua_touserdata(L, lua_upvalueindex(1)));
+  auto* loader = static_cast<ModuleLoader*>(lua_touserdata(L, lua_upvalueindex(1)));
   guarded(L, [&] {
     load_module(L, *loader, lua_tostring(L, 1));
     return 0;
@@ -111,7 +111,7 @@ int l_require(lua_State* L) {
 }
 
 int l_release(lua_State* L) {
-  static_cast<Loader*>(lua_touserdata(L, 1))->~Loader();
+  static_cast<ModuleLoader*>(lua_touserdata(L, 1))->~ModuleLoader();
   return 0;
 }
 
@@ -119,7 +119,7 @@ int l_release(lua_State* L) {
 
 void open_require(lua_State* L, const RecipeFiles& files,
                   const std::function<void(const std::string&, std::string_view)>& source) {
-  new (lua_newuserdata(L, sizeof(Loader))) Loader{&files, source, {}};
+  new (lua_newuserdata(L, sizeof(ModuleLoader))) ModuleLoader{&files, source, {}};
   lua_newtable(L);
   lua_pushcfunction(L, l_release);
   lua_setfield(L, -2, "__gc");

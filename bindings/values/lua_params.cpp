@@ -31,13 +31,13 @@ int refuse(lua_State* L) {
   });
 }
 
-int l_index(lua_State* L) {
+int l_params_index(lua_State* L) {
   if (!is_name(L)) return refuse(L);
   lua_pushnil(L);
   return 1;
 }
 
-int l_assign(lua_State* L) {
+int l_params_assign(lua_State* L) {
   if (!is_name(L)) return refuse(L);
   lua_settop(L, 3);
   lua_rawset(L, 1);
@@ -58,9 +58,9 @@ void push_params_metatable(lua_State* L, std::span<const std::string> names) {
   lua_pushvalue(L, -2);
   lua_rawset(L, -4);
   lua_pushvalue(L, -1);
-  lua_pushcclosure(L, l_index, 1);
+  lua_pushcclosure(L, l_params_index, 1);
   lua_setfield(L, -3, "__index");
-  lua_pushcclosure(L, l_assign, 1);
+  lua_pushcclosure(L, l_params_assign, 1);
   lua_setfield(L, -2, "__newindex");
   lua_pushboolean(L, 0);
   lua_setfield(L, -2, "__metatable");

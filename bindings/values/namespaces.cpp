@@ -33,7 +33,7 @@ int l_read_only(lua_State* L) {
   });
 }
 
-int l_name(lua_State* L) {
+int l_namespace_name(lua_State* L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   return 1;
 }
@@ -92,7 +92,7 @@ void NamespaceTree::push(lua_State* L, const std::string& name) const {
   lua_pushcclosure(L, l_member, 2);
   lua_setfield(L, -2, "__index");
   for (const auto& [key, function] : std::initializer_list<std::pair<const char*, lua_CFunction>>{
-           {"__newindex", l_read_only}, {"__tostring", l_name}}) {
+           {"__newindex", l_read_only}, {"__tostring", l_namespace_name}}) {
     lua_pushlstring(L, name.data(), name.size());
     lua_pushcclosure(L, function, 1);
     lua_setfield(L, -2, key);

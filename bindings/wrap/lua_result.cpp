@@ -117,7 +117,7 @@ NamedTensors tensors_at(lua_State* L, int index, const Predictor& predictor) {
 }
 
 // The options of result:predict, after the inputs, which are no plain data.
-std::optional<std::string> model_at(lua_State* L, int index) {
+std::optional<std::string> name_of_model_at(lua_State* L, int index) {
   if (lua_isnoneornil(L, index)) return std::nullopt;
   const Error wrong = recipe_error("expected { model = \"NAME\" } after the inputs").in("result:predict");
   if (!lua_istable(L, index) || entry_of(L, index)) throw wrong;
@@ -134,7 +134,7 @@ std::optional<std::string> model_at(lua_State* L, int index) {
 
 int l_predict(lua_State* L) {
   return guarded(L, [&] {
-    const Predictor& predictor = predictor_at(L, "result:predict", model_at(L, 3));
+    const Predictor& predictor = predictor_at(L, "result:predict", name_of_model_at(L, 3));
     at::Tensor out;
     try {
       const NamedTensors tensors = tensors_at(L, 2, predictor);

@@ -71,16 +71,16 @@ int l_method(lua_State* L) {
   });
 }
 
-std::string name_at(lua_State* L, const char* method) {
+std::string run_name_at(lua_State* L, const char* method) {
   if (lua_type(L, 2) == LUA_TSTRING) return lua_tostring(L, 2);
   throw recipe_error("expected a name, found " + type_text(L, 2)).in(method);
 }
 
 // These two take tensors, which are no data that the registry could check.
-int l_log(lua_State* L) {
+int l_run_log(lua_State* L) {
   return guarded(L, [&] {
     auto& run = check_object<RunHandle>(L, 1, "run");
-    const std::string name = name_at(L, "run:log");
+    const std::string name = run_name_at(L, "run:log");
     if (lua_type(L, 3) == LUA_TNUMBER) {
       run.log(name, lua_tonumber(L, 3));
     } else if (to_tensor(L, 3)) {
@@ -92,10 +92,10 @@ int l_log(lua_State* L) {
   });
 }
 
-int l_artifact(lua_State* L) {
+int l_run_artifact(lua_State* L) {
   return guarded(L, [&] {
     auto& run = check_object<RunHandle>(L, 1, "run");
-    const std::string name = name_at(L, "run:artifact");
+    const std::string name = run_name_at(L, "run:artifact");
     const Artifact content = artifact_at(L, 3, name, "run:artifact");
     const EngineWork work(L);
     run.artifact(name, content);
@@ -186,9 +186,9 @@ void open_train(lua_State* L) {
     lua_pushcclosure(L, l_method, 2);
     lua_setfield(L, -2, name.c_str());
   }
-  lua_pushcfunction(L, l_log);
+  lua_pushcfunction(L, l_run_log);
   lua_setfield(L, -2, "log");
-  lua_pushcfunction(L, l_artifact);
+  lua_pushcfunction(L, l_run_artifact);
   lua_setfield(L, -2, "artifact");
   define(L, "run", l_run_index, 1);
   define(L, "run.metrics", l_metrics_index, 0);

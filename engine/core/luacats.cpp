@@ -109,7 +109,7 @@ class Writer {
       std::string names;
       for (const Entry* entry : registry_.of_kind(kind)) {
         if (is_chained(*entry) || needs_something(*entry)) continue;
-        names += (names.empty() ? "" : "|") + quoted(last_part(entry->name));
+        names += (names.empty() ? "" : "|") + trainlab::quoted(last_part(entry->name));
       }
       out_ += "---@alias lab." + kind + ".name " + names + "\n\n";
     }
@@ -250,7 +250,7 @@ class Writer {
       case Form::Type::path: return "string";
       case Form::Type::choice: {
         std::string type;
-        for (const std::string& choice : form.choices) type += (type.empty() ? "" : "|") + quoted(choice);
+        for (const std::string& choice : form.choices) type += (type.empty() ? "" : "|") + trainlab::quoted(choice);
         return type;
       }
       case Form::Type::duration: return "lab.duration";

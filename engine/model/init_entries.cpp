@@ -8,7 +8,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "entries.h"
 #include "init.h"
 #include "model/initial.h"
 #include "tensor/random.h"
@@ -127,7 +126,7 @@ void add(Registry& registry, Entry entry, Initializer (*make)(const Options&, co
 
 }  // namespace
 
-void register_init(Registry& registry) {
+void register_init_entries(Registry& registry) {
   add(registry, Entry("init.zeros", "init", "All zeros.").example("init.zeros()"),
       [](const Options&, const Shape&) { return constant(0); });
   add(registry, Entry("init.ones", "init", "All ones.").example("init.ones()"),

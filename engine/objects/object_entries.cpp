@@ -3,7 +3,7 @@
 
 namespace trainlab {
 
-void register_objects(Registry& registry) {
+void register_object_entries(Registry& registry) {
   registry.add(Entry("build", "function", "Builds a model with initial weights, for loops written by hand.")
                    .with(Option("model", "the layers").entry("layer").required().positional())
                    .with(Option("input", "sizes of a sample, without the batch axis; { } for a single number, by name for "

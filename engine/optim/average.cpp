@@ -94,7 +94,7 @@ std::vector<std::pair<std::string, at::Tensor>> WeightAverage::state() const {
   return named;
 }
 
-void register_averages(Registry& registry) {
+void register_average(Registry& registry) {
   const auto entry = [](const char* name, const char* doc) { return Entry(name, "average", doc); };
   const Option evaluate =
       Option("evaluate", "validate, test and keep the average in place of the weights, once it has begun")

@@ -70,19 +70,4 @@ Option decay_option() {
       .or_default(true);
 }
 
-void register_optim(Registry& registry) {
-  register_sgd(registry);
-  register_adam(registry);
-  register_adam_family(registry);
-  register_adagrad_family(registry);
-  register_sign_and_average(registry);
-  register_lamb(registry);
-  register_muon(registry);
-  register_lbfgs(registry);
-  register_sam(registry);
-  register_lookahead(registry);
-  register_averages(registry);
-  register_schedules(registry);
-}
-
 }  // namespace trainlab

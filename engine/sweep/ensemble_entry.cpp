@@ -96,7 +96,7 @@ std::string check_ensemble(const Options& stage, const RunSettings& settings, bo
 
 }  // namespace
 
-void register_ensemble(Registry& registry) {
+void register_ensemble_entry(Registry& registry) {
   registry.add(ensemble_entry(), StageKind{.is_shared = true, .prepare = prepare_ensemble, .check = check_ensemble});
 }
 

@@ -150,9 +150,8 @@ std::string check_sweep(const Options& stage, const RunSettings& settings, bool 
 
 }  // namespace
 
-void register_sweep(Registry& registry) {
+void register_sweep_entry(Registry& registry) {
   registry.add(sweep_entry(), StageKind{.is_shared = true, .prepare = prepare_sweep, .check = check_sweep});
-  register_ensemble(registry);
 }
 
 }  // namespace trainlab

@@ -23,6 +23,4 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
 // What `trainlab check` prints of a stage: the space, the trials, and the fit of the first one.
 std::string describe_study(const StudyPlan& plan, bool step);
 
-void register_ensemble(Registry& registry);
-
 }  // namespace trainlab

@@ -51,7 +51,7 @@ std::string check_task(const Options& stage, const RunSettings& settings, bool) 
 
 }  // namespace
 
-void register_task(Registry& registry) {
+void register_task_entry(Registry& registry) {
   registry.add(task_entry(), StageKind{.prepare = prepare_task, .check = check_task});
   const auto field = [&](const char* name, const char* doc, const char* type) {
     registry.add(Entry(name, "field", doc).returns(type));

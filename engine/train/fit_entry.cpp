@@ -119,6 +119,6 @@ std::string check_fit(const FitPlan& plan, bool step) {
   return text;
 }
 
-void register_fit(Registry& registry) { registry.add(fit_entry(), StageKind{.prepare = prepare_fit, .check = check_stage}); }
+void register_fit_entry(Registry& registry) { registry.add(fit_entry(), StageKind{.prepare = prepare_fit, .check = check_stage}); }
 
 }  // namespace trainlab

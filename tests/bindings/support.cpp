@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "bindings/lua_entries.h"
-#include "study/study_object.h"
+#include "study/study.h"
 #include "objects/run_handle.h"
 
 namespace trainlab::testing {
@@ -14,11 +14,8 @@ Registry make_registry() {
   Registry registry;
   register_language(registry);
   register_tensors(registry);
-  register_run_handle(registry);
-  register_space(registry);
-  register_samplers(registry);
-  register_pruners(registry);
   register_study(registry);
+  register_objects(registry);
   registry.add(
       Entry("stage", "stage", "A stage of the tests.")
           .with(Option("name", "its name").string())

@@ -6,7 +6,7 @@
 
 #include "core/clock.h"
 #include "data/loader.h"
-#include "fit_support.h"
+#include "support/fit_support.h"
 
 using namespace trainlab;
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "fit_support.h"
+#include "support/fit_support.h"
 #include "objects/run_handle.h"
 
 using namespace trainlab;

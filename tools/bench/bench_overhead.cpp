@@ -18,7 +18,7 @@
 
 #include "core/clock.h"
 #include "data/loader.h"
-#include "fit_support.h"
+#include "support/fit_support.h"
 #include "tensor/random.h"
 
 using namespace trainlab;

@@ -17,7 +17,7 @@ namespace {
 
 double best(const TestFunction& function, const std::string& sampler, std::int64_t trials, std::int64_t seed) {
   Registry registry;
-  register_samplers(registry);
+  register_study(registry);
   const auto spec = std::make_shared<const Spec>(Spec{registry.check(Value::Map{{"@", "sampler." + sampler}}), {}});
   Study study(function.space, make_sampler(Options(registry, spec, ""), function.space, seed, function.objectives),
               {.maximize = std::vector<bool>(function.objectives)});

@@ -28,7 +28,7 @@ struct Row {
 
 double seconds(const Row& row) {
   Registry registry;
-  register_samplers(registry);
+  register_study(registry);
   std::vector<SpaceParameter> all;
   for (int i = 0; i < row.parameters; ++i) {
     SpaceParameter p;
@@ -63,7 +63,7 @@ double stored_seconds(std::int64_t trials) {
   x.high = y.high = 1;
   const Space space({x, y});
   Registry registry;
-  register_samplers(registry);
+  register_study(registry);
   const auto spec = std::make_shared<const Spec>(Spec{registry.check(Value::Map{{"@", "sampler.random"}}), {}});
   const std::filesystem::path folder = std::filesystem::current_path() / ("bench_study-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);

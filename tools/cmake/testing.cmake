@@ -39,6 +39,10 @@ function(trainlab_tests)
     "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/tests" "${module_folder}")
   target_link_libraries(${target} PRIVATE ${targets} trainlab_test_main)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  # Tests are compiled file by file: each may call its helpers what it likes. They check the modules, which are optimised;
+  # their own speed does not matter.
+  trainlab_compile_together(${target})
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   foreach(file IN LISTS arg_FILES)
     cmake_path(GET file STEM stem)
     if(NOT stem MATCHES "^test_")

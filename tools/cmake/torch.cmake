@@ -84,6 +84,7 @@ set_target_properties(trainlab::torch PROPERTIES
 target_include_directories(trainlab::torch INTERFACE
   "${TRAINLAB_TORCH_DIR}/include" "${TRAINLAB_TORCH_DIR}/include/torch/csrc/api/include")
 target_link_libraries(trainlab::torch INTERFACE trainlab::c10)
+set_target_properties(trainlab::torch PROPERTIES TRAINLAB_USES_TORCH ON)
 
 # RPATH, not RUNPATH, because it also serves the libraries' own needs (libtorch_cpu → libcudart), and because an
 # LD_LIBRARY_PATH left over from another LibTorch must not win.
@@ -100,3 +101,9 @@ foreach(file IN LISTS torch_files)
   file(CREATE_LINK "${real}" "${CMAKE_BINARY_DIR}/${TRAINLAB_LIB_DIR}/${name}" SYMBOLIC)
   install(PROGRAMS "${real}" DESTINATION "${TRAINLAB_LIB_DIR}" RENAME "${name}")
 endforeach()
+
+# LibTorch's headers, read once for all targets (see trainlab_compile_together). A precompiled header belongs to a target,
+# and a target has a source file.
+add_library(trainlab_torch_headers OBJECT "${CMAKE_CURRENT_LIST_DIR}/torch_headers.cpp")
+target_link_libraries(trainlab_torch_headers PRIVATE trainlab::torch)
+target_precompile_headers(trainlab_torch_headers PRIVATE "${CMAKE_CURRENT_LIST_DIR}/torch_headers.h")

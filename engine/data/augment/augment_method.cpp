@@ -48,11 +48,7 @@ DataParts augment(const Options& spec, const DataContext& context) {
 
 }  // namespace
 
-void register_augment(Registry& registry) {
-  register_augment_geometry(registry);
-  register_augment_colour(registry);
-  register_augment_mixing(registry);
-  register_rand_augment(registry);
+void register_augment_method(Registry& registry) {
   registry.add(
       Entry("data:augment", "data", "Changes the training part's images at random, anew in each epoch.")
           .with(Option("entries", "what is done, in this order").entry("augment").array())

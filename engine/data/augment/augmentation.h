@@ -73,11 +73,6 @@ void mix_labels(const Mix& mix, const std::int64_t* labels, T* out, std::int64_t
 // The lists' entries (lab.augment.flip …), in the files of their kind.
 using ImageChangeFactory = std::function<ImageChange(const Options&, const Augmentation&)>;
 using MixingFactory = std::function<Mixing(const Options&)>;
-void register_augment_geometry(Registry& registry);
-void register_augment_colour(Registry& registry);
-void register_augment_mixing(Registry& registry);
-void register_rand_augment(Registry& registry);
-
 // The option `p` of an entry that is not always applied.
 Option chance_option(double by_default);
 // `change` with the entry's chance.

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "ahead.h"
+#include "core/ahead.h"
 #include "chunks.h"
 #include "transform.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "normalize.h"
-#include "loader/parallel.h"
+#include "core/parallel.h"
 #include "loader/row_gather.h"
 #include "set/sources.h"
 

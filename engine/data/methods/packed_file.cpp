@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "core/files.h"
-#include "loader/parallel.h"
+#include "core/parallel.h"
 #include "loader/row_gather.h"
 
 namespace trainlab {

@@ -11,7 +11,7 @@
 
 #include "core/files.h"
 #include "packed_file.h"
-#include "loader/parallel.h"
+#include "core/parallel.h"
 
 namespace trainlab {
 

@@ -29,22 +29,4 @@ std::int64_t seed_of(const Options& spec, const DataContext& context) {
 
 Part whole(Dataset dataset) { return {std::make_shared<const Dataset>(std::move(dataset)), nullptr}; }
 
-void register_data(Registry& registry) {
-  register_digits(registry);
-  register_idx(registry);
-  register_csv(registry);
-  register_synthetic(registry);
-  register_text(registry);
-  register_arrays(registry);
-  register_table(registry);
-  register_methods(registry);
-  register_folds(registry);
-  register_images(registry);
-  register_normalize(registry);
-  register_augment(registry);
-  register_transform(registry);
-  register_map(registry);
-  register_pack(registry);
-}
-
 }  // namespace trainlab

@@ -5,21 +5,6 @@
 
 namespace trainlab {
 
-void register_digits(Registry& registry);
-void register_idx(Registry& registry);
-void register_csv(Registry& registry);
-void register_synthetic(Registry& registry);
-void register_text(Registry& registry);
-void register_arrays(Registry& registry);
-void register_table(Registry& registry);
-void register_methods(Registry& registry);
-void register_folds(Registry& registry);
-void register_images(Registry& registry);
-void register_normalize(Registry& registry);
-void register_augment(Registry& registry);  // the method and its entries
-void register_transform(Registry& registry);
-void register_map(Registry& registry);
-void register_pack(Registry& registry);
 
 // As open_data(), for the source of a method: what the source leaves open until the training rows are known stays open.
 DataParts open_source(const Options& spec, const DataContext& context);

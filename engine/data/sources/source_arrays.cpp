@@ -101,7 +101,7 @@ constexpr const char* rules =
 
 }  // namespace
 
-void register_arrays(Registry& registry) {
+void register_source_arrays(Registry& registry) {
   registry.add(Entry("data.npy", "data", "Arrays from NumPy's .npy files, a file for each column.")
                    .with(Option("x", "file of the inputs").path().required().positional())
                    .with(Option("y", "file of the targets; without it there are none").path().positional())

@@ -83,7 +83,7 @@ DataParts make_csv(const Options& spec, const DataContext&) {
 
 }  // namespace
 
-void register_csv(Registry& registry) {
+void register_source_csv(Registry& registry) {
   registry.add(
       Entry("data.csv", "data", "A table from a CSV file (plain or gzip) whose first line names the columns.")
           .with(Option("path", "the file").path().required().positional())

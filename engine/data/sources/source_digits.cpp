@@ -13,10 +13,9 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::int64_t images = 1797, pixels = 64, classes = 10;
-
 // Rows of 64 pixels and a label, separated by single commas and line ends.
 Dataset read_digits() {
+  constexpr std::int64_t images = 1797, pixels = 64, classes = 10;
   InputFile file(embedded::digits::digits_csv_gz(), "digits.csv.gz");
   const std::string text = file.read_all(std::int64_t{1} << 20);
   at::Tensor x = at::empty({images, 1, 8, 8}, at::kByte), y = at::empty({images}, at::kLong);
@@ -46,7 +45,7 @@ Dataset read_digits() {
 
 }  // namespace
 
-void register_digits(Registry& registry) {
+void register_source_digits(Registry& registry) {
   registry.add(
       Entry("data.digits", "data", "1,797 handwritten digits of 8 x 8 pixels; part of trainlab, no file is needed.")
           .returns("x float32 [1, 8, 8] in 0…1, y int64 in 0…9; one training part")

@@ -154,7 +154,7 @@ DataParts make_idx(const Options& spec, const DataContext&) {
 
 }  // namespace
 
-void register_idx(Registry& registry) {
+void register_source_idx(Registry& registry) {
   registry.add(
       Entry("data.mnist", "data", "MNIST or a set of the same form (Fashion-MNIST, KMNIST) from its four IDX files.")
           .with(Option("path", "folder with {train,t10k}-{images-idx3,labels-idx1}-ubyte, plain or .gz")

@@ -95,7 +95,7 @@ DataParts make_images(const Options& spec, const DataContext&) {
 
 }  // namespace
 
-void register_images(Registry& registry) {
+void register_source_images(Registry& registry) {
   registry.add(
       Entry("data.images", "data", "Images in a folder or a tar archive, JPEG and PNG, one folder for each class.")
           .with(Option("path", "a folder or a plain .tar file").path().required().positional())

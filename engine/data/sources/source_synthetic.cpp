@@ -95,7 +95,7 @@ Option noise_option(double by_default) {
 
 }  // namespace
 
-void register_synthetic(Registry& registry) {
+void register_source_synthetic(Registry& registry) {
   registry.add(Entry("data.blobs", "data", "Normal clouds, one for each class, round centres drawn in [-10, 10).")
                    .with(samples_option())
                    .with(classes_option(3))

@@ -114,7 +114,7 @@ DataParts make_tensors(const Options& spec, const DataContext& context) {
 
 }  // namespace
 
-void register_table(Registry& registry) {
+void register_source_table(Registry& registry) {
   registry.add(Entry("data.table", "data", "A small data set written in the recipe, as lists of numbers.")
                    .with(Option("x", "inputs: a list with a number or a (nested) list of numbers for each sample")
                              .any()

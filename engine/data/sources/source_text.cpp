@@ -78,7 +78,7 @@ DataParts make_text(const Options& spec, const DataContext&) {
 
 }  // namespace
 
-void register_text(Registry& registry) {
+void register_source_text(Registry& registry) {
   registry.add(
       Entry("data.text", "data", "A text file (plain or gzip) as windows of tokens: y is what follows each of x.")
           .with(Option("path", "the file").path().required().positional())

@@ -19,7 +19,6 @@
 #include <ATen/ops/softplus.h>
 #include <ATen/ops/tanh.h>
 
-#include "entries.h"
 #include "init.h"
 #include "model/layer.h"
 

@@ -14,7 +14,6 @@
 #include <optional>
 
 #include "dropout.h"
-#include "entries.h"
 #include "init.h"
 #include "model/layer.h"
 #include "tensor/random.h"

@@ -3,7 +3,6 @@
 #include <ATen/ops/cat.h>
 
 #include "chain.h"
-#include "entries.h"
 
 namespace trainlab {
 

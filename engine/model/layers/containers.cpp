@@ -3,7 +3,6 @@
 #include <ATen/ops/mul.h>
 
 #include "chain.h"
-#include "entries.h"
 #include "model/layer.h"
 
 namespace trainlab {

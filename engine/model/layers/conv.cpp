@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "build.h"
-#include "entries.h"
 #include "init.h"
 #include "window.h"
 

@@ -10,7 +10,6 @@
 #include <cmath>
 
 #include "chain.h"
-#include "entries.h"
 #include "tensor/random.h"
 
 namespace trainlab {

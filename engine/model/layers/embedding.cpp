@@ -3,7 +3,6 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
 
-#include "entries.h"
 #include "init.h"
 #include "model/layer.h"
 #include "tensor/random.h"

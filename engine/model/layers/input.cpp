@@ -1,6 +1,5 @@
 // nn.Input and nn.Branch: tensors that are read by name, columns of the batch and outputs of branches.
 #include "chain.h"
-#include "entries.h"
 #include "model/layer.h"
 
 namespace trainlab {

@@ -5,7 +5,6 @@
 
 #include <optional>
 
-#include "entries.h"
 #include "init.h"
 #include "model/layer.h"
 

@@ -4,7 +4,6 @@
 
 #include <limits>
 
-#include "entries.h"
 #include "init.h"
 #include "model/initial.h"
 #include "model/layer.h"

@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "build.h"
-#include "entries.h"
 #include "init.h"
 #include "model/layer.h"
 

@@ -11,7 +11,6 @@
 #include <cmath>
 
 #include "build.h"
-#include "entries.h"
 
 namespace trainlab {
 

@@ -9,7 +9,6 @@
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/max_pool3d.h>
 
-#include "entries.h"
 #include "window.h"
 
 namespace trainlab {

@@ -5,7 +5,6 @@
 #include <ATen/ops/zeros.h>
 
 #include "dropout.h"
-#include "entries.h"
 #include "init.h"
 #include "model/layer.h"
 

@@ -6,7 +6,6 @@
 #include <ATen/ops/upsample_nearest1d.h>
 #include <ATen/ops/upsample_nearest2d.h>
 
-#include "entries.h"
 #include "window.h"
 
 namespace trainlab {

@@ -1,7 +1,6 @@
 // Layers that move no numbers, or only to other places: Flatten, Reshape, Transpose, Permute, Identity.
 #include <algorithm>
 
-#include "entries.h"
 #include "model/layer.h"
 
 namespace trainlab {

@@ -1,6 +1,5 @@
 // nn.Shared: layers in several places with one set of weights.
 #include "build.h"
-#include "entries.h"
 
 namespace trainlab {
 

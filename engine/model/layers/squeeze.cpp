@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "entries.h"
 #include "init.h"
 #include "model/layer.h"
 

@@ -4,7 +4,6 @@
 
 #include "build.h"
 #include "dropout.h"
-#include "entries.h"
 
 namespace trainlab {
 

@@ -62,7 +62,7 @@ std::unique_ptr<Loss> make_bce(const Options& options, const Head& y_head) {
 
 }  // namespace
 
-void register_bce(Registry& registry) {
+void register_loss_bce(Registry& registry) {
   registry.add(
       loss_entry("bce_with_logits", "Binary cross-entropy of one logit per question and a target of 0 or 1.")
           .with(Option("label_smoothing", "share of the target that is spread evenly over yes and no")

@@ -114,7 +114,7 @@ class Focal final : public ClassLoss {
 
 }  // namespace
 
-void register_class_losses(Registry& registry) {
+void register_loss_class(Registry& registry) {
   registry.add(loss_entry("cross_entropy", "Cross-entropy of one score (logit) per class and the label.")
                    .with(label_smoothing_option())
                    .with(class_weights_option())

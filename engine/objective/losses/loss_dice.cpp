@@ -57,7 +57,7 @@ class Dice final : public Loss {
 
 }  // namespace
 
-void register_dice(Registry& registry) {
+void register_loss_dice(Registry& registry) {
   registry.add(loss_entry("dice", "Dice loss: one minus the overlap of predicted and true regions.")
                    .with(Option("smooth", "added to both sides of the quotient").number().more_than(0).or_default(1.0))
                    .with(ignore_index_option())

@@ -119,7 +119,7 @@ class Cosine final : public Loss {
 
 }  // namespace
 
-void register_margin_losses(Registry& registry) {
+void register_loss_margin(Registry& registry) {
   registry.add(loss_entry("hinge", "Hinge loss of one score per class and the label.")
                    .with(Option("margin", "lead that the label's score should have").number().more_than(0).or_default(1.0))
                    .with(Option("squared", "square what is missing").boolean().or_default(false))

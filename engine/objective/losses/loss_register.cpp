@@ -8,14 +8,4 @@ Entry loss_entry(const std::string& name, std::string doc) {
       .with(Option("weight", "factor of this loss in a loss.sum").number().at_least(0).or_default(1.0));
 }
 
-void register_losses(Registry& registry) {
-  register_class_losses(registry);
-  register_regression_losses(registry);
-  register_bce(registry);
-  register_margin_losses(registry);
-  register_dice(registry);
-  register_sequence_losses(registry);
-  register_sum(registry);
-}
-
 }  // namespace trainlab

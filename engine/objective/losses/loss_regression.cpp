@@ -80,7 +80,7 @@ std::unique_ptr<Loss> make_gaussian(const Options& options, const Head& y_head) 
 
 }  // namespace
 
-void register_regression_losses(Registry& registry) {
+void register_loss_regression(Registry& registry) {
   registry.add(loss_entry("mse", "Mean squared error.")
                    .example("loss.mse()")
                    .note("Equals torch.nn.MSELoss with reduction \"mean\": the mean over samples and outputs."),

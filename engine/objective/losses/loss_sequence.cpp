@@ -91,7 +91,7 @@ class Ctc final : public Loss {
 
 }  // namespace
 
-void register_sequence_losses(Registry& registry) {
+void register_loss_sequence(Registry& registry) {
   registry.add(loss_entry("kl_div", "Kullback–Leibler divergence of log-probabilities from target distributions.")
                    .with(Option("log_target", "the targets are log-probabilities too").boolean().or_default(false))
                    .example("loss.kl_div { target = \"teacher\" }")

@@ -67,7 +67,7 @@ std::unique_ptr<Loss> make_loss(const Options& fit, const Head& head) {
   return of_entry(loss, head);
 }
 
-void register_sum(Registry& registry) {
+void register_loss_sum(Registry& registry) {
   registry.add(
       Entry("loss.sum", "loss", "A sum of losses, each times its weight.")
           .with(Option("losses", "what is added up").entry("loss").function("function(out, batch) → scalar[, count]").array().required())

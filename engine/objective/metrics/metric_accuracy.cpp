@@ -99,7 +99,7 @@ class TopK final : public ShareOfRight {
 
 }  // namespace
 
-void register_accuracy(Registry& registry) {
+void register_metric_accuracy(Registry& registry) {
   registry.add(
       Entry("metric.accuracy", "metric", "Share of samples (or positions) whose best score is that of the label.")
           .with(ignore_index_option())

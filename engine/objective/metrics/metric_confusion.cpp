@@ -205,7 +205,7 @@ void add_summary(Registry& registry, const std::string& name, const std::string&
 
 }  // namespace
 
-void register_confusion_metrics(Registry& registry) {
+void register_metric_confusion(Registry& registry) {
   add(registry, "precision", "Share of the predictions of a class that are right.", "tp / (tp + fp).", precision);
   add(registry, "recall", "Share of the samples of a class that were found.", "tp / (tp + fn).", recall);
   add(registry, "f1", "Harmonic mean of precision and recall.", "2 tp / (2 tp + fp + fn); of segmentations the Dice coefficient.", f1);

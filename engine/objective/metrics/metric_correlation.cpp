@@ -57,7 +57,6 @@ class Correlation final : public Metric {
     target_.push_back(rows(target_like(wide, batch.columns[target_column_])));
   }
   std::vector<double> compute() const override {
-    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
     std::vector<double> values(static_cast<std::size_t>(slots_), unknown);
     if (out_.empty()) return values;
     const auto by_output = [](const std::vector<at::Tensor>& kept) {
@@ -107,7 +106,7 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
 
 }  // namespace
 
-void register_correlation_metrics(Registry& registry) {
+void register_metric_correlation(Registry& registry) {
   add(registry, "pearson", "Pearson's correlation of predictions and targets.",
       "Of each output, averaged evenly; NaN where all predictions or all targets are equal. Equals scipy.stats.pearsonr. "
       "Keeps the values of the whole part.",

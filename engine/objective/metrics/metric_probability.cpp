@@ -19,8 +19,6 @@ namespace trainlab {
 
 namespace {
 
-constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-
 // float64 [S, N, C]; one logit is two classes with the scores 0 and the logit.
 at::Tensor log_probabilities(const ClassScores::Rows& rows) {
   const at::Tensor wide = rows.scores.to(at::kDouble);
@@ -129,7 +127,7 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
 
 }  // namespace
 
-void register_probability_metrics(Registry& registry) {
+void register_metric_probability(Registry& registry) {
   add(registry, "log_loss", "Mean of −log p of the label's probability.",
       "The cross-entropy without smoothing, weights or sample weights. Equals scikit-learn's log_loss of the softmax.",
       [](double x) { return x; });

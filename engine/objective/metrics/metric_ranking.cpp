@@ -153,7 +153,7 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
 
 }  // namespace
 
-void register_ranking_metrics(Registry& registry) {
+void register_metric_ranking(Registry& registry) {
   add(registry, "auc", "Area under the ROC curve.",
       "The chance that a sample of the class scores higher than one of another class; equal scores count half. Of two "
       "classes that of class 1; of more the mean over the classes of each against the rest, by probability, without "

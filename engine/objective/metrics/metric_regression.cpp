@@ -13,8 +13,6 @@ namespace trainlab {
 
 namespace {
 
-constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-
 at::TensorOptions doubles_on(const Head& head) { return at::TensorOptions().dtype(at::kDouble).device(head.device); }
 
 // [B, …] or [M, B, …] as float64 [slots, B, values per sample].
@@ -131,7 +129,7 @@ MetricKind kind(const char* name, bool minimize, F make) {
 
 }  // namespace
 
-void register_regression_metrics(Registry& registry) {
+void register_metric_regression(Registry& registry) {
   registry.add(Entry("metric.mae", "metric", "Mean absolute error.")
                    .example("metric.mae()")
                    .note("The mean over samples and outputs of |y − ŷ|. Equals scikit-learn's mean_absolute_error."),

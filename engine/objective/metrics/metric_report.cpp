@@ -77,7 +77,7 @@ class ClassReport final : public Metric {
 
 }  // namespace
 
-void register_report(Registry& registry) {
+void register_metric_report(Registry& registry) {
   registry.add(
       Entry("metric.report", "metric", "Confusion matrix, and precision, recall and F1 of each class.")
           .with(ignore_index_option())

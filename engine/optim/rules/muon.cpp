@@ -27,14 +27,14 @@ at::Tensor orthogonalised(const at::Tensor& matrix, const std::vector<double>& a
   return tall ? x.t() : x;
 }
 
-struct Settings {
+struct MuonSettings {
   double momentum, eps;
   WeightDecay decay;
   bool nesterov, match_adamw;
   std::int64_t steps;
   std::vector<double> abc;
 
-  explicit Settings(const Options& options)
+  explicit MuonSettings(const Options& options)
       : momentum(options.number("momentum")),
         eps(options.number("eps")),
         nesterov(options.boolean("nesterov")),
@@ -62,7 +62,7 @@ class Matrices final : public SetOptimizer {
 
  private:
   void step_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) override {
-    const Settings& s = settings_[static_cast<std::size_t>(row) * set_.size() + i];
+    const MuonSettings& s = settings_[static_cast<std::size_t>(row) * set_.size() + i];
     const std::int64_t member = set_.members() ? row : -1;
     const double momentum = s.momentum * now.momentum;
     const at::Tensor value = OptimizerSlot::slice(set_[i].parameter.value, member);
@@ -74,7 +74,7 @@ class Matrices final : public SetOptimizer {
     value.add_(update, -now.rate * s.scale(value));
   }
 
-  std::vector<Settings> settings_;  // [row, parameter]
+  std::vector<MuonSettings> settings_;  // [row, parameter]
 };
 
 // Sends each parameter to one of two optimizers.

@@ -56,8 +56,4 @@ ScheduleFactory schedule_factory() {
   return [](const Options& spec, const RunLength& length) { return std::make_unique<T>(spec, length); };
 }
 
-void register_falling(Registry& registry);       // linear, exponential, polynomial, multi_step, wsd, inverse_sqrt
-void register_cycles(Registry& registry);        // one_cycle, cyclic, cosine_restarts
-void register_compositions(Registry& registry);  // sequence, product
-
 }  // namespace trainlab

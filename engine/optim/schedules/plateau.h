@@ -5,6 +5,5 @@
 
 namespace trainlab {
 
-void register_plateau(Registry& registry);
 
 }  // namespace trainlab

@@ -159,7 +159,7 @@ std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, cons
 
 std::unique_ptr<Schedule> constant_schedule() { return std::make_unique<Constant>(); }
 
-void register_schedules(Registry& registry) {
+void register_schedule(Registry& registry) {
   registry.add(Entry("sched.constant", "schedule", "The optimizer's rate as it is, for the whole run.")
                    .example("sched.constant()"),
                ScheduleFactory{[](const Options&, const RunLength&) { return constant_schedule(); }});
@@ -181,10 +181,6 @@ void register_schedules(Registry& registry) {
                    .note("With W steps of warm-up in a run of T: (step + 1) / (W + 1) for step < W, then floor + "
                          "(1 − floor)·(1 + cos(π·(step − W) / (T − W))) / 2 (Loshchilov and Hutter 2017)."),
                schedule_factory<Cosine>());
-  register_falling(registry);
-  register_cycles(registry);
-  register_compositions(registry);
-  register_plateau(registry);
 }
 
 }  // namespace trainlab

@@ -106,7 +106,7 @@ class Sequence final : public LengthSchedule {
 
 }  // namespace
 
-void register_compositions(Registry& registry) {
+void register_schedule_compositions(Registry& registry) {
   const auto parts = [](const char* doc) { return Option("parts", doc).entry("schedule").array().required(); };
   registry.add(
       Entry("sched.sequence", "schedule", "One schedule after another.")

@@ -109,7 +109,7 @@ class CosineRestarts final : public WarmSchedule {
 
 }  // namespace
 
-void register_cycles(Registry& registry) {
+void register_schedule_cycles(Registry& registry) {
   registry.add(
       Entry("sched.one_cycle", "schedule", "Up to a peak and far down again over the whole run (Smith and Topin 2018).")
           .with(Option("start", "factor at the start").number().at_least(0).or_default(0.04))

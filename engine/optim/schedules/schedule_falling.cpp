@@ -155,7 +155,7 @@ Option over_option() {
 
 }  // namespace
 
-void register_falling(Registry& registry) {
+void register_schedule_falling(Registry& registry) {
   registry.add(Entry("sched.linear", "schedule", "A straight line from one factor to another.")
                    .with(Option("start", "factor at the start").number().at_least(0).or_default(1.0))
                    .with(Option("finish", "factor at the end").number().at_least(0).or_default(0.0))

@@ -7,7 +7,7 @@ namespace trainlab {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double no_limit = std::numeric_limits<double>::infinity();
 
 Option warmup_option() {
   return Option("warmup", "validations of a trial before it may be pruned").integer().at_least(0).or_default(0);
@@ -31,8 +31,8 @@ std::unique_ptr<Pruner> make_percentile(const Options& spec, double share) {
 std::unique_ptr<Pruner> make_threshold(const Options& spec, std::size_t) {
   if (!spec.given("lower") && !spec.given("upper"))
     throw spec.error("", "expected lower, upper, or both, found neither");
-  return threshold_pruner(spec.given("lower") ? spec.number("lower") : -infinity,
-                          spec.given("upper") ? spec.number("upper") : infinity, spec.integer("warmup"));
+  return threshold_pruner(spec.given("lower") ? spec.number("lower") : -no_limit,
+                          spec.given("upper") ? spec.number("upper") : no_limit, spec.integer("warmup"));
 }
 
 std::unique_ptr<Pruner> make_hyperband(const Options& spec, std::size_t) {
@@ -59,7 +59,7 @@ std::unique_ptr<Pruner> make_pruner(const Options& spec, std::size_t objectives)
   return spec.registry().implementation<PrunerFactory>(spec.entry())(spec, objectives);
 }
 
-void register_pruners(Registry& registry) {
+void register_pruner_entries(Registry& registry) {
   registry.add(Entry("pruner.median", "pruner",
                      "Gives up what is worse than the median of complete trials at the same validation.")
                    .with(startup_option())

@@ -125,7 +125,7 @@ std::unique_ptr<Sampler> make_sampler(const Options& spec, const Space& space, s
   return spec.registry().implementation<SamplerFactory>(spec.entry())(spec, space, seed, objectives);
 }
 
-void register_samplers(Registry& registry) {
+void register_sampler_entries(Registry& registry) {
   registry.add(Entry("sampler.random", "sampler", "Each trial at random, whatever came of the others.")
                    .with(seed_option())
                    .example("sampler.random()"),

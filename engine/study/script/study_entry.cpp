@@ -3,7 +3,7 @@
 
 namespace trainlab {
 
-void register_study(Registry& registry) {
+void register_study_entry(Registry& registry) {
   registry.add(
       Entry("study", "function", "A search driven by hand: ask for a trial, run it, tell how it went.")
           .with(space_option())

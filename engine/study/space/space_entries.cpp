@@ -159,7 +159,7 @@ Space make_space(const Options& options) {
   }
 }
 
-void register_space(Registry& registry) {
+void register_space_entries(Registry& registry) {
   registry.add(Entry("space.uniform", "space", "A number, all values of a range alike.")
                    .with(low_option())
                    .with(high_option())

@@ -20,7 +20,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values are written as they lie in memory");
 
 constexpr std::string_view magic("\x93NUMPY", 6);
-constexpr std::size_t most_header_bytes = 65'536, most_dimensions = 64, alignment = 64;
+constexpr std::size_t most_npy_header_bytes = 65'536, most_npy_axes = 64, npy_alignment = 64;
 
 struct NpyType {
   std::string_view name;  // without byte order
@@ -123,8 +123,8 @@ class HeaderReader {
       at_ = static_cast<std::size_t>(end - text_.data());
       take('L');  // of Python 2
       sizes.push_back(size);
-      if (sizes.size() > most_dimensions)
-        throw wrong("its shape has more than " + std::to_string(most_dimensions) + " axes");
+      if (sizes.size() > most_npy_axes)
+        throw wrong("its shape has more than " + std::to_string(most_npy_axes) + " axes");
       if (!take(',') && peek() != ')') throw wrong("its shape has no end");
     }
     return sizes;
@@ -179,9 +179,9 @@ std::string_view header_of(std::string_view bytes, const std::string& name, std:
   if (bytes.size() < 8 + width) throw wrong("it is cut short: it has " + std::to_string(bytes.size()) + " bytes");
   std::size_t length = 0;
   for (std::size_t i = width; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[8 + i]);
-  if (length > most_header_bytes)
+  if (length > most_npy_header_bytes)
     throw wrong("a header of " + std::to_string(length) + " bytes, expected at most " +
-                std::to_string(most_header_bytes));
+                std::to_string(most_npy_header_bytes));
   if (bytes.size() - 8 - width < length)
     throw wrong("it is cut short: the header has " + std::to_string(length) + " bytes, " +
                 std::to_string(bytes.size() - 8 - width) + " follow");
@@ -230,7 +230,7 @@ std::string npy_bytes(const at::Tensor& tensor, const std::string& name) {
   for (std::int64_t i = 0; i < values.dim(); ++i)
     header += (i ? ", " : "") + std::to_string(values.size(i)) + (values.dim() == 1 ? "," : "");
   header += "), }";
-  header.append(alignment - 1 - (magic.size() + 4 + header.size()) % alignment, ' ');
+  header.append(npy_alignment - 1 - (magic.size() + 4 + header.size()) % npy_alignment, ' ');
   header += '\n';
   std::string bytes(magic);
   bytes += {'\1', '\0', static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};

@@ -65,7 +65,7 @@ class Divergence final : public StopRule {
 
 }  // namespace
 
-void register_divergence(Registry& registry) {
+void register_stop_divergence(Registry& registry) {
   registry.add(
       Entry("stop.divergence", "stop",
             "Stops when the metric is not finite, or has been far above its best for `checks` validations in a row.")

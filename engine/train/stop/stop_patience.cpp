@@ -53,7 +53,7 @@ class Patience final : public StopRule {
 
 }  // namespace
 
-void register_patience(Registry& registry) {
+void register_stop_patience(Registry& registry) {
   registry.add(
       Entry("stop.patience", "stop",
             "Stops when `patience` validations in a row did not improve on the best value by more than `min_delta`.")

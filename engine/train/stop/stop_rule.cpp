@@ -27,10 +27,4 @@ double WatchedMetric::read(const Progress& progress) const {
 
 std::string validations_text(std::int64_t n) { return std::to_string(n) + (n == 1 ? " validation" : " validations"); }
 
-void register_stop_rules(Registry& registry) {
-  register_patience(registry);
-  register_threshold(registry);
-  register_divergence(registry);
-}
-
 }  // namespace trainlab

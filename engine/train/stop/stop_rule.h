@@ -9,10 +9,6 @@ namespace trainlab {
 
 class Registry;
 
-void register_patience(Registry& registry);
-void register_threshold(Registry& registry);
-void register_divergence(Registry& registry);
-
 // The metric that a rule watches.
 class WatchedMetric {
  public:

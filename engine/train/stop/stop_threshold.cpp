@@ -34,7 +34,7 @@ class Threshold final : public StopRule {
 
 }  // namespace
 
-void register_threshold(Registry& registry) {
+void register_stop_threshold(Registry& registry) {
   registry.add(
       Entry("stop.threshold", "stop", "Stops at the first validation where the metric is above, or below, a number.")
           .with(

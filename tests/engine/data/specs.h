@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/loader.h"
-#include "data_support.h"
+#include "support/data_support.h"
 
 namespace trainlab::test {
 

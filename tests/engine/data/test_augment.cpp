@@ -17,7 +17,7 @@
 #include "methods/packed_file.h"
 #include "specs.h"
 #include "support/pack_bytes.h"
-#include "tar_support.h"
+#include "support/tar_support.h"
 #include "tensor/safetensors.h"
 
 using namespace trainlab;

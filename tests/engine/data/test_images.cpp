@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "data_support.h"
+#include "support/data_support.h"
 #include "formats/image.h"
 #include "formats/pixels.h"
 #include "tensor/safetensors.h"

@@ -8,7 +8,7 @@
 
 #include <set>
 
-#include "data_support.h"
+#include "support/data_support.h"
 
 using namespace trainlab;
 using namespace trainlab::test;

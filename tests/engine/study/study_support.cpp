@@ -1,15 +1,14 @@
 #include "study_support.h"
 
 #include "study/pruner.h"
+#include "study/study.h"
 
 namespace trainlab {
 
 const Registry& study_registry() {
   static const Registry registry = [] {
     Registry made;
-    register_space(made);
-    register_samplers(made);
-    register_pruners(made);
+    register_study(made);
     made.add(Entry("holder", "holder", "Holds a space.").with(space_option()));
     return made;
   }();

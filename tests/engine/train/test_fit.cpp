@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "core/files.h"
-#include "fit_support.h"
+#include "support/fit_support.h"
 #include "tensor/safetensors.h"
 #include "tensor/types.h"
 #include "objects/run_handle.h"

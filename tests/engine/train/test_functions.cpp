@@ -4,8 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "data/batch_object.h"
-#include "fit_support.h"
-#include "parts_support.h"
+#include "support/fit_support.h"
 #include "train/group.h"
 
 using namespace trainlab;

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/files.h"
-#include "fit_support.h"
+#include "support/fit_support.h"
 #include "train/group.h"
 
 using namespace trainlab;

@@ -8,7 +8,7 @@
 
 #include "core/files.h"
 #include "data/batch_object.h"
-#include "fit_support.h"
+#include "support/fit_support.h"
 #include "tensor/safetensors.h"
 #include "train/fit_plan.h"
 #include "objects/run_handle.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "parts_support.h"
+#include "support/fit_support.h"
 #include "train/stop.h"
 
 using namespace trainlab;
@@ -25,8 +25,12 @@ StopContext context() {
 }
 
 std::unique_ptr<StopRule> rule(const std::string& json) {
-  const Options options = part(json, "stop");
-  return parts_registry().implementation<StopFactory>(options.entry())(options, context());
+  Value value = parse_json(json, "test");
+  value.set("@at", "recipe.lua:7");
+  auto spec = std::make_shared<Spec>();
+  spec->value = full_registry().check(value, "fit.stop");
+  const Options options(full_registry(), spec, "fit.stop");
+  return full_registry().implementation<StopFactory>(options.entry())(options, context());
 }
 
 std::optional<std::string> ask(StopRule& stop, double value, const std::string& expected = "val.loss") {

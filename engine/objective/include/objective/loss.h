@@ -81,7 +81,7 @@ struct Head {
 
 using LossFactory = std::function<std::unique_ptr<Loss>(const Options&, const Head&)>;
 
-// Adds the entries of kind "loss", which are implemented by LossFactory.
-void register_losses(Registry& registry);
+// Adds the entries of kind "loss", implemented by LossFactory, and of kind "metric", implemented by MetricKind.
+void register_objective(Registry& registry);
 
 }  // namespace trainlab

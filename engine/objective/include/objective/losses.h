@@ -22,12 +22,5 @@ std::unique_ptr<Loss> make_loss(const Options& fit, const Head& head);
 // function(out, batch) → scalar[, count]: the count is what the scalar was divided by, without it the batch's size.
 std::unique_ptr<Loss> function_loss(std::shared_ptr<Callable> function, const Head& head);
 
-void register_class_losses(Registry& registry);
-void register_regression_losses(Registry& registry);
-void register_bce(Registry& registry);
-void register_margin_losses(Registry& registry);
-void register_dice(Registry& registry);
-void register_sequence_losses(Registry& registry);
-void register_sum(Registry& registry);
 
 }  // namespace trainlab

@@ -47,7 +47,4 @@ struct PlannedMetric {
 // Values of metrics by full name: "val.accuracy".
 using MetricMap = std::map<std::string, double>;
 
-// Adds the entries of kind "metric", which are implemented by MetricKind.
-void register_metrics(Registry& registry);
-
 }  // namespace trainlab

@@ -4,23 +4,20 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "objective/metric.h"
 
 namespace trainlab {
 
-void register_accuracy(Registry& registry);
-void register_confusion_metrics(Registry& registry);
-void register_regression_metrics(Registry& registry);
-void register_correlation_metrics(Registry& registry);
-void register_ranking_metrics(Registry& registry);
-void register_probability_metrics(Registry& registry);
-void register_report(Registry& registry);
 
 // The option `metrics` of a fit, and what one of its elements means; place from 1.
 Option metrics_option();
 PlannedMetric metric_of(const Options::Element& element, std::size_t place);
+
+// The value of a metric that has seen nothing that counts.
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 // Values of a tensor on any device, as doubles (synchronises).
 std::vector<double> read_doubles(const at::Tensor& tensor);

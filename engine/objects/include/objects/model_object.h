@@ -93,7 +93,4 @@ class ScheduleObject final : public Object {
 std::shared_ptr<ModelObject> build_model(const Options& spec, Signals columns, std::int64_t seed, at::ScalarType type,
                                          at::Device device);
 
-// Declares them.
-void register_objects(Registry& registry);
-
 }  // namespace trainlab

@@ -53,7 +53,7 @@ class RunHandle : public Object {
   void check_log_name(const std::string& name) const;
 };
 
-// Entries of the object's methods and fields ("run:stop", "run.step", …) for docs and completion.
-void register_run_handle(Registry& registry);
+// Adds the entries of the objects that a recipe holds ("run:stop", "run.step", "model:forward", …), for docs and completion.
+void register_objects(Registry& registry);
 
 }  // namespace trainlab

@@ -18,6 +18,6 @@ struct KeptWeights {
 KeptWeights read_kept(const std::filesystem::path& stage_folder, const ModelFile& model);
 
 // Adds the entry init.weights, which is implemented by StoredValues.
-void register_initial_weights(Registry& registry);
+void register_predict(Registry& registry);
 
 }  // namespace trainlab

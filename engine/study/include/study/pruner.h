@@ -56,6 +56,4 @@ class Pruner {
 using PrunerFactory = std::function<std::unique_ptr<Pruner>(const Options&, std::size_t objectives)>;
 std::unique_ptr<Pruner> make_pruner(const Options& spec, std::size_t objectives);
 
-void register_pruners(Registry& registry);
-
 }  // namespace trainlab

@@ -75,6 +75,4 @@ using SamplerFactory =
 std::unique_ptr<Sampler> make_sampler(const Options& spec, const Space& space, std::int64_t seed,
                                       std::size_t objectives);
 
-void register_samplers(Registry& registry);
-
 }  // namespace trainlab

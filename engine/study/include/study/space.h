@@ -113,6 +113,4 @@ Option space_option();
 // The space of such an option. Parameters in order of name. Error{recipe} with the option's path.
 Space make_space(const Options& options);
 
-void register_space(Registry& registry);
-
 }  // namespace trainlab

@@ -116,4 +116,7 @@ class Study {
   std::optional<std::int64_t> best_;
 };
 
+// Adds the entries of spaces, samplers, pruners and lab.study.
+void register_study(Registry& registry);
+
 }  // namespace trainlab

@@ -62,6 +62,4 @@ class StudyObject final : public Object {
   std::unique_ptr<LeaseKeeper> keeper_;
 };
 
-void register_study(Registry& registry);
-
 }  // namespace trainlab

@@ -29,6 +29,7 @@ std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> memb
 // What `trainlab check` prints of a fit. `step`: also takes one training and one validation step.
 std::string check_fit(const FitPlan& plan, bool step);
 
-void register_fit(Registry& registry);
+// Adds the entry "fit" and those of kind "stop", which are implemented by StopFactory.
+void register_train(Registry& registry);
 
 }  // namespace trainlab

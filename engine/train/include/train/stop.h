@@ -39,7 +39,4 @@ struct StopContext {
 
 using StopFactory = std::function<std::unique_ptr<StopRule>(const Options&, const StopContext&)>;
 
-// Adds the entries of kind "stop", which are implemented by StopFactory.
-void register_stop_rules(Registry& registry);
-
 }  // namespace trainlab

@@ -1,4 +1,4 @@
-#include "loader/ahead.h"
+#include "core/ahead.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>

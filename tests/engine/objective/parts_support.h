@@ -1,4 +1,4 @@
-// For tests of losses, metrics and stop rules by themselves: their entries, options from JSON, tensors from JSON.
+// For tests of losses and metrics by themselves: their entries, options from JSON, tensors from JSON.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,10 +8,11 @@
 #include "core/registry.h"
 #include "objective/loss.h"
 #include "objective/metric.h"
+#include "support/error_of.h"
 
 namespace trainlab::test {
 
-// Losses, metrics and stop rules; built once.
+// Losses and metrics; built once.
 const Registry& parts_registry();
 
 // Checked options of an entry at `fit.PATH`, as if written at recipe.lua:7. The text is {"@": "loss.mse", …}.
@@ -42,16 +43,5 @@ at::Tensor tensor_of(const Value& lists, at::ScalarType type);
 
 // The head of given tensors [B, …]; classes > 0 for labels.
 Head head_of(const at::Tensor& out, const at::Tensor& target, std::int64_t classes);
-
-// The error that `act` raises, as text ("" for none).
-template <class F>
-std::string error_of(F&& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 }  // namespace trainlab::test

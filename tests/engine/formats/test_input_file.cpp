@@ -1,6 +1,6 @@
 #include "formats/input_file.h"
 
-#include "data_support.h"
+#include "support/data_support.h"
 
 using namespace trainlab;
 using namespace trainlab::test;

@@ -1,6 +1,6 @@
 #include "formats/csv.h"
 
-#include "data_support.h"
+#include "support/data_support.h"
 #include "formats/input_file.h"
 
 using namespace trainlab;

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "data_support.h"
+#include "support/data_support.h"
 
 using namespace trainlab;
 using namespace trainlab::test;

@@ -7,6 +7,7 @@
 
 #include "core/registry.h"
 #include "run/stage.h"
+#include "support/error_of.h"
 #include "train/fit.h"
 
 namespace trainlab::test {

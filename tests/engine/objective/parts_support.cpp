@@ -2,16 +2,12 @@
 
 #include <ATen/ops/tensor.h>
 
-#include "train/stop.h"
-
 namespace trainlab::test {
 
 const Registry& parts_registry() {
   static const Registry registry = [] {
     Registry all;
-    register_losses(all);
-    register_metrics(all);
-    register_stop_rules(all);
+    register_objective(all);
     return all;
   }();
   return registry;

@@ -11,7 +11,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "fit_support.h"
+#include "support/fit_support.h"
 #include "tensor/types.h"
 #include "predict/kept_weights.h"
 

@@ -10,8 +10,6 @@
 #include "optim/optimizer.h"
 #include "tensor/types.h"
 #include "objective/loss.h"
-#include "objective/metric.h"
-#include "train/stop.h"
 
 namespace trainlab::test {
 namespace {
@@ -36,10 +34,8 @@ const Registry& full_registry() {
     register_model(all);
     register_data(all);
     register_optim(all);
-    register_losses(all);
-    register_metrics(all);
-    register_stop_rules(all);
-    register_fit(all);
+    register_objective(all);
+    register_train(all);
     return all;
   }();
   return registry;

@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "data_support.h"
+#include "support/data_support.h"
 #include "formats/image_files.h"
-#include "tar_support.h"
+#include "support/tar_support.h"
 
 using namespace trainlab;
 using namespace trainlab::test;

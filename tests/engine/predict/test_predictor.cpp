@@ -10,7 +10,7 @@
 
 #include "core/files.h"
 #include "data/loader.h"
-#include "fit_support.h"
+#include "support/fit_support.h"
 #include "journal/checkpoint.h"
 #include "predict/generate.h"
 #include "predict/prediction_text.h"

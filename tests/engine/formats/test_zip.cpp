@@ -3,7 +3,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "data_support.h"
+#include "support/data_support.h"
 
 using namespace trainlab;
 using namespace trainlab::test;
