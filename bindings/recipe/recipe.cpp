@@ -5,10 +5,11 @@
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
 #include "bindings/marshal.h"
-#include "values/call_arguments.h"
 #include "core/files.h"
-#include "wrap/lua_batch.h"
+#include "modules.h"
 #include "tensor/lua_tensor.h"
+#include "values/call_arguments.h"
+#include "wrap/lua_batch.h"
 #include "wrap/lua_loop.h"
 #include "wrap/lua_model.h"
 #include "wrap/lua_result.h"
@@ -16,7 +17,6 @@
 #include "wrap/lua_study.h"
 #include "wrap/lua_task.h"
 #include "wrap/lua_train.h"
-#include "modules.h"
 #include "wrap/opened_data.h"
 
 namespace trainlab {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "values/namespaces.h"
 #include "run/toml_text.h"
+#include "values/namespaces.h"
 
 namespace trainlab {
 

@@ -7,10 +7,10 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
-#include "values/entry_table.h"
 #include "lua_tensor.h"
 #include "sandbox/meter.h"
 #include "tensor/types.h"
+#include "values/entry_table.h"
 
 namespace trainlab {
 

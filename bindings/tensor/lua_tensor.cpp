@@ -6,9 +6,9 @@
 #include <new>
 
 #include "bindings/lua_error.h"
-#include "values/entry_table.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
+#include "values/entry_table.h"
 
 namespace trainlab {
 

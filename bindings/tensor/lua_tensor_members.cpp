@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "bindings/lua_error.h"
-#include "values/entry_table.h"
 #include "lua_tensor.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
+#include "values/entry_table.h"
 
 namespace trainlab {
 

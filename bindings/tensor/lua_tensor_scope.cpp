@@ -6,8 +6,8 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
-#include "values/entry_table.h"
 #include "lua_tensor.h"
+#include "values/entry_table.h"
 
 namespace trainlab {
 

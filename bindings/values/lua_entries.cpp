@@ -9,11 +9,11 @@
 #include "bindings/marshal.h"
 #include "call_arguments.h"
 #include "entry_table.h"
-#include "tensor/lua_tensor.h"
 #include "namespaces.h"
+#include "sandbox/weak_table.h"
+#include "tensor/lua_tensor.h"
 #include "tensor/text.h"
 #include "wrap/opened_data.h"
-#include "sandbox/weak_table.h"
 
 namespace trainlab {
 

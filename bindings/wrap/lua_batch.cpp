@@ -5,9 +5,9 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "data/batch_object.h"
-#include "values/entry_table.h"
 #include "tensor/lua_tensor.h"
 #include "tensor/text.h"
+#include "values/entry_table.h"
 
 namespace trainlab {
 

@@ -6,13 +6,13 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
-#include "values/call_arguments.h"
 #include "data/batch_object.h"
-#include "values/entry_table.h"
-#include "tensor/lua_tensor.h"
 #include "model/module_object.h"
-#include "values/object_type.h"
 #include "objects/model_object.h"
+#include "tensor/lua_tensor.h"
+#include "values/call_arguments.h"
+#include "values/entry_table.h"
+#include "values/object_type.h"
 
 namespace trainlab {
 

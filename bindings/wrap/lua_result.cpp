@@ -9,12 +9,12 @@
 #include "bindings/lua_object.h"
 #include "bindings/lua_params.h"
 #include "bindings/marshal.h"
+#include "predict/generate.h"
+#include "run/folder.h"
+#include "sandbox/weak_table.h"
+#include "tensor/lua_tensor.h"
 #include "values/call_arguments.h"
 #include "values/entry_table.h"
-#include "tensor/lua_tensor.h"
-#include "run/folder.h"
-#include "predict/generate.h"
-#include "sandbox/weak_table.h"
 
 namespace trainlab {
 

@@ -5,8 +5,8 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/lua_state.h"
-#include "values/call_arguments.h"
 #include "data/rng_object.h"
+#include "values/call_arguments.h"
 #include "values/object_type.h"
 
 namespace trainlab {

@@ -9,10 +9,10 @@
 #include "bindings/lua_object.h"
 #include "bindings/lua_params.h"
 #include "bindings/marshal.h"
+#include "study/study_object.h"
 #include "values/call_arguments.h"
 #include "values/entry_table.h"
 #include "values/object_type.h"
-#include "study/study_object.h"
 
 namespace trainlab {
 

@@ -5,16 +5,16 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
+#include "lua_loop.h"
+#include "opened_data.h"
+#include "task/task.h"
+#include "tensor/lua_tensor.h"
+#include "tensor/named_tensors.h"
 #include "values/artifact_argument.h"
 #include "values/call_arguments.h"
 #include "values/entry_table.h"
 #include "values/kept_table.h"
-#include "lua_loop.h"
-#include "tensor/lua_tensor.h"
 #include "values/object_type.h"
-#include "opened_data.h"
-#include "tensor/named_tensors.h"
-#include "task/task.h"
 
 namespace trainlab {
 

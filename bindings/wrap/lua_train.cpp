@@ -7,12 +7,12 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/lua_state.h"
+#include "objects/run_handle.h"
+#include "tensor/lua_tensor.h"
 #include "values/artifact_argument.h"
 #include "values/call_arguments.h"
 #include "values/entry_table.h"
 #include "values/kept_table.h"
-#include "tensor/lua_tensor.h"
-#include "objects/run_handle.h"
 
 namespace trainlab {
 

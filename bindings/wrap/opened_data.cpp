@@ -5,10 +5,10 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
-#include "values/call_arguments.h"
 #include "data/loader.h"
 #include "lua_loop.h"
 #include "sandbox/weak_table.h"
+#include "values/call_arguments.h"
 
 namespace trainlab {
 

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "core/clock.h"
-#include "progress_text.h"
 #include "journal/reporters.h"
+#include "progress_text.h"
 
 namespace trainlab {
 

@@ -1,9 +1,9 @@
 // init.weights: trained weights as initial values.
 #include "core/files.h"
 #include "model/initial.h"
+#include "predict/kept_weights.h"
 #include "run/folder.h"
 #include "tensor/named_tensors.h"
-#include "predict/kept_weights.h"
 
 namespace trainlab {
 namespace {

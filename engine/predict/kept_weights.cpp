@@ -1,7 +1,7 @@
 #include "predict/kept_weights.h"
 
-#include "tensor/named_tensors.h"
 #include "journal/checkpoint.h"
+#include "tensor/named_tensors.h"
 
 namespace trainlab {
 

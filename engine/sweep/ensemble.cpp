@@ -4,12 +4,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "predict/kept_weights.h"
+#include "predict/mean_prediction.h"
 #include "run/folder.h"
 #include "side_by_side.h"
 #include "study/reader.h"
 #include "tensor/types.h"
-#include "predict/kept_weights.h"
-#include "predict/mean_prediction.h"
 #include "trial_fits.h"
 #include "worker.h"
 

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "core/files.h"
+#include "journal/checkpoint.h"
 #include "run/folder.h"
 #include "stacking.h"
-#include "journal/checkpoint.h"
 #include "train/fit.h"
 
 namespace trainlab {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "tensor/named_tensors.h"
 #include "journal/artifact.h"
 #include "journal/reporters.h"
+#include "tensor/named_tensors.h"
 
 namespace trainlab {
 

@@ -1,7 +1,7 @@
 // The declaration of lab.task.
 #include "run/run.h"
-#include "tensor/types.h"
 #include "task/task.h"
+#include "tensor/types.h"
 
 namespace trainlab {
 

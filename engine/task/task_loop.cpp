@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/clock.h"
-#include "tensor/named_tensors.h"
 #include "task/task.h"
+#include "tensor/named_tensors.h"
 
 namespace trainlab {
 

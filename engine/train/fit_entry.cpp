@@ -1,10 +1,10 @@
 // The declaration of lab.fit, and its two sides: run and check.
-#include "plan/fit_text.h"
 #include "loop.h"
 #include "objective/metrics.h"
+#include "plan/fit_text.h"
 #include "run/run.h"
-#include "train/rules.h"
 #include "train/fit.h"
+#include "train/rules.h"
 #include "trial.h"
 
 namespace trainlab {

@@ -7,9 +7,9 @@
 
 #include "core/clock.h"
 #include "fit_handle.h"
+#include "journal/reporters.h"
 #include "tensor/named_tensors.h"
 #include "train/model_file.h"
-#include "journal/reporters.h"
 #include "train/rules.h"
 
 namespace trainlab {

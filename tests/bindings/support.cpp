@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "bindings/lua_entries.h"
-#include "study/study.h"
 #include "objects/run_handle.h"
+#include "study/study.h"
 
 namespace trainlab::testing {
 

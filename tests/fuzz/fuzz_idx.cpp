@@ -1,5 +1,5 @@
-#include "fuzz.h"
 #include "formats/idx.h"
+#include "fuzz.h"
 
 namespace trainlab::test {
 

@@ -1,5 +1,5 @@
-#include "fuzz.h"
 #include "formats/zip.h"
+#include "fuzz.h"
 
 namespace trainlab::test {
 

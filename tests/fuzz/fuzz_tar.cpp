@@ -1,5 +1,5 @@
-#include "fuzz.h"
 #include "formats/image_files.h"
+#include "fuzz.h"
 
 namespace trainlab::test {
 

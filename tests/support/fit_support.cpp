@@ -7,9 +7,9 @@
 #include "core/files.h"
 #include "data/dataset.h"
 #include "model/model.h"
+#include "objective/loss.h"
 #include "optim/optimizer.h"
 #include "tensor/types.h"
-#include "objective/loss.h"
 
 namespace trainlab::test {
 namespace {

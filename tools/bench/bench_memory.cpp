@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <fstream>
 
-#include "support/fit_support.h"
 #include "objects/run_handle.h"
+#include "support/fit_support.h"
 
 using namespace trainlab;
 

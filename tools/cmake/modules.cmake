@@ -96,14 +96,15 @@ ${calls}}
   set(${out} "${path}" PARENT_SCOPE)
 endfunction()
 
-# trainlab_module(NAME core [ENTRIES layers/linear …] SOURCES value.cpp … [DEPENDS …] [PRIVATE_DEPENDS …])
+# trainlab_module(NAME core [HOT] [ENTRIES layers/linear …] SOURCES value.cpp … [DEPENDS …] [PRIVATE_DEPENDS …])
 #
 # Makes trainlab_core (also trainlab::core) from the current folder. Other modules see what lies in include/, and
 # include it as "core/value.h"; headers beside the sources are private. DEPENDS goes on to users, PRIVATE_DEPENDS does
 # not. ENTRIES names the sources that add entries to the registry: layers/linear is layers/linear.cpp, which defines
-# register_linear(Registry&). The module has register_NAME(Registry&), which calls them all.
+# register_linear(Registry&). The module has register_NAME(Registry&), which calls them all. HOT: the module has inner loops
+# of its own, over pixels, weights or trials, and is optimised for them; other modules call LibTorch for that.
 function(trainlab_module)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME" "ENTRIES;SOURCES;DEPENDS;PRIVATE_DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "HOT" "NAME" "ENTRIES;SOURCES;DEPENDS;PRIVATE_DEPENDS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT (arg_ENTRIES OR arg_SOURCES))
     message(FATAL_ERROR "trainlab_module(NAME n ENTRIES … SOURCES … DEPENDS … PRIVATE_DEPENDS …): got '${ARGV}'")
   endif()
@@ -123,9 +124,13 @@ function(trainlab_module)
     target_include_directories(${target} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/include")
   endif()
   target_link_libraries(${target} PUBLIC ${public} PRIVATE ${private})
+  if(arg_HOT)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O3>)
+  endif()
   if(arg_ENTRIES)
     trainlab_registration(registration ${arg_NAME} ${arg_ENTRIES})
     target_sources(${target} PRIVATE "${registration}")
+    set_source_files_properties("${registration}" PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   endif()
   list(SORT arg_SOURCES)
   trainlab_compile_together(${target} ${entries} ${arg_SOURCES})

@@ -18,7 +18,7 @@ option(TRAINLAB_WERROR "warnings are errors" ON)
 
 # NDEBUG is always defined: at::RecordFunction and others have data members under '#ifndef NDEBUG', so code compiled
 # without it disagrees with the released LibTorch on layouts.
-set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # modules with inner loops of their own have -O3: HOT in trainlab_module
 set(CMAKE_CXX_FLAGS_DEBUG "-Og -g -DNDEBUG -D_GLIBCXX_ASSERTIONS")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer -DNDEBUG -D_GLIBCXX_ASSERTIONS")
 set(CMAKE_C_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
@@ -37,12 +37,17 @@ if("${CMAKE_CXX_FLAGS} ${CMAKE_C_FLAGS}" MATCHES "-fopenmp")
   message(FATAL_ERROR "-fopenmp would load a second OpenMP runtime beside LibTorch's; remove it from the flags")
 endif()
 
+# g++ frees memory that it no longer needs only when it holds this much, in kilobytes: 9 % less time.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=400000>")
+endif()
+
 set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wformat=2 -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND warnings -Wsuggest-override -Wduplicated-cond -Wlogical-op)
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # g++ 12 sees overlaps and endless copies in any  "literal" + std::string
-    list(APPEND warnings -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
+    # g++ 12 sees overlaps and endless copies in any  "literal" + std::string,  and reads of what a std::variant does not hold.
+    list(APPEND warnings -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized)
   endif()
 endif()
 if(TRAINLAB_WERROR)

@@ -1,10 +1,10 @@
 #include "predict.h"
 
 #include "core/files.h"
-#include "run/run.h"
-#include "tensor/types.h"
 #include "predict/generate.h"
 #include "predict/prediction_text.h"
+#include "run/run.h"
+#include "tensor/types.h"
 
 namespace trainlab {
 

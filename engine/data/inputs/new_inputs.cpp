@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cctype>
 
-#include "set/arrays.h"
 #include "core/files.h"
 #include "formats/image.h"
 #include "formats/input_file.h"
 #include "methods/normalize.h"
-#include "sources/npz.h"
+#include "set/arrays.h"
 #include "set/sources.h"
+#include "sources/npz.h"
 #include "sources/table.h"
 #include "tensor/npy.h"
 

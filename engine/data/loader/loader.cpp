@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/ahead.h"
 #include "chunks.h"
+#include "core/ahead.h"
 #include "transform.h"
 
 namespace trainlab {

@@ -6,8 +6,8 @@
 #include <map>
 #include <numeric>
 
-#include "set/arrays.h"
 #include "loader/row_gather.h"
+#include "set/arrays.h"
 #include "set/sources.h"
 
 namespace trainlab {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 
-#include "normalize.h"
 #include "core/parallel.h"
 #include "loader/row_gather.h"
+#include "normalize.h"
 #include "set/sources.h"
 
 namespace trainlab {

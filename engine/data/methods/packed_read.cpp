@@ -10,8 +10,8 @@
 #include <set>
 
 #include "core/files.h"
-#include "packed_file.h"
 #include "core/parallel.h"
+#include "packed_file.h"
 
 namespace trainlab {
 

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <functional>
 
-#include "set/arrays.h"
 #include "formats/input_file.h"
 #include "npz.h"
+#include "set/arrays.h"
 #include "set/sources.h"
 #include "tensor/npy.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/csv.h"
 #include "data/dataset.h"
+#include "formats/csv.h"
 
 namespace trainlab {
 

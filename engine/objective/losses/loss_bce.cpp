@@ -3,9 +3,9 @@
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/tensor.h>
 
+#include "mean.h"
 #include "objective/head.h"
 #include "objective/losses.h"
-#include "mean.h"
 
 namespace trainlab {
 

@@ -3,8 +3,8 @@
 #include <ATen/ops/zeros_like.h>
 
 #include "class_scores.h"
-#include "objective/losses.h"
 #include "mean.h"
+#include "objective/losses.h"
 
 namespace trainlab {
 

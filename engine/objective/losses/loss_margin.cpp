@@ -5,8 +5,8 @@
 #include <ATen/ops/ones.h>
 
 #include "class_scores.h"
-#include "objective/losses.h"
 #include "mean.h"
+#include "objective/losses.h"
 
 namespace trainlab {
 

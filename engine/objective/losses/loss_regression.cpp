@@ -8,9 +8,9 @@
 
 #include <numbers>
 
+#include "mean.h"
 #include "objective/head.h"
 #include "objective/losses.h"
-#include "mean.h"
 
 namespace trainlab {
 

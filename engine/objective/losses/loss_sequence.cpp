@@ -5,9 +5,9 @@
 #include <ATen/ops/kl_div.h>
 #include <ATen/ops/log_softmax.h>
 
+#include "mean.h"
 #include "objective/head.h"
 #include "objective/losses.h"
-#include "mean.h"
 
 namespace trainlab {
 

@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "class_scores.h"
-#include "objective/metrics.h"
 #include "objective/metric.h"
+#include "objective/metrics.h"
 
 namespace trainlab {
 

@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "objective/head.h"
-#include "objective/metrics.h"
 #include "objective/metric.h"
+#include "objective/metrics.h"
 
 namespace trainlab {
 

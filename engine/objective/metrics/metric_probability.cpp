@@ -12,8 +12,8 @@
 #include <numbers>
 
 #include "class_scores.h"
-#include "objective/metrics.h"
 #include "objective/metric.h"
+#include "objective/metrics.h"
 
 namespace trainlab {
 

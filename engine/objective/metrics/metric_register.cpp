@@ -1,5 +1,5 @@
-#include "objective/metrics.h"
 #include "objective/metric.h"
+#include "objective/metrics.h"
 
 namespace trainlab {
 

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "objective/head.h"
-#include "objective/metrics.h"
 #include "objective/metric.h"
+#include "objective/metrics.h"
 
 namespace trainlab {
 

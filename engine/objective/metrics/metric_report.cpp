@@ -5,8 +5,8 @@
 #include <ATen/ops/zeros.h>
 
 #include "class_scores.h"
-#include "objective/metrics.h"
 #include "objective/metric.h"
+#include "objective/metrics.h"
 
 namespace trainlab {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "analysis/pareto.h"
 #include "core/clock.h"
 #include "core/host.h"
 #include "core/params.h"
-#include "analysis/pareto.h"
 #include "study/constraints.h"
 
 namespace trainlab {

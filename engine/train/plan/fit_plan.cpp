@@ -8,9 +8,9 @@
 
 #include "data/mixing.h"
 #include "fit_plan_parts.h"
+#include "model/initial.h"
 #include "objective/losses.h"
 #include "objective/metrics.h"
-#include "model/initial.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
 #include "train/rules.h"

@@ -5,9 +5,9 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "support/data_support.h"
 #include "formats/image.h"
 #include "formats/pixels.h"
+#include "support/data_support.h"
 #include "tensor/safetensors.h"
 
 using namespace trainlab;

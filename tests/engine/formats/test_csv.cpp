@@ -1,7 +1,7 @@
 #include "formats/csv.h"
 
-#include "support/data_support.h"
 #include "formats/input_file.h"
+#include "support/data_support.h"
 
 using namespace trainlab;
 using namespace trainlab::test;

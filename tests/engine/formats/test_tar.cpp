@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "support/data_support.h"
 #include "formats/image_files.h"
+#include "support/data_support.h"
 #include "support/tar_support.h"
 
 using namespace trainlab;

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <set>
 
-#include "embedded/golden_parts.h"
 #include "class_scores.h"
+#include "embedded/golden_parts.h"
 #include "parts_support.h"
 
 using namespace trainlab;

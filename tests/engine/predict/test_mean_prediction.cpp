@@ -11,9 +11,9 @@
 #include <array>
 #include <catch2/catch.hpp>
 
+#include "predict/kept_weights.h"
 #include "support/fit_support.h"
 #include "tensor/types.h"
-#include "predict/kept_weights.h"
 
 using namespace trainlab;
 using namespace trainlab::test;

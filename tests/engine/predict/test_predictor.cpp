@@ -10,10 +10,10 @@
 
 #include "core/files.h"
 #include "data/loader.h"
-#include "support/fit_support.h"
 #include "journal/checkpoint.h"
 #include "predict/generate.h"
 #include "predict/prediction_text.h"
+#include "support/fit_support.h"
 
 namespace trainlab::test {
 

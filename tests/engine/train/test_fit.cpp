@@ -5,10 +5,10 @@
 #include <fstream>
 
 #include "core/files.h"
+#include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "tensor/safetensors.h"
 #include "tensor/types.h"
-#include "objects/run_handle.h"
 
 using namespace trainlab;
 using namespace trainlab::test;

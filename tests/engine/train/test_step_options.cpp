@@ -8,10 +8,10 @@
 
 #include "core/files.h"
 #include "data/batch_object.h"
+#include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "tensor/safetensors.h"
 #include "train/fit_plan.h"
-#include "objects/run_handle.h"
 
 using namespace trainlab;
 using namespace trainlab::test;

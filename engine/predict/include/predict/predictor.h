@@ -11,8 +11,8 @@
 #include "core/registry.h"
 #include "data/new_inputs.h"
 #include "data/tokenizer.h"
-#include "train/model_file.h"
 #include "objects/model_object.h"
+#include "train/model_file.h"
 
 namespace trainlab {
 

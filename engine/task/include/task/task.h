@@ -20,13 +20,13 @@
 #include "core/registry.h"
 #include "data/batch_object.h"
 #include "data/loader.h"
-#include "run/stage.h"
 #include "journal/artifact.h"
 #include "journal/checkpoint.h"
 #include "journal/logged.h"
-#include "objects/model_object.h"
 #include "journal/observer.h"
 #include "journal/script_state.h"
+#include "objects/model_object.h"
+#include "run/stage.h"
 
 namespace trainlab {
 

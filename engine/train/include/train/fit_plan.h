@@ -10,10 +10,10 @@
 #include "core/registry.h"
 #include "data/loader.h"
 #include "model/model.h"
-#include "optim/schedule.h"
-#include "run/stage.h"
 #include "objective/loss.h"
 #include "objective/metric.h"
+#include "optim/schedule.h"
+#include "run/stage.h"
 
 namespace trainlab {
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "data/loader.h"
+#include "objective/loss_meter.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
 #include "train/fit_plan.h"
-#include "objective/loss_meter.h"
 #include "train/trained.h"
 
 namespace trainlab {

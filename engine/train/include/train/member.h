@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "core/files.h"
-#include "run/stage.h"
 #include "journal/checkpoint.h"
+#include "journal/observer.h"
+#include "objects/run_handle.h"
+#include "run/stage.h"
 #include "train/fit.h"
 #include "train/fit_plan.h"
-#include "journal/observer.h"
 #include "train/rules.h"
-#include "objects/run_handle.h"
 #include "train/stop.h"
 #include "train/trained.h"
 

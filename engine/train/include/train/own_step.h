@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "train/fit_plan.h"
 #include "objective/loss_meter.h"
 #include "objects/model_object.h"
+#include "train/fit_plan.h"
 #include "train/rules.h"
 #include "train/trained.h"
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/random.h"
+#include "objects/run_handle.h"
 #include "optim/schedule.h"
 #include "train/fit_plan.h"
-#include "objects/run_handle.h"
 #include "train/stop.h"
 
 namespace trainlab {

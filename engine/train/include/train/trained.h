@@ -8,9 +8,9 @@
 
 #include "data/loader.h"
 #include "model/model.h"
-#include "optim/optimizer.h"
 #include "objective/metric.h"
 #include "objects/run_handle.h"
+#include "optim/optimizer.h"
 
 namespace trainlab {
 
