@@ -106,4 +106,6 @@ endforeach()
 # and a target has a source file.
 add_library(trainlab_torch_headers OBJECT "${CMAKE_CURRENT_LIST_DIR}/torch_headers.cpp")
 target_link_libraries(trainlab_torch_headers PRIVATE trainlab::torch)
-target_precompile_headers(trainlab_torch_headers PRIVATE "${CMAKE_CURRENT_LIST_DIR}/torch_headers.h")
+# Named without its folder: ccache would not know an absolute path again in another clone.
+target_include_directories(trainlab_torch_headers PRIVATE "${CMAKE_CURRENT_LIST_DIR}")
+target_precompile_headers(trainlab_torch_headers PRIVATE <torch_headers.h>)
