@@ -11,8 +11,9 @@ namespace trainlab {
 
 Option class_weights_option() {
   return Option("class_weights",
-                "a weight per class, or \"balanced\": in inverse proportion to the classes' numbers of training samples, "
-                "their mean over the samples 1; the loss is then divided by the weights of the labels")
+                "a weight for each class, or \"balanced\": weights in inverse proportion to the number of training "
+                "samples of each class, with a mean of 1 over the samples. The mean loss is weighted: the sum is "
+                "divided by the sum of the labels' weights")
       .choice({"balanced"})
       .number()
       .at_least(0)
@@ -20,7 +21,7 @@ Option class_weights_option() {
 }
 
 Option ignore_index_option() {
-  return Option("ignore_index", "label of positions that do not count").integer();
+  return Option("ignore_index", "label that marks positions which do not count").integer();
 }
 
 Option label_smoothing_option() {
@@ -46,9 +47,7 @@ ClassScores::ClassScores(const Options& options, const Head& head, Single single
   }
 }
 
-std::int64_t ClassScores::ignored() const {
-  return ignore_index_.value_or(std::numeric_limits<std::int64_t>::min());
-}
+std::int64_t ClassScores::ignored() const { return ignore_index_.value_or(std::numeric_limits<std::int64_t>::min()); }
 
 ClassScores::Pair ClassScores::arrange(const at::Tensor& out, const BatchView& batch) const {
   at::Tensor target = batch.columns[target_column_];

@@ -43,17 +43,20 @@ Option strength(const char* name, const char* doc, double most) {
 void register_augment_colour(Registry& registry) {
   registry.add(
       Entry("augment.color", "augment", "Changes brightness, contrast, saturation and hue, in this order.")
-          .with(strength("brightness", "b: times a factor in 1 − b … 1 + b", 10))
-          .with(strength("contrast", "b: away from the image's mean grey by a factor in 1 − b … 1 + b", 10))
-          .with(strength("saturation", "b: away from each pixel's grey by a factor in 1 − b … 1 + b", 10))
-          .with(strength("hue", "h: turned by −h … h of the colour circle", 0.5))
+          .with(strength("brightness", "b: brightness is multiplied by a random factor in 1 − b … 1 + b", 10))
+          .with(strength("contrast",
+                         "b: distances from the image's mean grey are multiplied by a random factor in 1 − b … 1 + b",
+                         10))
+          .with(strength("saturation",
+                         "b: distances from each pixel's grey are multiplied by a random factor in 1 − b … 1 + b", 10))
+          .with(strength("hue", "h: hue is turned by a random share of the colour circle in −h … h", 0.5))
           .with(chance_option(1))
           .example("augment.color { brightness = 0.2, contrast = 0.2, saturation = 0.2, hue = 0.02 }")
           .note("The formulas of torchvision's ColorJitter, which draws the order too. Saturation and hue leave grey "
                 "images as they are."),
       ImageChangeFactory{color});
-  registry.add(Entry("augment.noise", "augment", "Adds normal noise to each value; results stay within 0…1.")
-                   .with(Option("deviation", "standard deviation, of values in 0…1")
+  registry.add(Entry("augment.noise", "augment", "Adds normal noise to each value; the results are clipped to 0…1.")
+                   .with(Option("deviation", "standard deviation of the noise, for values in 0…1")
                              .number()
                              .at_least(0)
                              .or_default(0.05)

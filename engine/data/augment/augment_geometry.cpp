@@ -110,13 +110,14 @@ Option ratio_option(double low, double high) {
 }  // namespace
 
 void register_augment_geometry(Registry& registry) {
-  registry.add(Entry("augment.flip", "augment", "Mirrors an image.")
-                   .with(Option("axis", "horizontal: left and right change places; vertical: top and bottom")
-                             .choice({"horizontal", "vertical"})
-                             .or_default("horizontal"))
-                   .with(chance_option(0.5))
-                   .example("augment.flip()"),
-               ImageChangeFactory{flip});
+  registry.add(
+      Entry("augment.flip", "augment", "Mirrors an image.")
+          .with(Option("axis", "horizontal: left and right change places; vertical: top and bottom change places")
+                    .choice({"horizontal", "vertical"})
+                    .or_default("horizontal"))
+          .with(chance_option(0.5))
+          .example("augment.flip()"),
+      ImageChangeFactory{flip});
   registry.add(Entry("augment.crop", "augment", "Moves an image by up to `padding` pixels: a crop of the padded image.")
                    .with(Option("padding", "pixels added at each edge")
                              .integer()
@@ -125,7 +126,7 @@ void register_augment_geometry(Registry& registry) {
                              .or_default(4)
                              .in("pixels")
                              .positional())
-                   .with(Option("fill", "what is added: black, or the image mirrored at its edge")
+                   .with(Option("fill", "content of the added pixels: black, or the image mirrored at its edge")
                              .choice({"zero", "reflect"})
                              .or_default("zero"))
                    .example("augment.crop { padding = 4 }")
@@ -139,8 +140,8 @@ void register_augment_geometry(Registry& registry) {
                    .note("The draws of torchvision's RandomResizedCrop; a bilinear filter that averages when it "
                          "shrinks. An image for which ten draws do not fit stays whole."),
                ImageChangeFactory{random_resize});
-  registry.add(Entry("augment.rotate", "augment", "Turns an image round its centre; corners become black.")
-                   .with(Option("degrees", "largest angle, either way")
+  registry.add(Entry("augment.rotate", "augment", "Turns an image around its centre; uncovered corners become black.")
+                   .with(Option("degrees", "largest angle in either direction")
                              .number()
                              .at_least(0)
                              .at_most(180)
@@ -151,14 +152,19 @@ void register_augment_geometry(Registry& registry) {
                    .example("augment.rotate { degrees = 10 }")
                    .note("Angles are uniform; bilinear."),
                ImageChangeFactory{random_rotate});
-  registry.add(
-      Entry("augment.cutout", "augment", "Blackens a square, centred anywhere and cut off at the edges.")
-          .with(Option("size", "side of the square").integer().at_least(1).at_most(16384).required().in("pixels").positional())
-          .with(chance_option(1))
-          .example("augment.cutout(8)")
-          .note("DeVries and Taylor 2017, \"Improved regularization of convolutional neural networks with "
-                "cutout\"."),
-      ImageChangeFactory{cutout});
+  registry.add(Entry("augment.cutout", "augment", "Blackens a square, centred anywhere and cut off at the edges.")
+                   .with(Option("size", "side of the square")
+                             .integer()
+                             .at_least(1)
+                             .at_most(16384)
+                             .required()
+                             .in("pixels")
+                             .positional())
+                   .with(chance_option(1))
+                   .example("augment.cutout(8)")
+                   .note("DeVries and Taylor 2017, \"Improved regularization of convolutional neural networks with "
+                         "cutout\"."),
+               ImageChangeFactory{cutout});
   registry.add(Entry("augment.erase", "augment", "Blackens a rectangle of random area and form within the image.")
                    .with(area_option(0.02, 0.33))
                    .with(ratio_option(0.3, 3.3))

@@ -39,8 +39,8 @@ DataParts augment(const Options& spec, const DataContext& context) {
   }
   const Column* y = parts.train.data->find("y");
   if (augmentation->mixes() && augmentation->classes() > 0 && y && !y->sample_shape().empty()) {
-    throw spec.error("entries", "mixup and cutmix mix one label per sample, found labels of shape " +
-                                    shape_text(y->sample_shape()));
+    throw spec.error(
+        "entries", "mixup and cutmix mix one label per sample, found labels of shape " + shape_text(y->sample_shape()));
   }
   parts.train.augmentation = std::move(augmentation);
   return parts;
@@ -51,7 +51,7 @@ DataParts augment(const Options& spec, const DataContext& context) {
 void register_augment_method(Registry& registry) {
   registry.add(
       Entry("data:augment", "data", "Changes the training part's images at random, anew in each epoch.")
-          .with(Option("entries", "what is done, in this order").entry("augment").array())
+          .with(Option("entries", "the changes, applied in this order").entry("augment").array())
           .returns("data")
           .example("data:augment { lab.augment.crop { padding = 4 }, lab.augment.flip() }")
           .note("After :split; validation and test parts stay as they are. The loader's threads do it on the stored "

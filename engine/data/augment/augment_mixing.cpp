@@ -6,7 +6,7 @@ namespace trainlab {
 namespace {
 
 Option alpha_option(double by_default) {
-  return Option("alpha", "λ is drawn from Beta(alpha, alpha)")
+  return Option("alpha", "parameter of the distribution Beta(alpha, alpha), from which λ is drawn")
       .number()
       .more_than(0)
       .or_default(by_default)
@@ -23,19 +23,19 @@ MixingFactory factory(bool cuts) {
 }  // namespace
 
 void register_augment_mixing(Registry& registry) {
-  registry.add(
-      Entry("augment.mixup", "augment",
-            "Mixes each sample of a batch and its target with another: λ of it, 1 − λ of the other.")
-          .with(alpha_option(0.2))
-          .with(batch_chance())
-          .example("augment.mixup(0.2)")
-          .note("Zhang et al. 2018, \"mixup: beyond empirical risk minimization\". One λ for a batch; the other is the "
-                "sample before it in the batch. Labels become shares, y float [B, classes]: losses for class labels "
-                "take both. With mixup and cutmix in one list each batch draws one of them."),
-      factory(false));
+  registry.add(Entry("augment.mixup", "augment",
+                     "Mixes each sample of a batch and its target with another sample: λ · sample + (1 − λ) · other.")
+                   .with(alpha_option(0.2))
+                   .with(batch_chance())
+                   .example("augment.mixup(0.2)")
+                   .note("Zhang et al. 2018, \"mixup: beyond empirical risk minimization\". A batch has one λ, and "
+                         "each sample is mixed with the sample before it in the batch. Labels become shares, y float "
+                         "[B, classes]; losses for class labels accept labels and shares. With mixup and cutmix in one "
+                         "list, each batch draws which of the two is applied."),
+               factory(false));
   registry.add(
       Entry("augment.cutmix", "augment",
-            "Puts a rectangle of another sample into each sample of a batch; targets are mixed by area.")
+            "Replaces a rectangle of each sample of a batch by that of another sample; targets are mixed by area.")
           .with(alpha_option(1))
           .with(batch_chance())
           .example("augment.cutmix(1)")

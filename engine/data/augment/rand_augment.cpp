@@ -55,9 +55,15 @@ ImageChange rand_augment(const Options& spec, const Augmentation& augmentation) 
 
 void register_rand_augment(Registry& registry) {
   registry.add(
-      Entry("augment.rand_augment", "augment", "RandAugment: n operations, drawn evenly, at one magnitude.")
-          .with(Option("n", "operations for each image").integer().at_least(1).at_most(14).or_default(2).positional())
-          .with(Option("magnitude", "strength of all of them")
+      Entry("augment.rand_augment", "augment",
+            "RandAugment: n number of operations for each image, drawn with equal probability, all of one magnitude.")
+          .with(Option("n", "number of operations for each image")
+                    .integer()
+                    .at_least(1)
+                    .at_most(14)
+                    .or_default(2)
+                    .positional())
+          .with(Option("magnitude", "strength of all operations")
                     .integer()
                     .at_least(0)
                     .at_most(bins - 1)

@@ -76,22 +76,25 @@ DataParts transform(const Options& spec, const DataContext& context) {
 void register_transform(Registry& registry) {
   registry.add(
       Entry("data:transform", "data", "Passes each batch through a function of the recipe.")
-          .with(Option("run", "changes the batch and gives it back")
+          .with(Option("run", "changes the batch and returns the batch")
                     .function("function(batch, rng) → batch")
                     .required()
                     .positional())
-          .with(Option("parts", "whose batches: those of the training part, or of all")
+          .with(Option("parts", "the parts whose batches are passed through the function")
                     .choice({"train", "all"})
                     .or_default("train"))
           .returns("data")
-          .example("data:transform(function(batch, rng)\n"
-                   "  batch.x = batch.x * rng:uniform(0.9, 1.1) + lab.tensor.randn(batch.x.shape, { seed = rng:seed() })\n"
-                   "  return batch\n"
-                   "end)")
-          .note("Called on the recipe's thread in the order of the batches, after :augment, whatever the order in the "
-                "chain; what the loader's threads do is done ahead, this is not. `rng` gives random numbers, which are "
-                "keyed by (seed, epoch, batch), as are math.random and tensors drawn without a seed: a resumed run draws "
-                "the same. After :split. Columns keep shape and dtype; labels y may become shares, float [B, classes]."),
+          .example(
+              "data:transform(function(batch, rng)\n"
+              "  batch.x = batch.x * rng:uniform(0.9, 1.1) + lab.tensor.randn(batch.x.shape, { seed = rng:seed() })\n"
+              "  return batch\n"
+              "end)")
+          .note(
+              "The function is called on the recipe's thread, in the order of the batches, and always after :augment, "
+              "whatever the order in the chain. The loader's threads do not call the function ahead of time. `rng` "
+              "gives random numbers, which are "
+              "keyed by (seed, epoch, batch), as are math.random and tensors drawn without a seed: a resumed run draws "
+              "the same. After :split. Columns keep shape and dtype; labels y may become shares, float [B, classes]."),
       DataFactory{transform});
 
   constexpr double exact = 9007199254740992.0;  // 2^53
@@ -105,11 +108,13 @@ void register_transform(Registry& registry) {
                    .with(Option("std", "the standard deviation").number().at_least(0).or_default(1.0).positional())
                    .returns("number")
                    .example("rng:normal(0, 0.1)"));
-  registry.add(Entry("rng:integer", "method", "A whole number of low … high, both included.")
-                   .with(Option("low", "the smallest").integer().at_least(-exact / 4).at_most(exact / 4).required().positional())
-                   .with(Option("high", "the greatest").integer().at_least(-exact / 4).at_most(exact / 4).required().positional())
-                   .returns("integer")
-                   .example("rng:integer(0, 9)"));
+  registry.add(
+      Entry("rng:integer", "method", "A whole number of low … high, both included.")
+          .with(Option("low", "the smallest").integer().at_least(-exact / 4).at_most(exact / 4).required().positional())
+          .with(
+              Option("high", "the greatest").integer().at_least(-exact / 4).at_most(exact / 4).required().positional())
+          .returns("integer")
+          .example("rng:integer(0, 9)"));
   registry.add(Entry("rng:seed", "method", "A number for the option `seed` of functions that draw tensors.")
                    .returns("integer")
                    .example("lab.tensor.randn(batch.x.shape, { seed = rng:seed() })"));

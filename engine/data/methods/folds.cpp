@@ -113,32 +113,36 @@ DataParts weighted(const Options& spec, const DataContext& context) {
 
 void register_folds(Registry& registry) {
   registry.add(
-      Entry("data:fold", "data", "One fold of k-fold cross-validation: part `index` of k validates, the others train.")
+      Entry("data:fold", "data",
+            "One fold of k-fold cross-validation: part `index` of k is the validation part, the other parts are the "
+            "training part.")
           .with(Option("k", "number of folds").integer().at_least(2).required())
-          .with(Option("index", "the fold that validates, from 0").integer().at_least(0).required())
+          .with(Option("index", "number of the validation fold, from 0").integer().at_least(0).required())
           .with(seed_option())
-          .with(Option("stratify", "keep the classes' shares in every fold, to a sample for each class")
+          .with(Option("stratify", "give each fold the same share of every class, to within one sample")
                     .boolean()
                     .or_default(false))
           .with(groups_option())
           .returns("data")
           .example("lab.data.digits():fold { k = 5, index = 0, seed = 7 }")
-          .note(
-              "With the same seed the k folds are a partition: each sample validates once. A test part is kept. Folds "
-              "differ by at most a sample; with groups the largest are dealt first, each to the smallest fold."),
+          .note("With the same seed the k folds are a partition: each sample is in the validation part of exactly one "
+                "fold. A test part stays as it is. The sizes of folds differ by at most one sample; with groups, the "
+                "largest group is dealt first, and each group goes to the fold that is smallest so far."),
       DataFactory{fold});
-  registry.add(
-      Entry("data:weighted", "data", "Training samples are drawn by weight, with replacement.")
-          .with(Option("column", "a column of weights of at least 0, in any unit").string().positional())
-          .with(Option("balanced", "every class alike: a sample weighs 1 / the number of its class")
-                    .boolean()
-                    .or_default(false))
-          .returns("data")
-          .example("lab.data.digits():split { val = 0.1 }:weighted { balanced = true }")
-          .note("An epoch has as many draws as the training part has samples. They are a function of the run's seed "
-                "and the epoch. After split and fold; validation and test parts are as they were. A column of a CSV "
-                "file may be one that is no input (`exclude`)."),
-      DataFactory{weighted});
+  registry.add(Entry("data:weighted", "data",
+                     "Draws training samples with replacement, each with a probability in proportion to its weight.")
+                   .with(Option("column", "a column of weights, at least 0, in any unit").string().positional())
+                   .with(Option("balanced",
+                                "give every class the same probability: the weight of a sample is 1 / (number of "
+                                "samples of its class)")
+                             .boolean()
+                             .or_default(false))
+                   .returns("data")
+                   .example("lab.data.digits():split { val = 0.1 }:weighted { balanced = true }")
+                   .note("An epoch has as many draws as the training part has samples. The draws are a function of the "
+                         "run's seed and the epoch. Comes after :split and :fold; validation and test parts stay as "
+                         "they are. The column of a CSV file may be excluded from the inputs (`exclude`)."),
+               DataFactory{weighted});
 }
 
 }  // namespace trainlab

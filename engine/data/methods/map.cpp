@@ -101,19 +101,19 @@ DataParts map(const Options& spec, const DataContext& context) {
 
 void register_map(Registry& registry) {
   registry.add(
-      Entry("data:map", "data", "Passes a column of all parts through a function of the recipe, once.")
+      Entry("data:map", "data",
+            "Passes a column of all parts through a function of the recipe, once, when the data is opened.")
           .with(Option("column", "its name").string().required().positional())
-          .with(Option("run", "gets some of the rows, [n, …], and gives back as many")
+          .with(Option("run", "called with a tensor of n rows, [n, …]; returns a tensor of n rows")
                     .function("function(rows) → rows")
                     .required()
                     .positional())
           .returns("data")
           .example("data:map(\"x\", function(rows) return rows:log1p() end)")
-          .note(
-              "When the data is opened, 1024 rows at a time; the result is kept in memory. Shape and dtype of a row "
-              "may change. A new y of whole numbers holds classes from 0, as many as the largest + 1, without names; "
-              "one of floats the targets of a regression. math.random is "
-              "keyed by (seed, rows). After it :pack is not possible: a cache cannot be checked against a function."),
+          .note("When the data is opened, 1024 rows at a time; the result is kept in memory. Shape and dtype of a row "
+                "may change. A new y of whole numbers holds classes from 0, as many as the largest + 1, without names; "
+                "one of floats the targets of a regression. math.random is "
+                "keyed by (seed, rows). After it :pack is not possible: a cache cannot be checked against a function."),
       DataFactory{map});
 }
 

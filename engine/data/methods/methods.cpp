@@ -144,35 +144,37 @@ DataParts take(const Options& spec, const DataContext& context) {
 void register_methods(Registry& registry) {
   registry.add(
       Entry("data:split", "data", "Cuts the training part into training, validation and test parts.")
-          .with(Option("train", "fraction for training; what the others leave unless given")
+          .with(Option("train", "fraction for the training part (default: what `val` and `test` leave)")
                     .number()
                     .more_than(0)
                     .at_most(1))
-          .with(Option("val", "fraction for validation").number().at_least(0).less_than(1).or_default(0))
-          .with(Option("test", "fraction for the test part; not where the source brings one, which is kept")
+          .with(Option("val", "fraction for the validation part").number().at_least(0).less_than(1).or_default(0))
+          .with(Option("test", "fraction for the test part; refused where the source has a test part, which is kept")
                     .number()
                     .at_least(0)
                     .less_than(1)
                     .or_default(0))
           .with(seed_option())
-          .with(Option("stratify", "keep the classes' shares in every part, to a sample for each class")
+          .with(Option("stratify", "give each part the same share of every class, to within one sample")
                     .boolean()
                     .or_default(false))
           .with(groups_option())
           .returns("data")
           .example("lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1, seed = 7 }")
           .note("Samples are drawn by a keyed permutation: the same seed and number of samples give the same parts. "
-                "Fractions add up to at most 1; what they leave is not used. With groups the parts have as many samples "
-                "as whole groups allow. A text is cut in order instead: training, validation, test."),
+                "Fractions add up to at most 1, and samples beyond their sum are not used. With groups, the sizes of "
+                "the parts are as close to the fractions as whole groups allow. A text is cut in order instead: "
+                "training, validation, test."),
       DataFactory{split});
-  registry.add(
-      Entry("data:take", "data", "Keeps n samples of each part, drawn at random; all of a part that has fewer.")
-          .with(Option("n", "samples to keep of each part").integer().at_least(1).required().positional())
-          .with(seed_option())
-          .returns("data")
-          .example("lab.data.mnist(\"mnist\"):take(1000)")
-          .note("They are the first n of a keyed permutation: a smaller n keeps a subset of what a larger one keeps."),
-      DataFactory{take});
+  registry.add(Entry("data:take", "data",
+                     "Keeps n samples of each part, drawn at random; a part with fewer samples is kept whole.")
+                   .with(Option("n", "samples to keep of each part").integer().at_least(1).required().positional())
+                   .with(seed_option())
+                   .returns("data")
+                   .example("lab.data.mnist(\"mnist\"):take(1000)")
+                   .note("The samples are the first n of a keyed permutation: what a smaller n keeps is a subset of "
+                         "what a larger n keeps."),
+               DataFactory{take});
 }
 
 }  // namespace trainlab

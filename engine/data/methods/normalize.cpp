@@ -140,16 +140,19 @@ void normalize_x(Dataset& dataset, const at::Tensor& mean, const at::Tensor& dev
 void register_normalize(Registry& registry) {
   registry.add(
       Entry("data:normalize", "data", "Shifts and scales x to mean 0 and standard deviation 1 over the training part.")
-          .with(Option("mean", "mean of each channel or feature, where it is known").number().many())
-          .with(Option("std", "standard deviation of each, where it is known").number().more_than(0).many())
+          .with(Option("mean", "known mean of each channel or feature (default: measured)").number().many())
+          .with(Option("std", "known standard deviation of each channel or feature (default: measured)")
+                    .number()
+                    .more_than(0)
+                    .many())
           .returns("data")
           .example("lab.data.mnist(\"mnist\"):split { val = 0.1 }:normalize()")
-          .note(
-              "For each channel of images [C, H, W], for each feature of flat samples. After split(): the other parts "
-              "are shifted and scaled alike and have no say in it. A constant feature is only shifted. Costs nothing "
-              "in training; images in files are decoded once for it, by all cores. Given numbers are of x as the "
-              "source "
-              "gives it (0…1 for images). Mean and deviation are stored in the checkpoint."),
+          .note("For each channel of images [C, H, W], for each feature of flat samples. After split(): the other "
+                "parts are shifted and scaled by the training part's numbers. A constant feature is only shifted. "
+                "Costs nothing "
+                "in training; images in files are decoded once for it, by all cores. Given numbers are of x as the "
+                "source "
+                "gives it (0…1 for images). Mean and deviation are stored in the checkpoint."),
       DataFactory{normalize});
 }
 

@@ -114,16 +114,19 @@ DataParts pack(const Options& spec, const DataContext& context) {
 void register_pack(Registry& registry) {
   registry.add(
       Entry("data:pack", "data", "Keeps the data decoded in a file, which later epochs and runs map into memory.")
-          .with(Option("path", "the file; made when it is not there or no longer fits").path().required().positional())
+          .with(Option("path", "the file; made when the file does not exist or no longer fits the data")
+                    .path()
+                    .required()
+                    .positional())
           .returns("data")
           .example(
               "lab.data.images(\"photos\"):pack(\"photos.pack\"):split { val = 0.1 }:augment { lab.augment.flip() }")
-          .note(
-              "Made once, by all cores, in one step: a program that is interrupted leaves the old file or none. It is "
-              "used while what stands before :pack in the recipe and the source files, by name, size and time of "
-              "change, are the same; otherwise it is made anew. A file that is no packed data is not overwritten. "
-              "Its hash is checked when it is opened, once in each process. "
-              "Bytes stay bytes: 50,000 images of 3 × 32 × 32 take 154 MB."),
+          .note("The file is made once, by all cores, in one step: an interrupted program leaves the old file or none. "
+                "It is "
+                "used while what stands before :pack in the recipe and the source files, by name, size and time of "
+                "change, are the same; otherwise it is made anew. A file that is no packed data is not overwritten. "
+                "Its hash is checked when it is opened, once in each process. "
+                "Bytes stay bytes: 50,000 images of 3 × 32 × 32 take 154 MB."),
       DataFactory{pack});
 }
 

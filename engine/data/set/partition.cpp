@@ -67,7 +67,7 @@ std::vector<double> numbers_of(const Options& spec, std::string_view option, con
 }
 
 Option groups_option() {
-  return Option("groups", "a column whose equal values stay together: no group has samples in two parts").string();
+  return Option("groups", "a column that names groups: all samples with the same value go to the same part").string();
 }
 
 std::vector<std::int64_t> groups_of(const Options& spec, const DataParts& parts) {

@@ -21,7 +21,7 @@ void settle(DataParts& parts) {
   if (const auto work = std::exchange(parts.settle, nullptr)) work(parts);
 }
 
-Option seed_option() { return Option("seed", "seed of the draws; lab.seed unless given").integer().at_least(0); }
+Option seed_option() { return Option("seed", "seed of the random draws (default: lab.seed)").integer().at_least(0); }
 
 std::int64_t seed_of(const Options& spec, const DataContext& context) {
   return spec.given("seed") ? spec.integer("seed") : context.seed;

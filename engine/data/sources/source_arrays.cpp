@@ -86,30 +86,32 @@ Entry named_arrays(const char* name, const char* doc, const char* path) {
   return Entry(name, "data", doc)
       .with(Option("path", path).path().required().positional())
       .with(Option("x", "name of the array of inputs").string().or_default("x"))
-      .with(Option("y", "name of the array of targets; without one of the default's name there are none")
+      .with(Option("y",
+                   "name of the array of targets; if the option is not given and there is no array \"y\", the data has "
+                   "no targets")
                 .string()
                 .or_default("y"))
-      .with(Option("more", "names of further arrays, each a column of its name in the batch").string().many())
+      .with(Option("more", "names of further arrays: each appears in the batch under its own name").string().many())
       .returns("x, y and more: floats as float32, whole numbers as int64; one training part");
 }
 
 constexpr const char* rules =
-    "The first axis counts the samples. Floats are given as float32 ([N] as [N, 1]), whole numbers as int64, but bytes "
-    "(uint8) as float32 in 0…1. In y whole numbers are classes from 0, as many as the largest + 1, floats the targets "
-    "of "
-    "a regression. NaN and infinity are refused.";
+    "The first axis is that of the samples. Floats become float32 ([N] becomes [N, 1]), whole numbers int64, and bytes "
+    "(uint8) float32 in 0…1. Whole numbers in y are classes from 0, and the number of classes is the largest + 1; "
+    "floats in y are the targets of a regression. NaN and infinity are refused.";
 
 }  // namespace
 
 void register_source_arrays(Registry& registry) {
-  registry.add(Entry("data.npy", "data", "Arrays from NumPy's .npy files, a file for each column.")
-                   .with(Option("x", "file of the inputs").path().required().positional())
-                   .with(Option("y", "file of the targets; without it there are none").path().positional())
-                   .with(Option("more", "files of further columns, named as the files are without .npy").path().many())
-                   .returns("x, y and more: floats as float32, whole numbers as int64; one training part")
-                   .example("lab.data.npy { x = \"images.npy\", y = \"labels.npy\" }")
-                   .note(rules),
-               DataFactory{make_npy});
+  registry.add(
+      Entry("data.npy", "data", "Arrays from NumPy's .npy files, a file for each column.")
+          .with(Option("x", "file of the inputs").path().required().positional())
+          .with(Option("y", "file of the targets; without this option the data has no targets").path().positional())
+          .with(Option("more", "files of further columns; a column is named as its file, without .npy").path().many())
+          .returns("x, y and more: floats as float32, whole numbers as int64; one training part")
+          .example("lab.data.npy { x = \"images.npy\", y = \"labels.npy\" }")
+          .note(rules),
+      DataFactory{make_npy});
   registry.add(
       named_arrays("data.npz", "Arrays from NumPy's .npz file, as savez and savez_compressed write it.", "the file")
           .example("lab.data.npz { \"set.npz\", x = \"images\", y = \"labels\", more = { \"mask\" } }")

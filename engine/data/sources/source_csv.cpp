@@ -57,8 +57,8 @@ struct CsvFile {
 DataParts make_csv(const Options& spec, const DataContext&) {
   const TableOptions options = read_options(spec);
   const char delimiter = read_delimiter(spec);
-  const auto file = placed_at(
-      spec, "path", [&] { return std::make_shared<const CsvFile>(spec.string("path"), delimiter); });
+  const auto file =
+      placed_at(spec, "path", [&] { return std::make_shared<const CsvFile>(spec.string("path"), delimiter); });
   const auto table = placed_at(spec, "path", [&] {
     Table read = read_table(file->csv, file->path, options);
     read.delimiter = delimiter;
@@ -91,30 +91,32 @@ void register_source_csv(Registry& registry) {
           .with(Option("task", "\"auto\": a regression where the target is a number, else a classification")
                     .choice({"auto", "regression", "classification"})
                     .or_default("auto"))
-          .with(Option("columns", "columns to use as inputs; all that no other option names unless given")
+          .with(Option("columns", "columns to use as inputs (default: every column that no other option names)")
                     .string()
                     .many())
           .with(Option("exclude", "columns not to use as inputs").string().many())
-          .with(Option("more", "columns that are inputs of their own, each a column of its name in the batch")
+          .with(Option("more", "columns that stay separate inputs: each appears in the batch under its own name")
                     .string()
                     .many())
-          .with(Option("text", "a column of text: x is its characters, in place of all features").string())
-          .with(Option("length", "characters of `text` in a sample; as many as the longest has unless given")
+          .with(Option("text", "a column of text: its characters are x, and other columns are no features").string())
+          .with(Option("length", "number of characters of `text` in a sample (default: the length of the longest text)")
                     .integer()
                     .at_least(1)
                     .at_most(1 << 20))
-          .with(Option("categorical", "columns of categories though they look like numbers (codes, years)")
+          .with(Option("categorical",
+                       "columns to treat as categories although their values look like numbers (codes, years)")
                     .string()
                     .many())
           .with(Option("delimiter", "the character between fields").string().or_default(","))
           .returns("x float32 [features]; y float32 [targets] in a regression, int64 in a classification; one training "
                    "part")
           .example("lab.data.csv { \"houses.csv\", target = \"price\" }:split { val = 0.2 }:normalize()")
-          .note("A column is one of numbers when its first value that is not missing is a number, else one of "
-                "categories, which gives a 0/1 feature for each category, in sorted order. Missing values are empty "
-                "fields, NA and nan: numbers become the mean of the column, for categories \"missing\" is one of its "
-                "own. Means and categories are taken from the training part; a category that is not found there is 0 "
-                "in all its features. Classes are the target's distinct values, sorted. Characters of `text` count from 1, "
+          .note("A column holds numbers when its first value that is not missing is a number. Any other column holds "
+                "categories and gives a 0/1 feature for each category, in sorted order. Missing values are empty "
+                "fields, NA and nan: a missing number becomes the mean of its column, and a missing category counts as "
+                "a category of its own. Means and categories are taken from the training part; for a category that the "
+                "training part lacks all features of the column are 0. Classes are the target's distinct values, "
+                "sorted. Characters of `text` count from 1, "
                 "sorted as in the whole file; a shorter text has zeros before it, a longer one is cut at its end."),
       DataFactory{make_csv});
 }

@@ -166,14 +166,16 @@ void register_source_idx(Registry& registry) {
       DataFactory{make_mnist});
   registry.add(
       Entry("data.idx", "data", "Any pair of IDX files, plain or gzip.")
-          .with(Option("images", "IDX file of the inputs, the first dimension counts the samples").path().required())
-          .with(Option("labels", "IDX file of as many labels (whole numbers from 0) or targets (floats)")
+          .with(Option("images", "IDX file of the inputs; the size of its first dimension is the number of samples")
+                    .path()
+                    .required())
+          .with(Option("labels", "IDX file with a label (a whole number from 0) or a target (a float) for each sample")
                     .path()
                     .required())
           .returns("x float32 (bytes as 0…1; [N, H, W] is given a channel axis), y int64, or float32 for targets; one "
                    "training part")
           .example("lab.data.idx { images = \"letters-images.gz\", labels = \"letters-labels.gz\" }")
-          .note("There are as many classes as the largest label + 1."),
+          .note("The number of classes is the largest label + 1."),
       DataFactory{make_idx});
 }
 

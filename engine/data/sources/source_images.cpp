@@ -100,8 +100,8 @@ void register_source_images(Registry& registry) {
       Entry("data.images", "data", "Images in a folder or a tar archive, JPEG and PNG, one folder for each class.")
           .with(Option("path", "a folder or a plain .tar file").path().required().positional())
           .with(Option("size",
-                       "height and width; an image is resized to cover them and cropped round its centre "
-                       "(without: all images have one size)")
+                       "height and width of a sample: each image is resized to cover this area and cropped around its "
+                       "centre. Without this option all images must have the same size")
                     .integer()
                     .at_least(1)
                     .at_most(16384)
@@ -111,8 +111,8 @@ void register_source_images(Registry& registry) {
           .returns("x float32 [channels, height, width] in 0…1 (bytes while they are kept), y int64, the place of the "
                    "class's folder in the order of names; a training part, and those that are there of val and test")
           .example("lab.data.images { path = \"flowers\", size = 64 }:split { val = 0.1 }:normalize()")
-          .note("Files lie in CLASS/, or in train/CLASS/, val/CLASS/ and test/CLASS/. They are decoded by the loader's "
-                "threads each time they are used; data:pack keeps them decoded. Alpha channels are dropped."),
+          .note("Images lie in CLASS/, or in train/CLASS/, val/CLASS/ and test/CLASS/. The loader's threads decode an "
+                "image each time the image is used; data:pack keeps decoded images. Alpha channels are dropped."),
       DataFactory{make_images});
 }
 

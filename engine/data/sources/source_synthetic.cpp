@@ -83,7 +83,7 @@ Option samples_option() {
   return Option("samples", "number of samples").integer().at_least(1).at_most(1e8).or_default(1000);
 }
 Option classes_option(int by_default) {
-  return Option("classes", "number of classes, all of one size")
+  return Option("classes", "number of classes, all with the same number of samples")
       .integer()
       .at_least(2)
       .at_most(1e6)

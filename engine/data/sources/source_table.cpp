@@ -115,34 +115,40 @@ DataParts make_tensors(const Options& spec, const DataContext& context) {
 }  // namespace
 
 void register_source_table(Registry& registry) {
-  registry.add(Entry("data.table", "data", "A small data set written in the recipe, as lists of numbers.")
-                   .with(Option("x", "inputs: a list with a number or a (nested) list of numbers for each sample")
-                             .any()
-                             .required())
-                   .with(Option("y", "targets: a list of as many; without it there are none").any())
-                   .with(Option("more", "further columns by name: { mask = { … } }").any())
-                   .with(Option("task", "\"classification\": y holds classes, whole numbers from 0")
-                             .choice({"regression", "classification"})
-                             .or_default("regression"))
-                   .returns("x and more float32; y float32, int64 in a classification; one training part")
-                   .example("lab.data.table { x = { {0, 0}, {0, 1}, {1, 0}, {1, 1} }, y = { 0, 1, 1, 0 }, "
-                            "task = \"classification\" }"),
-               DataFactory{make_table});
   registry.add(
-      Entry("data.tensors", "data", "A data set that a function of the recipe makes, as tensors.")
-          .with(Option("load", "called once, when the data are opened; gives a tensor for each column")
-                    .function("function() → tensor, tensor, …")
-                    .required()
-                    .positional())
-          .with(Option("columns", "names of what it gives, in order").string().many().or_default(Value::List{"x", "y"}))
-          .returns("the columns: floats as float32, whole numbers as int64; one training part")
-          .example("lab.data.tensors(function()\n"
-                   "  local x = lab.tensor.randn({ 256, 4 }, { seed = 1 })\n"
-                   "  return x, x:sum(1)\n"
-                   "end)")
-          .note("The first axis counts the samples. Columns are as those of data.npy. Its random numbers follow the "
-                "run's seed. The function is called again when a run goes on: it must give the same each time."),
-      DataFactory{make_tensors});
+      Entry("data.table", "data", "A small data set written in the recipe, as lists of numbers.")
+          .with(Option("x", "inputs: a list that holds, for each sample, a number or a (nested) list of numbers")
+                    .any()
+                    .required())
+          .with(Option("y",
+                       "targets: a list with an element for each sample; without this option the data has no targets")
+                    .any())
+          .with(Option("more", "further columns by name: { mask = { … } }").any())
+          .with(Option("task", "\"classification\": y holds classes, whole numbers from 0")
+                    .choice({"regression", "classification"})
+                    .or_default("regression"))
+          .returns("x and more float32; y float32, int64 in a classification; one training part")
+          .example("lab.data.table { x = { {0, 0}, {0, 1}, {1, 0}, {1, 1} }, y = { 0, 1, 1, 0 }, "
+                   "task = \"classification\" }"),
+      DataFactory{make_table});
+  registry.add(Entry("data.tensors", "data", "A data set that a function of the recipe makes, as tensors.")
+                   .with(Option("load", "called once, when the data is opened; returns a tensor for each column")
+                             .function("function() → tensor, tensor, …")
+                             .required()
+                             .positional())
+                   .with(Option("columns", "names of the tensors that `load` returns, in order")
+                             .string()
+                             .many()
+                             .or_default(Value::List{"x", "y"}))
+                   .returns("the columns: floats as float32, whole numbers as int64; one training part")
+                   .example("lab.data.tensors(function()\n"
+                            "  local x = lab.tensor.randn({ 256, 4 }, { seed = 1 })\n"
+                            "  return x, x:sum(1)\n"
+                            "end)")
+                   .note("The first axis is that of the samples. Dtypes are converted as by data.npy. Random numbers "
+                         "drawn in `load` follow the run's seed. The function is called again when a run goes on: it "
+                         "must give the same each time."),
+               DataFactory{make_tensors});
 }
 
 }  // namespace trainlab

@@ -80,18 +80,19 @@ DataParts make_text(const Options& spec, const DataContext&) {
 
 void register_source_text(Registry& registry) {
   registry.add(
-      Entry("data.text", "data", "A text file (plain or gzip) as windows of tokens: y is what follows each of x.")
+      Entry("data.text", "data",
+            "A text file (plain or gzip) as windows of tokens: y holds the token that follows each token of x.")
           .with(Option("path", "the file").path().required().positional())
-          .with(Option("tokenizer", "what a token is: a Unicode character or a byte")
+          .with(Option("tokenizer", "unit of the text: a Unicode character or a byte")
                     .choice({"char", "byte"})
                     .or_default("char"))
-          .with(Option("context", "tokens of a sample").integer().at_least(1).at_most(1 << 20).or_default(64))
+          .with(Option("context", "number of tokens in a sample").integer().at_least(1).at_most(1 << 20).or_default(64))
           .returns("x int64 [context], y int64 [context], x one token later; one training part")
           .example("lab.data.text { \"shakespeare.txt\", context = 64 }:split { train = 0.9, val = 0.1 }")
           .note(
               "split() cuts the text itself: training first, then validation, then test. Training samples are windows "
-              "at random places, length / context of them an epoch; validation and test parts are windows one after "
-              "the other, an incomplete last one is left out. The vocabulary is every character of the whole file, "
+              "at random places, length / context of them an epoch; validation and test parts are consecutive windows, "
+              "and an incomplete last window is left out. The vocabulary is every character of the whole file, "
               "in order, and is stored in the checkpoint."),
       DataFactory{make_text});
 }

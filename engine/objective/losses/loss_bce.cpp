@@ -49,11 +49,11 @@ std::unique_ptr<Loss> make_bce(const Options& options, const Head& y_head) {
     const std::vector<double> values = options.numbers("pos_weight");
     const auto outputs = static_cast<std::size_t>(head.output[0]);
     if (values.size() != 1 && (values.size() != outputs || head.output.size() > 1)) {
-      throw options.error("pos_weight", "expected a number" +
-                                            (head.output.size() == 1 ? " or " + std::to_string(outputs) +
-                                                                           " of them, one per output"
-                                                                     : std::string()) +
-                                            ", found " + std::to_string(values.size()));
+      throw options.error("pos_weight",
+                          "expected a number" +
+                              (head.output.size() == 1 ? " or " + std::to_string(outputs) + " of them, one per output"
+                                                       : std::string()) +
+                              ", found " + std::to_string(values.size()));
     }
     pos_weight = at::tensor(values, at::TensorOptions().dtype(at::kDouble)).to(head.device, head.float_type);
   }
@@ -65,12 +65,13 @@ std::unique_ptr<Loss> make_bce(const Options& options, const Head& y_head) {
 void register_loss_bce(Registry& registry) {
   registry.add(
       loss_entry("bce_with_logits", "Binary cross-entropy of one logit per question and a target of 0 or 1.")
-          .with(Option("label_smoothing", "share of the target that is spread evenly over yes and no")
+          .with(Option("label_smoothing", "share of the target that is spread evenly over 0 and 1")
                     .number()
                     .at_least(0)
                     .less_than(1)
                     .or_default(0.0))
-          .with(Option("pos_weight", "weight of the targets of 1, one for all outputs or one per output")
+          .with(Option("pos_weight",
+                       "weight of targets that are 1: a number for all outputs, or a number for each output")
                     .number()
                     .more_than(0)
                     .many())

@@ -92,7 +92,9 @@ class NegativeLogLikelihood final : public ClassLoss {
       : ClassLoss(options, head, ClassScores::Single::refused) {}
 
  private:
-  at::Tensor costs(const ClassScores::Pair& pair) const override { return by_target(weighted(pair.scores.neg()), pair); }
+  at::Tensor costs(const ClassScores::Pair& pair) const override {
+    return by_target(weighted(pair.scores.neg()), pair);
+  }
 };
 
 // Lin et al., "Focal loss for dense object detection" (2017), section 3.2: −(1 − p)^γ log p.
@@ -115,17 +117,18 @@ class Focal final : public ClassLoss {
 }  // namespace
 
 void register_loss_class(Registry& registry) {
-  registry.add(loss_entry("cross_entropy", "Cross-entropy of one score (logit) per class and the label.")
-                   .with(label_smoothing_option())
-                   .with(class_weights_option())
-                   .with(ignore_index_option())
-                   .example("loss.cross_entropy { label_smoothing = 0.1 }")
-                   .note("Equals torch.nn.CrossEntropyLoss with reduction \"mean\". The model ends with as many "
-                         "outputs as the data has classes, without a softmax. Labels [T] at positions (text) go with "
-                         "outputs [T, C] or [C, T], labels [H, W] with [C, H, W] or [H, W, C]; where both fit, one axis "
-                         "of positions means classes last and several classes first. The mean is over the positions "
-                         "that count. Targets may be distributions over the classes."),
-               loss_factory<CrossEntropy>());
+  registry.add(
+      loss_entry("cross_entropy", "Cross-entropy of one score (logit) per class and the label.")
+          .with(label_smoothing_option())
+          .with(class_weights_option())
+          .with(ignore_index_option())
+          .example("loss.cross_entropy { label_smoothing = 0.1 }")
+          .note("Equals torch.nn.CrossEntropyLoss with reduction \"mean\". The model ends with as many "
+                "outputs as the data has classes, without a softmax. Labels [T] at positions (text) go with "
+                "outputs [T, C] or [C, T], labels [H, W] with [C, H, W] or [H, W, C]; where both fit, one axis "
+                "of positions means classes last and several classes first. The mean is over the positions "
+                "that count. Targets may be distributions over the classes."),
+      loss_factory<CrossEntropy>());
   registry.add(loss_entry("nll", "Negative log-likelihood of one log-probability per class and the label.")
                    .with(label_smoothing_option())
                    .with(class_weights_option())
@@ -134,16 +137,21 @@ void register_loss_class(Registry& registry) {
                    .note("Equals torch.nn.NLLLoss with reduction \"mean\". The model ends with nn.LogSoftmax(); shapes "
                          "and targets as for cross_entropy."),
                loss_factory<NegativeLogLikelihood>());
-  registry.add(loss_entry("focal", "Focal loss: cross-entropy with less weight on what is known already.")
-                   .with(Option("gamma", "how fast the weight falls; 0 is cross-entropy").number().at_least(0).or_default(2.0))
-                   .with(label_smoothing_option())
-                   .with(class_weights_option())
-                   .with(ignore_index_option())
-                   .example("loss.focal { gamma = 2, class_weights = \"balanced\" }")
-                   .note("−(1 − p)^γ log p of the label's probability p (Lin et al. 2017), from logits; shapes and "
-                         "targets as for cross_entropy. One logit per sample is taken as two classes with the scores 0 "
-                         "and the logit."),
-               loss_factory<Focal>());
+  registry.add(
+      loss_entry("focal",
+                 "Focal loss: cross-entropy with less weight on samples that the model already classifies well.")
+          .with(Option("gamma", "how fast the weight falls with the label's probability; 0 gives cross-entropy")
+                    .number()
+                    .at_least(0)
+                    .or_default(2.0))
+          .with(label_smoothing_option())
+          .with(class_weights_option())
+          .with(ignore_index_option())
+          .example("loss.focal { gamma = 2, class_weights = \"balanced\" }")
+          .note("−(1 − p)^γ log p of the label's probability p (Lin et al. 2017), from logits; shapes and "
+                "targets as for cross_entropy. One logit per sample is taken as two classes with the scores 0 "
+                "and the logit."),
+      loss_factory<Focal>());
 }
 
 }  // namespace trainlab

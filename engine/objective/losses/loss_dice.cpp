@@ -58,14 +58,15 @@ class Dice final : public Loss {
 }  // namespace
 
 void register_loss_dice(Registry& registry) {
-  registry.add(loss_entry("dice", "Dice loss: one minus the overlap of predicted and true regions.")
-                   .with(Option("smooth", "added to both sides of the quotient").number().more_than(0).or_default(1.0))
-                   .with(ignore_index_option())
-                   .example("loss.dice()")
-                   .note("1 − (2 Σ p t + smooth) / (Σ p + Σ t + smooth) of each class and sample, averaged over both; p "
-                         "by softmax from scores [C, H, W] or [H, W, C] for labels [H, W], by sigmoid from one logit "
-                         "[1, H, W] (Milletari et al. 2016, without squares below)."),
-               loss_factory<Dice>());
+  registry.add(
+      loss_entry("dice", "Dice loss: one minus the overlap of predicted and true regions.")
+          .with(Option("smooth", "added to numerator and denominator").number().more_than(0).or_default(1.0))
+          .with(ignore_index_option())
+          .example("loss.dice()")
+          .note("1 − (2 Σ p t + smooth) / (Σ p + Σ t + smooth) of each class and sample, averaged over both; p "
+                "by softmax from scores [C, H, W] or [H, W, C] for labels [H, W], by sigmoid from one logit "
+                "[1, H, W] (Milletari et al. 2016, without squares below)."),
+      loss_factory<Dice>());
 }
 
 }  // namespace trainlab

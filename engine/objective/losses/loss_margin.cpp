@@ -12,7 +12,8 @@ namespace trainlab {
 
 namespace {
 
-// Crammer and Singer's sum over the wrong classes as PyTorch's MultiMarginLoss has it: Σ max(0, margin − s_y + s_j)^p / C.
+// Crammer and Singer's sum over the wrong classes as PyTorch's MultiMarginLoss has it: Σ max(0, margin − s_y + s_j)^p /
+// C.
 class Hinge final : public Loss {
  public:
   Hinge(const Options& options, const Head& head)
@@ -97,9 +98,9 @@ class Cosine final : public Loss {
  public:
   Cosine(const Options& options, const Head& head) : target_column_(head.target_column), mean_(head) {
     if (head.classes > 0 || head.output.empty() || head.output != head.target) {
-      throw head_error(options, "a vector of numbers as output and as target, in one shape", head,
-                       head.target.size() == 1 ? "end the model with nn.Linear(" + std::to_string(head.target[0]) + ")"
-                                               : "");
+      throw head_error(
+          options, "a vector of numbers as output and as target, in one shape", head,
+          head.target.size() == 1 ? "end the model with nn.Linear(" + std::to_string(head.target[0]) + ")" : "");
     }
   }
 
@@ -121,8 +122,11 @@ class Cosine final : public Loss {
 
 void register_loss_margin(Registry& registry) {
   registry.add(loss_entry("hinge", "Hinge loss of one score per class and the label.")
-                   .with(Option("margin", "lead that the label's score should have").number().more_than(0).or_default(1.0))
-                   .with(Option("squared", "square what is missing").boolean().or_default(false))
+                   .with(Option("margin", "lead that the label's score should have over each other score")
+                             .number()
+                             .more_than(0)
+                             .or_default(1.0))
+                   .with(Option("squared", "square the missing lead").boolean().or_default(false))
                    .with(class_weights_option())
                    .example("loss.hinge { squared = true }")
                    .note("Equals torch.nn.MultiMarginLoss: Σ max(0, margin − s_label + s_j) over the other classes, "
@@ -130,7 +134,12 @@ void register_loss_margin(Registry& registry) {
                          "logit z and labels as ±1 it is max(0, margin ∓ z)."),
                loss_factory<Hinge>());
   registry.add(loss_entry("triplet", "Triplet loss: embeddings of one class closer than those of others.")
-                   .with(Option("margin", "lead that the nearest of another class should have").number().more_than(0).or_default(1.0))
+                   .with(Option("margin",
+                                "by how much farther away the nearest sample of another class should be than the "
+                                "farthest sample of the same class")
+                             .number()
+                             .more_than(0)
+                             .or_default(1.0))
                    .example("loss.triplet { margin = 0.2 }")
                    .note("Every sample of the batch is an anchor with its farthest sample of the same class and its "
                          "nearest of another (Hermans et al. 2017, \"batch hard\"): max(0, d₊ − d₋ + margin), "

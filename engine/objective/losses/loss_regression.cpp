@@ -110,21 +110,27 @@ void register_loss_regression(Registry& registry) {
                    return at::smooth_l1_loss(a, b, reduction, beta);
                  };
                }));
-  registry.add(loss_entry("poisson_nll", "Negative log-likelihood of counts under Poisson distributions.")
-                   .with(Option("log_input", "the output is the logarithm of the rate, else the rate").boolean().or_default(true))
-                   .with(Option("full", "add Stirling's term for log y! of counts above 1").boolean().or_default(false))
-                   .with(Option("eps", "added to rates before their logarithm").number().more_than(0).or_default(1e-8))
-                   .example("loss.poisson_nll()")
-                   .note("Equals torch.nn.PoissonNLLLoss: exp(x) − y x, or x − y log(x + eps)."),
-               elementwise([](const Options& options) -> Elementwise {
-                 return [log = options.boolean("log_input"), full = options.boolean("full"),
-                         eps = options.number("eps")](const auto& a, const auto& b, auto reduction) {
-                   return at::poisson_nll_loss(a, b, log, full, eps, reduction);
-                 };
-               }));
+  registry.add(
+      loss_entry("poisson_nll", "Negative log-likelihood of counts under Poisson distributions.")
+          .with(Option("log_input", "true: the output is the logarithm of the rate; false: the output is the rate")
+                    .boolean()
+                    .or_default(true))
+          .with(Option("full", "add Stirling's term for log y! of counts above 1").boolean().or_default(false))
+          .with(Option("eps", "added to rates before their logarithm").number().more_than(0).or_default(1e-8))
+          .example("loss.poisson_nll()")
+          .note("Equals torch.nn.PoissonNLLLoss: exp(x) − y x, or x − y log(x + eps)."),
+      elementwise([](const Options& options) -> Elementwise {
+        return [log = options.boolean("log_input"), full = options.boolean("full"), eps = options.number("eps")](
+                   const auto& a, const auto& b, auto reduction) {
+          return at::poisson_nll_loss(a, b, log, full, eps, reduction);
+        };
+      }));
   registry.add(loss_entry("gaussian_nll", "Negative log-likelihood of numbers under normal distributions.")
                    .with(Option("full", "add the constant log(2π)/2").boolean().or_default(false))
-                   .with(Option("eps", "least variance").number().more_than(0).or_default(1e-6))
+                   .with(Option("eps", "smallest variance: a smaller variance counts as this one")
+                             .number()
+                             .more_than(0)
+                             .or_default(1e-6))
                    .example("loss.gaussian_nll()")
                    .note("For targets of k numbers the model gives 2k: k means, then k logarithms of variances. Equals "
                          "torch.nn.GaussianNLLLoss of these, (log v + (x − y)²/v) / 2."),

@@ -47,8 +47,8 @@ class Ctc final : public Loss {
       throw head_error(options, "scores of shape [T, C] and labels of shape [S] (int64)", head, "");
     }
     if (blank_ >= head.output[1]) {
-      throw options.error("blank", "expected a class below " + std::to_string(head.output[1]) + ", found " +
-                                       std::to_string(blank_));
+      throw options.error(
+          "blank", "expected a class below " + std::to_string(head.output[1]) + ", found " + std::to_string(blank_));
     }
     if (options.given("lengths")) lengths_column_ = column_of(options, "lengths", head, options.string("lengths"));
   }
@@ -59,16 +59,16 @@ class Ctc final : public Loss {
     const at::Tensor labels = over_members(batch.columns[target_column_], batch, 1);  // [N, S]
     // LibTorch reads past the scores for a label that is no class.
     if (labels.lt(0).logical_or(labels.ge(scores.size(2))).any().item<bool>()) {
-      throw recipe_error("ctc: expected labels from 0 to " + std::to_string(scores.size(2) - 1) +
-                         ", found one from " + std::to_string(labels.min().item<std::int64_t>()) + " to " +
+      throw recipe_error("ctc: expected labels from 0 to " + std::to_string(scores.size(2) - 1) + ", found one from " +
+                         std::to_string(labels.min().item<std::int64_t>()) + " to " +
                          std::to_string(labels.max().item<std::int64_t>()));
     }
     const at::Tensor target_lengths = labels.ne(blank_).sum(-1);
     const at::Tensor input_lengths =
         lengths_column_ ? over_members(batch.columns[*lengths_column_], batch, 0).to(at::kLong).reshape({-1})
                         : at::full({scores.size(0)}, scores.size(1), labels.options());
-    const at::Tensor each = at::ctc_loss(logs, labels, input_lengths, target_lengths, blank_, at::Reduction::None,
-                                         zero_infinity_);
+    const at::Tensor each =
+        at::ctc_loss(logs, labels, input_lengths, target_lengths, blank_, at::Reduction::None, zero_infinity_);
     return mean_(each.div(target_lengths.clamp_min(1)), batch);
   }
 
@@ -98,15 +98,23 @@ void register_loss_sequence(Registry& registry) {
                    .note("Equals torch.nn.KLDivLoss with reduction \"batchmean\": Σ t (log t − x), mean by sample. The "
                          "model ends with nn.LogSoftmax()."),
                loss_factory<KlDivergence>());
-  registry.add(loss_entry("ctc", "Connectionist temporal classification: labels of a sequence without their places.")
-                   .with(Option("blank", "class that stands for no label, and fills targets up at their end").integer().at_least(0).or_default(0))
-                   .with(Option("lengths", "column with the number of steps of each sample (default: all T)").string())
-                   .with(Option("zero_infinity", "count a target that is longer than its sequence allows as 0").boolean().or_default(false))
-                   .example("loss.ctc()")
-                   .note("Equals torch.nn.CTCLoss with reduction \"mean\" of the scores' log-softmax: each loss divided "
-                         "by its target's length, mean by sample. Outputs [T, C] are scores, targets [S] labels, "
-                         "filled up with the blank."),
-               loss_factory<Ctc>());
+  registry.add(
+      loss_entry("ctc", "Connectionist temporal classification: labels of a sequence without their places.")
+          .with(Option("blank", "class that stands for \"no label\" and pads targets at their end")
+                    .integer()
+                    .at_least(0)
+                    .or_default(0))
+          .with(
+              Option("lengths", "column with the number of steps of each sample (default: T for all samples)").string())
+          .with(Option("zero_infinity",
+                       "a target that is too long for its sequence counts as a loss of 0 instead of infinity")
+                    .boolean()
+                    .or_default(false))
+          .example("loss.ctc()")
+          .note("Equals torch.nn.CTCLoss with reduction \"mean\" of the scores' log-softmax: each loss divided "
+                "by its target's length, mean by sample. Outputs [T, C] are scores, targets [S] labels, "
+                "filled up with the blank."),
+      loss_factory<Ctc>());
 }
 
 }  // namespace trainlab

@@ -49,7 +49,8 @@ std::unique_ptr<Loss> make_sum(const Options& options, const Head& head) {
       continue;
     }
     const Options& one = *element.entry;
-    if (one.entry().name == options.entry().name) throw one.error("", "expected losses, found a sum of its own").hint("write one sum of all");
+    if (one.entry().name == options.entry().name)
+      throw one.error("", "expected losses, found a sum of its own").hint("write one sum of all");
     const std::string& name = one.entry().name;
     sum->add({.name = name.substr(name.find('.') + 1), .factor = one.number("weight")}, of_entry(one, head));
   }
@@ -62,7 +63,8 @@ std::unique_ptr<Loss> make_loss(const Options& fit, const Head& head) {
   if (fit.is_function("loss")) return function_loss(fit.function("loss"), head);
   const Options loss = fit.child("loss");
   if (loss.entry().find("weight") && loss.number("weight") != 1) {
-    throw loss.error("weight", "is a factor in a loss.sum, and this loss stands alone").hint("loss = lab.loss.sum { … }");
+    throw loss.error("weight", "is a factor in a loss.sum, and this loss stands alone")
+        .hint("loss = lab.loss.sum { … }");
   }
   return of_entry(loss, head);
 }
@@ -70,9 +72,13 @@ std::unique_ptr<Loss> make_loss(const Options& fit, const Head& head) {
 void register_loss_sum(Registry& registry) {
   registry.add(
       Entry("loss.sum", "loss", "A sum of losses, each times its weight.")
-          .with(Option("losses", "what is added up").entry("loss").function("function(out, batch) → scalar[, count]").array().required())
+          .with(Option("losses", "the losses to add")
+                    .entry("loss")
+                    .function("function(out, batch) → scalar[, count]")
+                    .array()
+                    .required())
           .example("loss.sum { \"cross_entropy\", loss.mse { target = \"z\", weight = 0.1 } }")
-          .note("Each is a metric of its own without its weight: val.loss.cross_entropy, val.loss.mse, the second of a "
+          .note("Each loss is also a metric, without its weight: val.loss.cross_entropy, val.loss.mse, the second of a "
                 "name val.loss.mse_2, a function val.loss.function."),
       LossFactory{make_sum});
 }

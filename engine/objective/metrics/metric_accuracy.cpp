@@ -88,8 +88,7 @@ class TopK final : public ShareOfRight {
   at::Tensor is_right(const ClassScores::Rows& rows) const override {
     const at::Tensor label = rows.labels.unsqueeze(-1);
     const at::Tensor score = rows.scores.gather(-1, label);
-    const at::Tensor behind =
-        rows.scores.lt(score).logical_or_(rows.scores.eq(score).logical_and_(classes_.ge(label)));
+    const at::Tensor behind = rows.scores.lt(score).logical_or_(rows.scores.eq(score).logical_and_(classes_.ge(label)));
     return behind.sum(-1).gt(classes_.size(0) - k_);
   }
 
@@ -104,7 +103,8 @@ void register_metric_accuracy(Registry& registry) {
       Entry("metric.accuracy", "metric", "Share of samples (or positions) whose best score is that of the label.")
           .with(ignore_index_option())
           .example("metric.accuracy()")
-          .note("Of equal scores the first counts as the best. With one logit per sample (loss \"bce_with_logits\") a "
+          .note("Of equal scores, the score of the smallest class number counts as the best. With one logit per sample "
+                "(loss \"bce_with_logits\") a "
                 "sample is right when the logit is above 0 "
                 "and the target 1 (above 0.5), or neither. Equals scikit-learn's accuracy_score."),
       MetricKind{.make = [](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {
@@ -114,7 +114,11 @@ void register_metric_accuracy(Registry& registry) {
                  .minimize = false});
   registry.add(
       Entry("metric.top_k", "metric", "Share of samples whose label is among the k best scores; named top_5 for k = 5.")
-          .with(Option("k", "number of guesses").integer().at_least(1).or_default(5).positional())
+          .with(Option("k", "number of best scores that count as guesses")
+                    .integer()
+                    .at_least(1)
+                    .or_default(5)
+                    .positional())
           .with(ignore_index_option())
           .example("metric.top_k(5)")
           .note("Of equal scores the one of the smaller class number is the better. Equals scikit-learn's "

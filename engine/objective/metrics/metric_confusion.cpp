@@ -1,4 +1,5 @@
-// Precision, recall, F1, IoU, balanced accuracy and Matthews' correlation, from counts per class: hits (true positives), predicted, actual.
+// Precision, recall, F1, IoU, balanced accuracy and Matthews' correlation, from counts per class: hits (true
+// positives), predicted, actual.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones_like.h>
@@ -68,7 +69,7 @@ Rule rule_of(const Options& options, std::int64_t classes) {
   return {Average::macro, 0};
 }
 
-// Mean recall of the classes that occur.
+// Mean of the recall over the classes that occur.
 double balanced_accuracy(const std::vector<Counts>& classes) {
   double sum = 0, seen = 0;
   for (const Counts& c : classes) {
@@ -160,14 +161,14 @@ class ConfusionMetric final : public Metric {
 void add(Registry& registry, const std::string& name, const std::string& doc, const std::string& formula, Score score) {
   registry.add(
       Entry("metric." + name, "metric", doc)
-          .with(
-              Option("average",
-                     "how classes are averaged: over those that occur (macro), over all samples (micro), by their "
-                     "number of samples (weighted), or one class alone; without it class 1 of two classes, else macro")
-                  .choice({"macro", "micro", "weighted"})
-                  .integer()
-                  .at_least(0)
-                  .positional())
+          .with(Option("average",
+                       "how classes are averaged: \"macro\": mean over the classes that occur; \"micro\": over all "
+                       "samples; \"weighted\": by the number of samples of each class; a number: that class alone. "
+                       "Default: class 1 where there are two classes, else \"macro\"")
+                    .choice({"macro", "micro", "weighted"})
+                    .integer()
+                    .at_least(0)
+                    .positional())
           .with(ignore_index_option())
           .example("metric." + name + " { average = \"weighted\" }")
           .note(formula +
@@ -191,16 +192,14 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
 
 void add_summary(Registry& registry, const std::string& name, const std::string& doc, const std::string& note,
                  double (*summary)(const std::vector<Counts>&)) {
-  registry.add(Entry("metric." + name, "metric", doc)
-                   .with(ignore_index_option())
-                   .example("metric." + name + "()")
-                   .note(note),
-               MetricKind{.make = [summary](const Options& options, const Head& head,
-                                            std::int64_t members) -> std::unique_ptr<Metric> {
-                            return std::make_unique<ConfusionMetric>(options, head, members, summary);
-                          },
-                          .name = [name](const Options&) { return name; },
-                          .minimize = false});
+  registry.add(
+      Entry("metric." + name, "metric", doc).with(ignore_index_option()).example("metric." + name + "()").note(note),
+      MetricKind{
+          .make = [summary](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {
+            return std::make_unique<ConfusionMetric>(options, head, members, summary);
+          },
+          .name = [name](const Options&) { return name; },
+          .minimize = false});
 }
 
 }  // namespace
@@ -208,14 +207,17 @@ void add_summary(Registry& registry, const std::string& name, const std::string&
 void register_metric_confusion(Registry& registry) {
   add(registry, "precision", "Share of the predictions of a class that are right.", "tp / (tp + fp).", precision);
   add(registry, "recall", "Share of the samples of a class that were found.", "tp / (tp + fn).", recall);
-  add(registry, "f1", "Harmonic mean of precision and recall.", "2 tp / (2 tp + fp + fn); of segmentations the Dice coefficient.", f1);
-  add(registry, "iou", "Intersection over union of predicted and true regions, the Jaccard index.", "tp / (tp + fp + fn).", iou);
-  add_summary(registry, "balanced_accuracy", "Mean recall of the classes that occur.",
+  add(registry, "f1", "Harmonic mean of precision and recall.",
+      "2 tp / (2 tp + fp + fn); of segmentations the Dice coefficient.", f1);
+  add(registry, "iou", "Intersection over union of predicted and true regions, the Jaccard index.",
+      "tp / (tp + fp + fn).", iou);
+  add_summary(registry, "balanced_accuracy", "Mean of the recall over the classes that occur.",
               "Equals scikit-learn's balanced_accuracy_score.", balanced_accuracy);
-  add_summary(registry, "mcc", "Matthews' correlation coefficient of predicted and true classes.",
-              "For any number of classes (Gorodkin 2004); 0 where all predictions or all labels are of one class. Equals "
-              "scikit-learn's matthews_corrcoef.",
-              matthews);
+  add_summary(
+      registry, "mcc", "Matthews' correlation coefficient of predicted and true classes.",
+      "For any number of classes (Gorodkin 2004); 0 where all predictions or all labels are of one class. Equals "
+      "scikit-learn's matthews_corrcoef.",
+      matthews);
 }
 
 }  // namespace trainlab

@@ -72,7 +72,8 @@ class CalibrationError final : public Metric {
         bins_(options.integer("bins")),
         slots_(slots(members)),
         sums_(at::zeros({3, slots_ * bins_}, at::TensorOptions().dtype(at::kDouble).device(head.device))),
-        first_bin_(at::arange(slots_, at::TensorOptions().dtype(at::kLong).device(head.device)).mul_(bins_).unsqueeze_(-1)) {}
+        first_bin_(
+            at::arange(slots_, at::TensorOptions().dtype(at::kLong).device(head.device)).mul_(bins_).unsqueeze_(-1)) {}
 
   void update(const at::Tensor& out, const BatchView& batch) override {
     const at::NoGradGuard no_grad;
@@ -113,16 +114,12 @@ class CalibrationError final : public Metric {
 
 void add(Registry& registry, const std::string& name, const std::string& doc, const std::string& note,
          double (*finish)(double)) {
-  registry.add(Entry("metric." + name, "metric", doc)
-                   .with(ignore_index_option())
-                   .example("metric." + name + "()")
-                   .note(note),
-               MetricKind{.make = [finish](const Options& options, const Head& head,
-                                           std::int64_t members) -> std::unique_ptr<Metric> {
-                            return std::make_unique<LogLoss>(options, head, members, finish);
-                          },
-                          .name = [name](const Options&) { return name; },
-                          .minimize = true});
+  registry.add(
+      Entry("metric." + name, "metric", doc).with(ignore_index_option()).example("metric." + name + "()").note(note),
+      MetricKind{.make = [finish](const Options& options, const Head& head, std::int64_t members)
+                     -> std::unique_ptr<Metric> { return std::make_unique<LogLoss>(options, head, members, finish); },
+                 .name = [name](const Options&) { return name; },
+                 .minimize = true});
 }
 
 }  // namespace
@@ -136,18 +133,22 @@ void register_metric_probability(Registry& registry) {
   add(registry, "bits_per_character", "Mean of −log₂ p of the label: bits for each symbol.",
       "Over all positions of the part; per character where symbols are characters.",
       [](double x) { return x / std::numbers::ln2; });
-  registry.add(Entry("metric.ece", "metric", "Expected calibration error: how far confidence is from accuracy.")
-                   .with(Option("bins", "bins of equal width of the confidence").integer().at_least(1).at_most(10000).or_default(15))
-                   .with(ignore_index_option())
-                   .example("metric.ece { bins = 15 }")
-                   .note("Σ |accuracy − mean confidence| of each bin, weighted by its samples (Guo et al. 2017); the "
-                         "confidence is the best class's probability, bins hold their upper ends."),
-               MetricKind{.make = [](const Options& options, const Head& head,
-                                     std::int64_t members) -> std::unique_ptr<Metric> {
-                            return std::make_unique<CalibrationError>(options, head, members);
-                          },
-                          .name = [](const Options&) { return std::string("ece"); },
-                          .minimize = true});
+  registry.add(
+      Entry("metric.ece", "metric", "Expected calibration error: how far confidence is from accuracy.")
+          .with(Option("bins", "number of bins of equal width into which confidences are sorted")
+                    .integer()
+                    .at_least(1)
+                    .at_most(10000)
+                    .or_default(15))
+          .with(ignore_index_option())
+          .example("metric.ece { bins = 15 }")
+          .note("Σ |accuracy − mean confidence| of each bin, weighted by its samples (Guo et al. 2017); the "
+                "confidence is the best class's probability, bins hold their upper ends."),
+      MetricKind{.make = [](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {
+                   return std::make_unique<CalibrationError>(options, head, members);
+                 },
+                 .name = [](const Options&) { return std::string("ece"); },
+                 .minimize = true});
 }
 
 }  // namespace trainlab
