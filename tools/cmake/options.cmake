@@ -77,8 +77,8 @@ find_program(TRAINLAB_CCACHE ccache)
 mark_as_advanced(TRAINLAB_CCACHE)
 if(TRAINLAB_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   # The sloppiness is what ccache asks for with precompiled headers: it then compares their content, not their times.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}"
-      "CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime" "${TRAINLAB_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_PCH_EXTSUM=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${TRAINLAB_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
