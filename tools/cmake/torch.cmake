@@ -110,14 +110,15 @@ target_link_libraries(trainlab_torch_headers PRIVATE trainlab::torch)
 target_include_directories(trainlab_torch_headers PRIVATE "${CMAKE_CURRENT_LIST_DIR}")
 target_precompile_headers(trainlab_torch_headers PRIVATE <torch_headers.h>)
 
-# ccache would read the precompiled header, 270 MB, for each file that uses it, and know none of them again where the header was
-# compiled anew, for its bytes differ each time. It reads this sum of what the header was made from instead
-# (CCACHE_PCH_EXTSUM in options.cmake).
+# Without this sum, ccache would read the precompiled header, 270 MB, for each file that uses the header, and would compile
+# all these files again wherever the header was compiled again, because a precompiled header has other bytes each time.
+# With CCACHE_PCH_EXTSUM (options.cmake) ccache reads the sum instead, which depends only on what the header is made from.
 if(TRAINLAB_CCACHE)
   set(header "${CMAKE_CURRENT_LIST_DIR}/torch_headers.h")
   set(sum "${CMAKE_BINARY_DIR}/CMakeFiles/trainlab_torch_headers.dir/cmake_pch.hxx.gch.sum")
   add_custom_command(OUTPUT "${sum}"
     COMMAND bash "${CMAKE_CURRENT_LIST_DIR}/sum_header" "${header}" "${sum}" "${CMAKE_CXX_COMPILER}" -std=c++20
+            "-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/="  # LibTorch's assertions name their files
             "-I$<JOIN:$<TARGET_PROPERTY:trainlab::torch,INTERFACE_INCLUDE_DIRECTORIES>,;-I>"
     DEPENDS "${header}" "${CMAKE_CURRENT_LIST_DIR}/sum_header" DEPFILE "${sum}.d"
     COMMAND_EXPAND_LISTS VERBATIM COMMENT "Summing LibTorch's headers")
