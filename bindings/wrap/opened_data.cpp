@@ -19,9 +19,9 @@ const char kOpened = 0;  // weak table: data entry → what was opened of it
 // What stands in the weak table.
 class OpenedObject final : public Object {
  public:
-  explicit OpenedObject(std::shared_ptr<OpenedData> data) : opened(std::move(data)) {}
+  explicit OpenedObject(std::shared_ptr<RecipeData> data) : opened(std::move(data)) {}
   std::string_view type_name() const override { return "data"; }
-  std::shared_ptr<OpenedData> opened;
+  std::shared_ptr<RecipeData> opened;
 };
 
 // part:batches(size, { … }): in order, without a context; upvalue: the entry.
@@ -66,14 +66,14 @@ int l_part_text(lua_State* L) {
 
 }  // namespace
 
-OpenedData::OpenedData(lua_State* L, int index)
+RecipeData::RecipeData(lua_State* L, int index)
     : registry_(*LuaState::of(L).host().registry), seed_(LuaState::of(L).host().seed), describes_(LuaState::of(L).host().describes) {
   auto spec = std::make_shared<Spec>(to_spec(L, index));
   spec->value = registry_.check(spec->value);
   spec_ = std::move(spec);
 }
 
-const DataParts& OpenedData::parts() {
+const DataParts& RecipeData::parts() {
   if (describes_) throw ExecutionEnds();
   if (!parts_) parts_ = open_data(Options(registry_, spec_, ""), {.seed = seed_});
   return *parts_;
@@ -94,7 +94,7 @@ void push_part(lua_State* L, int index, const std::string& name) {
   std::shared_ptr<Object> object = to_object(L, -1);
   lua_pop(L, 1);
   if (!object) {
-    object = std::make_shared<OpenedObject>(std::make_shared<OpenedData>(L, index));
+    object = std::make_shared<OpenedObject>(std::make_shared<RecipeData>(L, index));
     push_object(L, object);
     set_in_weak_table(L, kOpened, index);
   }

@@ -12,10 +12,10 @@ struct lua_State;
 
 namespace trainlab {
 
-class OpenedData {
+class RecipeData {
  public:
   // `index`: the table of a data entry.
-  OpenedData(lua_State* L, int index);
+  RecipeData(lua_State* L, int index);
   const DataParts& parts();
 
  private:
@@ -29,7 +29,7 @@ class OpenedData {
 // "train", "val" or "test" of some data.
 class PartObject final : public Object {
  public:
-  PartObject(std::shared_ptr<OpenedData> data, std::string name) : data_(std::move(data)), name_(std::move(name)) {}
+  PartObject(std::shared_ptr<RecipeData> data, std::string name) : data_(std::move(data)), name_(std::move(name)) {}
   std::string_view type_name() const override { return "part"; }
   const std::string& name() const { return name_; }
 
@@ -37,7 +37,7 @@ class PartObject final : public Object {
   const Part& part() const;
 
  private:
-  std::shared_ptr<OpenedData> data_;
+  std::shared_ptr<RecipeData> data_;
   std::string name_;
 };
 

@@ -30,7 +30,7 @@ class Checker {
       if (!value["@at"].is_nil()) checked.emplace("@at", value["@at"]);
       return checked;
     } catch (Error& error) {
-      const Position position = position_of(value["@at"]);
+      const SourceLine position = position_of(value["@at"]);
       if (!position.file.empty()) error.at(position.file, position.line);
       throw;
     }

@@ -175,7 +175,7 @@ std::vector<Options::Element> Options::elements(std::string_view option) const {
 Error Options::error(std::string_view option, std::string message) const {
   Error error = recipe_error(std::move(message));
   error.in(option.empty() ? path_ : option_path(path_, *entry_, declared(option)));
-  const Position position = position_of((*entry_node_)["@at"]);
+  const SourceLine position = position_of((*entry_node_)["@at"]);
   if (!position.file.empty()) error.at(position.file, position.line);
   return error;
 }

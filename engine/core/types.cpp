@@ -117,7 +117,7 @@ std::string element_path(const std::string& path, std::size_t index, const Value
   return path + "[" + std::to_string(index + 1) + "]" + (name ? "." + std::string(last_part(*name)) : "");
 }
 
-Position position_of(const Value& at) {
+SourceLine position_of(const Value& at) {
   if (!at.is_string()) return {};
   const std::string& text = at.string();
   const auto colon = text.rfind(':');

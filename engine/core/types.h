@@ -51,11 +51,11 @@ std::string below(const std::string& path, std::string_view name);
 std::string element_path(const std::string& path, std::size_t index, const Value& element);
 
 // "digits.lua:14" taken apart; an empty file when there is no position.
-struct Position {
+struct SourceLine {
   std::string file;
   int line = 0;
 };
-Position position_of(const Value& at);
+SourceLine position_of(const Value& at);
 
 // A value of an option in normal form (see Registry::check). `at` is given to entries made from names.
 Value check_option(const Registry& registry, const Option& option, const Value& value, const std::string& path,
