@@ -44,6 +44,22 @@ function(trainlab_uses_torch out)
   endforeach()
 endfunction()
 
+# trainlab_room(NAME PUBLIC… -- PRIVATE…): notes that a module or program of that name lies in the current folder, and the
+# names in its DEPENDS and PRIVATE_DEPENDS lists. trainlab_write_rooms writes all of them into rooms.txt of the build folder,
+# a line each, with tabs between name, folder, public and private dependencies. A test compares them with
+# docs/architecture.md.
+function(trainlab_room name)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${CMAKE_SOURCE_DIR}" OUTPUT_VARIABLE folder)
+  list(JOIN ARGN " " dependencies)
+  string(REPLACE "--" "\t" dependencies "${dependencies}")
+  set_property(GLOBAL APPEND_STRING PROPERTY TRAINLAB_ROOMS "${name}\t${folder}\t${dependencies}\n")
+endfunction()
+
+function(trainlab_write_rooms)
+  get_property(rooms GLOBAL PROPERTY TRAINLAB_ROOMS)
+  file(WRITE "${CMAKE_BINARY_DIR}/rooms.txt" "${rooms}")
+endfunction()
+
 # trainlab_compile_together(TARGET FILE…): these files of the target are compiled in groups of one folder each, and all of the
 # target with LibTorch's headers read beforehand where the target uses LibTorch. Most of the compiler's time goes into headers,
 # which a group reads once. A group is small, so that a change of one file is compiled in seconds. Files of a group must not
@@ -124,6 +140,7 @@ function(trainlab_module)
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT (arg_ENTRIES OR arg_SOURCES))
     message(FATAL_ERROR "trainlab_module(NAME n ENTRIES … SOURCES … DEPENDS … PRIVATE_DEPENDS …): got '${ARGV}'")
   endif()
+  trainlab_room(${arg_NAME} ${arg_DEPENDS} -- ${arg_PRIVATE_DEPENDS})
   trainlab_resolve(public missing ${arg_DEPENDS})
   trainlab_resolve(private missing_private ${arg_PRIVATE_DEPENDS})
   if(missing OR missing_private)
@@ -161,6 +178,7 @@ function(trainlab_program)
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_FOLDER OR NOT arg_SOURCES)
     message(FATAL_ERROR "trainlab_program(NAME n FOLDER f SOURCES … DEPENDS …): got '${ARGV}'")
   endif()
+  trainlab_room(${arg_NAME} ${arg_DEPENDS} --)
   trainlab_resolve(targets missing ${arg_DEPENDS})
   if(missing)
     trainlab_skip(${arg_NAME} ${missing})
