@@ -89,6 +89,11 @@ if(TRAINLAB_MOLD)
 endif()
 add_link_options(-Wl,--as-needed)
 
+# The linker then sees the types of all files together: two classes of one name that differ are an error.
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_link_options(-Werror=odr -Werror=lto-type-mismatch)
+endif()
+
 set(TRAINLAB_BIN_DIR bin)                      # trainlab
 set(TRAINLAB_LIBEXEC_DIR libexec)              # trainlab-engine
 set(TRAINLAB_LIB_DIR lib/trainlab)             # LibTorch, plugins
