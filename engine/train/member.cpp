@@ -195,10 +195,7 @@ void Member::all_validated() {
   }
 }
 
-void Member::epoch_ended(const Position& position) {
-  for (const auto& observer : observers_) observer->epoch_ended(position.epoch());
-  call("epoch", position);
-}
+void Member::epoch_ended(const Position& position) { call("epoch", position); }
 
 void Member::finished(const Value& summary) {
   for (const auto& observer : observers_) observer->finished(summary);
@@ -260,7 +257,6 @@ void Member::commit(const Position& position) {
   add_below(checkpoint.tensors, "data.", plan_.data.state);
   if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_->weights};
   checkpoints_.commit(checkpoint);
-  for (const auto& observer : observers_) observer->checkpointed(position.step);
 }
 
 void Member::write_saves(const Position& position) {

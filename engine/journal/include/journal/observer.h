@@ -1,5 +1,5 @@
-// Observers: everything that watches a fit and does not take part in its arithmetic: the progress line,
-// metrics.jsonl, TensorBoard events, a recipe's callbacks, later the profiler.
+// Observers watch one member of a fit, or one task, and change nothing of its arithmetic: the progress line and the
+// TensorBoard events. Rows of metrics.jsonl, checkpoints and a recipe's functions belong to the member itself.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,12 @@
 
 namespace trainlab {
 
-// A step as the loop sees it. Nothing here costs a device synchronisation; `loss()` would, so only observers that
-// were asked to show it call it, and rarely.
+// A step of one member. The numbers are on the host already: reading them never makes a device wait.
 struct StepView {
   std::int64_t step = 0;      // steps done, this one included
   std::int64_t epoch = 0;     // epochs completed before this step's batch
   std::int64_t samples = 0;
-  double rate = 0;            // learning rate of member 0 in this step
+  double rate = 0;            // learning rate of the member in this step
 };
 
 // A validation: metrics by full name, for one member.
@@ -39,6 +38,8 @@ struct FitView {              // known when a fit starts
   std::string monitor;
 };
 
+// Called on the thread that trains. An error that a hook raises ends the fit; in a group an error of the recipe's kind
+// ends the member alone.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -47,8 +48,6 @@ class Observer {
   virtual bool wants_step(std::int64_t step) { (void)step; return false; }
   virtual void stepped(const StepView&) {}
   virtual void validated(const ValidationView&) {}
-  virtual void epoch_ended(std::int64_t epoch) { (void)epoch; }
-  virtual void checkpointed(std::int64_t step) { (void)step; }
   virtual void finished(const Value& summary) { (void)summary; }
 };
 
