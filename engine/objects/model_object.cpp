@@ -124,7 +124,7 @@ void OptimizerObject::step(const std::function<at::Tensor()>& again) {
 
 NamedTensors OptimizerObject::tensors() const {
   NamedTensors all;
-  for (auto& [name, tensor] : optimizer_->state()) all.emplace(name, tensor);
+  for (auto& [name, tensor, per_member] : optimizer_->state()) all.emplace(name, tensor);
   all.emplace("lr", at::scalar_tensor(rate, at::kDouble));
   return all;
 }

@@ -77,13 +77,14 @@ at::Tensor ParameterSet::gradient(std::span<const at::Tensor> gradients, std::si
   return gradient.contiguous();
 }
 
-std::vector<std::pair<std::string, at::Tensor>> ParameterSet::state() {
-  std::vector<std::pair<std::string, at::Tensor>> named;
+std::vector<OptimizerTensor> ParameterSet::state() {
+  const bool per_member = members_ > 0;
+  std::vector<OptimizerTensor> named;
   for (OptimizerSlot& slot : slots_)
     for (std::size_t s = 0; s < suffixes_.size(); ++s)
-      named.emplace_back(slot.parameter.name + "." + suffixes_[s], slot.state[s]);
-  if (steps_.defined()) named.emplace_back("step", steps_);
-  if (scalars_.defined()) named.emplace_back(scalars_name_, scalars_);
+      named.push_back({slot.parameter.name + "." + suffixes_[s], slot.state[s], per_member});
+  if (steps_.defined()) named.push_back({"step", steps_, per_member});
+  if (scalars_.defined()) named.push_back({scalars_name_, scalars_, per_member});
   return named;
 }
 

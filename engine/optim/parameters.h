@@ -55,7 +55,7 @@ class ParameterSet {
   // Tells autograd that parameter i was changed; neither bare pointers nor the fused operators do.
   void changed(std::size_t i) { slots_[i].parameter.value.unsafeGetTensorImpl()->bump_version(); }
 
-  std::vector<std::pair<std::string, at::Tensor>> state();
+  std::vector<OptimizerTensor> state();
 
  private:
   std::int64_t members_;

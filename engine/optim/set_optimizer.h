@@ -38,7 +38,7 @@ class SetOptimizer : public Optimizer {
  public:
   using Optimizer::step;
   void step(std::span<const at::Tensor> gradients, const StepInputs& inputs) final;
-  std::vector<std::pair<std::string, at::Tensor>> state() final { return set_.state(); }
+  std::vector<OptimizerTensor> state() final { return set_.state(); }
 
  protected:
   // Error{recipe} for another device than the CPU unless `has_fused`.

@@ -102,7 +102,7 @@ class Lbfgs final : public Optimizer {
     }
   }
 
-  std::vector<std::pair<std::string, at::Tensor>> state() override {
+  std::vector<OptimizerTensor> state() override {
     return {{"old_dirs", changes_}, {"old_stps", moves_},     {"ro", inverse_},
             {"d", direction_},      {"prev_grad", previous_}, {"step", numbers_}};
   }

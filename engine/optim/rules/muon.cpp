@@ -110,7 +110,7 @@ class Muon final : public Optimizer {
     rest_->step(others, rest);
   }
 
-  std::vector<std::pair<std::string, at::Tensor>> state() override {
+  std::vector<OptimizerTensor> state() override {
     auto all = matrices_->state();
     for (auto& one : rest_->state()) all.push_back(std::move(one));
     return all;

@@ -47,7 +47,7 @@ class Lookahead final : public Optimizer {
     });
   }
 
-  std::vector<std::pair<std::string, at::Tensor>> state() override {
+  std::vector<OptimizerTensor> state() override {
     auto all = base_->state();
     for (auto& one : set_.state()) all.push_back(std::move(one));
     return all;

@@ -44,7 +44,7 @@ class Sam final : public Optimizer {
     base_->step(there.gradients, inputs);
   }
 
-  std::vector<std::pair<std::string, at::Tensor>> state() override { return base_->state(); }
+  std::vector<OptimizerTensor> state() override { return base_->state(); }
 
  private:
   // p ← p + rho·g / ‖g‖, the norm over all parameters of a row.

@@ -392,7 +392,7 @@ MemoryEstimate estimate_memory(const FitPlan& plan) {
     Probe probe = probe_optimizer(*one.model, one.optimizer, plan.type);
     double values = 0, state = 0;
     for (const OptimizedParameter& parameter : probe.parameters) values += static_cast<double>(parameter.value.numel());
-    for (const auto& [name, tensor] : probe.optimizer->state()) {
+    for (const auto& [name, tensor, per_member] : probe.optimizer->state()) {
       if (tensor.scalar_type() == plan.type && name != "step") state += static_cast<double>(tensor.numel()) / values;
     }
     optimizer += state * static_cast<double>(one.model->parameter_count()) * value;

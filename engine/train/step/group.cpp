@@ -12,10 +12,9 @@
 namespace trainlab {
 namespace {
 
-// Optimizer state is per member where its tensors carry the member axis, and shared (step counts) where they do not.
-at::Tensor member_slice(const at::Tensor& tensor, std::int64_t members, std::size_t member) {
-  const bool sliced = members > 0 && tensor.dim() > 0 && tensor.size(0) == members;
-  return sliced ? tensor.select(0, static_cast<std::int64_t>(member)) : tensor;
+// What a tensor with the axis of the members holds of one of them; without such an axis all of the tensor.
+at::Tensor member_slice(const at::Tensor& tensor, bool per_member, std::size_t member) {
+  return per_member ? tensor.select(0, static_cast<std::int64_t>(member)) : tensor;
 }
 
 const at::Tensor& stored(const NamedTensors& tensors, const std::string& name, at::IntArrayRef shape) {
@@ -248,7 +247,7 @@ const ModelState& Group::state() const {
     for (std::size_t i = 0; i < to.size(); ++i) {
       for (std::size_t m = 0; m < keys_.size(); ++m) {
         const at::Tensor& from = averaged(m) ? average_->values()[first + i] : live[i];
-        member_slice(to[i], state_.members, m).copy_(member_slice(from, state_.members, m));
+        member_slice(to[i], axis(), m).copy_(member_slice(from, axis(), m));
       }
     }
   };
@@ -257,26 +256,26 @@ const ModelState& Group::state() const {
   return validated_;
 }
 
-std::vector<std::pair<std::string, at::Tensor>> Group::stored_state() {
-  std::vector<std::pair<std::string, at::Tensor>> all;
-  for (auto& [name, tensor] : optimizer_->state()) all.emplace_back("optim." + name, tensor);
+std::vector<OptimizerTensor> Group::stored_state() {
+  std::vector<OptimizerTensor> all = optimizer_->state();
+  for (OptimizerTensor& one : all) one.name = "optim." + one.name;
   if (!average_) return all;
-  for (auto& [name, tensor] : average_->state()) all.emplace_back("ema." + name, tensor);
+  for (auto& [name, tensor] : average_->state()) all.push_back({"ema." + name, tensor, axis()});
   return all;
 }
 
 NamedTensors Group::tensors(std::size_t member) {
   NamedTensors all;
   for (auto& [name, tensor] : named_state(*plan_.model, state_, slice(member))) all.emplace(name, tensor);
-  for (auto& [name, tensor] : stored_state()) all.emplace(name, member_slice(tensor, state_.members, member));
+  for (auto& [name, tensor, per_member] : stored_state()) all.emplace(name, member_slice(tensor, per_member, member));
   return all;
 }
 
 void Group::restore(std::size_t member, const NamedTensors& tensors) {
   load_named_state(*plan_.model, state_, tensors, slice(member));
   const at::NoGradGuard no_gradients;
-  for (auto& [name, tensor] : stored_state()) {
-    const at::Tensor target = member_slice(tensor, state_.members, member);
+  for (auto& [name, tensor, per_member] : stored_state()) {
+    const at::Tensor target = member_slice(tensor, per_member, member);
     target.copy_(stored(tensors, name, target.sizes()));
   }
 }
@@ -292,7 +291,7 @@ NamedTensors Group::weights(std::size_t member) const {
   if (!averaged(member)) return copies;
   for (auto& [name, tensor] : average_->state()) {
     const auto found = copies.find("model." + name);
-    if (found != copies.end()) found->second.copy_(member_slice(tensor, state_.members, member));
+    if (found != copies.end()) found->second.copy_(member_slice(tensor, axis(), member));
   }
   return copies;
 }

@@ -331,7 +331,7 @@ TEST_CASE("optimizers: an inactive member keeps parameters and state") {
       take_step(*other, [&] { return reference.gradients(t); }, {.rates = reference.rates});
     }
     std::vector<at::Tensor> frozen;
-    for (const auto& [name, tensor] : optimizer->state()) frozen.push_back(tensor.clone());
+    for (const auto& [name, tensor, per_member] : optimizer->state()) frozen.push_back(tensor.clone());
     const at::Tensor second = flat(stack.member(1)).clone();
     for (std::int64_t t = 3; t < 8; ++t) {
       take_step(*optimizer, [&] { return stack.gradients(t); }, {.rates = stack.rates, .active = active});
@@ -341,8 +341,9 @@ TEST_CASE("optimizers: an inactive member keeps parameters and state") {
     CHECK(at::equal(flat(stack.member(0)), flat(reference.member(0))));
     const auto state = optimizer->state();
     for (std::size_t i = 0; i < state.size(); ++i) {
-      INFO(state[i].first);
-      for (const std::int64_t m : {1, 3}) CHECK(at::equal(state[i].second.select(0, m), frozen[i].select(0, m)));
+      INFO(state[i].name);
+      CHECK(state[i].per_member);
+      for (const std::int64_t m : {1, 3}) CHECK(at::equal(state[i].tensor.select(0, m), frozen[i].select(0, m)));
     }
 
     Problem problem(at::kFloat);
@@ -352,7 +353,7 @@ TEST_CASE("optimizers: an inactive member keeps parameters and state") {
     take_step(*solo, [&] { return problem.gradients(0); },
               {.rates = std::span(&stack.rates[0], 1), .active = stopped});
     CHECK(at::equal(flat(problem.values), before));
-    for (const auto& [name, tensor] : solo->state()) CHECK((tensor.numel() == 0 || tensor.abs().max().item<double>() == 0));
+    for (const auto& [name, tensor, per_member] : solo->state()) CHECK((tensor.numel() == 0 || tensor.abs().max().item<double>() == 0));
   }
 }
 
@@ -384,8 +385,8 @@ TEST_CASE("optimizers: a copied state continues in equal bytes") {
       REQUIRE(!saved.empty());
       REQUIRE(saved.size() == restored.size());
       for (std::size_t i = 0; i < saved.size(); ++i) {
-        CHECK(saved[i].first == restored[i].first);
-        restored[i].second.copy_(saved[i].second);
+        CHECK(saved[i].name == restored[i].name);
+        restored[i].tensor.copy_(saved[i].tensor);
       }
       for (std::size_t i = 0; i < shapes.size(); ++i) values(second)[i].copy_(values(first)[i]);
       for (std::int64_t t = 7; t < 12; ++t) {
@@ -402,7 +403,7 @@ TEST_CASE("optimizers: names of the state") {
     const Options spec = optim_spec(entry, std::move(options));
     std::vector<std::string> all;
     std::vector<OptimizedParameter> parameters{{.name = "2.weight", .value = at::ones({2, 2})}};
-    for (const auto& [name, tensor] : make_optimizer(std::span(&spec, 1), parameters, 0)->state()) all.push_back(name);
+    for (const auto& [name, tensor, per_member] : make_optimizer(std::span(&spec, 1), parameters, 0)->state()) all.push_back(name);
     return all;
   };
   using Names = std::vector<std::string>;
@@ -462,7 +463,7 @@ TEST_CASE("optimizers: leaves that require grad, and an autograd graph that noti
     optimizer->step(std::vector{at::ones({2, 3})}, std::vector<double>(specs.size(), 0.25));
     CHECK(at::equal(value.detach(), at::full({2, 3}, 0.75)));
     CHECK(value._version() > version);
-    for (const auto& [name, tensor] : optimizer->state()) CHECK_FALSE(tensor.requires_grad());
+    for (const auto& [name, tensor, per_member] : optimizer->state()) CHECK_FALSE(tensor.requires_grad());
   }
 }
 
@@ -495,7 +496,7 @@ TEST_CASE("optimizers: L-BFGS goes on from its state in equal bytes, beyond its 
   for (std::int64_t t = 0; t < 6; ++t) step(whole, *first, t);
   const auto second = make_optimizer(std::span(&spec, 1), resumed.parameters(), 0);
   const auto saved = first->state(), restored = second->state();
-  for (std::size_t i = 0; i < saved.size(); ++i) restored[i].second.copy_(saved[i].second);
+  for (std::size_t i = 0; i < saved.size(); ++i) restored[i].tensor.copy_(saved[i].tensor);
   for (std::size_t i = 0; i < shapes.size(); ++i) resumed.values[i].copy_(whole.values[i]);
   for (std::int64_t t = 6; t < 10; ++t) {
     step(whole, *first, t);

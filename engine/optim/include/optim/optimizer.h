@@ -43,6 +43,13 @@ struct StepInputs {
   const Reevaluate* reevaluate = nullptr;     // ditto
 };
 
+// A tensor of an optimizer's state.
+struct OptimizerTensor {
+  std::string name;         // "2.weight.exp_avg", "step"
+  at::Tensor tensor;        // the live one
+  bool per_member = false;  // the leading axis is that of the members; otherwise all members share the tensor
+};
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -58,8 +65,8 @@ class Optimizer {
   // Whether step() wants `loss` and `reevaluate`.
   virtual bool evaluates_again() const { return false; }
 
-  // State under stable names ("2.weight.exp_avg", "step"), for checkpoints; tensors are the live ones.
-  virtual std::vector<std::pair<std::string, at::Tensor>> state() = 0;
+  // State under stable names, for checkpoints.
+  virtual std::vector<OptimizerTensor> state() = 0;
 };
 
 // `specs`: one spec per member (of the same entry; they may differ in numbers), one where there is no member axis.

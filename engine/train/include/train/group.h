@@ -77,7 +77,7 @@ class Group final : public Trained {
   at::Tensor evaluate(std::span<const Batch> batches, std::int64_t step, bool is_measured);
   LossValue forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches);
   void take_gradients();
-  std::vector<std::pair<std::string, at::Tensor>> stored_state();  // optim.… and ema.…
+  std::vector<OptimizerTensor> stored_state();  // optim.… and ema.…
 
   const FitPlan& plan_;
   std::vector<Key> keys_;

@@ -1,0 +1,73 @@
+// The arithmetic of a group of members: what it stores of each.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+
+#include <catch2/catch.hpp>
+
+#include "data/dataset.h"
+#include "support/fit_support.h"
+#include "train/group.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+constexpr std::int64_t member_count = 3;
+
+// Trains nothing. Its first state tensor is shared and has as many values as the group has members.
+class SharedState final : public Optimizer {
+ public:
+  using Optimizer::step;
+  void step(std::span<const at::Tensor>, const StepInputs&) override {}
+  std::vector<OptimizerTensor> state() override {
+    return {{.name = "shared", .tensor = shared_}, {.name = "own", .tensor = own_, .per_member = true}};
+  }
+
+ private:
+  at::Tensor shared_ = at::arange(member_count, at::kFloat), own_ = at::arange(member_count, at::kFloat).mul_(10);
+};
+
+const Registry& registry_with_shared_state() {
+  static const Registry registry = [] {
+    Registry all;
+    register_model(all);
+    register_data(all);
+    register_optim(all);
+    register_objective(all);
+    register_train(all);
+    all.add(Entry("optim.SharedState", "optimizer", "An optimizer with a state tensor that all members share.")
+                .with(Option("lr", "learning rate").number().or_default(0.1)),
+            OptimizerFactory{[](std::span<const Options>, std::vector<OptimizedParameter>,
+                                std::int64_t) -> std::unique_ptr<Optimizer> { return std::make_unique<SharedState>(); }});
+    return all;
+  }();
+  return registry;
+}
+
+}  // namespace
+
+TEST_CASE("a state tensor that members share is stored whole, also where its size is their number") {
+  std::string text = digits_fit(R"(, "steps": 1)");
+  const std::string adamw = R"({"@": "optim.AdamW", "lr": 0.005})";
+  text.replace(text.find(adamw), adamw.size(), R"({"@": "optim.SharedState"})");
+  const auto spec = std::make_shared<Spec>();
+  spec->value = registry_with_shared_state().check(parse_json(text, "test"), "fit");
+  const Options options(registry_with_shared_state(), spec, "fit");
+  const FitPlan plan = plan_fit(options, {});
+  const std::vector<Key> keys(member_count, Key(1));
+  const std::vector<Options> optimizers(member_count, options.child("optim"));
+  Group group(plan, keys, optimizers, true);
+
+  const NamedTensors stored = group.tensors(2);
+  CHECK(at::equal(stored.at("optim.shared"), at::arange(member_count, at::kFloat)));
+  CHECK(stored.at("optim.own").item<float>() == 20);
+  Group other(plan, keys, optimizers, true);
+  NamedTensors changed = stored;
+  changed.at("optim.shared") = stored.at("optim.shared").add(5);
+  changed.at("optim.own") = stored.at("optim.own").add(5);
+  other.restore(1, changed);
+  CHECK(at::equal(other.tensors(0).at("optim.shared"), at::arange(member_count, at::kFloat).add(5)));
+  CHECK(other.tensors(1).at("optim.own").item<float>() == 25);
+  CHECK(other.tensors(2).at("optim.own").item<float>() == 20);
+}
