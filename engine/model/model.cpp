@@ -66,13 +66,10 @@ at::Tensor Model::forward(std::span<const at::Tensor> columns, const Pass& pass)
   }
   const bool has_x = !tables_.read.empty() && tables_.read[0] == "x";
   c10::SmallVector<at::Tensor, 4> branches(tables_.branches.size());
-  return forward_checked(*root_, has_x ? columns[0] : at::Tensor(),
-                         {.state = pass.state,
-                          .training = pass.training,
-                          .keys = pass.keys,
-                          .drop_rates = pass.drop_rates,
-                          .columns = columns,
-                          .branches = {branches.data(), branches.size()}})
+  Pass whole = pass;
+  whole.columns = columns;
+  whole.branches = {branches.data(), branches.size()};
+  return forward_checked(*root_, has_x ? columns[0] : at::Tensor(), whole)
       .contiguous();  // a convolution puts channels last; losses and recipes may rely on the order
 }
 

@@ -41,7 +41,7 @@ class BatchNorm : public Layer {
     }
   }
 
-  // In training the running statistics of the pass's state are updated in place.
+  // In training the running statistics of the pass's state are updated in place, where the pass says so.
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const final {
     const bool by_batch = pass.training || !mean_;
     if (by_batch && x.size(0) * places_ == 1) {
@@ -50,8 +50,10 @@ class BatchNorm : public Layer {
           .hint("a batch of one has no variance: use larger batches, or loader = { drop_last = true }");
     }
     const auto& [parameters, buffers, members] = pass.state;
-    return at::batch_norm(x, given(parameters, weight_), given(parameters, bias_), given(buffers, mean_),
-                          given(buffers, variance_), by_batch, momentum_, epsilon_, true);
+    const bool uses_statistics = !by_batch || pass.updates_statistics;
+    return at::batch_norm(x, given(parameters, weight_), given(parameters, bias_),
+                          given(buffers, uses_statistics ? mean_ : Slot{}),
+                          given(buffers, uses_statistics ? variance_ : Slot{}), by_batch, momentum_, epsilon_, true);
   }
 
   // Statistics over several members at once would mix them.

@@ -40,12 +40,7 @@ class Reweighted : public Layer {
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const final {
     ModelState state = pass.state;  // the same tensors but for one
     state.parameters[slot_] = weight(pass.parameter(slot_), pass);
-    return forward_checked(*layer_, x,
-                           {.state = state,
-                            .training = pass.training,
-                            .keys = pass.keys,
-                            .columns = pass.columns,
-                            .branches = pass.branches});
+    return forward_checked(*layer_, x, pass.with(state));
   }
 
   bool stackable() const final { return false; }  // its norms are of one weight
@@ -104,17 +99,18 @@ class SpectralNorm final : public Reweighted {
                              .value = 1.0 / std::sqrt(static_cast<double>(columns)),
                              .averages = false,
                              .begin = [this](const ModelState& state) {
-                               improve(weight_of(state).flatten(1), state, first_iterations);
+                               improve(weight_of(state).flatten(1), state.buffers[left_], state.buffers[right_],
+                                       first_iterations);
                              }});
   }
 
  private:
   static constexpr std::int64_t first_iterations = 15;  // PyTorch's number
 
-  // Miyato et al. 2018, algorithm 1.
-  void improve(const at::Tensor& matrix, const ModelState& state, std::int64_t iterations) const {
+  // Miyato et al. 2018, algorithm 1, in place.
+  void improve(const at::Tensor& matrix, const at::Tensor& left, const at::Tensor& right,
+               std::int64_t iterations) const {
     const at::NoGradGuard no_grad;
-    const at::Tensor &left = state.buffers[left_], &right = state.buffers[right_];
     const auto unit = [&](const at::Tensor& x) { return at::div(x, at::linalg_vector_norm(x).clamp_min(epsilon_)); };
     for (std::int64_t i = 0; i < iterations; ++i) {
       left.copy_(unit(at::mv(matrix, right)));
@@ -122,13 +118,15 @@ class SpectralNorm final : public Reweighted {
     }
   }
 
-  // The vectors are kept and improved by each training pass.
+  // Each training pass improves the vectors, and keeps the improved ones where the pass updates statistics.
   at::Tensor weight(const at::Tensor& now, const Pass& pass) const override {
     const at::Tensor matrix = now.flatten(1);
     const at::Tensor &left = pass.buffer(left_), &right = pass.buffer(right_);
-    if (pass.training) improve(matrix, pass.state, iterations_);
+    const bool is_kept = pass.training && pass.updates_statistics;
+    if (is_kept) improve(matrix, left, right, iterations_);
     // Copies, because the backward pass needs those of this pass.
     const at::Tensor u = left.clone(), v = right.clone();
+    if (pass.training && !is_kept) improve(matrix, u, v, iterations_);
     return at::div(now, at::dot(u, at::mv(matrix, v)));
   }
 

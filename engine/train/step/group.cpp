@@ -164,7 +164,8 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
   gradients_.resize(trained_.size());
 }
 
-LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches) {
+LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches,
+                         bool is_first) {
   const auto keyed = [&](const Key& key, const char* purpose) {
     const Key own = key.fold(purpose).fold(static_cast<std::uint64_t>(step));
     return micro_batches == 1 ? own : own.fold(micro_batch);
@@ -174,7 +175,8 @@ LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micr
   const Pass pass{.state = state_,
                   .training = true,
                   .keys = pass_keys_,
-                  .drop_rates = drop_rates_.empty() ? nullptr : &drop_rates_};
+                  .drop_rates = drop_rates_.empty() ? nullptr : &drop_rates_,
+                  .updates_statistics = is_first};
   std::vector<at::Tensor> moved;
   const BatchView view = view_of(plan_, batch, state_.members, keyed(keys_.front(), "loss"), moved);
   return loss_of(plan_, plan_.model->forward(model_inputs(plan_, view), pass), view);
@@ -188,22 +190,22 @@ void Group::take_gradients() {
   }
 }
 
-at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bool is_measured) {
+at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bool is_first) {
   at::Tensor mean;
   if (batches.size() == 1) {
-    const LossValue loss = forward(batches[0], step, 0, 1);
+    const LossValue loss = forward(batches[0], step, 0, 1, is_first);
     // Members do not meet anywhere but in this sum, so each gets the gradient of its own mean.
     with_torch_errors([&] { (axis() ? loss.value.sum() : loss.value).backward(); });
-    if (is_measured) train_loss_.add(loss, batches[0].size);
+    if (is_first) train_loss_.add(loss, batches[0].size);
     mean = loss.value.detach();
     take_gradients();
   } else {
     const std::vector<LossPart> parts = plan_.loss->parts();
     Accumulation all(trained_, parts, state_.members);
     for (std::size_t k = 0; k < batches.size(); ++k) {
-      const LossValue loss = forward(batches[k], step, k, batches.size());
+      const LossValue loss = forward(batches[k], step, k, batches.size(), is_first);
       all.add(loss, batches[k].size);
-      if (is_measured) train_loss_.add(loss, batches[k].size);
+      if (is_first) train_loss_.add(loss, batches[k].size);
     }
     mean = all.finish(gradients_);
   }
@@ -217,12 +219,7 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
   all.loss = evaluate(batches, step, true);
   const Reevaluate again = [&] {
     const at::AutoGradMode with_gradients(true);
-    // Running statistics take a batch in once.
-    std::vector<at::Tensor> buffers;
-    for (const at::Tensor& buffer : state_.buffers) buffers.push_back(buffer.clone());
-    const at::Tensor loss = evaluate(batches, step, false);
-    for (std::size_t i = 0; i < buffers.size(); ++i) state_.buffers[i].copy_(buffers[i]);
-    return Evaluation{.loss = loss, .gradients = gradients_};
+    return Evaluation{.loss = evaluate(batches, step, false), .gradients = gradients_};
   };
   all.reevaluate = &again;
   const at::NoGradGuard no_gradients;

@@ -124,3 +124,21 @@ TEST_CASE("named tensors go into a state and a group's member, all or none") {
   CHECK_THROWS_WITH(load_named_state(model, solo, wrong), Catch::Contains("model.5.bias of shape [300]"));
   CHECK(at::equal(solo.parameters[0], before));
 }
+
+TEST_CASE("a training pass that updates no statistics gives the same output and leaves them as they were") {
+  const Value flat = sequential({nn("SpectralNorm", {nn("Linear", {8})}), nn("BatchNorm1d")});
+  for (const bool is_flat : {false, true}) {
+    const Model model = is_flat ? build(flat, {6}) : cnn();
+    const ModelState state = model.initial_state(one, at::kFloat, at::kCPU, false);
+    std::vector<at::Tensor> before;
+    for (const at::Tensor& buffer : state.buffers) before.push_back(buffer.clone());
+    Shape shape = model.signals().at("x").shape;
+    shape.insert(shape.begin(), 4);
+    const at::Tensor x = at::empty(shape).uniform_(-1, 1);
+    const at::Tensor again = model.forward({&x, 1}, {.state = state, .training = true, .keys = {}, .updates_statistics = false});
+    for (std::size_t i = 0; i < before.size(); ++i) CHECK(at::equal(state.buffers[i], before[i]));
+    const at::Tensor first = model.forward({&x, 1}, {.state = state, .training = true, .keys = {}});
+    CHECK(at::equal(again, first));
+    for (std::size_t i = 0; i < before.size(); ++i) CHECK_FALSE(at::equal(state.buffers[i], before[i]));
+  }
+}

@@ -48,10 +48,18 @@ struct Pass {
   bool training = false;
   std::span<const Key> keys;
   const DropRates* drop_rates = nullptr;  // where members have their own
+  // Whether a training pass takes its batch into the running statistics of the state. A second evaluation of the same
+  // batch does not.
+  bool updates_statistics = true;
   std::span<const at::Tensor> columns = {};
   std::span<at::Tensor> branches = {};
 
   const at::Tensor& named(Source source) const { return source.branch ? branches[source.slot] : columns[source.slot]; }
+
+  // The same pass with the tensors of another state, which must outlive the pass.
+  Pass with(const ModelState& other) const {
+    return {other, training, keys, drop_rates, updates_statistics, columns, branches};
+  }
 
   std::int64_t members() const { return state.members; }
   const at::Tensor& parameter(std::size_t slot) const { return state.parameters[slot]; }

@@ -73,9 +73,11 @@ class Group final : public Trained {
 
  private:
   std::int64_t slice(std::size_t member) const { return axis() ? static_cast<std::int64_t>(member) : -1; }
-  // Forward and backward over the micro-batches; leaves the gradients in gradients_. The mean loss, 0-dim or [M].
-  at::Tensor evaluate(std::span<const Batch> batches, std::int64_t step, bool is_measured);
-  LossValue forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches);
+  // Forward and backward over the micro-batches; leaves the gradients in gradients_. The mean loss, 0-dim or [M]. Only
+  // the first evaluation of a step counts in the training loss and in the running statistics.
+  at::Tensor evaluate(std::span<const Batch> batches, std::int64_t step, bool is_first);
+  LossValue forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches,
+                    bool is_first);
   void take_gradients();
   std::vector<OptimizerTensor> stored_state();  // optim.… and ema.…
 
