@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "build.h"
+#include "core/trace.h"
 
 namespace trainlab {
 
@@ -203,6 +204,7 @@ std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& 
 }
 
 at::Tensor forward_checked(const Layer& layer, const at::Tensor& x, const Pass& pass) {
+  const Span span(Phase::layer, layer.path);
   try {
     return layer.forward(x, pass);
   } catch (const c10::Error& error) {

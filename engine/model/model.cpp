@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "build.h"
+#include "core/trace.h"
 
 namespace trainlab {
 
@@ -45,6 +46,7 @@ std::string Model::not_stackable() const {
 }
 
 at::Tensor Model::forward(std::span<const at::Tensor> columns, const Pass& pass) const {
+  const Span span(Phase::forward);
   const std::size_t leading = pass.members() > 0 ? 2 : 1;
   if (columns.size() != tables_.read.size()) {
     throw std::logic_error(root_->path + ": expected " + std::to_string(tables_.read.size()) + " columns, found " +

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/scalar_tensor.h>
 
+#include "core/trace.h"
 #include "optim/clip.h"
 
 namespace trainlab {
@@ -105,6 +106,7 @@ void OptimizerObject::step(const std::function<at::Tensor()>& again) {
   }
   std::vector<at::Tensor> gradients(parameters_.size());
   const auto take = [&] {
+    const Span span(Phase::gradients);
     for (std::size_t i = 0; i < parameters_.size(); ++i) gradients[i] = parameters_[i].value.grad();
     if (clip_value > 0) clip_by_value(gradients, clip_value);
     if (clip_norm > 0) clip_by_norm(gradients, clip_norm, 0);
@@ -119,6 +121,7 @@ void OptimizerObject::step(const std::function<at::Tensor()>& again) {
     return Evaluation{std::move(loss), gradients};
   };
   if (again) inputs.reevaluate = &reevaluate;
+  const Span span(Phase::optimizer);
   optimizer_->step(gradients, inputs);
 }
 

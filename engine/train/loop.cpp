@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "core/clock.h"
+#include "core/trace.h"
 #include "train/own_step.h"
 
 namespace trainlab {
@@ -196,6 +197,7 @@ void FitLoop::estimate_total() {
 }
 
 void FitLoop::train_step() {
+  const Span span(Phase::step);
   // The micro-batches of a step are of one epoch; its last step may have fewer.
   const std::int64_t first = position_.step % position_.steps_per_epoch * plan_.accumulate;
   for (std::int64_t k = std::min(plan_.accumulate, loader_->batches_per_epoch() - first); k > 0; --k)
@@ -247,6 +249,7 @@ void FitLoop::validate() {
 }
 
 void FitLoop::commit() {
+  const Span span(Phase::commit);
   const double begin = steady_seconds();
   for (const auto& member : members_) {
     // Alone, a failed member keeps its last good checkpoint; in a group its mark lets the others be resumed.

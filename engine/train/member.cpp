@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/clock.h"
+#include "core/trace.h"
 #include "fit_handle.h"
 #include "journal/reporters.h"
 #include "tensor/named_tensors.h"
@@ -100,6 +101,7 @@ double Member::seconds() const { return started_ == 0 ? seconds_before_ : second
 void Member::call(const char* callback, const Position& position) {
   const auto found = callbacks_.find(callback);
   if (found == callbacks_.end()) return;
+  const Span span(Phase::callback, found->first);
   found->second->rekey(callback_key_.fold(callback).fold(static_cast<std::uint64_t>(position.step)));
   const std::vector<Argument> arguments{std::static_pointer_cast<Object>(std::static_pointer_cast<RunHandle>(handle_))};
   found->second->call(arguments);

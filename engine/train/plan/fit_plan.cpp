@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/trace.h"
 #include "data/mixing.h"
 #include "fit_plan_parts.h"
 #include "model/initial.h"
@@ -373,6 +374,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
 }
 
 Batch next_batch(const FitPlan& plan, Loader& loader) {
+  const Span span(Phase::fetch);
   try {
     return loader.next();
   } catch (const Error& error) {

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full_like.h>
 
+#include "core/trace.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -15,6 +16,7 @@ void Accumulation::begin(const LossValue& loss) {
 }
 
 void Accumulation::add_term(Term& term, const LossMean& mean, std::int64_t samples, bool keeps_graph) {
+  const Span span(Phase::backward);
   const at::Tensor weight = mean.weight.defined()
                                 ? mean.weight.detach()
                                 : at::full_like(mean.value.detach(), static_cast<double>(samples));

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "accumulation.h"
+#include "core/trace.h"
 #include "optim/clip.h"
 
 namespace trainlab {
@@ -55,6 +56,7 @@ BatchView view_of(const FitPlan& plan, const Batch& batch, std::int64_t members,
                   std::vector<at::Tensor>& moved) {
   BatchView view{.columns = batch.columns, .index = batch.index, .size = batch.size, .members = members, .key = key};
   if (plan.device != at::kCPU) {
+    const Span span(Phase::move);
     moved.clear();
     for (const at::Tensor& column : batch.columns) moved.push_back(column.to(plan.device));
     view.columns = moved;
@@ -69,6 +71,7 @@ c10::SmallVector<at::Tensor, 4> model_inputs(const FitPlan& plan, const BatchVie
 }
 
 LossValue loss_of(const FitPlan& plan, const at::Tensor& out, const BatchView& view) {
+  const Span span(Phase::loss);
   try {
     return (*plan.loss)(out, view);
   } catch (const c10::Error& error) {
@@ -108,6 +111,7 @@ std::vector<MetricMap> Evaluator::run(const ModelState& state) {
 }
 
 std::vector<MetricMap> Evaluator::run(const Forward& forward) {
+  const Span span(Phase::validate, prefix_);
   meter_.reset();
   for (const auto& metric : metrics_) metric->reset();
   each([&](const BatchView& view, std::span<const at::Tensor> inputs) {
@@ -195,7 +199,10 @@ at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bo
   if (batches.size() == 1) {
     const LossValue loss = forward(batches[0], step, 0, 1, is_first);
     // Members do not meet anywhere but in this sum, so each gets the gradient of its own mean.
-    with_torch_errors([&] { (axis() ? loss.value.sum() : loss.value).backward(); });
+    {
+      const Span span(Phase::backward);
+      with_torch_errors([&] { (axis() ? loss.value.sum() : loss.value).backward(); });
+    }
     if (is_first) train_loss_.add(loss, batches[0].size);
     mean = loss.value.detach();
     take_gradients();
@@ -209,6 +216,7 @@ at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bo
     }
     mean = all.finish(gradients_);
   }
+  const Span span(Phase::gradients);
   if (plan_.clip.value > 0) clip_by_value(gradients_, plan_.clip.value);
   if (plan_.clip.norm > 0) clip_by_norm(gradients_, plan_.clip.norm, state_.members);
   return mean;
@@ -223,9 +231,14 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
   };
   all.reevaluate = &again;
   const at::NoGradGuard no_gradients;
-  optimizer_->step(gradients_, all);
+  {
+    const Span span(Phase::optimizer);
+    optimizer_->step(gradients_, all);
+  }
   for (auto& gradient : gradients_) gradient.reset();
-  if (average_) average_->stepped(step, inputs.active);
+  if (!average_) return;
+  const Span span(Phase::average);
+  average_->stepped(step, inputs.active);
 }
 
 void Group::set_total(std::int64_t total_steps) {

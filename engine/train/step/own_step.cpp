@@ -6,6 +6,7 @@
 #include <ATen/ops/scalar_tensor.h>
 
 #include "core/argument_table.h"
+#include "core/trace.h"
 #include "data/batch_object.h"
 #include "tensor/named_tensors.h"
 
@@ -81,11 +82,15 @@ void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const Step
   plan_.step->rekey(key_.fold("step").fold(static_cast<std::uint64_t>(step)));
   Batch moved = batch;
   if (plan_.device != at::kCPU) {
+    const Span span(Phase::move);
     for (at::Tensor& column : moved.columns) column = column.to(plan_.device);
   }
   const std::vector<Argument> arguments{run_.lock(),
                                         batch_object(*plan_.data.train.data, std::move(moved))};
-  const std::vector<Argument> results = plan_.step->call(arguments);
+  const std::vector<Argument> results = [&] {
+    const Span span(Phase::callback, "own step");
+    return plan_.step->call(arguments);
+  }();
   if (!results.empty()) measure(results.front(), batch.size);
 }
 

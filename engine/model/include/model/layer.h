@@ -277,7 +277,7 @@ LayerFactory layer_factory() {
 }
 
 // Calls layer.forward; an operator's error becomes Error{recipe} with the layer's path and source line. Costs nothing
-// when there is no error.
+// when there is no error. The pass through the layer is a span of its path.
 at::Tensor forward_checked(const Layer& layer, const at::Tensor& x, const Pass& pass);
 
 }  // namespace trainlab
