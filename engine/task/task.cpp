@@ -1,7 +1,5 @@
 #include "task/task.h"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <utility>
 
@@ -54,9 +52,7 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
     truncate_file(rows, 0);
   }
   rows_file_ = std::make_unique<AppendFile>(rows);
-  const bool terminal = isatty(STDERR_FILENO) != 0 && !stage.settings->quiet;
-  observers_.push_back(progress_reporter(terminal, [] { return std::nan(""); }, say_));
-  observers_.push_back(tensorboard_reporter(folder_));
+  observers_ = stage_observers(stage, ProgressStyle::bar, [] { return std::nan(""); });
   for (const auto& observer : observers_) {
     observer->started({.name = name_, .first_step = from_ ? from_->step : 0, .monitor = ""});
   }

@@ -72,8 +72,13 @@ std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMe
 
 }  // namespace
 
-FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis)
-    : plan_(plan), is_group_(axis), fits_(members.begin(), members.end()), places_(members.size()), summaries_(members.size()) {
+FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis, const FitCompany& company)
+    : plan_(plan),
+      is_group_(axis),
+      company_(company),
+      fits_(members.begin(), members.end()),
+      places_(members.size()),
+      summaries_(members.size()) {
   std::iota(places_.begin(), places_.end(), std::size_t{0});
   make_rows();
   for (std::size_t m = 0; m < fits_.size(); ++m) members_.push_back(std::make_unique<Member>(plan, fits_[m], *trained_, m));
@@ -225,6 +230,7 @@ void FitLoop::train_step() {
     }
     of_one(*members_[m], [&] { members_[m]->stepped(position_, rates_[m]); });
   }
+  for (const auto& observer : company_.observers) observer->stepped(position_.step);
 }
 
 void FitLoop::validate() {
@@ -246,6 +252,7 @@ void FitLoop::validate() {
   }
   trained_->reset_metrics();
   if (validation_) validation_seconds_ = steady_seconds() - begin;
+  for (const auto& observer : company_.observers) observer->validated(position_.step);
 }
 
 void FitLoop::commit() {
@@ -257,6 +264,7 @@ void FitLoop::commit() {
   }
   last_commit_ = steady_seconds();
   commit_seconds_ = last_commit_ - begin;
+  for (const auto& observer : company_.observers) observer->committed(position_.step);
 }
 
 bool FitLoop::checkpoint_due(bool after_validation) const {
@@ -270,6 +278,7 @@ std::vector<Value> FitLoop::run() {
   loader_->seek(position_.epoch(), position_.in_epoch());
   last_commit_ = steady_seconds();
   for (const auto& member : members_) of_one(*member, [&] { member->start(position_); });
+  for (const auto& observer : company_.observers) observer->started(position_.step, members_.size());
 
   while (!finished()) {
     if (stop_requested()) {
@@ -331,11 +340,13 @@ std::vector<Value> FitLoop::end_all(bool interrupted) {
   std::vector<std::size_t> all(members_.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   end(all, interrupted);
+  for (const auto& observer : company_.observers) observer->finished(position_.step);
   return std::move(summaries_);
 }
 
-std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis) {
-  return FitLoop(plan, members, axis).run();
+std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis,
+                            const FitCompany& company) {
+  return FitLoop(plan, members, axis, company).run();
 }
 
 }  // namespace trainlab

@@ -13,7 +13,7 @@ namespace trainlab {
 
 class FitLoop {
  public:
-  FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis);
+  FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis, const FitCompany& company = {});
 
   // To the end, or to the step boundary after a stop request. A summary per member.
   std::vector<Value> run();
@@ -44,6 +44,7 @@ class FitLoop {
 
   const FitPlan& plan_;
   bool is_group_;
+  FitCompany company_;
   std::vector<FitMember> fits_;
   std::vector<std::size_t> places_;  // of the members among those with which the loop began
   std::vector<Value> summaries_;     // by place

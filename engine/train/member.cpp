@@ -1,7 +1,6 @@
 #include "train/member.h"
 
 #include <ATen/ops/equal.h>
-#include <unistd.h>
 
 #include <cmath>
 
@@ -58,10 +57,12 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
       if (on.given(name)) callbacks_[name] = on.function(name);
     }
   }
-  const bool terminal = isatty(STDERR_FILENO) != 0 && !context_.settings->quiet && index == 0;
-  if (fit.shows_progress)
-    observers_.push_back(progress_reporter(terminal, [this] { return trained_->metrics(index_)["train.loss"]; }, context_.say));
-  observers_.push_back(tensorboard_reporter(context_.folder));
+  // One bar is enough for a group.
+  const ProgressStyle style = !fit.shows_progress ? ProgressStyle::none
+                              : index == 0        ? ProgressStyle::bar
+                                                  : ProgressStyle::lines;
+  observers_ = stage_observers(context_, style, [this] { return trained_->metrics(index_)["train.loss"]; });
+  observers_.insert(observers_.end(), fit.observers.begin(), fit.observers.end());
 }
 
 Member::~Member() { handle_->release(); }

@@ -1,4 +1,4 @@
-// The observers that every fit has: the progress line on standard error, and TensorBoard event files.
+// The observers that every stage has: the progress line on standard error, and TensorBoard event files.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "journal/observer.h"
+#include "run/stage.h"
 
 namespace trainlab {
 
@@ -26,6 +28,13 @@ struct Terminal {
 // The bar on another terminal than standard error.
 std::unique_ptr<Observer> progress_bar(Terminal terminal, std::function<double()> mean_loss,
                                        std::function<void(const std::string&)> say);
+
+// What a stage shows of its progress: nothing, a line for each validation, or on a terminal a bar.
+enum class ProgressStyle { none, lines, bar };
+
+// All observers that a stage has by itself. There is no bar where the run is quiet. `mean_loss` as of progress_reporter.
+std::vector<std::shared_ptr<Observer>> stage_observers(const StageContext& stage, ProgressStyle style,
+                                                       std::function<double()> mean_loss);
 
 // events.out.tfevents.* in `folder`: one scalar per metric and the learning rate at each validation. A resumed fit
 // starts a new file with a session-start event, so that TensorBoard drops what was written beyond first_step.

@@ -149,7 +149,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   Key key_;
   CheckpointFolder checkpoints_;
   std::unique_ptr<AppendFile> rows_file_;
-  std::vector<std::unique_ptr<Observer>> observers_;
+  std::vector<std::shared_ptr<Observer>> observers_;
 
   std::map<std::string, Logged> logged_;  // of the present step
   std::vector<Row> rows_;                 // not yet written

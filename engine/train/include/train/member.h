@@ -125,7 +125,7 @@ class Member {
   Schedules schedules_;
   std::vector<std::shared_ptr<StopRule>> stop_rules_;
   std::map<std::string, std::shared_ptr<Callable>, std::less<>> callbacks_;
-  std::vector<std::unique_ptr<Observer>> observers_;
+  std::vector<std::shared_ptr<Observer>> observers_;
   CheckpointFolder checkpoints_;
   std::unique_ptr<AppendFile> rows_;  // metrics.jsonl
 

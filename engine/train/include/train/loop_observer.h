@@ -1,0 +1,23 @@
+// LoopObserver: watches the loop of a fit as a whole, once for all members that train together. What happens to one of
+// them is told to the Observer of the member.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace trainlab {
+
+// Called on the thread that trains; `step` counts the steps done. An error that a hook raises ends the fit, and the
+// checkpoints stay as they are.
+class LoopObserver {
+ public:
+  virtual ~LoopObserver() = default;
+  virtual void started(std::int64_t step, std::size_t members) { (void)step, (void)members; }
+  virtual void stepped(std::int64_t step) { (void)step; }
+  virtual void validated(std::int64_t step) { (void)step; }
+  virtual void committed(std::int64_t step) { (void)step; }
+  // The members have ended, or were interrupted.
+  virtual void finished(std::int64_t step) { (void)step; }
+};
+
+}  // namespace trainlab
