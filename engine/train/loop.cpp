@@ -60,11 +60,18 @@ DropRates row_drops(std::span<const FitMember> members, const FitPlan& plan, boo
   return rates;
 }
 
-std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMember> members, bool axis) {
+std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMember> members, bool axis,
+                                      const FitCompany& company) {
   const std::vector<Key> keys = row_keys(members, plan, axis);
   if (!plan.step) {
-    return std::make_unique<Group>(plan, keys, row_specs(members, "optim", axis), axis, row_specs(members, "ema", axis),
-                                   row_drops(members, plan, axis));
+    auto group = std::make_unique<Group>(plan, keys, row_specs(members, "optim", axis), axis,
+                                         row_specs(members, "ema", axis), row_drops(members, plan, axis));
+    group->add_passes(company.passes);
+    return group;
+  }
+  if (!company.passes.empty()) {
+    throw plan.options.error("step", "expected a fit without a step of its own, because gradient passes were given")
+        .hint("a step of its own takes its gradients itself");
   }
   if (axis || members.size() > 1) throw std::logic_error("a step of its own trains one member");
   return std::make_unique<OwnStep>(plan, keys.front());
@@ -93,7 +100,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
 void FitLoop::make_rows() {
   const std::size_t rows = row_count(fits_, is_group_);
   axis_ = is_group_ ? static_cast<std::int64_t>(rows) : 0;
-  trained_ = make_trained(plan_, fits_, is_group_);
+  trained_ = make_trained(plan_, fits_, is_group_, company_);
   loader_ = std::make_unique<Loader>(plan_.data.train, plan_.loader, row_keys(fits_, plan_, is_group_), is_group_);
   rates_.assign(rows, 0);
   momentum_.assign(rows, 1);

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "accumulation.h"
+#include "clip_passes.h"
 #include "core/trace.h"
-#include "optim/clip.h"
 
 namespace trainlab {
 namespace {
@@ -147,7 +147,9 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
       drop_rates_(std::move(drop_rates)),
       state_(plan.model->initial_state(keys, plan.type, plan.device, axis)),
       is_final_(keys.size()),
-      train_loss_(axis ? static_cast<std::int64_t>(keys.size()) : 0, plan.loss->parts()) {
+      train_loss_(axis ? static_cast<std::int64_t>(keys.size()) : 0, plan.loss->parts()),
+      passes_(clip_passes(plan.clip)),
+      may_skip_(false) {
   std::vector<OptimizedParameter> parameters;
   std::vector<AveragedTensor> tensors;
   for (std::size_t i = 0; i < state_.parameters.size(); ++i) {
@@ -216,29 +218,94 @@ at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bo
     }
     mean = all.finish(gradients_);
   }
-  const Span span(Phase::gradients);
-  if (plan_.clip.value > 0) clip_by_value(gradients_, plan_.clip.value);
-  if (plan_.clip.norm > 0) clip_by_norm(gradients_, plan_.clip.norm, state_.members);
+  apply_passes({.step = step, .members = state_.members, .loss = mean, .is_again = !is_first, .active = steps_});
   return mean;
 }
 
+void Group::add_passes(std::span<const std::shared_ptr<GradientPass>> passes) {
+  passes_.insert(passes_.end(), passes.begin(), passes.end());
+  may_skip_ = may_skip_ || !passes.empty();
+}
+
+namespace {
+
+// The error names the pass.
+Verdict verdict_of(GradientPass& pass, std::span<at::Tensor> gradients, const StepFacts& facts) {
+  const auto placed = [&](Error error) { return error.in("gradient pass \"" + std::string(pass.name()) + "\""); };
+  try {
+    return pass.apply(gradients, facts);
+  } catch (const Error& error) {
+    throw placed(error);
+  } catch (const c10::Error& error) {
+    throw placed(torch_error(error));
+  } catch (const std::exception& error) {
+    throw placed(run_error(error.what()));
+  }
+}
+
+}  // namespace
+
+bool Group::any_steps() const { return std::ranges::find(steps_, 1) != steps_.end(); }
+
+void Group::apply_passes(const StepFacts& facts) {
+  const Span span(Phase::gradients);
+  const at::NoGradGuard no_gradients;
+  for (const auto& pass : passes_) {
+    const Verdict verdict = verdict_of(*pass, gradients_, facts);
+    if (verdict.skipped.empty()) continue;
+    if (verdict.skipped.size() != steps_.size()) {
+      throw run_error("gradient pass \"" + std::string(pass->name()) + "\": expected a verdict on " +
+                      std::to_string(steps_.size()) + " rows, found one on " + std::to_string(verdict.skipped.size()));
+    }
+    for (std::size_t row = 0; row < steps_.size(); ++row) {
+      if (verdict.skipped[row]) steps_[row] = 0;
+    }
+    if (!any_steps()) return;
+  }
+}
+
+void Group::optimize(const StepInputs& inputs) {
+  const Span span(Phase::optimizer);
+  if (!may_skip_ || !optimizer_->evaluates_again()) return optimizer_->step(gradients_, inputs);
+  const auto changing = [this] {
+    std::vector<OptimizerTensor> all = optimizer_->state();
+    for (const at::Tensor& parameter : trained_) all.push_back({.name = "", .tensor = parameter, .per_member = axis()});
+    return all;
+  };
+  std::vector<at::Tensor> before;
+  for (const OptimizerTensor& one : changing()) before.push_back(one.tensor.clone());
+  optimizer_->step(gradients_, inputs);
+  const std::vector<OptimizerTensor> live = changing();
+  for (std::size_t row = 0; row < steps_.size(); ++row) {
+    if (steps_[row] || !inputs.active[row]) continue;
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      if (!live[i].per_member && axis()) continue;  // shared with rows that have taken the step
+      member_slice(live[i].tensor, live[i].per_member, row).copy_(member_slice(before[i], live[i].per_member, row));
+    }
+  }
+}
+
 void Group::step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) {
+  if (inputs.active.empty()) {
+    steps_.assign(keys_.size(), 1);
+  } else {
+    steps_.assign(inputs.active.begin(), inputs.active.end());
+  }
   StepInputs all = inputs;
   all.loss = evaluate(batches, step, true);
+  const std::vector<std::uint8_t> begun = steps_;  // evaluations within the optimizer's step change steps_
+  all.active = begun;
   const Reevaluate again = [&] {
     const at::AutoGradMode with_gradients(true);
     return Evaluation{.loss = evaluate(batches, step, false), .gradients = gradients_};
   };
   all.reevaluate = &again;
   const at::NoGradGuard no_gradients;
-  {
-    const Span span(Phase::optimizer);
-    optimizer_->step(gradients_, all);
-  }
+  if (any_steps()) optimize(all);
   for (auto& gradient : gradients_) gradient.reset();
-  if (!average_) return;
+  if (!average_ || !any_steps()) return;
   const Span span(Phase::average);
-  average_->stepped(step, inputs.active);
+  average_->stepped(step, steps_);
 }
 
 void Group::set_total(std::int64_t total_steps) {

@@ -9,6 +9,7 @@
 #include "journal/observer.h"
 #include "run/stage.h"
 #include "train/fit_plan.h"
+#include "train/gradient_pass.h"
 #include "train/loop_observer.h"
 #include "train/stop.h"
 
@@ -22,9 +23,11 @@ struct FitMember {
   bool shows_progress = true;                         // a line for each validation
 };
 
-// What accompanies the training of all members together, given from outside.
+// What accompanies the training of all members together, given from outside. A fit with a step of its own takes no
+// gradient passes.
 struct FitCompany {
   std::vector<std::shared_ptr<LoopObserver>> observers = {};
+  std::vector<std::shared_ptr<GradientPass>> passes = {};  // applied after those of the option `clip`
 };
 
 // Trains the members together and returns a summary each. `plan` is that of the first; the others may differ from it

@@ -15,6 +15,7 @@
 #include "optim/average.h"
 #include "optim/optimizer.h"
 #include "train/fit_plan.h"
+#include "train/gradient_pass.h"
 #include "train/trained.h"
 
 namespace trainlab {
@@ -52,6 +53,9 @@ class Group final : public Trained {
   Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis,
         std::span<const Options> averages = {}, DropRates drop_rates = {});
 
+  // Adds gradient passes from outside, in order, after those of the plan's `clip`.
+  void add_passes(std::span<const std::shared_ptr<GradientPass>> passes);
+
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
   void set_total(std::int64_t total_steps) override;
 
@@ -79,6 +83,11 @@ class Group final : public Trained {
   LossValue forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches,
                     bool is_first);
   void take_gradients();
+  // Applies the passes to gradients_; rows that a pass leaves out become 0 in steps_.
+  void apply_passes(const StepFacts& facts);
+  bool any_steps() const;
+  // The optimizer's step of the rows in steps_; rows that are left out while the optimizer evaluates again are put back.
+  void optimize(const StepInputs& inputs);
   std::vector<OptimizerTensor> stored_state();  // optim.… and ema.…
 
   const FitPlan& plan_;
@@ -93,6 +102,9 @@ class Group final : public Trained {
   std::vector<Key> pass_keys_;          // reused each step
   std::vector<at::Tensor> trained_;     // the parameters that are not frozen
   std::vector<at::Tensor> gradients_;   // reused each step
+  std::vector<std::shared_ptr<GradientPass>> passes_;
+  bool may_skip_;                       // there are passes that may leave rows out
+  std::vector<std::uint8_t> steps_;     // by row: 1 where the present step is taken
 };
 
 }  // namespace trainlab

@@ -1,0 +1,15 @@
+// The gradient passes of the option `clip`. Private to the module.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "train/fit_plan.h"
+#include "train/gradient_pass.h"
+
+namespace trainlab {
+
+// By value first, then by the norm of each member; empty where nothing is clipped.
+std::vector<std::shared_ptr<GradientPass>> clip_passes(const FitPlan::Clip& clip);
+
+}  // namespace trainlab

@@ -1,0 +1,198 @@
+// Gradient passes: their order, steps that they leave out, their errors; per-member clipping in stacks.
+#include <ATen/ops/equal.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "core/files.h"
+#include "support/fit_support.h"
+#include "tensor/safetensors.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Apply = std::function<Verdict(std::span<at::Tensor>, const StepFacts&)>;
+
+class TestPass final : public GradientPass {
+ public:
+  TestPass(std::string name, Apply apply) : name_(std::move(name)), apply_(std::move(apply)) {}
+  std::string_view name() const override { return name_; }
+  Verdict apply(std::span<at::Tensor> gradients, const StepFacts& facts) override { return apply_(gradients, facts); }
+
+ private:
+  std::string name_;
+  Apply apply_;
+};
+
+std::shared_ptr<GradientPass> pass(std::string name, Apply apply) {
+  return std::make_shared<TestPass>(std::move(name), std::move(apply));
+}
+
+// Leaves one row of each step from `first` on out.
+std::shared_ptr<GradientPass> leaves_out(std::size_t row, std::int64_t first, bool only_again = false) {
+  return pass("leave out", [=](std::span<at::Tensor>, const StepFacts& facts) {
+    Verdict verdict;
+    if (facts.step < first || (only_again && !facts.is_again)) return verdict;
+    verdict.skipped.assign(facts.active.size(), 0);
+    verdict.skipped[row] = 1;
+    return verdict;
+  });
+}
+
+double joint_norm(std::span<at::Tensor> gradients) {
+  double squares = 0;
+  for (const at::Tensor& gradient : gradients) squares += gradient.pow(2).sum().item<double>();
+  return std::sqrt(squares);
+}
+
+Value run_with(const std::string& fit, const fs::path& folder, std::vector<std::shared_ptr<GradientPass>> passes,
+               std::size_t members = 0, bool resumed = false) {
+  RunSettings settings;
+  settings.quiet = true;
+  prepare_arithmetic(1);
+  const Options options = parse_options(fit);
+  std::vector<FitMember> all;
+  for (std::size_t m = 0; m < std::max<std::size_t>(members, 1); ++m) {
+    const fs::path own = members ? folder / std::to_string(m) : folder;
+    make_directories(own);
+    all.push_back({.options = options, .context = quiet_context(own, settings, resumed)});
+  }
+  return run_fits(plan_fit(options, settings), all, members > 0, {.passes = std::move(passes)}).front();
+}
+
+std::string with_optimizer(std::string fit, const std::string& optimizer) {
+  const std::string adamw = R"({"@": "optim.AdamW", "lr": 0.005})";
+  return fit.replace(fit.find(adamw), adamw.size(), optimizer);
+}
+
+// The tensors of the newest checkpoint.
+NamedTensors last(const fs::path& folder) {
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("last-") && name.ends_with(".safetensors")) newest = std::max(newest, entry.path());
+  }
+  return load_safetensors(newest).tensors;
+}
+
+bool same(const NamedTensors& a, const NamedTensors& b) {
+  return a.size() == b.size() && std::ranges::all_of(a, [&](const auto& one) {
+           return at::equal(one.second, b.at(one.first));
+         });
+}
+
+}  // namespace
+
+TEST_CASE("passes come in order, after clipping by value and then by norm") {
+  const TemporaryFolder temporary;
+  std::vector<std::string> calls;
+  double norm = 0, largest = 0;
+  const auto first = pass("first", [&](std::span<at::Tensor> gradients, const StepFacts& facts) {
+    calls.push_back("first " + std::to_string(facts.step));
+    norm = joint_norm(gradients);
+    for (const at::Tensor& gradient : gradients) largest = std::max(largest, gradient.abs().max().item<double>());
+    CHECK(std::isfinite(facts.loss.item<double>()));
+    CHECK(facts.members == 0);
+    CHECK_FALSE(facts.is_again);
+    for (at::Tensor& gradient : gradients) gradient = gradient.mul(0);
+    return Verdict{};
+  });
+  const auto second = pass("second", [&](std::span<at::Tensor> gradients, const StepFacts& facts) {
+    calls.push_back("second " + std::to_string(facts.step));
+    CHECK(joint_norm(gradients) == 0);
+    return Verdict{};
+  });
+  run_with(digits_fit(R"(, "steps": 2, "clip": {"norm": 0.01, "value": 0.001})"), temporary.path(), {first, second});
+  CHECK(calls == std::vector<std::string>{"first 0", "second 0", "first 1", "second 1"});
+  CHECK(norm == Approx(0.01).epsilon(1e-3));
+  CHECK(largest <= 0.001);
+}
+
+TEST_CASE("accumulated gradients reach the passes once a step") {
+  const TemporaryFolder temporary;
+  int calls = 0;
+  const auto count = pass("count", [&](std::span<at::Tensor>, const StepFacts&) { return ++calls, Verdict{}; });
+  run_with(digits_fit(R"(, "steps": 3, "accumulate": 4)"), temporary.path(), {count});
+  CHECK(calls == 3);
+}
+
+TEST_CASE("a step that a pass leaves out changes no weights, no optimizer state and no average") {
+  const TemporaryFolder temporary;
+  const std::string fit = digits_fit(R"(, "steps": 6, "ema": {"@": "ema"}, "checkpoint": "3 steps")");
+  bool is_seen = false;
+  const auto after = pass("after", [&](std::span<at::Tensor>, const StepFacts& facts) {
+    is_seen = is_seen || facts.step >= 3;
+    return Verdict{};
+  });
+  const Value summary = run_with(fit, temporary.path() / "left-out", {leaves_out(0, 3), after});
+  CHECK(summary["steps"] == Value(6));
+  CHECK_FALSE(is_seen);
+  run_with(digits_fit(R"(, "steps": 3, "ema": {"@": "ema"})"), temporary.path() / "short", {});
+  CHECK(same(last(temporary.path() / "left-out"), last(temporary.path() / "short")));
+}
+
+TEST_CASE("of a stack a pass leaves out single members, and the others do not notice") {
+  const TemporaryFolder temporary;
+  const std::string fit = digits_fit(R"(, "steps": 5, "clip": {"norm": 0.05})");
+  run_with(fit, temporary.path() / "whole", {}, 3);
+  run_with(fit, temporary.path() / "left-out", {leaves_out(1, 2)}, 3);
+  run_with(digits_fit(R"(, "steps": 2, "clip": {"norm": 0.05})"), temporary.path() / "short", {}, 3);
+  for (const char* member : {"0", "2"}) {
+    CHECK(same(last(temporary.path() / "left-out" / member), last(temporary.path() / "whole" / member)));
+  }
+  CHECK(same(last(temporary.path() / "left-out" / "1"), last(temporary.path() / "short" / "1")));
+}
+
+TEST_CASE("a member that is left out in a further evaluation of the step is put back") {
+  const TemporaryFolder temporary;
+  for (const std::string optimizer :
+       {R"({"@": "optim.SAM", "base": {"@": "optim.AdamW", "lr": 0.01}})", R"({"@": "optim.LBFGS", "max_iter": 4})",
+        R"({"@": "optim.Lookahead", "k": 2, "base": {"@": "optim.SAM", "base": {"@": "optim.SGD", "lr": 0.1}}})"}) {
+    INFO(optimizer);
+    const fs::path folder = temporary.path() / std::to_string(std::hash<std::string>{}(optimizer));
+    run_with(with_optimizer(digits_fit(R"(, "steps": 4)"), optimizer), folder / "left-out", {leaves_out(0, 2, true)});
+    run_with(with_optimizer(digits_fit(R"(, "steps": 2)"), optimizer), folder / "short", {});
+    CHECK(same(last(folder / "left-out"), last(folder / "short")));
+  }
+}
+
+TEST_CASE("a pass that raises ends the fit with one error that names it, and the fit goes on to the same bytes") {
+  const TemporaryFolder temporary;
+  const std::string fit = digits_fit(R"(, "steps": 8, "checkpoint": "3 steps")");
+  run_with(fit, temporary.path() / "whole", {});
+  const auto raising = [](const std::function<void()>& raise) {
+    return pass("test", [=](std::span<at::Tensor>, const StepFacts& facts) {
+      if (facts.step == 4) raise();
+      return Verdict{};
+    });
+  };
+  const std::vector<std::pair<std::string, std::function<void()>>> errors{
+      {"the scale is lost", [] { throw run_error("the scale is lost"); }},
+      {"out of luck", [] { throw std::runtime_error("out of luck"); }},
+      {"size", [] { (void)at::equal(at::Tensor(), at::Tensor().view({2, 3})); }},
+  };
+  for (const auto& [text, raise] : errors) {
+    const fs::path folder = temporary.path() / text;
+    const std::string said = error_of([&] { run_with(fit, folder, {raising(raise)}); });
+    INFO(said);
+    CHECK(said.find("gradient pass \"test\"") != std::string::npos);
+    if (text != "size") CHECK(said.find(text) != std::string::npos);
+    const Value rest = run_with(fit, folder, {}, 0, true);
+    CHECK(rest["status"] == Value("done"));
+    CHECK(rest["resumed"].list().at(0) == Value(3));
+    CHECK(same(last(folder), last(temporary.path() / "whole")));
+  }
+}
+
+TEST_CASE("a verdict on another number of rows is refused") {
+  const TemporaryFolder temporary;
+  const auto wrong = pass("odd", [](std::span<at::Tensor>, const StepFacts&) { return Verdict{{1, 0, 1}}; });
+  const std::string said = error_of([&] { run_with(digits_fit(R"(, "steps": 2)"), temporary.path(), {wrong}); });
+  CHECK(said.find("gradient pass \"odd\": expected a verdict on 1 rows, found one on 3") != std::string::npos);
+}
