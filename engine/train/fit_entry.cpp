@@ -5,7 +5,7 @@
 #include "run/run.h"
 #include "train/fit.h"
 #include "train/rules.h"
-#include "trial.h"
+#include "try_step.h"
 
 namespace trainlab {
 namespace {

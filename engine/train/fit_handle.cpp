@@ -22,7 +22,7 @@ void FitHandle::log(const std::string& name, Logged value) {
 
 void FitHandle::artifact(const std::string& name, const Artifact& content) {
   check_file_name("run:artifact", name);
-  write_artifact(member().context_.folder, name, content);
+  if (member().has_folder()) write_artifact(member().context_.folder, name, content);
 }
 
 Member& FitHandle::member() const {

@@ -321,6 +321,30 @@ std::vector<Value> FitLoop::run() {
   return end_all(false);
 }
 
+FirstStep FitLoop::try_step() {
+  Member& member = *members_.front();
+  loader_->seek(0, 0);
+  member.start(position_);
+  FirstStep first;
+  const double begin = steady_seconds();
+  if (member.active()) {
+    train_step();
+    first.training = trained_->metrics(0);
+    first.training_seconds = steady_seconds() - begin;
+  }
+  if (!member.active()) {
+    first.end = member.failure() ? *member.failure() : *member.stop_reason();
+  } else if (validation_) {
+    const double start = steady_seconds();
+    validate();
+    for (const auto& [name, value] : member.metrics()) {
+      if (name.starts_with("val.")) first.validation.emplace(name, value);
+    }
+    first.validation_seconds = steady_seconds() - start;
+  }
+  return first;
+}
+
 void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
   std::vector<MetricMap> test(rates_.size());
   std::vector<Value> reports(rates_.size());

@@ -39,8 +39,8 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
       key_(Key(static_cast<std::uint64_t>(options_.given("seed") ? options_.integer("seed") : plan.seed))),
       callback_key_(key_.fold("callback").fold(context_.name)),
       base_rate_(plan.step ? 0 : learning_rate(options_.child("optim"))),
-      checkpoints_(context_.folder / "checkpoints", context_.say),
       handle_(std::make_shared<FitHandle>(this)) {
+  if (has_folder()) checkpoints_.emplace(context_.folder / "checkpoints", context_.say);
   // A step of the recipe's own has schedules of its own.
   if (plan.step) {
     schedules_.lr = constant_schedule();
@@ -54,14 +54,14 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
   if (options_.given("on")) {
     const Options on = options_.child("on");
     for (const char* name : {"start", "step", "validate", "epoch", "checkpoint", "finish"}) {
-      if (on.given(name)) callbacks_[name] = on.function(name);
+      if (on.given(name) && (has_folder() || std::string_view(name) == "start")) callbacks_[name] = on.function(name);
     }
   }
   // One bar is enough for a group.
   const ProgressStyle style = !fit.shows_progress ? ProgressStyle::none
                               : index == 0        ? ProgressStyle::bar
                                                   : ProgressStyle::lines;
-  observers_ = stage_observers(context_, style, [this] { return trained_->metrics(index_)["train.loss"]; });
+  if (has_folder()) observers_ = stage_observers(context_, style, [this] { return trained_->metrics(index_)["train.loss"]; });
   observers_.insert(observers_.end(), fit.observers.begin(), fit.observers.end());
 }
 
@@ -81,7 +81,7 @@ void Member::stop(std::string reason) {
 
 void Member::fail(std::string reason) {
   failure_ = std::move(reason);
-  if (best_ && plan_.keep_best) checkpoints_.commit_best({.step = best_->step, .tensors = best_->weights});
+  if (checkpoints_ && best_ && plan_.keep_best) checkpoints_->commit_best({.step = best_->step, .tensors = best_->weights});
 }
 
 double Member::metric(const std::string& name) const {
@@ -114,8 +114,10 @@ void Member::call(const char* callback, const Position& position) {
 void Member::start(const Position& position) {
   position_ = position;
   started_ = steady_seconds();
-  rows_ = std::make_unique<AppendFile>(context_.folder / "metrics.jsonl");
-  write_models(plan_, options_, context_.folder);
+  if (has_folder()) {
+    rows_ = std::make_unique<AppendFile>(context_.folder / "metrics.jsonl");
+    write_models(plan_, options_, context_.folder);
+  }
   const FitView view{.name = context_.name,
                      .total_steps = plan_.length.total_steps,
                      .steps_per_epoch = position.steps_per_epoch,
@@ -179,7 +181,7 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
   row.set("samples", view.samples);
   row.set("seconds", view.seconds);
   row.set("lr", view.rate);
-  rows_->append(to_json(row) + "\n");
+  if (rows_) rows_->append(to_json(row) + "\n");
   for (const auto& observer : observers_) observer->validated(view);
   for (const auto& rule : stop_rules_) {
     if (auto reason = rule->validated(progress(position))) stop(std::move(*reason));
@@ -259,15 +261,16 @@ void Member::commit(const Position& position) {
   add_below(checkpoint.tensors, "state.", state.tensors);
   add_below(checkpoint.tensors, "data.", plan_.data.state);
   if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_->weights};
-  checkpoints_.commit(checkpoint);
+  checkpoints_->commit(checkpoint);
 }
 
 void Member::write_saves(const Position& position) {
+  if (!checkpoints_) saves_.clear();
   for (const std::string& name : saves_) {
     Value info;
     info.set("step", position.step);
     info.set("metrics", to_value(metrics_));
-    checkpoints_.save(name, trained_->weights(index_), info);
+    checkpoints_->save(name, trained_->weights(index_), info);
   }
   saves_.clear();
 }
@@ -310,7 +313,7 @@ void Member::check_extension(std::int64_t before) const {
 
 std::int64_t Member::resume() {
   const auto rows = context_.folder / "metrics.jsonl";
-  const std::optional<Checkpoint> found = checkpoints_.newest();
+  const std::optional<Checkpoint> found = checkpoints_->newest();
   if (!found) {
     if (std::filesystem::exists(rows)) {
       if (std::filesystem::file_size(rows) > 0) context_.say("no checkpoint is there: this starts again from the first step");

@@ -17,7 +17,7 @@ namespace trainlab {
 
 struct FitMember {
   Options options;
-  StageContext context;
+  StageContext context;  // without a folder nothing is written or shown, and of `on` only `start` is called
   std::vector<std::shared_ptr<StopRule>> rules = {};  // asked after those of the recipe: who watches a trial
   std::vector<std::shared_ptr<Observer>> observers = {};  // told after those that every stage has
   bool shows_progress = true;                         // a line for each validation

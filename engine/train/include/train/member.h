@@ -67,6 +67,8 @@ class Member {
   // Why this member stops, when it does.
   const std::optional<std::string>& stop_reason() const { return stop_reason_; }
   const std::optional<std::string>& failure() const { return failure_; }
+  // Of the latest validation, by full name.
+  const MetricMap& metrics() const { return metrics_; }
   void stop(std::string reason);
   // Ends with status "failed". The checkpoints stay as they are, and the best weights so far are written.
   void fail(std::string reason);
@@ -104,6 +106,7 @@ class Member {
     NamedTensors weights;  // model.…, where the plan keeps the best
   };
 
+  bool has_folder() const { return !context_.folder.empty(); }
   Progress progress(const Position& position) const;
   double metric(const std::string& name) const;
   Value part_sizes() const;
@@ -126,7 +129,8 @@ class Member {
   std::vector<std::shared_ptr<StopRule>> stop_rules_;
   std::map<std::string, std::shared_ptr<Callable>, std::less<>> callbacks_;
   std::vector<std::shared_ptr<Observer>> observers_;
-  CheckpointFolder checkpoints_;
+  // Without a folder there is neither.
+  std::optional<CheckpointFolder> checkpoints_;
   std::unique_ptr<AppendFile> rows_;  // metrics.jsonl
 
   std::shared_ptr<FitHandle> handle_;
