@@ -3,7 +3,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/clock.h"
 #include "journal/artifact.h"
 #include "journal/reporters.h"
 #include "tensor/named_tensors.h"
@@ -31,36 +30,36 @@ NamedTensors copies(const NamedTensors& tensors) {
 TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state)
     : state{std::move(initial_state), {}},
       name_(stage.name),
-      folder_(stage.folder),
-      say_(stage.say),
       seed_(seed),
       key_(Key(static_cast<std::uint64_t>(seed)).fold("task").fold(stage.name)),
-      checkpoints_(stage.folder / "checkpoints", stage.say),
-      started_(steady_seconds()),
-      last_commit_(started_) {
-  const std::filesystem::path rows = folder_ / "metrics.jsonl";
-  if (stage.resumed) from_ = checkpoints_.newest();
-  if (from_) {
-    const Value& info = from_->info;
-    for (const Value& step : info["resumed"].list()) resumed_.push_back(step.integer());
-    resumed_.push_back(from_->step);
-    seconds_before_ = info["seconds"].number();
-    truncate_file(rows, info["metrics_bytes"].integer());
-    for (const auto& [name, value] : info["last"].map()) last_[name] = value.is_nil() ? std::nan("") : value.number();
-  } else if (stage.resumed && std::filesystem::exists(rows)) {
-    stage.say("no checkpoint is there: this starts again from the beginning");
-    truncate_file(rows, 0);
-  }
-  rows_file_ = std::make_unique<AppendFile>(rows);
-  observers_ = stage_observers(stage, ProgressStyle::bar, [] { return std::nan(""); });
-  for (const auto& observer : observers_) {
+      record_(stage) {
+  list_parts();
+  if (stage.resumed) from_ = record_.newest("the beginning");
+  if (from_) record_.resume(*from_);
+  record_.begin();
+  record_.watch(ProgressStyle::bar, [] { return std::nan(""); });
+  for (const auto& observer : record_.observers()) {
     observer->started({.name = name_, .first_step = from_ ? from_->step : 0, .monitor = ""});
   }
 }
 
 TaskContext::~TaskContext() = default;
 
-double TaskContext::seconds() const { return seconds_before_ + steady_seconds() - started_; }
+void TaskContext::list_parts() {
+  record_.add({.name = "last",
+               .state = [this] { return last_values(); },
+               .restore = [this](const Value& saved, const NamedTensors&) {
+                 for (const auto& [name, value] : saved.map())
+                   last_[name] = value.is_nil() ? std::nan("") : value.number();
+               }});
+  record_.add({.name = "complete", .state = [this] { return Value(complete_); }});
+}
+
+Value TaskContext::last_values() const {
+  Value::Map all;
+  for (const auto& [name, value] : last_) all[name] = value;
+  return all;
+}
 
 void TaskContext::check_open() const {
   if (complete_) throw recipe_error("this task has ended").hint("ctx and its loops serve the task's function only");
@@ -75,7 +74,7 @@ void TaskContext::log(const std::string& name, Logged value) {
 void TaskContext::artifact(const std::string& name, const Artifact& content) {
   check_open();
   check_file_name("ctx:artifact", name);
-  if (!from_) write_artifact(folder_, name, content);
+  if (!from_) write_artifact(record_.folder(), name, content);
 }
 
 void TaskContext::save(const std::string& name, const NamedTensors& tensors) {
@@ -84,7 +83,7 @@ void TaskContext::save(const std::string& name, const NamedTensors& tensors) {
   if (from_) return;
   Value info;
   info.set("at", step());
-  checkpoints_.save(name, tensors, info);
+  record_.checkpoints().save(name, tensors, info);
 }
 
 void TaskContext::replace_state(ScriptState saved) {
@@ -100,7 +99,7 @@ void TaskContext::end_row() {
     epoch_ = loop_->epoch();
     samples_ = loop_->samples();
   }
-  rows_.push_back({step(), epoch_, samples_, seconds(), std::move(logged_)});
+  rows_.push_back({step(), epoch_, samples_, record_.seconds(), std::move(logged_)});
   logged_.clear();
   if (rows_.size() >= rows_at_once) flush();
 }
@@ -113,7 +112,7 @@ void TaskContext::flush() {
     text += to_json(Value(std::move(map))) + "\n";
   }
   if (text.empty()) return;
-  rows_file_->append(text);
+  record_.append(text);
   to_show_ = true;
   rows_.clear();
 }
@@ -124,10 +123,10 @@ void TaskContext::show() {
   const ValidationView view{.step = step(),
                             .epoch = epoch_,
                             .samples = samples_,
-                            .seconds = seconds(),
+                            .seconds = record_.seconds(),
                             .rate = std::nan(""),
                             .metrics = last_};
-  for (const auto& observer : observers_) observer->validated(view);
+  for (const auto& observer : record_.observers()) observer->validated(view);
 }
 
 // -------------------------------------------------------------------------------------------------------------- loops
@@ -153,7 +152,7 @@ void TaskContext::resume(TaskLoop& loop) {
   const Value& info = loops[loop.number_ - 1];
   const bool ended = info["ended"].boolean();
   const std::string file = file_of(loop.number_);
-  const NamedTensors tensors = ended ? checkpoints_.kept(file) : from_->tensors;
+  const NamedTensors tensors = ended ? record_.checkpoints().kept(file) : from_->tensors;
   if (ended) loop.hash_ = from_->kept.at(file);
   loop.restore(tensors, "saved.");
   replace_state({info["state"], copies(tensors_below(tensors, "state."))});
@@ -185,7 +184,6 @@ void TaskContext::loop_ended(TaskLoop& loop) {
 void TaskContext::commit() {
   end_row();
   flush();
-  rows_file_->sync();
   Checkpoint checkpoint;
   checkpoint.step = step();
   Value::List loops;
@@ -195,7 +193,7 @@ void TaskContext::commit() {
   for (FinishedLoop& left : finished_) {
     add(left.steps, true, left.state);
     const std::string file = file_of(loops.size());
-    if (left.hash.empty()) left.hash = checkpoints_.keep(file, std::exchange(left.tensors, {}));
+    if (left.hash.empty()) left.hash = record_.checkpoints().keep(file, std::exchange(left.tensors, {}));
     checkpoint.kept.emplace(file, left.hash);
   }
   if (loop_) {
@@ -204,17 +202,9 @@ void TaskContext::commit() {
     add_below(checkpoint.tensors, "saved.", loop_->saved());
     add_below(checkpoint.tensors, "state.", now.tensors);
   }
-  Value::Map last;
-  for (const auto& [name, value] : last_) last[name] = value;
-  Value::List resumed(resumed_.begin(), resumed_.end());
-  checkpoint.info = Value::Map{{"loops", std::move(loops)},
-                               {"last", std::move(last)},
-                               {"complete", complete_},
-                               {"seconds", seconds()},
-                               {"metrics_bytes", rows_file_->size()},
-                               {"resumed", std::move(resumed)}};
-  checkpoints_.commit(checkpoint);
-  last_commit_ = steady_seconds();
+  // Each loop takes up what it holds when the function comes by it again (see resume).
+  checkpoint.info.set("loops", std::move(loops));
+  record_.commit(std::move(checkpoint));
 }
 
 Value TaskContext::finish() {
@@ -223,16 +213,14 @@ Value TaskContext::finish() {
   show();
   complete_ = true;
   if (!finished_.empty() && !from_) commit();
-  rows_file_->sync();
-  Value::Map metrics;
-  for (const auto& [name, value] : last_) metrics[name] = value;
+  record_.sync();
   Value summary = Value::Map{{"status", "done"},
                              {"reason", "the function has returned"},
-                             {"metrics", std::move(metrics)},
+                             {"metrics", last_values()},
                              {"steps", steps_before_},
-                             {"seconds", seconds()},
-                             {"resumed", Value::List(resumed_.begin(), resumed_.end())}};
-  for (const auto& observer : observers_) observer->finished(summary);
+                             {"seconds", record_.seconds()},
+                             {"resumed", record_.resumed()}};
+  for (const auto& observer : record_.observers()) observer->finished(summary);
   return summary;
 }
 

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
-#include "core/clock.h"
 #include "task/task.h"
 #include "tensor/named_tensors.h"
 
 namespace trainlab {
 
 namespace {
-
-constexpr double default_checkpoint_seconds = 10;
 
 std::string name_of(std::size_t place) { return std::to_string(place + 1) + "."; }
 
@@ -70,7 +67,7 @@ bool TaskLoop::next() {
   }
   if (number_ > 0 && done_ > 0) {
     const bool due = checkpoint_every_ > 0 ? done_ % checkpoint_every_ == 0
-                                           : steady_seconds() - task->last_commit_ >=
+                                           : task->record_.seconds_since_commit() >=
                                                  options_.checkpoint_seconds.value_or(default_checkpoint_seconds);
     if (due) task->commit();
   }

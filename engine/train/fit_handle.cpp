@@ -22,7 +22,7 @@ void FitHandle::log(const std::string& name, Logged value) {
 
 void FitHandle::artifact(const std::string& name, const Artifact& content) {
   check_file_name("run:artifact", name);
-  if (member().has_folder()) write_artifact(member().context_.folder, name, content);
+  if (member().record_.is_kept()) write_artifact(member().context_.folder, name, content);
 }
 
 Member& FitHandle::member() const {

@@ -12,8 +12,6 @@
 namespace trainlab {
 namespace {
 
-// Between automatic checkpoints; they are made at validations.
-constexpr double default_checkpoint_seconds = 10;
 // The first steps of a process touch memory and code for the first time and say nothing of its speed.
 constexpr std::int64_t cold_steps = 5;
 // Between two estimates of the length of a run under a time budget, once the first steps are done.

@@ -3,8 +3,8 @@
 #include <ATen/ops/equal.h>
 
 #include <cmath>
+#include <utility>
 
-#include "core/clock.h"
 #include "core/trace.h"
 #include "fit_handle.h"
 #include "journal/reporters.h"
@@ -39,8 +39,9 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
       key_(Key(static_cast<std::uint64_t>(options_.given("seed") ? options_.integer("seed") : plan.seed))),
       callback_key_(key_.fold("callback").fold(context_.name)),
       base_rate_(plan.step ? 0 : learning_rate(options_.child("optim"))),
+      record_(context_),
       handle_(std::make_shared<FitHandle>(this)) {
-  if (has_folder()) checkpoints_.emplace(context_.folder / "checkpoints", context_.say);
+  list_parts();
   // A step of the recipe's own has schedules of its own.
   if (plan.step) {
     schedules_.lr = constant_schedule();
@@ -54,15 +55,14 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
   if (options_.given("on")) {
     const Options on = options_.child("on");
     for (const char* name : {"start", "step", "validate", "epoch", "checkpoint", "finish"}) {
-      if (on.given(name) && (has_folder() || std::string_view(name) == "start")) callbacks_[name] = on.function(name);
+      if (on.given(name) && (record_.is_kept() || std::string_view(name) == "start")) callbacks_[name] = on.function(name);
     }
   }
   // One bar is enough for a group.
   const ProgressStyle style = !fit.shows_progress ? ProgressStyle::none
                               : index == 0        ? ProgressStyle::bar
                                                   : ProgressStyle::lines;
-  if (has_folder()) observers_ = stage_observers(context_, style, [this] { return trained_->metrics(index_)["train.loss"]; });
-  observers_.insert(observers_.end(), fit.observers.begin(), fit.observers.end());
+  record_.watch(style, [this] { return trained_->metrics(index_)["train.loss"]; }, fit.observers);
 }
 
 Member::~Member() { handle_->release(); }
@@ -81,7 +81,7 @@ void Member::stop(std::string reason) {
 
 void Member::fail(std::string reason) {
   failure_ = std::move(reason);
-  if (checkpoints_ && best_ && plan_.keep_best) checkpoints_->commit_best({.step = best_->step, .tensors = best_->weights});
+  if (record_.is_kept() && best_ && plan_.keep_best) record_.checkpoints().commit_best({.step = best_->step, .tensors = best_->weights});
 }
 
 double Member::metric(const std::string& name) const {
@@ -97,8 +97,6 @@ Progress Member::progress(const Position& position) const {
           .metric = [this](const std::string& name) { return metric(name); }};
 }
 
-double Member::seconds() const { return started_ == 0 ? seconds_before_ : seconds_before_ + steady_seconds() - started_; }
-
 void Member::call(const char* callback, const Position& position) {
   const auto found = callbacks_.find(callback);
   if (found == callbacks_.end()) return;
@@ -113,11 +111,8 @@ void Member::call(const char* callback, const Position& position) {
 
 void Member::start(const Position& position) {
   position_ = position;
-  started_ = steady_seconds();
-  if (has_folder()) {
-    rows_ = std::make_unique<AppendFile>(context_.folder / "metrics.jsonl");
-    write_models(plan_, options_, context_.folder);
-  }
+  record_.begin();
+  if (record_.is_kept()) write_models(plan_, options_, context_.folder);
   const FitView view{.name = context_.name,
                      .total_steps = plan_.length.total_steps,
                      .steps_per_epoch = position.steps_per_epoch,
@@ -125,14 +120,14 @@ void Member::start(const Position& position) {
                      .first_step = position.step,
                      .parameters = plan_.parameter_count(),
                      .monitor = plan_.monitor};
-  for (const auto& observer : observers_) observer->started(view);
+  for (const auto& observer : record_.observers()) observer->started(view);
   if (position.step == 0) call("start", position);  // a resumed fit has the state that it left behind
 }
 
 void Member::stepped(const Position& position, double rate) {
   position_ = position;
   last_rate_ = rate;
-  for (const auto& observer : observers_) {
+  for (const auto& observer : record_.observers()) {
     if (!observer->wants_step(position.step)) continue;
     observer->stepped({.step = position.step,
                        .epoch = (position.step - 1) / position.steps_per_epoch,
@@ -181,8 +176,8 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
   row.set("samples", view.samples);
   row.set("seconds", view.seconds);
   row.set("lr", view.rate);
-  if (rows_) rows_->append(to_json(row) + "\n");
-  for (const auto& observer : observers_) observer->validated(view);
+  record_.append(to_json(row) + "\n");
+  for (const auto& observer : record_.observers()) observer->validated(view);
   for (const auto& rule : stop_rules_) {
     if (auto reason = rule->validated(progress(position))) stop(std::move(*reason));
   }
@@ -203,74 +198,131 @@ void Member::all_validated() {
 void Member::epoch_ended(const Position& position) { call("epoch", position); }
 
 void Member::finished(const Value& summary) {
-  for (const auto& observer : observers_) observer->finished(summary);
+  for (const auto& observer : record_.observers()) observer->finished(summary);
   if (summary["status"] != Value("interrupted")) call("finish", position_);
 }
 
 // -------------------------------------------------------------------------------------------------------- checkpoints
 
-Value Member::info(const Position& position, const ScriptState& state) const {
-  Value info;
-  info.set("epoch", position.epoch());
-  info.set("position", position.in_epoch());
-  info.set("samples", position.samples());
-  info.set("own_step", position_.step);  // less than `step` for a member of a group that has stopped
-  info.set("lr", last_rate_);
-  info.set("data", part_sizes());
-  info.set("seconds", seconds());
-  info.set("validated_step", validated_step_);
-  info.set("metrics", to_value(metrics_));
-  info.set("reports", reports_);
-  Value::Map logged;
-  for (const auto& [name, value] : logged_) logged[name] = number_of(value);
-  info.set("logged", std::move(logged));
-  info.set("train_loss", trained_->progress(index_));
-  info.set("metrics_bytes", rows_->size());
-  info.set("schedule", schedules_.state());
-  Value::List rules;
-  for (const auto& rule : stop_rules_) rules.push_back(rule->state());
-  info.set("stop_rules", std::move(rules));
-  if (best_) {
-    Value best;
-    best.set("value", best_->value);
-    best.set("step", best_->step);
-    best.set("epoch", best_->epoch);
-    best.set("metrics", to_value(best_->metrics));
-    best.set("reports", best_->reports);
-    info.set("best", std::move(best));
-  }
-  if (rate_override_) info.set("lr_override", *rate_override_);
-  if (stop_reason_) info.set("stop_reason", *stop_reason_);
-  if (failure_) info.set("failure", *failure_);
-  info.set("averaged", trained_->averaged(index_));
-  info.set("total_steps", plan_.length.total_steps);
-  info.set("state", state.value);
-  Value::List resumed;
-  for (const std::int64_t step : resumed_) resumed.emplace_back(step);
-  info.set("resumed", std::move(resumed));
-  return info;
+void Member::list_parts() {
+  const auto plain = [this](const char* name, auto Member::*field, auto read) {
+    record_.add({.name = name,
+                 .state = [this, field] { return Value(this->*field); },
+                 .restore = [this, field, read](const Value& state, const NamedTensors&) { this->*field = read(state); }});
+  };
+  // A key that is there only while there is a text.
+  const auto text = [this](const char* name, std::optional<std::string> Member::*field, bool ends_with_extension) {
+    record_.add({.name = name,
+                 .state = [this, field] { return this->*field ? std::optional<Value>(*(this->*field)) : std::nullopt; },
+                 .restore = [this, field, ends_with_extension](const Value& state, const NamedTensors&) {
+                   if (!state.is_nil() && !(ends_with_extension && is_extended_)) this->*field = state.string();
+                 }});
+  };
+  record_.add({.name = "data",
+               .state = [this] { return part_sizes(); },
+               .tensors = [this] {
+                 NamedTensors all;
+                 add_below(all, "data.", plan_.data.state);
+                 return all;
+               }});
+  record_.add({.name = "train_loss",
+               .state = [this] { return trained_->progress(index_); },
+               .tensors = [this] { return trained_->tensors(index_); },
+               .restore = [this](const Value& state, const NamedTensors& tensors) {
+                 trained_->restore(index_, tensors);
+                 trained_->restore_progress(index_, state);
+               }});
+  record_.add({.name = "averaged", .state = [this] { return Value(trained_->averaged(index_)); }});
+  record_.add({.name = "total_steps", .state = [this] { return Value(plan_.length.total_steps); }});
+  plain("validated_step", &Member::validated_step_, [](const Value& v) { return v.integer(); });
+  plain("lr", &Member::last_rate_, [](const Value& v) { return v.number(); });
+  plain("reports", &Member::reports_, [](const Value& v) { return v; });
+  record_.add({.name = "metrics",
+               .state = [this] { return to_value(metrics_); },
+               .restore = [this](const Value& state, const NamedTensors&) { metrics_ = to_metrics(state); }});
+  record_.add({.name = "logged",
+               .state = [this] {
+                 Value::Map logged;
+                 for (const auto& [name, value] : logged_) logged[name] = number_of(value);
+                 return Value(std::move(logged));
+               },
+               .restore = [this](const Value& state, const NamedTensors&) {
+                 for (const auto& [name, value] : to_metrics(state)) logged_.insert_or_assign(name, value);
+               }});
+  record_.add({.name = "schedule",
+               .state = [this] { return schedules_.state(); },
+               .restore = [this](const Value& state, const NamedTensors&) { schedules_.restore(state); }});
+  // A run that was extended since goes on, whatever stopped it before, and its rules count anew.
+  record_.add({.name = "stop_rules",
+               .state = [this] {
+                 Value::List rules;
+                 for (const auto& rule : stop_rules_) rules.push_back(rule->state());
+                 return Value(std::move(rules));
+               },
+               .restore = [this](const Value& state, const NamedTensors&) {
+                 if (is_extended_) return;
+                 for (std::size_t i = 0; i < stop_rules_.size(); ++i) stop_rules_[i]->restore(state.list().at(i));
+               }});
+  text("stop_reason", &Member::stop_reason_, true);
+  text("failure", &Member::failure_, false);
+  record_.add({.name = "best",
+               .state = [this]() -> std::optional<Value> {
+                 if (!best_) return std::nullopt;
+                 return Value::Map{{"value", best_->value},
+                                   {"step", best_->step},
+                                   {"epoch", best_->epoch},
+                                   {"metrics", to_value(best_->metrics)},
+                                   {"reports", best_->reports}};
+               },
+               .restore = [this](const Value& best, const NamedTensors&) {
+                 if (best.is_nil()) return;
+                 best_ = Best{.value = best["value"].number(), .step = best["step"].integer(),
+                              .epoch = best["epoch"].integer(), .metrics = to_metrics(best["metrics"]),
+                              .reports = best["reports"], .weights = {}};
+               }});
+  record_.add({.name = "lr_override",
+               .state = [this] { return rate_override_ ? std::optional<Value>(*rate_override_) : std::nullopt; },
+               .restore = [this](const Value& state, const NamedTensors&) {
+                 if (!state.is_nil()) rate_override_ = state.number();
+               }});
+  const auto read = std::make_shared<ScriptState>();  // between the two questions of one checkpoint
+  record_.add({.name = "state",
+               .state = [this, read] {
+                 *read = handle_->read_state ? handle_->read_state() : handle_->state;
+                 return read->value;
+               },
+               .tensors = [read] {
+                 NamedTensors all;
+                 add_below(all, "state.", std::exchange(*read, {}).tensors);
+                 return all;
+               },
+               .restore = [this](const Value& state, const NamedTensors& tensors) {
+                 handle_->state = {state, tensors_below(tensors, "state.")};
+               }});
+  // Less than the checkpoint's step for a member of a group that has stopped.
+  record_.add({.name = "own_step",
+               .state = [this] { return Value(position_.step); },
+               .restore = [this](const Value& state, const NamedTensors&) { position_.step = state.integer(); }});
 }
 
 void Member::commit(const Position& position) {
   about_to_write();
   call("checkpoint", position);  // before it is written, so that what it leaves in run.state is part of it
-  rows_->sync();  // the rows that the checkpoint counts are on the disk before it is
-  const ScriptState state = handle_->read_state ? handle_->read_state() : handle_->state;
-  Checkpoint checkpoint{
-      .step = position.step, .tensors = trained_->tensors(index_), .info = info(position, state), .best = {}};
-  add_below(checkpoint.tensors, "state.", state.tensors);
-  add_below(checkpoint.tensors, "data.", plan_.data.state);
+  Checkpoint checkpoint{.step = position.step, .tensors = {}, .info = {}, .best = {}};
+  checkpoint.info.set("epoch", position.epoch());
+  checkpoint.info.set("position", position.in_epoch());
+  checkpoint.info.set("samples", position.samples());
   if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_->weights};
-  checkpoints_->commit(checkpoint);
+  record_.commit(std::move(checkpoint));
 }
 
 void Member::write_saves(const Position& position) {
-  if (!checkpoints_) saves_.clear();
+  if (!record_.is_kept()) saves_.clear();
   for (const std::string& name : saves_) {
     Value info;
     info.set("step", position.step);
     info.set("metrics", to_value(metrics_));
-    checkpoints_->save(name, trained_->weights(index_), info);
+    record_.checkpoints().save(name, trained_->weights(index_), info);
   }
   saves_.clear();
 }
@@ -312,50 +364,18 @@ void Member::check_extension(std::int64_t before) const {
 }
 
 std::int64_t Member::resume() {
-  const auto rows = context_.folder / "metrics.jsonl";
-  const std::optional<Checkpoint> found = checkpoints_->newest();
-  if (!found) {
-    if (std::filesystem::exists(rows)) {
-      if (std::filesystem::file_size(rows) > 0) context_.say("no checkpoint is there: this starts again from the first step");
-      truncate_file(rows, 0);
-    }
-    return 0;
-  }
-  const Value& info = found->info;
+  const std::optional<Checkpoint> found = record_.newest("the first step");
+  if (!found) return 0;
   check_data(*found);
-  check_extension(info["total_steps"].integer());
-  trained_->restore(index_, found->tensors);
-  validated_step_ = info["validated_step"].integer();
-  metrics_ = to_metrics(info["metrics"]);
-  reports_ = info["reports"];
-  for (const auto& [name, value] : to_metrics(info["logged"])) logged_.insert_or_assign(name, value);
-  trained_->restore_progress(index_, info["train_loss"]);
-  schedules_.restore(info["schedule"]);
-  last_rate_ = info["lr"].number();
-  // A run that was extended since goes on, whatever stopped it before, and its rules count anew.
-  const bool extended = info["total_steps"].integer() != plan_.length.total_steps;
-  if (!extended) {
-    for (std::size_t i = 0; i < stop_rules_.size(); ++i) stop_rules_[i]->restore(info["stop_rules"].list().at(i));
-    if (!info["stop_reason"].is_nil()) stop_reason_ = info["stop_reason"].string();
+  const std::int64_t total_before = found->info["total_steps"].integer();
+  check_extension(total_before);
+  is_extended_ = total_before != plan_.length.total_steps;
+  record_.resume(*found);
+  if (best_ && found->best) {
+    best_->weights = found->best->tensors;
+  } else if (plan_.keep_best) {
+    best_.reset();  // damaged: the next validation is the best so far
   }
-  if (!info["failure"].is_nil()) failure_ = info["failure"].string();
-  if (const Value& best = info["best"]; !best.is_nil()) {
-    best_ = Best{.value = best["value"].number(), .step = best["step"].integer(), .epoch = best["epoch"].integer(),
-                 .metrics = to_metrics(best["metrics"]), .reports = best["reports"], .weights = {}};
-    if (found->best) {
-      best_->weights = found->best->tensors;
-    } else if (plan_.keep_best) {
-      best_.reset();  // damaged: the next validation is the best so far
-    }
-  }
-  if (!info["lr_override"].is_nil()) rate_override_ = info["lr_override"].number();
-  handle_->state.value = info["state"];
-  handle_->state.tensors = tensors_below(found->tensors, "state.");
-  for (const Value& step : info["resumed"].list()) resumed_.push_back(step.integer());
-  resumed_.push_back(found->step);
-  seconds_before_ = info["seconds"].number();
-  position_.step = info["own_step"].integer();
-  truncate_file(rows, info["metrics_bytes"].integer());
   return found->step;
 }
 
@@ -392,9 +412,7 @@ Value Member::summary(const MetricMap& test, const Value& test_reports) const {
   const Flops flops = plan_.step ? Flops{std::nan(""), std::nan("")} : plan_.model->flops();
   summary.set("flops", (flops.forward + flops.backward) * static_cast<double>(position_.samples()));
   summary.set("seconds", seconds());
-  Value::List resumed;
-  for (const std::int64_t step : resumed_) resumed.emplace_back(step);
-  summary.set("resumed", std::move(resumed));
+  summary.set("resumed", record_.resumed());
   if (failure_) {
     summary.set("status", "failed");
     summary.set("reason", *failure_);

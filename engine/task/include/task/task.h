@@ -21,9 +21,8 @@
 #include "data/batch_object.h"
 #include "data/loader.h"
 #include "journal/artifact.h"
-#include "journal/checkpoint.h"
 #include "journal/logged.h"
-#include "journal/observer.h"
+#include "journal/record.h"
 #include "journal/script_state.h"
 #include "objects/model_object.h"
 #include "run/stage.h"
@@ -132,7 +131,9 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   };
 
   void check_open() const;  // Error{recipe} when the function has returned
-  double seconds() const;
+  // Tells the record what survives a resume beside the loops.
+  void list_parts();
+  Value last_values() const;
   ScriptState present_state() const { return read_state ? read_state() : state; }
   void replace_state(ScriptState saved);
   void end_row();
@@ -143,13 +144,9 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   void loop_ended(TaskLoop& loop);
 
   std::string name_;
-  std::filesystem::path folder_;
-  std::function<void(const std::string&)> say_;
   std::int64_t seed_;
   Key key_;
-  CheckpointFolder checkpoints_;
-  std::unique_ptr<AppendFile> rows_file_;
-  std::vector<std::shared_ptr<Observer>> observers_;
+  Record record_;
 
   std::map<std::string, Logged> logged_;  // of the present step
   std::vector<Row> rows_;                 // not yet written
@@ -162,8 +159,6 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::int64_t steps_before_ = 0;   // of finished loops
   std::optional<Checkpoint> from_;  // until the place where it was made is reached again
   bool complete_ = false;           // the function has returned
-  std::vector<std::int64_t> resumed_;
-  double started_, seconds_before_ = 0, last_commit_;
 };
 
 void register_task(Registry& registry);

@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/files.h"
-#include "journal/checkpoint.h"
-#include "journal/observer.h"
+#include "journal/record.h"
 #include "objects/run_handle.h"
 #include "run/stage.h"
 #include "train/fit.h"
@@ -91,7 +89,7 @@ class Member {
   Value summary(const MetricMap& test, const Value& test_reports) const;
   void finished(const Value& summary);
 
-  double seconds() const;
+  double seconds() const { return record_.seconds(); }
   // Where this member is: it stays behind the group's once it has stopped.
   const Position& position() const { return position_; }
   Schedules& schedules() { return schedules_; }
@@ -106,7 +104,6 @@ class Member {
     NamedTensors weights;  // model.…, where the plan keeps the best
   };
 
-  bool has_folder() const { return !context_.folder.empty(); }
   Progress progress(const Position& position) const;
   double metric(const std::string& name) const;
   Value part_sizes() const;
@@ -115,7 +112,8 @@ class Member {
   void about_to_write() const;
   // Writes what run:save asked for.
   void write_saves(const Position& position);
-  Value info(const Position& position, const ScriptState& state) const;
+  // Tells the record what survives a resume.
+  void list_parts();
   void call(const char* callback, const Position& position);
 
   const FitPlan& plan_;
@@ -128,10 +126,7 @@ class Member {
   Schedules schedules_;
   std::vector<std::shared_ptr<StopRule>> stop_rules_;
   std::map<std::string, std::shared_ptr<Callable>, std::less<>> callbacks_;
-  std::vector<std::shared_ptr<Observer>> observers_;
-  // Without a folder there is neither.
-  std::optional<CheckpointFolder> checkpoints_;
-  std::unique_ptr<AppendFile> rows_;  // metrics.jsonl
+  Record record_;
 
   std::shared_ptr<FitHandle> handle_;
   MetricMap metrics_;  // of the latest validation
@@ -141,9 +136,8 @@ class Member {
   std::optional<double> rate_override_;
   std::optional<std::string> stop_reason_, failure_;
   std::vector<std::string> saves_;
-  std::vector<std::int64_t> resumed_;  // steps from which this fit was continued
   std::int64_t validated_step_ = -1;
-  double seconds_before_ = 0, started_ = 0;
+  bool is_extended_ = false;  // the run has become longer since the checkpoint
   Position position_;
 };
 

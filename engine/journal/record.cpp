@@ -1,0 +1,83 @@
+#include "journal/record.h"
+
+#include <stdexcept>
+
+#include "core/clock.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+Record::Record(const StageContext& stage) : stage_(stage) {
+  if (!stage.folder.empty()) checkpoints_.emplace(stage.folder / "checkpoints", stage.say);
+  add({.name = "seconds",
+       .state = [this] { return Value(seconds()); },
+       .restore = [this](const Value& state, const NamedTensors&) { seconds_before_ = state.number(); }});
+  add({.name = "resumed",
+       .state = [this] { return resumed(); },
+       .restore = [this](const Value& state, const NamedTensors&) {
+         for (const Value& step : state.list()) resumed_.push_back(step.integer());
+       }});
+  add({.name = "metrics_bytes", .state = [this] { return Value(rows_->size()); }});
+}
+
+void Record::watch(ProgressStyle style, std::function<double()> mean_loss,
+                   const std::vector<std::shared_ptr<Observer>>& given) {
+  if (is_kept()) observers_ = stage_observers(stage_, style, std::move(mean_loss));
+  observers_.insert(observers_.end(), given.begin(), given.end());
+}
+
+std::optional<Checkpoint> Record::newest(std::string_view from) {
+  std::optional<Checkpoint> found = checkpoints_->newest();
+  if (found || !fs::exists(rows_path())) return found;
+  if (fs::file_size(rows_path()) > 0) stage_.say("no checkpoint is there: this starts again from " + std::string(from));
+  truncate_file(rows_path(), 0);
+  return found;
+}
+
+void Record::resume(const Checkpoint& checkpoint) {
+  for (const Resumable& part : parts_) {
+    if (!part.restore) continue;
+    try {
+      part.restore(checkpoint.info[part.name], checkpoint.tensors);
+    } catch (const std::logic_error&) {  // of Value
+      throw recipe_error("the checkpoint of step " + std::to_string(checkpoint.step) + " has another kind of " +
+                         part.name + " than this engine writes")
+          .hint("go on with the engine that wrote the checkpoint, or begin a new run");
+    }
+  }
+  resumed_.push_back(checkpoint.step);
+  // Last, so that the rows stay as they are where a part cannot be restored.
+  truncate_file(rows_path(), checkpoint.info["metrics_bytes"].integer());
+}
+
+void Record::begin() {
+  started_ = last_commit_ = steady_seconds();
+  if (is_kept()) rows_ = std::make_unique<AppendFile>(rows_path());
+}
+
+void Record::append(const std::string& rows) {
+  if (rows_) rows_->append(rows);
+}
+
+void Record::sync() { rows_->sync(); }
+
+void Record::commit(Checkpoint checkpoint) {
+  rows_->sync();
+  for (const Resumable& part : parts_) {
+    if (part.state) {
+      if (std::optional<Value> state = part.state()) checkpoint.info.set(part.name, std::move(*state));
+    }
+    if (part.tensors) checkpoint.tensors.merge(part.tensors());
+  }
+  checkpoints_->commit(checkpoint);
+  last_commit_ = steady_seconds();
+}
+
+double Record::seconds_since_commit() const { return steady_seconds() - last_commit_; }
+
+double Record::seconds() const {
+  return started_ == 0 ? seconds_before_ : seconds_before_ + steady_seconds() - started_;
+}
+
+}  // namespace trainlab

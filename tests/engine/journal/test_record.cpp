@@ -1,0 +1,118 @@
+// The record of a stage: what survives, in which order it comes back, and what cannot be restored.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "core/files.h"
+#include "journal/record.h"
+#include "support/error_of.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "trainlab-record-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+StageContext stage_in(const fs::path& folder, std::vector<std::string>* said = nullptr) {
+  StageContext stage;
+  stage.folder = folder;
+  stage.say = [said](const std::string& line) {
+    if (said) said->push_back(line);
+  };
+  return stage;
+}
+
+std::string rows_of(const fs::path& folder) { return read_file(folder / "metrics.jsonl"); }
+
+}  // namespace
+
+TEST_CASE("a record gives back what its parts told, in their order, and cuts the rows that came later") {
+  const Folder folder;
+  {
+    Record record(stage_in(folder.path()));
+    record.add({.name = "count", .state = [] { return Value(3); }});
+    record.add({.name = "absent", .state = []() -> std::optional<Value> { return std::nullopt; }});
+    record.add({.name = "weights", .tensors = [] { return NamedTensors{{"weights.w", at::arange(4)}}; }});
+    record.begin();
+    record.append("{\"step\":1}\n");
+    record.commit({.step = 1, .tensors = {}, .info = {}, .best = {}});
+    record.append("{\"step\":2}\n");
+  }
+  std::vector<std::string> calls;
+  Record record(stage_in(folder.path()));
+  record.add({.name = "weights", .restore = [&](const Value& state, const NamedTensors& tensors) {
+                calls.emplace_back("weights");
+                CHECK(state.is_nil());
+                CHECK(at::equal(tensors.at("weights.w"), at::arange(4)));
+              }});
+  record.add({.name = "count", .restore = [&](const Value& state, const NamedTensors&) {
+                calls.emplace_back("count");
+                CHECK(state == Value(3));
+              }});
+  const std::optional<Checkpoint> found = record.newest("the first step");
+  REQUIRE(found);
+  CHECK(found->info["absent"].is_nil());
+  record.resume(*found);
+  CHECK(calls == std::vector<std::string>{"weights", "count"});
+  CHECK(record.resumed() == Value(Value::List{1}));
+  CHECK(record.seconds() >= 0);
+  CHECK(rows_of(folder.path()) == "{\"step\":1}\n");
+}
+
+TEST_CASE("a part that cannot be restored is named, and the rows stay") {
+  const Folder folder;
+  {
+    Record record(stage_in(folder.path()));
+    record.add({.name = "count", .state = [] { return Value("three"); }});
+    record.begin();
+    record.commit({.step = 7, .tensors = {}, .info = {}, .best = {}});
+    record.append("{\"step\":8}\n");
+  }
+  Record record(stage_in(folder.path()));
+  record.add({.name = "count", .restore = [](const Value& state, const NamedTensors&) { (void)state.integer(); }});
+  const std::optional<Checkpoint> found = record.newest("the first step");
+  REQUIRE(found);
+  const std::string said = error_of([&] { record.resume(*found); });
+  CHECK(said.find("the checkpoint of step 7 has another kind of count than this engine writes") != std::string::npos);
+  CHECK(rows_of(folder.path()) == "{\"step\":8}\n");
+}
+
+TEST_CASE("a lost start is said and its rows are cut") {
+  const Folder folder;
+  std::vector<std::string> said;
+  {
+    Record record(stage_in(folder.path()));
+    record.begin();
+    record.append("{\"step\":1}\n");
+  }
+  CHECK_FALSE(Record(stage_in(folder.path(), &said)).newest("the beginning"));
+  CHECK(said == std::vector<std::string>{"no checkpoint is there: this starts again from the beginning"});
+  CHECK(rows_of(folder.path()).empty());
+}
+
+TEST_CASE("a record without a folder keeps nothing") {
+  Record record(stage_in(""));
+  CHECK_FALSE(record.is_kept());
+  record.begin();
+  record.append("{\"step\":1}\n");
+  record.watch(ProgressStyle::bar, [] { return 0.0; });
+  CHECK(record.observers().empty());
+}
