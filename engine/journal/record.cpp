@@ -15,9 +15,10 @@ Record::Record(const StageContext& stage) : stage_(stage) {
        .restore = [this](const Value& state, const NamedTensors&) { seconds_before_ = state.number(); }});
   add({.name = "resumed",
        .state = [this] { return resumed(); },
-       .restore = [this](const Value& state, const NamedTensors&) {
-         for (const Value& step : state.list()) resumed_.push_back(step.integer());
-       }});
+       .restore =
+           [this](const Value& state, const NamedTensors&) {
+             for (const Value& step : state.list()) resumed_.push_back(step.integer());
+           }});
   add({.name = "metrics_bytes", .state = [this] { return Value(rows_->size()); }});
 }
 

@@ -48,10 +48,11 @@ TaskContext::~TaskContext() = default;
 void TaskContext::list_parts() {
   record_.add({.name = "last",
                .state = [this] { return last_values(); },
-               .restore = [this](const Value& saved, const NamedTensors&) {
-                 for (const auto& [name, value] : saved.map())
-                   last_[name] = value.is_nil() ? std::nan("") : value.number();
-               }});
+               .restore =
+                   [this](const Value& saved, const NamedTensors&) {
+                     for (const auto& [name, value] : saved.map())
+                       last_[name] = value.is_nil() ? std::nan("") : value.number();
+                   }});
   record_.add({.name = "complete", .state = [this] { return Value(complete_); }});
 }
 
@@ -214,12 +215,9 @@ Value TaskContext::finish() {
   complete_ = true;
   if (!finished_.empty() && !from_) commit();
   record_.sync();
-  Value summary = Value::Map{{"status", "done"},
-                             {"reason", "the function has returned"},
-                             {"metrics", last_values()},
-                             {"steps", steps_before_},
-                             {"seconds", record_.seconds()},
-                             {"resumed", record_.resumed()}};
+  Value summary =
+      Value::Map{{"status", "done"},       {"reason", "the function has returned"}, {"metrics", last_values()},
+                 {"steps", steps_before_}, {"seconds", record_.seconds()},          {"resumed", record_.resumed()}};
   for (const auto& observer : record_.observers()) observer->finished(summary);
   return summary;
 }

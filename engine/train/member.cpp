@@ -55,14 +55,16 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
   if (options_.given("on")) {
     const Options on = options_.child("on");
     for (const char* name : {"start", "step", "validate", "epoch", "checkpoint", "finish"}) {
-      if (on.given(name) && (record_.is_kept() || std::string_view(name) == "start")) callbacks_[name] = on.function(name);
+      if (on.given(name) && (record_.is_kept() || std::string_view(name) == "start"))
+        callbacks_[name] = on.function(name);
     }
   }
   // One bar is enough for a group.
   const ProgressStyle style = !fit.shows_progress ? ProgressStyle::none
                               : index == 0        ? ProgressStyle::bar
                                                   : ProgressStyle::lines;
-  record_.watch(style, [this] { return trained_->metrics(index_)["train.loss"]; }, fit.observers);
+  record_.watch(
+      style, [this] { return trained_->metrics(index_)["train.loss"]; }, fit.observers);
 }
 
 Member::~Member() { handle_->release(); }
@@ -81,7 +83,8 @@ void Member::stop(std::string reason) {
 
 void Member::fail(std::string reason) {
   failure_ = std::move(reason);
-  if (record_.is_kept() && best_ && plan_.keep_best) record_.checkpoints().commit_best({.step = best_->step, .tensors = best_->weights});
+  if (record_.is_kept() && best_ && plan_.keep_best)
+    record_.checkpoints().commit_best({.step = best_->step, .tensors = best_->weights});
 }
 
 double Member::metric(const std::string& name) const {
@@ -206,32 +209,36 @@ void Member::finished(const Value& summary) {
 
 void Member::list_parts() {
   const auto plain = [this](const char* name, auto Member::*field, auto read) {
-    record_.add({.name = name,
-                 .state = [this, field] { return Value(this->*field); },
-                 .restore = [this, field, read](const Value& state, const NamedTensors&) { this->*field = read(state); }});
+    record_.add(
+        {.name = name,
+         .state = [this, field] { return Value(this->*field); },
+         .restore = [this, field, read](const Value& state, const NamedTensors&) { this->*field = read(state); }});
   };
   // A key that is there only while there is a text.
   const auto text = [this](const char* name, std::optional<std::string> Member::*field, bool ends_with_extension) {
     record_.add({.name = name,
                  .state = [this, field] { return this->*field ? std::optional<Value>(*(this->*field)) : std::nullopt; },
-                 .restore = [this, field, ends_with_extension](const Value& state, const NamedTensors&) {
-                   if (!state.is_nil() && !(ends_with_extension && is_extended_)) this->*field = state.string();
-                 }});
+                 .restore =
+                     [this, field, ends_with_extension](const Value& state, const NamedTensors&) {
+                       if (!state.is_nil() && !(ends_with_extension && is_extended_)) this->*field = state.string();
+                     }});
   };
   record_.add({.name = "data",
                .state = [this] { return part_sizes(); },
-               .tensors = [this] {
-                 NamedTensors all;
-                 add_below(all, "data.", plan_.data.state);
-                 return all;
-               }});
+               .tensors =
+                   [this] {
+                     NamedTensors all;
+                     add_below(all, "data.", plan_.data.state);
+                     return all;
+                   }});
   record_.add({.name = "train_loss",
                .state = [this] { return trained_->progress(index_); },
                .tensors = [this] { return trained_->tensors(index_); },
-               .restore = [this](const Value& state, const NamedTensors& tensors) {
-                 trained_->restore(index_, tensors);
-                 trained_->restore_progress(index_, state);
-               }});
+               .restore =
+                   [this](const Value& state, const NamedTensors& tensors) {
+                     trained_->restore(index_, tensors);
+                     trained_->restore_progress(index_, state);
+                   }});
   record_.add({.name = "averaged", .state = [this] { return Value(trained_->averaged(index_)); }});
   record_.add({.name = "total_steps", .state = [this] { return Value(plan_.length.total_steps); }});
   plain("validated_step", &Member::validated_step_, [](const Value& v) { return v.integer(); });
@@ -241,28 +248,32 @@ void Member::list_parts() {
                .state = [this] { return to_value(metrics_); },
                .restore = [this](const Value& state, const NamedTensors&) { metrics_ = to_metrics(state); }});
   record_.add({.name = "logged",
-               .state = [this] {
-                 Value::Map logged;
-                 for (const auto& [name, value] : logged_) logged[name] = number_of(value);
-                 return Value(std::move(logged));
-               },
-               .restore = [this](const Value& state, const NamedTensors&) {
-                 for (const auto& [name, value] : to_metrics(state)) logged_.insert_or_assign(name, value);
-               }});
+               .state =
+                   [this] {
+                     Value::Map logged;
+                     for (const auto& [name, value] : logged_) logged[name] = number_of(value);
+                     return Value(std::move(logged));
+                   },
+               .restore =
+                   [this](const Value& state, const NamedTensors&) {
+                     for (const auto& [name, value] : to_metrics(state)) logged_.insert_or_assign(name, value);
+                   }});
   record_.add({.name = "schedule",
                .state = [this] { return schedules_.state(); },
                .restore = [this](const Value& state, const NamedTensors&) { schedules_.restore(state); }});
   // A run that was extended since goes on, whatever stopped it before, and its rules count anew.
   record_.add({.name = "stop_rules",
-               .state = [this] {
-                 Value::List rules;
-                 for (const auto& rule : stop_rules_) rules.push_back(rule->state());
-                 return Value(std::move(rules));
-               },
-               .restore = [this](const Value& state, const NamedTensors&) {
-                 if (is_extended_) return;
-                 for (std::size_t i = 0; i < stop_rules_.size(); ++i) stop_rules_[i]->restore(state.list().at(i));
-               }});
+               .state =
+                   [this] {
+                     Value::List rules;
+                     for (const auto& rule : stop_rules_) rules.push_back(rule->state());
+                     return Value(std::move(rules));
+                   },
+               .restore =
+                   [this](const Value& state, const NamedTensors&) {
+                     if (is_extended_) return;
+                     for (std::size_t i = 0; i < stop_rules_.size(); ++i) stop_rules_[i]->restore(state.list().at(i));
+                   }});
   text("stop_reason", &Member::stop_reason_, true);
   text("failure", &Member::failure_, false);
   record_.add({.name = "best",
@@ -274,31 +285,39 @@ void Member::list_parts() {
                                    {"metrics", to_value(best_->metrics)},
                                    {"reports", best_->reports}};
                },
-               .restore = [this](const Value& best, const NamedTensors&) {
-                 if (best.is_nil()) return;
-                 best_ = Best{.value = best["value"].number(), .step = best["step"].integer(),
-                              .epoch = best["epoch"].integer(), .metrics = to_metrics(best["metrics"]),
-                              .reports = best["reports"], .weights = {}};
-               }});
+               .restore =
+                   [this](const Value& best, const NamedTensors&) {
+                     if (best.is_nil()) return;
+                     best_ = Best{.value = best["value"].number(),
+                                  .step = best["step"].integer(),
+                                  .epoch = best["epoch"].integer(),
+                                  .metrics = to_metrics(best["metrics"]),
+                                  .reports = best["reports"],
+                                  .weights = {}};
+                   }});
   record_.add({.name = "lr_override",
                .state = [this] { return rate_override_ ? std::optional<Value>(*rate_override_) : std::nullopt; },
-               .restore = [this](const Value& state, const NamedTensors&) {
-                 if (!state.is_nil()) rate_override_ = state.number();
-               }});
+               .restore =
+                   [this](const Value& state, const NamedTensors&) {
+                     if (!state.is_nil()) rate_override_ = state.number();
+                   }});
   const auto read = std::make_shared<ScriptState>();  // between the two questions of one checkpoint
   record_.add({.name = "state",
-               .state = [this, read] {
-                 *read = handle_->read_state ? handle_->read_state() : handle_->state;
-                 return read->value;
-               },
-               .tensors = [read] {
-                 NamedTensors all;
-                 add_below(all, "state.", std::exchange(*read, {}).tensors);
-                 return all;
-               },
-               .restore = [this](const Value& state, const NamedTensors& tensors) {
-                 handle_->state = {state, tensors_below(tensors, "state.")};
-               }});
+               .state =
+                   [this, read] {
+                     *read = handle_->read_state ? handle_->read_state() : handle_->state;
+                     return read->value;
+                   },
+               .tensors =
+                   [read] {
+                     NamedTensors all;
+                     add_below(all, "state.", std::exchange(*read, {}).tensors);
+                     return all;
+                   },
+               .restore =
+                   [this](const Value& state, const NamedTensors& tensors) {
+                     handle_->state = {state, tensors_below(tensors, "state.")};
+                   }});
   // Less than the checkpoint's step for a member of a group that has stopped.
   record_.add({.name = "own_step",
                .state = [this] { return Value(position_.step); },

@@ -135,7 +135,8 @@ TEST_CASE("a training pass that updates no statistics gives the same output and 
     Shape shape = model.signals().at("x").shape;
     shape.insert(shape.begin(), 4);
     const at::Tensor x = at::empty(shape).uniform_(-1, 1);
-    const at::Tensor again = model.forward({&x, 1}, {.state = state, .training = true, .keys = {}, .updates_statistics = false});
+    const at::Tensor again =
+        model.forward({&x, 1}, {.state = state, .training = true, .keys = {}, .updates_statistics = false});
     for (std::size_t i = 0; i < before.size(); ++i) CHECK(at::equal(state.buffers[i], before[i]));
     const at::Tensor first = model.forward({&x, 1}, {.state = state, .training = true, .keys = {}});
     CHECK(at::equal(again, first));

@@ -353,7 +353,8 @@ TEST_CASE("optimizers: an inactive member keeps parameters and state") {
     take_step(*solo, [&] { return problem.gradients(0); },
               {.rates = std::span(&stack.rates[0], 1), .active = stopped});
     CHECK(at::equal(flat(problem.values), before));
-    for (const auto& [name, tensor, per_member] : solo->state()) CHECK((tensor.numel() == 0 || tensor.abs().max().item<double>() == 0));
+    for (const auto& [name, tensor, per_member] : solo->state())
+      CHECK((tensor.numel() == 0 || tensor.abs().max().item<double>() == 0));
   }
 }
 
@@ -403,7 +404,8 @@ TEST_CASE("optimizers: names of the state") {
     const Options spec = optim_spec(entry, std::move(options));
     std::vector<std::string> all;
     std::vector<OptimizedParameter> parameters{{.name = "2.weight", .value = at::ones({2, 2})}};
-    for (const auto& [name, tensor, per_member] : make_optimizer(std::span(&spec, 1), parameters, 0)->state()) all.push_back(name);
+    for (const auto& [name, tensor, per_member] : make_optimizer(std::span(&spec, 1), parameters, 0)->state())
+      all.push_back(name);
     return all;
   };
   using Names = std::vector<std::string>;

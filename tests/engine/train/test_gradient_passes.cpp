@@ -82,9 +82,8 @@ NamedTensors last(const fs::path& folder) {
 }
 
 bool same(const NamedTensors& a, const NamedTensors& b) {
-  return a.size() == b.size() && std::ranges::all_of(a, [&](const auto& one) {
-           return at::equal(one.second, b.at(one.first));
-         });
+  return a.size() == b.size() &&
+         std::ranges::all_of(a, [&](const auto& one) { return at::equal(one.second, b.at(one.first)); });
 }
 
 }  // namespace
@@ -175,7 +174,10 @@ TEST_CASE("a pass that raises ends the fit with one error that names it, and the
   const std::vector<std::pair<std::string, std::function<void()>>> errors{
       {"the scale is lost", [] { throw run_error("the scale is lost"); }},
       {"out of luck", [] { throw std::runtime_error("out of luck"); }},
-      {"size", [] { (void)at::equal(at::Tensor(), at::Tensor().view({2, 3})); }},
+      {"size",
+       [] {
+         (void)at::equal(at::Tensor(), at::Tensor().view({2, 3}));
+       }},
   };
   for (const auto& [text, raise] : errors) {
     const fs::path folder = temporary.path() / text;

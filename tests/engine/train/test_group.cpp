@@ -36,10 +36,11 @@ const Registry& registry_with_shared_state() {
     register_optim(all);
     register_objective(all);
     register_train(all);
-    all.add(Entry("optim.SharedState", "optimizer", "An optimizer with a state tensor that all members share.")
-                .with(Option("lr", "learning rate").number().or_default(0.1)),
-            OptimizerFactory{[](std::span<const Options>, std::vector<OptimizedParameter>,
-                                std::int64_t) -> std::unique_ptr<Optimizer> { return std::make_unique<SharedState>(); }});
+    all.add(
+        Entry("optim.SharedState", "optimizer", "An optimizer with a state tensor that all members share.")
+            .with(Option("lr", "learning rate").number().or_default(0.1)),
+        OptimizerFactory{[](std::span<const Options>, std::vector<OptimizedParameter>,
+                            std::int64_t) -> std::unique_ptr<Optimizer> { return std::make_unique<SharedState>(); }});
     return all;
   }();
   return registry;

@@ -42,7 +42,8 @@ TEST_CASE("a listener hears the phases of a fit nested and in order") {
   Notes notes;
   const auto nothing = native([](std::span<const Argument>) { return std::vector<Argument>{}; });
   const Options fit = parse_options(digits_fit(R"(, "steps": 2, "validate": "2 steps", "clip": {"norm": 1},
-      "ema": {"@": "ema"}, "on": {"step": {"@": "function", "index": 0}})"), {nothing});
+      "ema": {"@": "ema"}, "on": {"step": {"@": "function", "index": 0}})"),
+                                    {nothing});
   {
     const Listening listening(notes);
     run_one(fit, temporary.path());
@@ -52,8 +53,8 @@ TEST_CASE("a listener hears the phases of a fit nested and in order") {
   REQUIRE(second != notes.lines.end());
   std::vector<std::string> first(notes.lines.begin(), second);
   std::erase_if(first, [](const std::string& line) { return line.find("layer ") != std::string::npos; });
-  CHECK(first == std::vector<std::string>{"step", " fetch", " forward", " loss", " backward", " gradients", " optimizer",
-                                          " average", " callback step"});
+  CHECK(first == std::vector<std::string>{"step", " fetch", " forward", " loss", " backward", " gradients",
+                                          " optimizer", " average", " callback step"});
   CHECK(notes.heard("  layer fit.model"));
   CHECK(notes.heard("   layer fit.model[2].Linear"));
   CHECK(notes.heard("validate val"));

@@ -42,7 +42,8 @@ namespace trace {
 extern thread_local constinit TraceListener* listener;  // of this thread; null where nobody listens
 }
 
-// Lets a listener hear the spans that this thread opens while the object lives. Objects nest: the inner one hears alone.
+// Lets a listener hear the spans that this thread opens while the object lives. Objects nest: the inner one hears
+// alone.
 class Listening {
  public:
   explicit Listening(TraceListener& listener) : outer_(trace::listener) { trace::listener = &listener; }
@@ -58,10 +59,12 @@ class Listening {
 class Span {
  public:
   explicit Span(Phase phase, std::string_view name = {}) : listener_(trace::listener), phase_(phase), name_(name) {
-    if (listener_) [[unlikely]] listener_->began(phase_, name_);
+    if (listener_) [[unlikely]]
+      listener_->began(phase_, name_);
   }
   ~Span() {
-    if (listener_) [[unlikely]] listener_->ended(phase_, name_);
+    if (listener_) [[unlikely]]
+      listener_->ended(phase_, name_);
   }
   Span(const Span&) = delete;
   Span& operator=(const Span&) = delete;

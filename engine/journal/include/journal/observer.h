@@ -16,7 +16,7 @@ struct StepView {
   std::int64_t step = 0;      // steps done, this one included
   std::int64_t epoch = 0;     // epochs completed before this step's batch
   std::int64_t samples = 0;
-  double rate = 0;            // learning rate of the member in this step
+  double rate = 0;  // learning rate of the member in this step
 };
 
 // A validation: metrics by full name, for one member.

@@ -32,7 +32,8 @@ std::unique_ptr<Observer> progress_bar(Terminal terminal, std::function<double()
 // What a stage shows of its progress: nothing, a line for each validation, or on a terminal a bar.
 enum class ProgressStyle { none, lines, bar };
 
-// All observers that a stage has by itself. There is no bar where the run is quiet. `mean_loss` as of progress_reporter.
+// All observers that a stage has by itself. There is no bar where the run is quiet. `mean_loss` as of
+// progress_reporter.
 std::vector<std::shared_ptr<Observer>> stage_observers(const StageContext& stage, ProgressStyle style,
                                                        std::function<double()> mean_loss);
 

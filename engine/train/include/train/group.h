@@ -86,7 +86,8 @@ class Group final : public Trained {
   // Applies the passes to gradients_; rows that a pass leaves out become 0 in steps_.
   void apply_passes(const StepFacts& facts);
   bool any_steps() const;
-  // The optimizer's step of the rows in steps_; rows that are left out while the optimizer evaluates again are put back.
+  // The optimizer's step of the rows in steps_; rows that are left out while the optimizer evaluates again are put
+  // back.
   void optimize(const StepInputs& inputs);
   std::vector<OptimizerTensor> stored_state();  // optim.… and ema.…
 
@@ -103,8 +104,8 @@ class Group final : public Trained {
   std::vector<at::Tensor> trained_;     // the parameters that are not frozen
   std::vector<at::Tensor> gradients_;   // reused each step
   std::vector<std::shared_ptr<GradientPass>> passes_;
-  bool may_skip_;                       // there are passes that may leave rows out
-  std::vector<std::uint8_t> steps_;     // by row: 1 where the present step is taken
+  bool may_skip_;                    // there are passes that may leave rows out
+  std::vector<std::uint8_t> steps_;  // by row: 1 where the present step is taken
 };
 
 }  // namespace trainlab
