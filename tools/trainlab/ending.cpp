@@ -3,13 +3,14 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "cli/texts.h"
 #include "core/files.h"
+#include "report/texts.h"
 #include "run/folder.h"
 
 namespace trainlab::cli {
 
 namespace fs = std::filesystem;
+using report::shown_path, report::summary_text;
 
 namespace {
 

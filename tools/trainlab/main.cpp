@@ -12,11 +12,11 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
-#include "cli/texts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/registry.h"
 #include "embedded/table.h"
+#include "report/texts.h"
 #include "run/folder.h"
 #include "run/manifest.h"
 #include "run/supervisor.h"
@@ -26,6 +26,7 @@ namespace {
 
 using namespace trainlab;
 using namespace trainlab::cli;
+using namespace trainlab::report;
 
 // Descriptors 0 to 2 must be taken, or files opened later would be written to by whoever means the terminal.
 void take_standard_descriptors() {
@@ -108,7 +109,7 @@ int go_on(const Arguments& arguments) {
   return supervise(request, arguments.json, std::move(held));
 }
 
-int report(const Arguments& arguments) {
+int print_report(const Arguments& arguments) {
   const std::string& first = arguments.words.front();
   if (arguments.html) {
     write_atomic(*arguments.html, report_page(first));
@@ -141,7 +142,7 @@ int perform(const Arguments& arguments) {
   if (command == "resume" || command == "extend") return go_on(arguments);
   if (command == "worker") return supervise(request_for_worker(arguments), arguments.json);
   if (command == "predict") return predict(arguments);
-  if (command == "report") return report(arguments);
+  if (command == "report") return print_report(arguments);
   if (command == "help") {
     print_text(help(arguments), arguments.json, "help");
     return 0;

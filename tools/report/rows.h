@@ -7,7 +7,7 @@
 
 #include "core/value.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 struct Rows {
   std::vector<Value> rows;
@@ -21,4 +21,4 @@ Rows read_rows(const std::filesystem::path& folder);
 // A row's number, NaN where it has none.
 double number_in(const Value& row, const std::string& name);
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

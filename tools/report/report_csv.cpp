@@ -1,13 +1,13 @@
 #include <filesystem>
 #include <vector>
 
-#include "cli/texts.h"
 #include "core/error.h"
 #include "csv.h"
+#include "report/texts.h"
 #include "rows.h"
 #include "study_report.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 std::string report_csv(const std::filesystem::path& given) {
   StageView stage = stage_of(given);
@@ -27,4 +27,4 @@ std::string report_csv(const std::filesystem::path& given) {
   return text;
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

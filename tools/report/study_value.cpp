@@ -4,7 +4,7 @@
 #include "paste.h"
 #include "study_report.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace {
 
@@ -98,4 +98,4 @@ Value study_value(const StudyReport& study) {
   return value;
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

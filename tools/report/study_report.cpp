@@ -9,7 +9,7 @@
 #include "study/ranking.h"
 #include "study/reader.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace {
 
@@ -148,4 +148,4 @@ std::vector<double> seed_values(const StoredTrial& trial) {
 
 double value_of(const StoredTrial& trial) { return trial.values.empty() ? unknown : trial.values.front(); }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 Rows read_rows(const std::filesystem::path& folder) {
   Rows result;
@@ -39,4 +39,4 @@ double number_in(const Value& row, const std::string& name) {
   return value.is_number() ? value.number() : std::numeric_limits<double>::quiet_NaN();
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

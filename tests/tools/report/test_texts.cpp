@@ -3,14 +3,14 @@
 #include <limits>
 
 #include "class_report.h"
-#include "cli/texts.h"
+#include "report/texts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "run/folder.h"
 #include "run/manifest.h"
 
 using namespace trainlab;
-using namespace trainlab::cli;
+using namespace trainlab::report;
 using Catch::Contains;
 namespace fs = std::filesystem;
 

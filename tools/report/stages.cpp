@@ -1,6 +1,6 @@
 #include "stages.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace fs = std::filesystem;
 
@@ -41,4 +41,4 @@ StageView stage_of(const fs::path& given) {
   return view(record, record.folder, is_last && holder(run).has_value());
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

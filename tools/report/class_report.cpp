@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "cli/texts.h"
 #include "columns.h"
+#include "report/texts.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace {
 
@@ -56,4 +56,4 @@ std::string class_reports_text(const Value& reports) {
   return text;
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

@@ -7,7 +7,7 @@
 
 #include "run/folder.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 struct StageView {
   std::string name, kind;
@@ -28,4 +28,4 @@ std::vector<StageView> stages_of(const std::filesystem::path& given);
 // there is none.
 StageView stage_of(const std::filesystem::path& given);
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <map>
 
-#include "cli/texts.h"
+#include "report/texts.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace {
 
@@ -138,4 +138,4 @@ std::string summary_text(const Value& summary) {
   return text;
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

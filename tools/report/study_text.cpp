@@ -7,12 +7,12 @@
 #include <set>
 #include <string_view>
 
-#include "cli/texts.h"
 #include "columns.h"
 #include "paste.h"
+#include "report/texts.h"
 #include "study_report.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace {
 
@@ -273,4 +273,4 @@ std::string study_text(const StudyReport& study) {
   return text + failures_text(study);
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

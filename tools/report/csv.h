@@ -6,7 +6,7 @@
 
 #include "core/value.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 // A line of cells, quoted where they have to be.
 std::string csv_row(const std::vector<std::string>& cells);
@@ -14,4 +14,4 @@ std::string csv_row(const std::vector<std::string>& cells);
 // A value as the text of a cell: numbers in shortest round-trip form, nil as nothing, tables as JSON.
 std::string csv_text(const Value& value);
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <limits>
 
-#include "cli/texts.h"
+#include "report/texts.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace {
 
@@ -92,4 +92,4 @@ std::string shown_path(const std::filesystem::path& path) {
   return failed || relative.empty() || relative.size() > whole.size() ? whole : relative;
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

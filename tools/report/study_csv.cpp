@@ -2,7 +2,7 @@
 #include "csv.h"
 #include "study_report.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace {
 
@@ -37,4 +37,4 @@ std::string study_csv(const StudyReport& study) {
   return text;
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

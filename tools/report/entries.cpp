@@ -2,11 +2,11 @@
 #include <utility>
 #include <vector>
 
-#include "cli/texts.h"
 #include "columns.h"
 #include "core/error.h"
+#include "report/texts.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace {
 
@@ -114,4 +114,4 @@ std::string entry_list(const Registry& registry, int width) {
   return text + how_to_go_on;
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

@@ -5,7 +5,7 @@
 
 #include "core/value.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 // { lr = 0.01, optim = "SGD" }: as a recipe writes it, without what is nil.
 std::string lua_table(const Value::Map& params);
@@ -13,4 +13,4 @@ std::string lua_table(const Value::Map& params);
 // --lr 0.01 --optim SGD: for a recipe that declares parameters of these names. Quoted for a shell; tables are left out.
 std::string flags(const Value::Map& params);
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

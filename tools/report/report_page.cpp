@@ -1,14 +1,14 @@
 // The report as one file: the page, its script, the chart library and the data.
-#include "cli/texts.h"
 #include "embedded/chart_library.h"
 #include "embedded/page.h"
 #include "paste.h"
+#include "report/texts.h"
 #include "rows.h"
 #include "run/manifest.h"
 #include "stages.h"
 #include "study_report.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace fs = std::filesystem;
 
@@ -66,4 +66,4 @@ std::string report_page(const fs::path& given) {
   return text;
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

@@ -1,6 +1,6 @@
 #include "csv.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace {
 
@@ -26,4 +26,4 @@ std::string csv_text(const Value& value) {
   return value.is_number() ? number_text(value.number()) : to_json(value);
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

@@ -3,13 +3,13 @@
 #include <set>
 #include <vector>
 
-#include "cli/texts.h"
 #include "columns.h"
 #include "core/error.h"
+#include "report/texts.h"
 #include "run/folder.h"
 #include "run/manifest.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace fs = std::filesystem;
 
@@ -109,4 +109,4 @@ Value list_value(const std::vector<fs::path>& folders) {
   return Value::Map{{"runs", std::move(runs)}};
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

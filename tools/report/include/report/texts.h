@@ -8,7 +8,7 @@
 #include "core/registry.h"
 #include "core/value.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 // A few lines on how a run ended: status and reason, the best validation, the final metrics, what it took, where it is.
 std::string summary_text(const Value& summary);
@@ -47,4 +47,4 @@ std::string short_number(double x);
 // "1.5 s", "3 min 05 s", "2 h 10 min".
 std::string duration_text(double seconds);
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

@@ -2,7 +2,7 @@
 
 #include "core/registry.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace {
 
@@ -40,4 +40,4 @@ std::string flags(const Value::Map& params) {
   return text;
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

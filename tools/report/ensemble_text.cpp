@@ -3,12 +3,12 @@
 #include <filesystem>
 #include <vector>
 
-#include "cli/texts.h"
 #include "columns.h"
 #include "paste.h"
+#include "report/texts.h"
 #include "study_report.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace {
 
@@ -60,4 +60,4 @@ std::string ensemble_text(const StudyReport& study) {
   return text;
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

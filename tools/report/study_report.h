@@ -14,7 +14,7 @@
 #include "study/spread.h"
 #include "study/storage.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 inline constexpr std::size_t leaders = 10;  // trials that are shown in full
 inline constexpr std::size_t failures = 5;  // failed ones of which the reason is shown
@@ -67,4 +67,4 @@ std::string study_csv(const StudyReport& study);
 // The stage's summary with all the rest beside it: see docs/reports.md.
 Value study_value(const StudyReport& study);
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "class_report.h"
-#include "cli/texts.h"
 #include "columns.h"
 #include "core/error.h"
+#include "report/texts.h"
 #include "rows.h"
 #include "run/folder.h"
 #include "run/manifest.h"
 #include "stages.h"
 #include "study_report.h"
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 namespace fs = std::filesystem;
 
@@ -114,4 +114,4 @@ Value report_value(const fs::path& given) {
   return stage.summary;
 }
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report

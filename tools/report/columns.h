@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace trainlab::cli {
+namespace trainlab::report {
 
 // Rows as lines of columns two spaces apart; `right` says which columns end flush. Widths count code points.
 std::string columns(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
@@ -13,4 +13,4 @@ std::string columns(const std::vector<std::vector<std::string>>& rows, const std
 // space.
 std::string sparkline(const std::vector<double>& values, std::size_t width);
 
-}  // namespace trainlab::cli
+}  // namespace trainlab::report
