@@ -5,13 +5,17 @@
 #include <cmath>
 #include <utility>
 
+#include "run/flag.h"
+
 namespace trainlab {
 
 namespace {
 
-// Flags that every command line may have.
-constexpr std::string_view kReserved[] = {"device", "help",   "json",    "out",   "params",  "quiet",  "seed",
-                                          "set",    "stdlib", "threads", "trial", "version", "workers"};
+// Whether the command line of every recipe has a flag of this name.
+bool is_reserved(const std::string& name) {
+  const std::vector<Flag>& flags = common_flags();
+  return std::any_of(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.name == name; });
+}
 
 bool is_name(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -146,7 +150,7 @@ Value Parameters::declare(const Value& options, const LuaPosition& at) {
   };
   if (closed_) throw wrong("declared after a stage has run").hint("declare parameters before the first lab.run");
   if (!is_name(name)) throw wrong("expected a name of letters, digits and _, found \"" + name + "\"");
-  if (std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved)) {
+  if (is_reserved(name)) {
     throw wrong("--" + name + " has a meaning of its own in every recipe").hint("choose another name");
   }
   for (const Declared& other : declared_) {

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t largest_file = std::int64_t{64} << 20;
+constexpr std::int64_t largest_toml = std::int64_t{64} << 20;
 
 template <class Strings>
 Value list_of(const Strings& strings) {
@@ -73,7 +73,7 @@ Manifest read_manifest(const fs::path& run) {
     throw usage_error(run.string() + " is no run folder: it has no manifest.toml")
         .hint("`trainlab list` shows the runs below this folder");
   }
-  const Value map = parse_toml(read_file(path, largest_file), path.string());
+  const Value map = parse_toml(read_file(path, largest_toml), path.string());
   try {
     if (map["format"].integer() != Manifest::current_format) {
       throw usage_error(path.string() + " has format " + map["format"].brief() + "; this trainlab reads format " +
@@ -110,7 +110,7 @@ std::vector<GivenParameter> read_parameters(const fs::path& file) {
   std::error_code ignored;
   if (!fs::is_regular_file(file, ignored)) throw usage_error("--params: there is no file " + file.string());
   std::vector<GivenParameter> given;
-  for (const TomlMember& member : parse_toml_members(read_file(file, largest_file), file.string())) {
+  for (const TomlMember& member : parse_toml_members(read_file(file, largest_toml), file.string())) {
     const Value& value = member.value;
     std::string text;
     if (value.is_string()) {

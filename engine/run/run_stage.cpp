@@ -73,7 +73,7 @@ Value Run::stage(const Options& stage, bool returned) {
     StageWork prepared;
     if (!folder_) {
       // Of a new run nothing is written before its first stage is known to be right.
-      if (request_.command == Command::run) prepared = prepare(stage, settings_);
+      prepared = prepare(stage, settings_);
       open();
       if (!records_.empty()) prepared = nullptr;  // it goes on, with recorded settings
     }

@@ -1,3 +1,4 @@
+#include "run/flag.h"
 #include "support.h"
 
 using namespace trainlab;
@@ -63,7 +64,7 @@ TEST_CASE("a declaration that contradicts itself is an error of the recipe") {
   };
   const Row row = GENERATE(
       Row{"'seed', 1", "--seed has a meaning of its own in every recipe"},
-      Row{"'out', 'x'", "--out has a meaning of its own"}, Row{"'trial', 1", "--trial has a meaning of its own"},
+      Row{"'out', 'x'", "--out has a meaning of its own"}, Row{"'workers', 1", "--workers has a meaning of its own"},
       Row{"'a-b', 1", "expected a name of letters, digits and _, found \"a-b\""},
       Row{"'p'", "has neither a default nor a type"},
       Row{"'p', {}", "expected a boolean, number or string as default, found"},
@@ -79,6 +80,14 @@ TEST_CASE("a declaration that contradicts itself is an error of the recipe") {
   CHECK_THAT(error.what(), Catch::StartsWith("x.lua:2: ") && Catch::Contains(row.text));
   CHECK_THAT(sandbox.fails("lab.param { 'p', 1 }\nlab.param { 'p', 2 }").what(),
              Catch::StartsWith("x.lua:2: lab.param \"p\": declared twice, first at x.lua:1"));
+}
+
+TEST_CASE("a flag that every command line may have is no name for a parameter") {
+  for (const Flag& flag : common_flags()) {
+    Sandbox sandbox;
+    CHECK_THAT(sandbox.fails("lab.param { '" + flag.name + "', 1 }").what(),
+               Catch::Contains("--" + flag.name + " has a meaning of its own in every recipe"));
+  }
 }
 
 TEST_CASE("what was given and is not declared is wrong usage") {

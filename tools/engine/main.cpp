@@ -3,11 +3,28 @@
 #include <cstdlib>
 
 #include "bindings/large_stack.h"
-#include "commands.h"
+#include "bindings/lua_error.h"
+#include "command.h"
 #include "core/error.h"
 #include "tables.h"
 
 namespace {
+
+// On the recipe's thread. Returns the exit code; everything is told to the supervisor, nothing is raised.
+int execute(const trainlab::EngineStart& start) {
+  using namespace trainlab;
+  try {
+    for (const Command& command : all_commands()) {
+      if (start.request.command == command.name) return command.execute(start);
+    }
+    throw run_error("the engine knows no command \"" + start.request.command + "\"")
+        .hint("`trainlab` and `trainlab-engine` must be of the same build: install both again");
+  } catch (const std::exception& exception) {
+    const Error error = as_error(exception);
+    send_error(*start.channel, error);
+    return static_cast<int>(error.kind());
+  }
+}
 
 int run(int argc, const char* const* argv) {
   using namespace trainlab;

@@ -57,6 +57,11 @@ int tell(const Error& error, bool json) {
   return static_cast<int>(error.kind());
 }
 
+int supervise(const Request& request, const Arguments& arguments, std::optional<RunFolder> held) {
+  const Outcome outcome = Supervisor(Supervisor::find_engine()).run(request, std::move(held));
+  return tell(outcome, arguments.has("json"), arguments.has("help") ? "help" : "check");
+}
+
 int tell_summary(const fs::path& run, bool json) {
   if (!has_summary(run)) {
     throw usage_error("the run in " + run.string() + " has no summary.json yet: it is running, or was killed")

@@ -8,12 +8,12 @@ using namespace trainlab::cli;
 
 namespace {
 
-Arguments parse(const std::vector<std::string>& words) { return parse_arguments(words); }
+Arguments parse(const std::vector<std::string>& words) { return parse_arguments(all_commands(), words); }
 
 // The message and hint of the usage error that a line ends with.
 std::string refusal(const std::vector<std::string>& words) {
   try {
-    parse_arguments(words);
+    parse_arguments(all_commands(), words);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);
     return error.what();
@@ -25,26 +25,26 @@ std::string refusal(const std::vector<std::string>& words) {
 
 TEST_CASE("a line that begins with a recipe is run") {
   const Arguments a = parse({"digits.lua", "--lr", "0.01", "--width=64", "--shift", "-3", "--name="});
-  CHECK(a.command == "run");
+  CHECK(a.command->name == "run");
   CHECK(a.words == std::vector<std::string>{"digits.lua"});
   CHECK(a.parameters ==
         std::vector<GivenParameter>{
             {"lr", "0.01", "--lr"}, {"width", "64", "--width"}, {"shift", "-3", "--shift"}, {"name", "", "--name"}});
-  CHECK(parse({"run", "digits.lua"}).command == "run");
-  CHECK(parse({"check", "digits.lua", "--step", "--lr", "1"}).step);
+  CHECK(parse({"run", "digits.lua"}).command->name == "run");
+  CHECK(parse({"check", "digits.lua", "--step", "--lr", "1"}).has("step"));
 }
 
 TEST_CASE("common flags stand anywhere") {
   const Arguments a = parse({"--json", "--seed", "7", "digits.lua", "--lr", "1", "--set", "optim.lr=2", "--threads=2",
                              "--set=s:x=y=z", "--out", "o", "--device", "cuda:1", "--quiet", "--params", "p.toml"});
-  CHECK(a.json);
-  CHECK(a.quiet);
-  CHECK(a.seed == 7);
-  CHECK(a.threads == 2);
-  CHECK(a.set == std::vector<std::string>{"optim.lr=2", "s:x=y=z"});
-  CHECK(a.out == "o");
-  CHECK(a.device == "cuda:1");
-  CHECK(a.params == "p.toml");
+  CHECK(a.has("json"));
+  CHECK(a.has("quiet"));
+  CHECK(a.flags["seed"] == Value(7));
+  CHECK(a.flags["threads"] == Value(2));
+  CHECK(a.flags["set"] == Value(Value::List{"optim.lr=2", "s:x=y=z"}));
+  CHECK(a.flags["out"] == Value("o"));
+  CHECK(a.flags["device"] == Value("cuda:1"));
+  CHECK(a.flags["params"] == Value("p.toml"));
   CHECK(a.parameters.size() == 1);
 }
 
@@ -55,17 +55,17 @@ TEST_CASE("flags that say how a command works are taken by each") {
     std::vector<std::string> words = {"--json", "--quiet", "--threads", "1", "--device", "cpu", "--workers", "2"};
     words.insert(words.end(), line.begin(), line.end());
     const Arguments a = parse(words);
-    CHECK(a.json);
-    CHECK(a.threads == 1);
+    CHECK(a.has("json"));
+    CHECK(a.flags["threads"] == Value(1));
   }
 }
 
 TEST_CASE("a name that is another command's flag may be a recipe's parameter") {
   const Arguments a = parse({"mnist.lua", "--epochs", "2", "--step", "5", "--csv", "x"});
   CHECK(a.parameters.size() == 3);
-  CHECK_FALSE(a.epochs);
-  CHECK(parse({"extend", "runs/x/001", "--epochs", "60"}).epochs == 60);
-  CHECK(parse({"extend", "runs/x/001", "--steps", "500"}).steps == 500);
+  CHECK_FALSE(a.has("epochs"));
+  CHECK(parse({"extend", "runs/x/001", "--epochs", "60"}).flags["epochs"] == Value(60));
+  CHECK(parse({"extend", "runs/x/001", "--steps", "500"}).flags["steps"] == Value(500));
 }
 
 TEST_CASE("lines that are refused say why") {
@@ -91,6 +91,7 @@ TEST_CASE("lines that are refused say why") {
   CHECK_THAT(refusal({"predict", "x", "--input", "y", "--json", "--format", "csv"}), Contains("either --json or"));
   CHECK_THAT(refusal({"report", "a", "b", "--csv"}), Contains("one run at a time"));
   CHECK_THAT(refusal({"digits.lua", "--json=1"}), Contains("takes no value"));
+  CHECK_THAT(refusal({"completion", "fish"}), Contains("knows bash and zsh, found \"fish\""));
 }
 
 TEST_CASE("values of common flags are checked") {
@@ -98,7 +99,7 @@ TEST_CASE("values of common flags are checked") {
   for (const char* text : {"0", "-1", "x", "1.5", "", "99999", "2 "}) {
     CHECK_THAT(refusal({"x.lua", std::string("--threads=") + text}), Contains("from 1 to 4096"));
   }
-  CHECK(parse({"x.lua", "--seed", "9007199254740991"}).seed == 9007199254740991);
+  CHECK(parse({"x.lua", "--seed", "9007199254740991"}).flags["seed"] == Value(std::int64_t{9007199254740991}));
   CHECK_THAT(refusal({"x.lua", "--seed", "9007199254740992"}), Contains("--seed"));
   for (const char* text : {"gpu", "cuda:", "cuda:x", "CPU", ""}) {
     CHECK_THAT(refusal({"x.lua", std::string("--device=") + text}), Contains("auto, cpu, cuda or cuda:N"));
@@ -108,17 +109,68 @@ TEST_CASE("values of common flags are checked") {
 }
 
 TEST_CASE("help") {
-  CHECK(parse({"--help"}).help);
-  CHECK(parse({}).command.empty());
-  CHECK(parse({"-h"}).help);
-  CHECK(parse({"resume", "--help"}).command == "resume");
+  CHECK(parse({"--help"}).has("help"));
+  CHECK_FALSE(parse({}).command);
+  CHECK(parse({"-h"}).has("help"));
+  CHECK(parse({"resume", "--help"}).command->name == "resume");
   const Arguments recipe = parse({"digits.lua", "--help"});
-  CHECK(recipe.help);
+  CHECK(recipe.has("help"));
   CHECK(recipe.words.size() == 1);
-  for (const char* command : {"run", "check", "resume", "extend", "list", "report", "help"}) {
-    CHECK(command_help(command));
-    CHECK_THAT(program_help(), Catch::Contains(command));
+  const std::string program = program_help(all_commands());
+  for (const Command& command : all_commands()) {
+    INFO(command.name);
+    CHECK_THAT(program, Catch::Contains("\n  " + command.name + " ") && Catch::Contains(command.line));
+    for (const Flag& flag : command.flags) CHECK_THAT(command_help(command), Catch::Contains("--" + flag.name));
   }
-  CHECK_FALSE(command_help("nn.Linear"));
+  for (const Flag& flag : common_flags()) CHECK_THAT(program, Catch::Contains("\n  --" + flag.name));
+  CHECK_FALSE(find_command(all_commands(), "nn.Linear"));
   CHECK(asks_for_json(std::vector<std::string>{"--nonsense", "--json"}));
+}
+
+TEST_CASE("a command that is one more record is parsed, helped with and completed") {
+  std::vector<Command> commands = all_commands();
+  commands.push_back({.name = "weigh",
+                      .line = "how heavy a run is",
+                      .usage = "trainlab weigh RUN [--unit U]",
+                      .words = {.what = "one run folder", .least = 1, .most = 1},
+                      .flags = {{.name = "unit", .type = choice_type("U", {"kg", "lb"}), .help = "of weight"}}});
+  const std::vector<std::string> line = {"weigh", "runs/x/001", "--unit", "lb", "--threads", "2"};
+  const Arguments a = parse_arguments(commands, line);
+  CHECK(a.command->name == "weigh");
+  CHECK(a.flags == Value(Value::Map{{"unit", "lb"}, {"threads", 2}}));
+
+  using Catch::Contains;
+  const auto refused = [&](const std::vector<std::string>& words) {
+    CHECK_THROWS_AS(parse_arguments(all_commands(), words), Error);
+    try {
+      parse_arguments(commands, words);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK_THAT(refused({"weihg", "x"}), Contains("did you mean weigh?"));
+  CHECK_THAT(refused({"weigh", "x", "--unit", "t"}), Contains("--unit: expected kg or lb, found \"t\""));
+  CHECK_THAT(refused({"weigh", "x", "--unti", "kg"}),
+             Contains("unknown flag --unti") && Contains("did you mean --unit?"));
+  CHECK_THAT(refused({"weigh", "x", "--seed", "1"}), Contains("--seed means nothing to `trainlab weigh`"));
+  CHECK_THAT(refused({"weigh"}), Contains("`trainlab weigh` needs one run folder"));
+
+  CHECK_THAT(program_help(commands), Contains("\n  weigh            how heavy a run is\n"));
+  CHECK(command_help(commands.back()) == "  trainlab weigh RUN [--unit U]\n\n  --unit U         of weight\n");
+  for (const char* shell : {"bash", "zsh"})
+    CHECK_THAT(completion_script(commands, shell), Contains("--unit) offers='kg lb'"));
+}
+
+TEST_CASE("no command restates a common flag with another type") {
+  for (const Command& command : all_commands()) {
+    for (const Flag& flag : command.flags) {
+      for (const Flag& common : common_flags()) {
+        if (flag.name != common.name) continue;
+        INFO(command.name << " --" << flag.name);
+        CHECK(flag.type.operand == common.type.operand);
+        CHECK(flag.repeats == common.repeats);
+      }
+    }
+  }
 }

@@ -13,13 +13,6 @@
 
 namespace trainlab {
 
-enum class Command {
-  run,         // execute the recipe: a fresh run, or one that is continued
-  check,       // validate, and report what would run
-  parameters,  // `trainlab recipe.lua --help`: the text about the recipe and its parameters
-  predict,     // a trained model's outputs for new inputs, or its continuation of a prompt; writes nothing into the run
-};
-
 // A recipe's parameter as the user gave it; its type is known to the recipe only.
 struct GivenParameter {
   std::string name;
@@ -29,26 +22,11 @@ struct GivenParameter {
   bool operator==(const GivenParameter&) const = default;
 };
 
-// What `trainlab predict` is asked for. Paths are absolute.
-struct Prediction {
-  std::string stage;                           // the fit's name
-  std::filesystem::path folder;                // the fit's, in the run
-  std::optional<std::string> model;            // of a fit with several, by name
-  std::optional<std::filesystem::path> input;  // a file of inputs; or else there is a prompt
-  std::optional<std::filesystem::path> output;  // standard output unless given
-  std::string format = "csv";                  // or "json"
-  std::int64_t batch = 256;                    // samples at a time
-  std::optional<std::string> prompt;
-  std::int64_t length = 200;  // tokens that are added to the prompt
-  double temperature = 0.8, top_p = 1;
-  std::int64_t top_k = 0;     // 0: all
-
-  Value to_value() const;
-  static Prediction from_value(const Value& value);
-};
-
 struct Request {
-  Command command = Command::run;
+  // What the engine is to do: the name of a command in tools/engine/commands.
+  std::string command = "run";
+  // What only this command understands: a map, as the command's own flags give it.
+  Value options = Value::Map{};
 
   // The file to execute, absolute. Of a continued run: the stored copy in RUN/recipe/.
   std::filesystem::path recipe;
@@ -69,10 +47,7 @@ struct Request {
   std::optional<NewTotal> extend;               // `trainlab extend`
   std::optional<int> workers;                   // processes that work on a study's trials
 
-  std::optional<Prediction> prediction;  // of `predict`
-
   bool quiet = false;
-  bool step = false;      // check --step
   bool terminal = false;  // standard error is a terminal: progress may be redrawn in place
 
   // This engine works on trials of the run in `out`, which another engine executes.

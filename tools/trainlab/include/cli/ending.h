@@ -2,11 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "cli/arguments.h"
 #include "core/error.h"
 #include "core/value.h"
+#include "run/folder.h"
 #include "run/supervisor.h"
 
 namespace trainlab::cli {
@@ -14,6 +17,10 @@ namespace trainlab::cli {
 // Tells how an engine ended and gives the exit code. With `json` exactly one object goes to standard output; `kind` is
 // that of a text which the engine sent.
 int tell(const Outcome& outcome, bool json, const std::string& kind = "check");
+
+// Has an engine do what is asked for, tells how it ended and gives the exit code. `held`: the run that is continued.
+// Raises Error{usage} when the engine cannot be started.
+int supervise(const Request& request, const Arguments& arguments, std::optional<RunFolder> held = std::nullopt);
 
 // The summary of a run that needs no engine any more: as it is stored, or as text.
 int tell_summary(const std::filesystem::path& run, bool json);

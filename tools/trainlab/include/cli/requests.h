@@ -9,17 +9,14 @@
 
 namespace trainlab::cli {
 
-// run, check, or a recipe's --help. Raises Error{usage} when there is no such recipe.
+// The command with the recipe that is its word, or the recipe's --help. Raises Error{usage} when there is no such
+// recipe.
 Request request_for_recipe(const Arguments& arguments);
 
-// resume and extend: the stored recipe with all that was recorded.
+// The command with a run that is there: the stored recipe with all that was recorded. Raises Error{usage} when the run
+// has lost its recipe.
 Request request_for_run(const Arguments& arguments, const std::filesystem::path& run, const Manifest& manifest);
 
-// worker: an engine that helps with the run. Raises Error{usage} when nobody executes it.
-Request request_for_worker(const Arguments& arguments);
-
-// predict: of the stage that is asked for, or the one that the recipe returned. Raises Error{usage} when it is no fit, or
-// there is no such stage.
-Request request_for_prediction(const Arguments& arguments);
+std::filesystem::path absolute_path(const std::filesystem::path& path);
 
 }  // namespace trainlab::cli

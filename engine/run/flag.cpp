@@ -1,0 +1,138 @@
+#include "run/flag.h"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+#include "core/error.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr std::int64_t largest_seed = (std::int64_t{1} << 53) - 1;
+
+Value as_text(const std::string&, const std::string& text) { return text; }
+
+template <class Number>
+bool read_number(const std::string& text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data(), end, number);
+  return code == std::errc() && rest == end;
+}
+
+Error misfit(const std::string& flag, const std::string& expected, const std::string& text) {
+  return usage_error(flag + ": expected " + expected + ", found \"" + text + "\"");
+}
+
+FlagType device_type() {
+  FlagType type{"D", nullptr, {"auto", "cpu", "cuda"}};
+  type.read = [words = type.words](const std::string& flag, const std::string& text) -> Value {
+    const bool indexed = text.starts_with("cuda:") && text.size() > 5 && text.size() < 9 &&
+                         std::all_of(text.begin() + 5, text.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (indexed || std::find(words.begin(), words.end(), text) != words.end()) return text;
+    throw misfit(flag, "auto, cpu, cuda or cuda:N", text);
+  };
+  return type;
+}
+
+FlagType assignment_type() {
+  return {"PATH=VALUE", [](const std::string& flag, const std::string& text) -> Value {
+            const std::size_t equals = text.find('=');
+            if (equals == 0 || equals == std::string::npos) {
+              throw misfit(flag, "PATH=VALUE or STAGE:PATH=VALUE", text);
+            }
+            return text;
+          }};
+}
+
+}  // namespace
+
+FlagType switch_type() {
+  return {"", [](const std::string&, const std::string&) { return Value(true); }};
+}
+
+FlagType text_type(std::string operand) { return {std::move(operand), as_text}; }
+
+FlagType file_type(std::string operand) { return {std::move(operand), as_text, {}, FlagType::Names::files}; }
+
+FlagType folder_type(std::string operand) { return {std::move(operand), as_text, {}, FlagType::Names::folders}; }
+
+FlagType choice_type(std::string operand, std::vector<std::string> words) {
+  FlagType type{std::move(operand), nullptr, std::move(words)};
+  type.read = [words = type.words](const std::string& flag, const std::string& text) -> Value {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return text;
+    std::string all;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      all += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+    }
+    throw misfit(flag, all, text);
+  };
+  return type;
+}
+
+FlagType whole_type(std::string operand, std::int64_t low, std::int64_t high) {
+  return {std::move(operand), [low, high](const std::string& flag, const std::string& text) -> Value {
+            std::int64_t number = 0;
+            if (read_number(text, number) && number >= low && number <= high) return number;
+            throw misfit(flag, "a whole number from " + std::to_string(low) + " to " + std::to_string(high), text);
+          }};
+}
+
+FlagType number_type(std::string operand, double low, double high, std::string range) {
+  return {std::move(operand), [low, high, range](const std::string& flag, const std::string& text) -> Value {
+            double number = 0;
+            if (read_number(text, number) && number >= low && number <= high) return number;
+            throw misfit(flag, "a number " + range, text);
+          }};
+}
+
+const std::vector<Flag>& common_flags() {
+  static const std::vector<Flag> flags = {
+      {.name = "out",
+       .type = folder_type("DIR"),
+       .help = "the run's folder (default: the next free runs/NAME/NNN)",
+       .begins_run = true},
+      {.name = "seed",
+       .type = whole_type("N", 0, largest_seed),
+       .help = "of all that is random (default 1)",
+       .begins_run = true},
+      {.name = "set",
+       .type = assignment_type(),
+       .help = "an option of the returned stage (optim.lr=0.01), or STAGE:PATH=VALUE of another",
+       .repeats = true,
+       .begins_run = true},
+      {.name = "params",
+       .type = file_type("FILE"),
+       .help = "a recipe's parameters from a TOML file; the command line wins",
+       .begins_run = true},
+      {.name = "device", .type = device_type(), .help = "auto, cpu, cuda or cuda:N"},
+      {.name = "threads",
+       .type = whole_type("N", 1, 4096),
+       .help = "threads of one training (default: all usable cores)"},
+      {.name = "workers",
+       .type = whole_type("N", 1, 4096),
+       .help = "processes that work on the trials of a sweep or an ensemble"},
+      {.name = "json", .type = switch_type(), .help = "exactly one JSON object on standard output"},
+      {.name = "quiet", .type = switch_type(), .help = "no progress on standard error"},
+      {.name = "stdlib",
+       .type = folder_type("DIR"),
+       .help = "the recipe language's Lua part from a folder instead of the built-in one"},
+      {.name = "help",
+       .type = switch_type(),
+       .help = "of the program, a command (`trainlab resume --help`) or a recipe"},
+      {.name = "version", .type = switch_type(), .help = "the version of the program"},
+  };
+  return flags;
+}
+
+Flag common_flag(const std::string& name, const std::string& help) {
+  for (Flag flag : common_flags()) {
+    if (flag.name != name) continue;
+    if (!help.empty()) flag.help = help;
+    return flag;
+  }
+  throw std::logic_error("no common flag is named " + name);
+}
+
+}  // namespace trainlab

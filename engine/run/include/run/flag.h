@@ -1,0 +1,49 @@
+// Flag: one "--name" of the command line, as data. Parsing, help, completion and the names that a recipe's parameters
+// may not take all come from these records.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+struct FlagType {
+  std::string operand;  // what help shows in place of the value: "N", "DIR"; empty for a switch, which takes no value
+  // The value that a text says. Raises Error{usage} that names the flag, given with its dashes, when the text does not
+  // fit. Of a switch: true.
+  std::function<Value(const std::string& flag, const std::string& text)> read;
+  std::vector<std::string> words = {};                                  // the texts that completion offers
+  enum class Names { nothing, files, folders } names = Names::nothing;  // what else completion offers
+};
+
+FlagType switch_type();
+FlagType text_type(std::string operand);
+FlagType file_type(std::string operand);
+FlagType folder_type(std::string operand);
+// One of these words.
+FlagType choice_type(std::string operand, std::vector<std::string> words);
+// A whole number from `low` to `high`.
+FlagType whole_type(std::string operand, std::int64_t low, std::int64_t high);
+// A number from `low` to `high`; messages call the range `range`, as in "from 0".
+FlagType number_type(std::string operand, double low, double high, std::string range);
+
+struct Flag {
+  std::string name;  // without dashes
+  FlagType type;
+  std::string help;      // line breaks are indented where the help is shown
+  bool repeats = false;  // may stand several times on a line: the value is the list of all
+  // Of a common flag: says what a new run is, so that only commands that begin one take the flag.
+  bool begins_run = false;
+};
+
+// The flags that may stand anywhere on a command line, in the order of the help. Made once; any thread.
+const std::vector<Flag>& common_flags();
+
+// The common flag of this name, which must exist; with another help where one is given.
+Flag common_flag(const std::string& name, const std::string& help = "");
+
+}  // namespace trainlab

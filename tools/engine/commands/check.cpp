@@ -1,0 +1,49 @@
+#include "command.h"
+#include "execution.h"
+
+namespace trainlab {
+
+namespace {
+
+// Validates, and reports what would run, up to the first stage whose result the recipe needs.
+class CheckExecution final : public Execution {
+ public:
+  using Execution::Execution;
+
+ private:
+  StageResult run_stage(const std::shared_ptr<const Spec>& stage) override {
+    check(*stage, false);
+    const Value& name = stage->value["name"];
+    text_ += "\nchecked up to stage " + (name.is_string() ? name.string() : stage->value["@"].string()) +
+             "; the rest needs its result\n";
+    throw ExecutionEnds();
+  }
+
+  int end(const Recipe::Outcome& outcome) override {
+    if (outcome.stage) check(*outcome.stage, true);
+    if (!outcome.ended) check_set_used();
+    send(outcome.stage || outcome.ended ? text_ : "The recipe returns no stage.\n");
+    return 0;
+  }
+
+  void check(const Spec& given, bool returned) {
+    const Options stage(registry(), with_set(given, returned), "");
+    const StageKind& kind = registry().implementation<StageKind>(stage.entry());
+    try {
+      text_ += kind.check(stage, run().settings(), request().options["step"] == Value(true));
+    } catch (const Error& error) {
+      const Value& name = stage.value()["name"];
+      throw with_origin(error, request().set, name.is_string() ? name.string() : "", returned);
+    }
+  }
+
+  std::string text_;
+};
+
+}  // namespace
+
+Command check_command() {
+  return {"check", [](const EngineStart& start) { return CheckExecution(start).execute(); }};
+}
+
+}  // namespace trainlab

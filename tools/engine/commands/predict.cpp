@@ -1,0 +1,112 @@
+#include "command.h"
+#include "core/files.h"
+#include "execution.h"
+#include "predict/generate.h"
+#include "predict/prediction_text.h"
+#include "registry.h"
+#include "run/folder.h"
+#include "tensor/types.h"
+
+namespace trainlab {
+
+namespace {
+
+std::string folder_of(const Request& request) { return request.options["folder"].string(); }
+
+std::optional<std::string> model_of(const Request& request) {
+  const Value& model = request.options["model"];
+  return model.is_nil() ? std::nullopt : std::optional(model.string());
+}
+
+Generation generation_of(const Request& request) {
+  const Value& options = request.options;
+  const auto number = [&](const char* name, double otherwise) {
+    return options[name].is_nil() ? otherwise : options[name].number();
+  };
+  const auto whole = [&](const char* name, std::int64_t otherwise) {
+    return options[name].is_nil() ? otherwise : options[name].integer();
+  };
+  return {
+      .length = whole("length", 200),
+      .sampling = {.temperature = number("temperature", 0.8), .top_k = whole("top-k", 0), .top_p = number("top-p", 1)},
+      .seed = request.seed.value_or(1)};
+}
+
+std::string text_of(const Predictor& predictor, const Request& request) {
+  const Value& options = request.options;
+  if (const Value& prompt = options["prompt"]; !prompt.is_nil()) {
+    return generate(predictor, prompt.string(), generation_of(request)) + "\n";
+  }
+  const std::int64_t batch = options["batch"].is_nil() ? 256 : options["batch"].integer();
+  const NewInputs inputs = read_inputs(options["input"].string(), predictor.file().inputs, predictor.data());
+  return prediction_text(predictor, inputs, predictor.predict(inputs, batch),
+                         options["format"] == Value("json") ? PredictionFormat::json : PredictionFormat::csv);
+}
+
+// What goes to standard output, or nothing where a file was asked for, which is written. `stage`: the fit's spec, where
+// the recipe was executed for it. Raises Error.
+std::string predicted_text(const Registry& registry, const Request& request, std::shared_ptr<const Spec> stage) {
+  prepare_arithmetic(request.threads.value_or(usable_cores()));
+  return with_torch_errors([&] {
+    const Predictor predictor(registry, folder_of(request), parse_device(request.device.value_or("auto")),
+                              std::move(stage), model_of(request));
+    const std::string text = text_of(predictor, request);
+    // Bytes that a model of bytes makes need not be text, and only a file can hold them as they are.
+    const Value& output = request.options["output"];
+    if (output.is_nil()) return valid_utf8(text);
+    write_atomic(output.string(), text);
+    return std::string();
+  });
+}
+
+// Executes the recipe for the functions of the model: the stage that is meant brings them, the stages before it give
+// their stored results.
+class PredictExecution final : public Execution {
+ public:
+  using Execution::Execution;
+
+ private:
+  StageResult run_stage(const std::shared_ptr<const Spec>& stage) override {
+    StageResult result = pass_over(with_set(*stage, false));
+    if (predicted_) throw ExecutionEnds();
+    return result;
+  }
+
+  int end(const Recipe::Outcome& outcome) override {
+    if (outcome.stage) pass_over(with_set(*outcome.stage, true));
+    if (!predicted_) {
+      throw recipe_error("the recipe has no stage \"" + request().options["stage"].string() +
+                         "\" any more, which it ran before");
+    }
+    send(predicted_text(registry(), request(), predicted_));
+    return 0;
+  }
+
+  StageResult pass_over(const std::shared_ptr<const Spec>& stage) {
+    const Value& name = stage->value["name"];
+    if (!name.is_string()) return {};
+    if (name == request().options["stage"]) {
+      predicted_ = stage;
+      return {};
+    }
+    const std::filesystem::path folder = find_stage(*request().out, name.string()).folder;
+    return {read_summary(folder), folder, stage};
+  }
+
+  std::shared_ptr<const Spec> predicted_;  // the stage whose model predicts, once it is found
+};
+
+// A trained model's outputs for new inputs, or its continuation of a prompt; writes nothing into the run.
+int predict(const EngineStart& start) {
+  if (read_model(folder_of(start.request), model_of(start.request)).has_functions) {
+    return PredictExecution(start).execute();
+  }
+  send_text(*start.channel, predicted_text(all_entries(), start.request, nullptr));
+  return 0;
+}
+
+}  // namespace
+
+Command predict_command() { return {"predict", predict}; }
+
+}  // namespace trainlab

@@ -1,0 +1,99 @@
+#include "execution.h"
+
+#include <torch/headeronly/version.h>
+
+#include <cstdlib>
+
+#include "core/clock.h"
+#include "registry.h"
+#include "run/manifest.h"
+#include "stdlib/stdlib.h"
+#include "tensor/types.h"
+
+namespace trainlab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// When the run began: of one that is continued, as its manifest says.
+double started_at(const Request& request) {
+  const fs::path folder = request.recipe.parent_path();
+  const bool stored = folder != request.recipe_folder;  // RUN/recipe/x.lua
+  const fs::path run = request.out ? *request.out : stored ? folder.parent_path() : fs::path();
+  std::error_code failed;
+  std::tm time{};
+  if (!run.empty() && fs::exists(manifest_path(run), failed) &&
+      ::strptime(read_manifest(run).started.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time)) {
+    return static_cast<double>(::timegm(&time));
+  }
+  return wall_seconds();
+}
+
+Environment environment(const Request& request) {
+  const at::Device device = parse_device(request.device.value_or("auto"));
+  return {TORCH_VERSION, device.str(), started_at(request)};
+}
+
+}  // namespace
+
+Execution::Execution(const EngineStart& start, bool describes)
+    : start_(start),
+      registry_(all_entries()),
+      environment_(environment(request())),
+      run_(registry_, request(), environment_, *start.channel),
+      set_(request().set),
+      parameters_(describes ? std::vector<GivenParameter>() : request().parameters, request().working_folder, describes,
+                  [this](const std::string& name, const Value& value) { run_.parameter(name, value); }),
+      recipe_(host(describes), files(), parameters_,
+              {[this](const auto& stage) { return run_stage(stage); },
+               [this](const std::string& path, std::string_view text) { run_.source(path, text); }}) {}
+
+int Execution::execute() {
+  try {
+    // For tensors that the recipe makes outside of stages; a stage says it again for itself.
+    const RunSettings& settings = run_.settings();
+    prepare_arithmetic(settings.threads > 0 ? settings.threads : settings.cores);
+    return end(recipe_.execute());
+  } catch (const std::exception& exception) {
+    return run_.fail(as_error(exception));
+  }
+}
+
+std::shared_ptr<const Spec> Execution::with_set(const Spec& stage, bool returned) {
+  auto spec = std::make_shared<Spec>(stage);
+  spec->value = set_.apply(registry_, std::move(spec->value), returned);
+  if (returned) set_.check_all_used();
+  return spec;
+}
+
+// Relative to the working folder where that is no longer. The same for the stored copy of a run that is continued.
+std::string Execution::shown_name() const {
+  const fs::path file = request().recipe_folder / request().recipe.filename();
+  const std::string relative = file.lexically_relative(request().working_folder).generic_string();
+  return relative.empty() || relative.size() > file.string().size() ? file.string() : relative;
+}
+
+LuaHost Execution::host(bool describes) {
+  LuaHost host;
+  host.registry = &registry_;
+  host.stdlib = stdlib_sources(request().stdlib);
+  host.seed = run_.settings().seed;
+  host.started = environment_.started;
+  host.describes = describes;
+  host.recipe_folder = request().recipe_folder.string();
+  host.print = [this](const std::string& line) { run_.say(line); };
+  host.silent = [this](const Error& error) {
+    send_error(*start_.channel, error);
+    std::_Exit(static_cast<int>(error.kind()));
+  };
+  return host;
+}
+
+RecipeFiles Execution::files() const {
+  RecipeFiles files{request().recipe, {request().recipe.parent_path()}, shown_name()};
+  if (request().recipe_folder != files.folders.front()) files.folders.push_back(request().recipe_folder);
+  return files;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,59 @@
+// Execution: one execution of a recipe. What becomes of its stages is the command's matter.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "bindings/lua_error.h"
+#include "bindings/recipe.h"
+#include "bindings/set_options.h"
+#include "run/control.h"
+#include "run/run.h"
+
+namespace trainlab {
+
+class Execution {
+ public:
+  // `describes`: only the declarations of parameters are wanted, whose given values are ignored.
+  explicit Execution(const EngineStart& start, bool describes = false);
+  virtual ~Execution() = default;
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  // Executes the recipe and what follows from it; gives the exit code. What goes wrong is told to the supervisor.
+  int execute();
+
+ protected:
+  // lab.run: the stage's result, or ExecutionEnds when the recipe need not go on.
+  virtual StageResult run_stage(const std::shared_ptr<const Spec>& stage) = 0;
+  // After the recipe: performs the stage that it returned, says what there is to say, gives the exit code.
+  virtual int end(const Recipe::Outcome& outcome) = 0;
+
+  // The stage with the values of --set; of the returned one all of --set must have been used by then.
+  std::shared_ptr<const Spec> with_set(const Spec& stage, bool returned);
+  void check_set_used() const { set_.check_all_used(); }
+
+  // The recipe's name as the user would type it.
+  std::string shown_name() const;
+  void send(const std::string& text) const { send_text(*start_.channel, text); }
+
+  const Request& request() const { return start_.request; }
+  const Registry& registry() const { return registry_; }
+  Run& run() { return run_; }
+  const Parameters& parameters() const { return parameters_; }
+  const Recipe& recipe() const { return recipe_; }
+
+ private:
+  LuaHost host(bool describes);
+  RecipeFiles files() const;
+
+  const EngineStart& start_;
+  Registry registry_;
+  const Environment environment_;
+  Run run_;
+  SetOptions set_;
+  Parameters parameters_;
+  Recipe recipe_;  // last: its state is closed before all that it calls
+};
+
+}  // namespace trainlab

@@ -1,0 +1,69 @@
+#include "cli/arguments.h"
+#include "cli/ending.h"
+#include "cli/requests.h"
+#include "core/error.h"
+#include "run/folder.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+constexpr std::int64_t largest_total = (std::int64_t{1} << 53) - 1;
+
+Flag total_flag(std::string name, std::string help) {
+  return {.name = std::move(name), .type = whole_type("N", 1, largest_total), .help = std::move(help)};
+}
+
+// Raises Error{usage} unless exactly one total is given.
+void check_one_total(const Arguments& given) {
+  int totals = 0;
+  for (const Flag& flag : given.command->flags) totals += given.has(flag.name) ? 1 : 0;
+  if (totals == 1) return;
+  throw usage_error("`trainlab extend` needs the new total: --epochs N or --steps N of a fit, --trials N of a sweep");
+}
+
+// Raises Error{usage} unless the last stage has a length of this kind.
+void check_last_stage(const Arguments& given, const std::filesystem::path& run) {
+  const std::vector<StageRecord> stages = read_stages(run);
+  if (stages.empty()) return;  // the engine says so
+  const std::string& kind = stages.back().kind;
+  if (kind == "fit" && given.has("trials")) {
+    throw usage_error("--trials: the last stage is a fit, which has no trials").hint("--epochs N or --steps N");
+  }
+  if (kind == "sweep" && !given.has("trials")) {
+    throw usage_error("the last stage is a sweep, whose length is a number of trials").hint("--trials N");
+  }
+  if (kind != "fit" && kind != "sweep") {
+    throw usage_error("the last stage, \"" + stages.back().name + "\", is of kind " + kind +
+                      ": only its recipe knows its length");
+  }
+}
+
+int run_extend(const Program&, const Arguments& given) {
+  const std::filesystem::path run = find_run(given.words.front());
+  RunFolder held = RunFolder::open(run);
+  check_last_stage(given, run);
+  Request request = request_for_run(given, run, read_manifest(run));
+  for (const Flag& total : given.command->flags) {
+    if (given.has(total.name)) request.extend = NewTotal{given.flags[total.name].integer(), total.name};
+  }
+  return supervise(request, given, std::move(held));
+}
+
+}  // namespace
+
+Command extend_command() {
+  return {
+      .name = "extend",
+      .line = "train a run longer than it was begun for",
+      .usage = "trainlab extend RUN --epochs N | --steps N | --trials N",
+      .words = {.what = "one run folder", .least = 1, .most = 1},
+      .flags = {total_flag("epochs", "the new total of the last stage, a fit, in epochs"),
+                total_flag("steps", "or in steps"), total_flag("trials", "the new total of the last stage, a sweep")},
+      .continues_run = true,
+      .check = check_one_total,
+      .run = run_extend,
+  };
+}
+
+}  // namespace trainlab::cli

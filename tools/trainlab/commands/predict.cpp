@@ -1,0 +1,123 @@
+#include <limits>
+
+#include "cli/arguments.h"
+#include "cli/ending.h"
+#include "cli/requests.h"
+#include "core/error.h"
+#include "run/folder.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+void check_predict(const Arguments& given) {
+  if (given.has("input") == given.has("prompt")) {
+    throw usage_error("`trainlab predict` needs --input FILE, or --prompt TEXT for a language model");
+  }
+  const auto refuse = [&](std::initializer_list<const char*> flags, const char* needs) {
+    for (const char* flag : flags) {
+      if (given.has(flag)) throw usage_error("--" + std::string(flag) + " means nothing without " + needs);
+    }
+  };
+  if (given.has("input")) {
+    refuse({"length", "temperature", "top-k", "top-p", "seed"}, "--prompt");
+  } else {
+    refuse({"format", "batch"}, "--input");
+  }
+  if (given.has("json") && given.flags["format"] == Value("csv") && !given.has("output")) {
+    throw usage_error("either --json or --format csv");
+  }
+}
+
+// Of the stage that is asked for, or the one that the recipe returned. Raises Error{usage} when it is no fit, or there
+// is no such stage.
+Request request_for_prediction(const Arguments& given) {
+  const std::filesystem::path run = find_run(given.words.front());
+  const Value& asked = given.flags["stage"];
+  const StageRecord stage =
+      find_stage(given.words.front(), asked.is_nil() ? std::nullopt : std::optional(asked.string()));
+  if (stage.kind != "fit") {
+    throw usage_error("stage \"" + stage.name + "\" is a " + stage.kind + ": only a fit has a model that can predict")
+        .hint("--stage NAME of a fit");
+  }
+  Request request = request_for_run(given, run, read_manifest(run));
+  request.command = given.command->name;
+  request.out = run;
+  request.device = given.has("device") ? std::optional(given.flags["device"].string()) : std::nullopt;
+  request.seed = given.has("seed") ? std::optional(given.flags["seed"].integer()) : std::nullopt;
+  Value& options = request.options;
+  options.set("stage", stage.name);
+  options.set("folder", stage.folder);
+  if (given.has("input")) options.set("input", absolute_path(given.flags["input"].string()).string());
+  if (given.has("output")) {
+    const std::filesystem::path output = absolute_path(given.flags["output"].string());
+    std::error_code ignored;
+    if (std::filesystem::is_directory(output, ignored)) {
+      throw usage_error("--output: expected a file, found the folder " + given.flags["output"].string());
+    }
+    options.set("output", output.string());
+  }
+  if (!given.has("format") && given.has("json") && !given.has("output")) options.set("format", "json");
+  return request;
+}
+
+int run_predict(const Program&, const Arguments& given) {
+  const Request request = request_for_prediction(given);
+  const Outcome outcome = Supervisor(Supervisor::find_engine()).run(request, std::nullopt);
+  if (!given.has("json") || outcome.code != 0) return tell(outcome, given.has("json"));
+  Value object = Value::Map{{"kind", "predict"}, {"status", "done"}};
+  if (given.has("output")) {
+    object.set("output", request.options["output"]);
+  } else if (given.has("prompt")) {
+    const std::string& text = outcome.result["text"].string();
+    object.set("text", text.substr(0, text.size() - 1));  // without the line break that ends it on a terminal
+  } else {
+    object.set("predictions", parse_json(outcome.result["text"].string(), "the predictions"));
+  }
+  print(to_json(object) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+Command predict_command() {
+  return {
+      .name = "predict",
+      .line = "what a trained model says of new inputs",
+      .usage = "trainlab predict RUN --input FILE | --prompt TEXT [flags]",
+      .text = "RUN is a run folder; its fit's kept weights are used, and nothing in it is changed.\n",
+      .words = {.what = "one run folder", .least = 1, .most = 1},
+      .flags =
+          {
+              {.name = "input",
+               .type = file_type("FILE"),
+               .help = ".csv as in training (the target is not needed), an array x as .npy, .npz, .safetensors,\n"
+                       "or a .jpg, .png or a folder of them"},
+              {.name = "output", .type = file_type("FILE"), .help = "where to write (default: standard output)"},
+              {.name = "format", .type = choice_type("F", {"csv", "json"}), .help = "csv or json (default csv)"},
+              {.name = "batch", .type = whole_type("N", 1, 1 << 20), .help = "samples at a time (default 256)"},
+              {.name = "stage", .type = text_type("NAME"), .help = "another fit than the one that the recipe returned"},
+              {.name = "model", .type = text_type("NAME"), .help = "of a fit with several models: which"},
+              {.name = "prompt",
+               .type = text_type("TEXT"),
+               .help = "of a language model: the beginning of a text, which it continues"},
+              {.name = "length", .type = whole_type("N", 0, 1 << 24), .help = "tokens to add (default 200)"},
+              {.name = "temperature",
+               .type = number_type("T", 0, 1e6, "from 0"),
+               .help = "0: always the most probable token (default 0.8)"},
+              {.name = "top-k", .type = whole_type("K", 1, 1 << 30), .help = "only the K most probable tokens"},
+              {.name = "top-p",
+               .type = number_type("P", std::numeric_limits<double>::min(), 1, "above 0 and at most 1"),
+               .help = "only the most probable tokens that together have probability P"},
+              common_flag("seed", "of the draws (default 1)"),
+              common_flag("json",
+                          "one object: \"predictions\", a list as of --format json; \"text\" of a prompt; or "
+                          "\"output\""),
+          },
+      .note = "  --device D, --threads N, --quiet\n",
+      .check = check_predict,
+      .run = run_predict,
+  };
+}
+
+}  // namespace trainlab::cli

@@ -1,0 +1,59 @@
+#include "report/texts.h"
+
+#include "cli/arguments.h"
+#include "cli/ending.h"
+#include "core/error.h"
+#include "core/files.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+void check_report(const Arguments& given) {
+  const int forms = int{given.has("csv")} + int{given.has("json")} + int{given.has("html")};
+  if (forms > 0 && given.words.size() > 1) throw usage_error("--csv, --json and --html report one run at a time");
+  if (forms > 1) throw usage_error("one of --csv, --json and --html");
+}
+
+int run_report(const Program&, const Arguments& given) {
+  const std::string& first = given.words.front();
+  if (given.has("html")) {
+    const std::string& file = given.flags["html"].string();
+    write_atomic(file, report::report_page(first));
+    print(report::shown_path(file) + "\n");
+  } else if (given.has("csv")) {
+    print(report::report_csv(first));
+  } else if (given.has("json")) {
+    print(to_json(report::report_value(first), 2) + "\n");
+  } else {
+    std::string text;
+    for (const std::string& word : given.words) text += (text.empty() ? "" : "\n\n") + report::report_text(word);
+    print(text);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command report_command() {
+  return {
+      .name = "report",
+      .line = "how a run went",
+      .usage = "trainlab report RUN… [--csv | --json | --html FILE]",
+      .text =
+          "RUN is a run folder, or RUN/stages/NAME for one of its stages. Reading never disturbs a run that is "
+          "under way.\n",
+      .words = {.what = "a run folder", .least = 1, .most = Words::any},
+      .flags = {{.name = "csv",
+                 .type = switch_type(),
+                 .help = "of a fit a row per validation, of a sweep or an ensemble a row per trial"},
+                common_flag("json", "of a fit summary.json; of a sweep or an ensemble all that the page shows, too"),
+                {.name = "html",
+                 .type = file_type("FILE"),
+                 .help = "a page with charts that needs nothing but a browser"}},
+      .check = check_report,
+      .run = run_report,
+  };
+}
+
+}  // namespace trainlab::cli

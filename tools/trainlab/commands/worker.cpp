@@ -1,0 +1,41 @@
+#include "cli/arguments.h"
+#include "cli/ending.h"
+#include "cli/requests.h"
+#include "core/error.h"
+#include "run/folder.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+// An engine that helps with the run. Raises Error{usage} when no process executes the run.
+Request request_for_worker(const Arguments& given) {
+  const std::filesystem::path run = find_run(given.words.front());
+  if (!holder(run)) {
+    throw usage_error("the run in " + run.string() + " is not running: there is nothing to help with")
+        .hint("trainlab resume " + run.string());
+  }
+  Request request = request_for_run(given, run, read_manifest(run));
+  request.out = run;
+  request.helps = true;
+  request.joins = true;
+  return request;
+}
+
+}  // namespace
+
+Command worker_command() {
+  return {
+      .name = "worker",
+      .line = "help with the trials of a run that goes on",
+      .usage = "trainlab worker RUN [--threads N] [--device D] [--quiet]",
+      .text =
+          "Takes trials of the run's sweep or ensemble until none is left, on the machine on which the run works; "
+          "any number of\n"
+          "them. A run's own workers are asked for with --workers N or in the recipe.\n",
+      .words = {.what = "one run folder", .least = 1, .most = 1},
+      .run = [](const Program&, const Arguments& given) { return supervise(request_for_worker(given), given); },
+  };
+}
+
+}  // namespace trainlab::cli

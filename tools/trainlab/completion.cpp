@@ -1,0 +1,131 @@
+// The scripts with which shells complete command lines of `trainlab`, made from the records of the commands.
+#include <set>
+#include <stdexcept>
+
+#include "cli/command.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// A case of the function below: sets what is offered.
+std::string offer(const std::string& pattern, const std::vector<std::string>& words, FlagType::Names names) {
+  const char* kind = names == FlagType::Names::files ? "files" : names == FlagType::Names::folders ? "folders" : "";
+  return "    " + pattern + ") offers='" + joined(words) + "' names='" + kind + "' ;;\n";
+}
+
+std::string flag_words(const Command* command) {
+  std::vector<std::string> words;
+  for (const Flag& flag : flags_of(command)) words.push_back("--" + flag.name);
+  return joined(words);
+}
+
+// What follows a flag that takes a value: a case for each of them.
+std::string value_cases(std::span<const Command> commands) {
+  std::string text;
+  std::set<std::string> done;
+  const auto add = [&](const std::vector<Flag>& flags) {
+    for (const Flag& flag : flags) {
+      if (flag.type.operand.empty() || !done.insert(flag.name).second) continue;
+      text += offer("--" + flag.name, flag.type.words, flag.type.names);
+    }
+  };
+  add(common_flags());
+  for (const Command& command : commands) add(command.flags);
+  return text;
+}
+
+std::vector<std::string> names_of_all(std::span<const Command> commands) {
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.push_back(command.name);
+  return names;
+}
+
+// A function that both shells understand. Its arguments are the words before the one that is completed; it sets
+// `offers`, words that may stand there, and `names`: whether names of files or folders may, too.
+std::string offering(std::span<const Command> commands) {
+  const std::vector<std::string> names = names_of_all(commands);
+  std::string flags, words, pattern;
+  for (const Command& command : commands) {
+    pattern += (pattern.empty() ? "" : "|") + command.name;
+    flags += "    " + command.name + ") flags='" + flag_words(&command) + "' ;;\n";
+    const bool names_commands = command.words.names == FlagType::Names::nothing && command.words.offers.empty();
+    words += offer(command.name, names_commands ? names : command.words.offers, command.words.names);
+  }
+  return "_trainlab_offers() {\n"
+         "  local word before= command=\n"
+         "  for word in \"$@\"; do\n"
+         "    before=$word\n"
+         "    [ -n \"$command\" ] && continue\n"
+         "    case $word in\n"
+         "      " +
+         pattern +
+         ") command=$word ;;\n"
+         "      *.lua) command=run ;;\n"
+         "    esac\n"
+         "  done\n"
+         "  flags='" +
+         flag_words(nullptr) +
+         "'\n"
+         "  case $command in\n" +
+         flags +
+         "  esac\n"
+         "  case $before in\n" +
+         value_cases(commands) +
+         "    *) case $command in\n"
+         "    '') offers='" +
+         joined(names) + "' names='files' ;;\n" + words +
+         "    esac ;;\n"
+         "  esac\n"
+         "}\n";
+}
+
+// bash splits "--flag=value" in three words.
+constexpr const char* bash_function = R"(_trainlab() {
+  local IFS=$' \t\n' word=${COMP_WORDS[COMP_CWORD]} last=$COMP_CWORD offers= names= flags=
+  [ "$word" = '=' ] && word=
+  [ "${COMP_WORDS[COMP_CWORD-1]}" = '=' ] && last=$((COMP_CWORD - 1))
+  _trainlab_offers "${COMP_WORDS[@]:1:last-1}"
+  COMPREPLY=()
+  if [[ $word == -* ]]; then
+    COMPREPLY=($(compgen -W "$flags" -- "$word"))
+    return
+  fi
+  COMPREPLY=($(compgen -W "$offers" -- "$word"))
+  IFS=$'\n'
+  [ "$names" = files ] && COMPREPLY+=($(compgen -f -- "$word"))
+  [ "$names" = folders ] && COMPREPLY+=($(compgen -d -- "$word"))
+}
+complete -o filenames -F _trainlab trainlab
+)";
+
+constexpr const char* zsh_function = R"(_trainlab() {
+  local offers= names= flags=
+  _trainlab_offers "${(@)words[2,CURRENT-1]}"
+  if [[ ${words[CURRENT]} == -* ]]; then
+    compadd -- ${=flags}
+    return
+  fi
+  compadd -- ${=offers}
+  [[ $names == files ]] && _files
+  [[ $names == folders ]] && _files -/
+  return 0
+}
+compdef _trainlab trainlab
+)";
+
+}  // namespace
+
+std::string completion_script(std::span<const Command> commands, const std::string& shell) {
+  if (shell != "bash" && shell != "zsh") throw std::logic_error("no completion for " + shell);
+  return "# Completion of `trainlab` for " + shell + ": source <(trainlab completion " + shell + ")\n" +
+         offering(commands) + (shell == "bash" ? bash_function : zsh_function);
+}
+
+}  // namespace trainlab::cli

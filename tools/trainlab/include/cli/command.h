@@ -1,0 +1,76 @@
+// Command: one command of `trainlab`, as data. Each stands in a file of its own, commands/NAME.cpp, which defines
+// NAME_command(); the list COMMANDS in CMakeLists.txt names them all.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/flag.h"
+
+namespace trainlab::cli {
+
+struct Arguments;
+struct Program;
+
+// The words that a command takes besides its flags.
+struct Words {
+  static constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
+
+  std::string what = {};  // for messages: "one run folder"
+  std::size_t least = 0, most = 0;
+  // What completion offers: names of files or folders; else `offers`, or the names of commands where that is empty.
+  FlagType::Names names = FlagType::Names::folders;
+  std::vector<std::string> offers = {};
+};
+
+struct Command {
+  std::string name;
+  std::string line;       // in the program's help
+  std::string usage;      // all forms of the line, with the program's name
+  std::string text = {};  // of the command's help, before its flags; whole lines
+  Words words = {};
+  // Flags of its own, which stand after its name only, and common flags whose help is another one here.
+  std::vector<Flag> flags = {};
+  // Its word is a recipe: what is no flag is a parameter of the recipe, and flags that say what a new run is apply.
+  bool takes_recipe = false;
+  bool continues_run = false;  // a run that is there: messages say what such a run keeps
+  std::string note = {};       // a last line of the help
+
+  // Raises Error{usage} for flags that contradict each other; the words are right by then.
+  void (*check)(const Arguments& arguments) = nullptr;
+  // Does the command, in this process or by an engine, and gives the exit code. Raises Error.
+  int (*run)(const Program& program, const Arguments& arguments) = nullptr;
+};
+
+// What a command may say of the program itself.
+struct Program {
+  std::span<const Command> commands;
+  std::string_view entries;    // the table of entries, as JSON
+  std::string_view operators;  // the forms of operators, a line each
+};
+
+// All commands, in the order of the help. Made once; any thread.
+const std::vector<Command>& all_commands();
+
+// nullptr when there is none of this name.
+const Command* find_command(std::span<const Command> commands, const std::string& name);
+// A flag of the command or a common one, by name without dashes; nullptr when there is none. Whether the command takes
+// a common one is another question. `command` may be nullptr.
+const Flag* find_flag(const Command* command, const std::string& name);
+// Whether the command takes the flag; without a command, any common flag is taken.
+bool takes_flag(const Command* command, const Flag& flag);
+// All flags that the command takes, its own first.
+std::vector<Flag> flags_of(const Command* command);
+
+// The whole program's help, and a command's.
+std::string program_help(std::span<const Command> commands);
+std::string command_help(const Command& command);
+
+// The script that makes a shell complete command lines of `trainlab`: "bash" or "zsh".
+std::string completion_script(std::span<const Command> commands, const std::string& shell);
+
+}  // namespace trainlab::cli
