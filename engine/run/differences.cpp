@@ -70,11 +70,9 @@ std::vector<std::string> differences(const Manifest& recorded, const Manifest& p
 
 std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present) {
   std::vector<std::string> lines;
-  const auto threads = [](const Manifest& manifest) {
-    return manifest.threads > 0 ? manifest.threads : manifest.cores;
-  };
-  if (threads(recorded) != threads(present)) {
-    lines.push_back(changed("threads", std::to_string(threads(recorded)), std::to_string(threads(present))));
+  const int threads_before = recorded.training_threads(), threads_now = present.training_threads();
+  if (threads_before != threads_now) {
+    lines.push_back(changed("threads", std::to_string(threads_before), std::to_string(threads_now)));
   }
   if (recorded.device != present.device) lines.push_back(changed("device", recorded.device, present.device));
   if (recorded.trainlab != present.trainlab) {

@@ -15,14 +15,24 @@ constexpr std::size_t most_early_log = std::size_t{1} << 20;
 
 }  // namespace
 
+RunSettings settled(const Request& request) {
+  RunSettings settings;
+  settings.seed = request.seed.value_or(1);
+  settings.threads = request.threads.value_or(usable_cores());
+  settings.workers = request.workers;
+  settings.device = request.device.value_or("auto");
+  settings.quiet = request.quiet;
+  return settings;
+}
+
 Run::Run(const Registry& registry, Request request, Environment environment, Channel& channel)
-    : registry_(registry), request_(std::move(request)), environment_(std::move(environment)), channel_(channel) {
-  settings_.seed = request_.seed.value_or(1);
-  settings_.threads = request_.threads.value_or(0);
-  settings_.cores = usable_cores();
-  settings_.workers = request_.workers;
+    : registry_(registry),
+      request_(std::move(request)),
+      environment_(std::move(environment)),
+      channel_(channel),
+      settings_(settled(request_)),
+      asks_threads_(request_.threads.has_value()) {
   settings_.device = environment_.device;
-  settings_.quiet = request_.quiet;
 }
 
 Run::~Run() = default;

@@ -28,8 +28,8 @@ void Run::join() {
     for (const std::string& line : changes) message += "\n  " + line;
     throw usage_error(message);
   }
-  settings_.threads = manifest_.threads;
-  settings_.cores = manifest_.cores;
+  settings_.threads = manifest_.training_threads();
+  asks_threads_ = manifest_.threads > 0;
   settings_.device = manifest_.device;
   const std::lock_guard lock(log_mutex_);
   log_.emplace(*folder_ / ("log-" + host_name() + "-" + std::to_string(::getpid()) + ".txt"));
@@ -64,7 +64,7 @@ Value Run::help(const Options& stage) {
 
   if (registry_.implementation<StageKind>(stage.entry()).is_shared) {
     log("helps with stage " + record.name);
-    const RunSettings settings = settings_of(record);
+    const RunSettings settings = settings_for(stage, record);
     StageContext context;
     context.name = record.name;
     context.folder = folder;
@@ -73,7 +73,7 @@ Value Run::help(const Options& stage) {
     context.helps = true;
     if (!request_.joins) context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
     context.say = [this](const std::string& line) { say(line); };
-    prepare(stage, settings)(context);
+    perform(prepare(stage, settings), context);
   }
   while (true) {
     if (Value summary = found(); !summary.is_nil()) return summary;

@@ -75,8 +75,8 @@ void Run::continue_existing() {
                                     folder_->string());
   }
 
-  settings_.threads = now.threads;
-  settings_.cores = now.cores;
+  settings_.threads = now.training_threads();
+  asks_threads_ = now.threads > 0;
   settings_.device = now.device;
   records_ = read_stages(*folder_);
   manifest_ = recorded;

@@ -73,7 +73,7 @@ Value Run::stage(const Options& stage, bool returned) {
     StageWork prepared;
     if (!folder_) {
       // Of a new run nothing is written before its first stage is known to be right.
-      prepared = prepare(stage, settings_);
+      prepared = prepare(stage, settings_for(stage));
       open();
       if (!records_.empty()) prepared = nullptr;  // it goes on, with recorded settings
     }
@@ -160,12 +160,34 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
                   (reason.empty() ? "" : ": " + reason));
 }
 
+// Data is opened with the threads of a single training whatever the kind, so that sums over the data are the same for
+// each process that opens the data.
 StageWork Run::prepare(const Options& stage, const RunSettings& settings) const {
+  environment_.use_threads(settings_.threads);
   return registry_.implementation<StageKind>(stage.entry()).prepare(stage, settings);
 }
 
-RunSettings Run::settings_of(const StageRecord& record) const {
+Value Run::perform(const StageWork& work, const StageContext& context) const {
+  environment_.use_threads(context.settings->threads);
+  return work(context);
+}
+
+std::string Run::check(const Options& stage, bool step) const {
+  const RunSettings settings = settings_for(stage);
+  environment_.use_threads(settings.threads);
+  return registry_.implementation<StageKind>(stage.entry()).check(stage, settings, step);
+}
+
+RunSettings Run::settings_for(const Options& stage) const {
   RunSettings settings = settings_;
+  if (!asks_threads_ && registry_.implementation<StageKind>(stage.entry()).is_shared) {
+    settings.threads = stage.given("threads") ? static_cast<int>(stage.integer("threads")) : 1;
+  }
+  return settings;
+}
+
+RunSettings Run::settings_for(const Options& stage, const StageRecord& record) const {
+  RunSettings settings = settings_for(stage);
   if (manifest_.extension && manifest_.extension->stage == record.name) {
     settings.extended = manifest_.extension->total;
     settings.extends_now = request_.extend.has_value();
@@ -178,7 +200,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   if (stop_requested()) {
     return Value::Map{{"status", "interrupted"}, {"reason", "stopped before the stage went on"}};
   }
-  const RunSettings settings = settings_of(record);
+  const RunSettings settings = settings_for(stage, record);
   StageContext context;
   context.name = record.name;
   context.folder = folder_of(record);
@@ -191,7 +213,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
     if (count > 1) channel_.send(Value::Map{{"type", "workers"}, {"count", count}});
   };
   if (!prepared) prepared = prepare(stage, settings);
-  return prepared(context);
+  return perform(prepared, context);
 }
 
 Value Run::complete(Value summary, const StageRecord& record, const Value& before, double seconds) const {

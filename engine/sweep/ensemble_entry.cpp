@@ -78,10 +78,7 @@ StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
     for (const char* option : {"params", "seeds", "seed"}) {
       if (stage.given(option)) throw stage.error(option, "goes with members that are trained, not with `from`");
     }
-    return [plan](const StageContext& context) {
-      prepare_arithmetic(plan->settings().threads);
-      return context.helps ? Value() : greedy_ensemble(*plan, context);
-    };
+    return [plan](const StageContext& context) { return context.helps ? Value() : greedy_ensemble(*plan, context); };
   }
   return [plan](const StageContext& context) {
     return work_on(*plan, context, [&](const Worker& worker, bool interrupted) {

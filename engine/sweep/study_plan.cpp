@@ -20,8 +20,7 @@ constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t probes = 4;
 
 // Makes the settings of a stage those of its fits.
-void settle_for_fits(const Options& stage, RunSettings& settings) {
-  if (settings.threads == 0) settings.threads = stage.given("threads") ? static_cast<int>(stage.integer("threads")) : 1;
+void settle_for_fits(RunSettings& settings) {
   settings.quiet = true;
   settings.extended.reset();
   settings.extends_now = false;
@@ -70,7 +69,7 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
       workers_(settings.workers.value_or(static_cast<int>(stage.integer("workers")))),
       space_(is_ensemble() ? Space({}) : make_space(stage)),
       build_(stage.function("build")) {
-  settle_for_fits(stage, settings_);
+  settle_for_fits(settings_);
   if (!is_ensemble()) {
     repeats_ = stage.integer("seeds");
     if (!stage.given("trials") && !stage.given("time")) {

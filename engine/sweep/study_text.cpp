@@ -10,7 +10,6 @@
 namespace trainlab {
 
 std::string describe_study(const StudyPlan& plan, bool step) {
-  prepare_arithmetic(plan.settings().threads);
   const Options& stage = plan.options();
   const Options& fit = plan.example();
   const FitPlan planned = plan.plan_fit(fit);

@@ -3,7 +3,6 @@
 
 #include "study_summary.h"
 #include "sweep/sweep.h"
-#include "tensor/types.h"
 #include "worker.h"
 
 namespace trainlab {
@@ -43,7 +42,6 @@ Option stack_option() {
 
 Value work_on(const StudyPlan& plan, const StageContext& context,
               const std::function<Value(const Worker&, bool interrupted)>& summarise) {
-  prepare_arithmetic(plan.settings().threads);
   for (const Objective& one : plan.objectives()) {
     if (one.metric.starts_with("test.") && !context.helps)
       context.say(context.name + ": chooses by " + one.metric +

@@ -30,7 +30,6 @@ Entry task_entry() {
 
 StageWork prepare_task(const Options& stage, const RunSettings& settings) {
   parse_device(settings.device);
-  prepare_arithmetic(settings.threads > 0 ? settings.threads : settings.cores);
   return [stage, seed = stage.given("seed") ? stage.integer("seed") : settings.seed](const StageContext& context) {
     return with_torch_errors([&] {
       const auto task = std::make_shared<TaskContext>(context, seed, stage.get("state"));

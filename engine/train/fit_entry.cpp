@@ -91,13 +91,8 @@ Entry fit_entry() {
           "}");
 }
 
-void set_threads(const RunSettings& settings) {
-  prepare_arithmetic(settings.threads > 0 ? settings.threads : settings.cores);
-}
-
 // LibTorch's errors become ours here: who runs stages knows no LibTorch.
 StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
-  set_threads(settings);
   const auto plan = with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_fit(stage, settings)); });
   return [plan, stage](const StageContext& context) {
     const FitMember member{.options = stage, .context = context};
@@ -107,7 +102,6 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
 }
 
 std::string check_stage(const Options& stage, const RunSettings& settings, bool step) {
-  set_threads(settings);
   return check_fit(plan_fit(stage, settings), step);
 }
 

@@ -56,6 +56,11 @@ class Line(CliTest):
         self.refused(["r.lua", "--threads", "0"], '--threads: expected a whole number from 1 to 4096, found "0"')
         self.refused(["r.lua", "--device", "gpu"], '--device: expected auto, cpu, cuda or cuda:N, found "gpu"')
 
+    def test_completion(self):
+        for shell, last in (("bash", "complete -o filenames -F _trainlab trainlab"), ("zsh", "compdef _trainlab trainlab")):
+            self.assertTrue(self.run_program("completion", shell).out.endswith(f"\n{last}\n"))
+        self.refused(["completion", "fish"], '`trainlab completion` knows bash and zsh, found "fish"')
+
     def test_json_of_a_usage_error(self):
         result = self.run_program("nope.lua", "--json", code=2)
         self.assertEqual(result.json(), {"status": "failed", "error": {

@@ -71,7 +71,7 @@ int engine(int argc, char** argv) {
   }
   Registry registry;
   testing::add_stage_kind(registry, "fit", [&](const Options&, const StageContext&) { return body(mode); });
-  Run run(registry, start.request, {"2.11.0", "cpu", wall_seconds()}, *start.channel);
+  Run run(registry, start.request, {"2.11.0", "cpu", wall_seconds(), [](int) {}}, *start.channel);
   try {
     run.source("fake.lua", "return nil");
     run.parameter("mode", mode);

@@ -31,8 +31,8 @@ double started_at(const Request& request) {
 }
 
 Environment environment(const Request& request) {
-  const at::Device device = parse_device(request.device.value_or("auto"));
-  return {TORCH_VERSION, device.str(), started_at(request)};
+  const at::Device device = parse_device(settled(request).device);
+  return {TORCH_VERSION, device.str(), started_at(request), prepare_arithmetic};
 }
 
 }  // namespace
@@ -51,9 +51,6 @@ Execution::Execution(const EngineStart& start, bool describes)
 
 int Execution::execute() {
   try {
-    // For tensors that the recipe makes outside of stages; a stage says it again for itself.
-    const RunSettings& settings = run_.settings();
-    prepare_arithmetic(settings.threads > 0 ? settings.threads : settings.cores);
     return end(recipe_.execute());
   } catch (const std::exception& exception) {
     return run_.fail(as_error(exception));

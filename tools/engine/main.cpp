@@ -6,7 +6,9 @@
 #include "bindings/lua_error.h"
 #include "command.h"
 #include "core/error.h"
+#include "run/run.h"
 #include "tables.h"
+#include "tensor/types.h"
 
 namespace {
 
@@ -14,6 +16,8 @@ namespace {
 int execute(const trainlab::EngineStart& start) {
   using namespace trainlab;
   try {
+    // For tensors that are made outside of stages; a stage may have other threads.
+    prepare_arithmetic(settled(start.request).threads);
     for (const Command& command : all_commands()) {
       if (start.request.command == command.name) return command.execute(start);
     }

@@ -25,8 +25,7 @@ constexpr std::size_t most_metrics = 8;  // columns of the table; the curves sho
 std::string manifest_text(const fs::path& run, const Manifest& manifest) {
   std::string text = shown_path(run) + ": " + manifest.recipe + ", begun " + manifest.started + "\n";
   text += "  seed " + std::to_string(manifest.seed) + ", " + manifest.device + ", " +
-          (manifest.threads > 0 ? std::to_string(manifest.threads) : std::to_string(manifest.cores)) +
-          " threads, trainlab " + manifest.trainlab + ", LibTorch " + manifest.libtorch + "\n";
+          std::to_string(manifest.training_threads()) + " threads, trainlab " + manifest.trainlab + ", LibTorch " + manifest.libtorch + "\n";
   for (const auto& [name, value] : manifest.parameters) {
     text += "  --" + name + " " + (value.is_string() ? value.string() : to_json(value)) + "\n";
   }

@@ -48,7 +48,7 @@ struct World {
     const bool existed = fs::exists(manifest_path(folder));
     fs::create_directories(folder);
     supervisor->send(Value::Map{{"type", "opened"}, {"folder", folder.string()}, {"existed", existed}});
-    Run run(registry, request, {"2.11.0", "cpu", started}, *engine);
+    Run run(registry, request, {"2.11.0", "cpu", started, [this](int count) { threads.push_back(count); }}, *engine);
     last = Value();
     error.reset();
     int code = 0;
@@ -78,6 +78,7 @@ struct World {
   StageBody body = [](const Options&, const StageContext&) { return Value(Value::Map{{"steps", 7}}); };
   int executions = 0;
   std::vector<std::string> log;
+  std::vector<int> threads;  // what arithmetic was told to use, in order
   Value last;
   std::optional<Error> error;
 };
@@ -320,6 +321,7 @@ TEST_CASE("other threads are accepted, recorded, and said to be inexact") {
   bool interrupted = true;
   world.body = [&](const Options&, const StageContext& context) {
     seen = *context.settings;
+    CHECK(world.threads.back() == seen.threads);
     return Value(Value::Map{{"status", interrupted ? "interrupted" : "done"}});
   };
   const auto recipe = [&](Run& run) { run.stage(world.fit("a"), true); };
@@ -340,6 +342,38 @@ TEST_CASE("other threads are accepted, recorded, and said to be inexact") {
   REQUIRE(manifest.continued.size() == 1);
   CHECK_THAT(manifest.continued[0], Catch::Contains("threads: recorded 3, now 2"));
   CHECK_THAT(read_file(world.folder / "log.txt"), Catch::Contains("not byte-exact: threads"));
+}
+
+TEST_CASE("trainings of a shared stage have a thread each unless more are asked for") {
+  World world("shared threads");
+  int seen = 0;
+  world.registry.add(Entry("search", "stage", "A stage of many trainings.")
+                         .with(Option("name", "the stage's name").string())
+                         .with(Option("threads", "of each training").integer()),
+                     StageKind{.is_shared = true,
+                               .prepare =
+                                   [&](const Options&, const RunSettings&) {
+                                     return [&](const StageContext& context) {
+                                       seen = context.settings->threads;
+                                       return Value(Value::Map{{"status", "done"}});
+                                     };
+                                   },
+                               .check = nullptr});
+  const auto threads_of = [&](const std::string& name, const Value& asked) {
+    world.threads.clear();
+    const auto spec = std::make_shared<Spec>();
+    spec->value = Value::Map{{"@", "search"}, {"name", name}, {"@at", "recipe.lua:3"}};
+    if (!asked.is_nil()) spec->value.set("threads", asked);
+    world.folder = empty_folder("shared threads " + name);
+    REQUIRE(world.process([&](Run& run) { run.stage(Options(world.registry, spec, "search"), true); }) == 0);
+    CHECK(world.threads.back() == seen);
+    return seen;
+  };
+  CHECK(threads_of("plain", Value()) == 1);
+  CHECK(world.threads.front() == usable_cores());  // data is opened with all
+  CHECK(threads_of("asks", 2) == 2);
+  world.request.threads = 3;
+  CHECK(threads_of("beaten", 2) == 3);
 }
 
 TEST_CASE("a finished run is extended") {

@@ -28,9 +28,8 @@ class CheckExecution final : public Execution {
 
   void check(const Spec& given, bool returned) {
     const Options stage(registry(), with_set(given, returned), "");
-    const StageKind& kind = registry().implementation<StageKind>(stage.entry());
     try {
-      text_ += kind.check(stage, run().settings(), request().options["step"] == Value(true));
+      text_ += run().check(stage, request().options["step"] == Value(true));
     } catch (const Error& error) {
       const Value& name = stage.value()["name"];
       throw with_origin(error, request().set, name.is_string() ? name.string() : "", returned);

@@ -29,7 +29,7 @@ Generation generation_of(const Request& request) {
   return {
       .length = whole("length", 200),
       .sampling = {.temperature = number("temperature", 0.8), .top_k = whole("top-k", 0), .top_p = number("top-p", 1)},
-      .seed = request.seed.value_or(1)};
+      .seed = settled(request).seed};
 }
 
 std::string text_of(const Predictor& predictor, const Request& request) {
@@ -46,9 +46,8 @@ std::string text_of(const Predictor& predictor, const Request& request) {
 // What goes to standard output, or nothing where a file was asked for, which is written. `stage`: the fit's spec, where
 // the recipe was executed for it. Raises Error.
 std::string predicted_text(const Registry& registry, const Request& request, std::shared_ptr<const Spec> stage) {
-  prepare_arithmetic(request.threads.value_or(usable_cores()));
   return with_torch_errors([&] {
-    const Predictor predictor(registry, folder_of(request), parse_device(request.device.value_or("auto")),
+    const Predictor predictor(registry, folder_of(request), parse_device(settled(request).device),
                               std::move(stage), model_of(request));
     const std::string text = text_of(predictor, request);
     // Bytes that a model of bytes makes need not be text, and only a file can hold them as they are.

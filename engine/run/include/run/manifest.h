@@ -30,7 +30,7 @@ struct Manifest {
   std::int64_t seed = 1;
 
   std::string device;  // resolved: "cpu", "cuda:0"
-  int threads = 0;     // --threads; 0: the stage's default for `cores`
+  int threads = 0;     // --threads; 0: each kind of stage takes its own number
   int cores = 0;       // usable cores when the run was begun
   bool exact = true;   // false once the run was continued with other threads, another device or other versions
   std::vector<std::string> continued;  // what differed then, a line each with its time
@@ -41,6 +41,9 @@ struct Manifest {
     NewTotal total;
   };
   std::optional<Extension> extension;
+
+  // Of a single training: --threads, or all cores.
+  int training_threads() const { return threads > 0 ? threads : cores; }
 
   // One hash of all sources and their paths.
   std::string recipe_hash() const;

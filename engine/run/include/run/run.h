@@ -15,6 +15,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -37,10 +38,15 @@ struct Environment {
   std::string libtorch;  // its version
   std::string device;    // the resolved one of request.device: "cpu"
   double started = 0;    // when the run began, wall seconds: what the recipe was told, so that it is recorded
+  // Makes arithmetic use this many threads from now on. Called on the recipe's thread.
+  std::function<void(int)> use_threads;
 };
 
 // Cores that this process may use: its affinity, within the CPU quota of its control group.
 int usable_cores();
+
+// What a request settles before any stage is known; the threads are those of a single training.
+RunSettings settled(const Request& request);
 
 // The error of a stage, with the --set in its hint that gave the option which it is about.
 Error with_origin(Error error, const std::vector<std::string>& set, const std::string& stage, bool returned);
@@ -62,6 +68,9 @@ class Run {
 
   // What holds for the run: also needed before it begins (lab.seed).
   const RunSettings& settings() const { return settings_; }
+
+  // The text that `trainlab check` prints of a stage; `step`: also of one training step. Raises Error.
+  std::string check(const Options& stage, bool step) const;
 
   // A source that was loaded: the recipe first, then each module, by path relative to the recipe's folder, '/'
   // between. Kept in recipe/. Raises Error{usage} when a continued run had other text under this path.
@@ -123,7 +132,11 @@ class Run {
   // run_stage.cpp
   StageRecord place(const Options& stage, const std::string& name, bool returned, bool& resumed);
   StageWork prepare(const Options& stage, const RunSettings& settings) const;
-  RunSettings settings_of(const StageRecord& record) const;  // those of the run, with the stage's own extension
+  Value perform(const StageWork& work, const StageContext& context) const;
+  // Those of the run, with the threads that this stage has: --threads, or as many as its kind takes.
+  RunSettings settings_for(const Options& stage) const;
+  // The same of a stage that has begun, with its own extension.
+  RunSettings settings_for(const Options& stage, const StageRecord& record) const;
   Value attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
   Value run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,
                  double seconds_before);
@@ -139,7 +152,8 @@ class Run {
   Request request_;
   Environment environment_;
   Channel& channel_;
-  RunSettings settings_;
+  RunSettings settings_;  // threads: as for a single training
+  bool asks_threads_;     // --threads is given, or recorded
 
   std::vector<std::pair<std::string, std::string>> sources_;  // path, text; until the folder is open
   Value::Map parameters_;

@@ -14,11 +14,11 @@
 
 namespace trainlab {
 
-// What holds for the whole run: from the command line, or recorded in the manifest of a run that is continued.
+// How a stage works: from the command line, or recorded in the manifest of a run that is continued. Every default is
+// settled (run.h: settled, Run::settings_for).
 struct RunSettings {
   std::int64_t seed = 1;
-  int threads = 0;             // --threads; 0: the default of the stage kind (`cores` for a single fit)
-  int cores = 1;               // usable ones, when the run was begun
+  int threads = 1;             // of one training
   std::string device = "auto";
   bool quiet = false;          // no progress on standard error
   // `trainlab extend`, now or in an earlier process.
