@@ -1,6 +1,6 @@
 #include "kernels.h"
 
-#include <cmath>
+#include "elements.h"
 
 namespace trainlab {
 namespace {
@@ -11,155 +11,83 @@ namespace {
 #else
 #define TRAINLAB_CLONES
 #endif
-#define TRAINLAB_INLINE inline __attribute__((always_inline))
-
-template <class T>
-TRAINLAB_INLINE T sign_of(T x) {
-  return T(x > 0) - T(x < 0);
-}
 
 template <class T>
 TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
                            const SgdSlice& numbers) {
-  const T rate = T(numbers.rate), decay = T(numbers.decay), keep = T(numbers.keep), take = T(numbers.take);
-  const T look = T(numbers.look), use = T(numbers.use);
+  const SgdElement<T> element(numbers);
   T* __restrict velocity = state[0];
   if (!numbers.with_velocity) {
-    for (std::int64_t i = 0; i < n; ++i) p[i] -= rate * (g[i] + decay * p[i]);
+    for (std::int64_t i = 0; i < n; ++i) element.plain(p[i], g[i]);
     return;
   }
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T gradient = g[i] + decay * p[i];
-    velocity[i] = keep * velocity[i] + take * gradient;
-    p[i] -= rate * (look * gradient + use * velocity[i]);
-  }
+  for (std::int64_t i = 0; i < n; ++i) element.with_velocity(p[i], g[i], velocity[i]);
 }
-
-// The running means that all of Adam's family keep.
-template <class T>
-struct Moments {
-  T move1, beta2, take2;
-
-  template <class Slice>
-  TRAINLAB_INLINE explicit Moments(const Slice& numbers)
-      : move1(T(1 - numbers.beta1)), beta2(T(numbers.beta2)), take2(T(1 - numbers.beta2)) {}
-  TRAINLAB_INLINE void take_in(T gradient, T& m, T& v) const {
-    m += move1 * (gradient - m);
-    v = beta2 * v + take2 * gradient * gradient;
-  }
-};
 
 template <class T>
 TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
                            const AdamSlice& numbers) {
-  const Moments<T> moments(numbers);
-  const T shrink = T(numbers.shrink), decay = T(numbers.decay), eps = T(numbers.eps), size = T(numbers.size);
-  const T scale = T(numbers.scale);
+  const AdamElement<T> element(numbers);
   T* __restrict m = state[0], * __restrict v = state[1], * __restrict peak = state[2];
   if (!numbers.with_peak) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      const T before = shrink * p[i];
-      moments.take_in(g[i] + decay * p[i], m[i], v[i]);
-      p[i] = before - size * m[i] / (std::sqrt(v[i]) * scale + eps);
-    }
+    for (std::int64_t i = 0; i < n; ++i) element.plain(p[i], g[i], m[i], v[i]);
     return;
   }
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T before = shrink * p[i];
-    moments.take_in(g[i] + decay * p[i], m[i], v[i]);
-    peak[i] = peak[i] > v[i] ? peak[i] : v[i];
-    p[i] = before - size * m[i] / (std::sqrt(peak[i]) * scale + eps);
-  }
+  for (std::int64_t i = 0; i < n; ++i) element.with_peak(p[i], g[i], m[i], v[i], peak[i]);
 }
 
 template <class T>
 TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
                            const AdamaxSlice& numbers) {
-  const T decay = T(numbers.decay), move1 = T(1 - numbers.beta1), beta2 = T(numbers.beta2), eps = T(numbers.eps);
-  const T size = T(numbers.size);
-  T* __restrict m = state[0], * __restrict u = state[1];
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T gradient = g[i] + decay * p[i];
-    m[i] += move1 * (gradient - m[i]);
-    const T kept = beta2 * u[i], now = std::fabs(gradient) + eps;
-    u[i] = kept > now ? kept : now;
-    p[i] -= size * m[i] / u[i];
-  }
+  const AdamaxElement<T> element(numbers);
+  T* __restrict first = state[0], * __restrict second = state[1];
+  for (std::int64_t i = 0; i < n; ++i) element(p[i], g[i], first[i], second[i]);
 }
 
 template <class T>
 TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
                            const NAdamSlice& numbers) {
-  const Moments<T> moments(numbers);
-  const T shrink = T(numbers.shrink), decay = T(numbers.decay), eps = T(numbers.eps), scale = T(numbers.scale);
-  const T of_gradient = T(numbers.of_gradient), of_average = T(numbers.of_average);
-  T* __restrict m = state[0], * __restrict v = state[1];
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T before = shrink * p[i], gradient = g[i] + decay * p[i];
-    moments.take_in(gradient, m[i], v[i]);
-    p[i] = before - (of_gradient * gradient + of_average * m[i]) / (std::sqrt(v[i] * scale) + eps);
-  }
+  const NAdamElement<T> element(numbers);
+  T* __restrict first = state[0], * __restrict second = state[1];
+  for (std::int64_t i = 0; i < n; ++i) element(p[i], g[i], first[i], second[i]);
 }
 
 template <class T>
 TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
                            const RAdamSlice& numbers) {
-  const Moments<T> moments(numbers);
-  const T shrink = T(numbers.shrink), decay = T(numbers.decay), eps = T(numbers.eps), size = T(numbers.size);
-  T* __restrict m = state[0], * __restrict v = state[1];
-  const T root = numbers.adapts ? T(1) : T(0), offset = numbers.adapts ? eps : T(1);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T before = shrink * p[i];
-    moments.take_in(g[i] + decay * p[i], m[i], v[i]);
-    p[i] = before - size * m[i] / (root * std::sqrt(v[i]) + offset);
-  }
-}
-
-template <class T>
-TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
-                           const AdagradSlice& numbers) {
-  const T rate = T(numbers.rate), decay = T(numbers.decay), eps = T(numbers.eps), initial = T(numbers.initial);
-  const bool first = numbers.first;
-  T* __restrict sum = state[0];
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T gradient = g[i] + decay * p[i];
-    sum[i] = (first ? initial : sum[i]) + gradient * gradient;
-    p[i] -= rate * gradient / (std::sqrt(sum[i]) + eps);
-  }
+  const RAdamElement<T> element(numbers);
+  T* __restrict first = state[0], * __restrict second = state[1];
+  for (std::int64_t i = 0; i < n; ++i) element(p[i], g[i], first[i], second[i]);
 }
 
 template <class T>
 TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
                            const AdadeltaSlice& numbers) {
-  const T rate = T(numbers.rate), decay = T(numbers.decay), rho = T(numbers.rho), take = T(1 - numbers.rho);
-  const T eps = T(numbers.eps);
-  T* __restrict v = state[0], * __restrict a = state[1];
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T gradient = g[i] + decay * p[i];
-    v[i] = rho * v[i] + take * gradient * gradient;
-    const T change = std::sqrt(a[i] + eps) / std::sqrt(v[i] + eps) * gradient;
-    a[i] = rho * a[i] + take * change * change;
-    p[i] -= rate * change;
-  }
+  const AdadeltaElement<T> element(numbers);
+  T* __restrict first = state[0], * __restrict second = state[1];
+  for (std::int64_t i = 0; i < n; ++i) element(p[i], g[i], first[i], second[i]);
 }
 
-template <bool centered, bool with_momentum, class T>
+template <class T>
+TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
+                           const AdagradSlice& numbers) {
+  const AdagradElement<T> element(numbers);
+  const bool first = numbers.first;
+  T* __restrict sum = state[0];
+  for (std::int64_t i = 0; i < n; ++i) element(p[i], g[i], sum[i], first);
+}
+
+template <bool centered, bool with_velocity, class T>
 TRAINLAB_INLINE void rmsprop(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
                              const RmspropSlice& numbers) {
-  const T rate = T(numbers.rate), decay = T(numbers.decay), alpha = T(numbers.alpha), take = T(1 - numbers.alpha);
-  const T eps = T(numbers.eps), momentum = T(numbers.momentum);
-  T* __restrict v = state[0], * __restrict velocity = state[1], * __restrict mean = state[2];
+  const RmspropElement<T> element(numbers);
+  T* __restrict v = state[0];
+  T* __restrict velocity = state[1];
+  T* __restrict mean = state[2];
   for (std::int64_t i = 0; i < n; ++i) {
-    const T gradient = g[i] + decay * p[i];
-    v[i] = alpha * v[i] + take * gradient * gradient;
-    T spread = v[i];
-    if constexpr (centered) {
-      mean[i] += take * (gradient - mean[i]);
-      spread -= mean[i] * mean[i];
-    }
-    T direction = gradient / (std::sqrt(spread) + eps);
-    if constexpr (with_momentum) direction = velocity[i] = momentum * velocity[i] + direction;
-    p[i] -= rate * direction;
+    T unused = 0;
+    element.template step<centered, with_velocity>(p[i], g[i], v[i], with_velocity ? velocity[i] : unused,
+                                                   centered ? mean[i] : unused);
   }
 }
 
@@ -176,62 +104,39 @@ TRAINLAB_INLINE void apply(T* p, const T* g, T* const* state, std::int64_t n, co
 template <class T>
 TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
                            const RpropSlice& numbers) {
-  const T shrink = T(numbers.shrink), grow = T(numbers.grow), initial = T(numbers.initial);
-  const T smallest = T(numbers.smallest), largest = T(numbers.largest);
+  const RpropElement<T> element(numbers);
   const bool first = numbers.first;
   T* __restrict before = state[0], * __restrict size = state[1];
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T product = g[i] * before[i];
-    const T gradient = product < 0 ? T(0) : g[i];
-    T now = (first ? initial : size[i]) * (product > 0 ? grow : product < 0 ? shrink : T(1));
-    now = now < smallest ? smallest : now;
-    now = now > largest ? largest : now;
-    size[i] = now;
-    p[i] -= sign_of(gradient) * now;
-    before[i] = gradient;
-  }
+  for (std::int64_t i = 0; i < n; ++i) element(p[i], g[i], before[i], size[i], first);
 }
 
 template <class T>
 TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
                            const AsgdSlice& numbers) {
-  const T decay = T(numbers.decay), shrink = T(numbers.shrink), eta = T(numbers.eta), take = T(numbers.take);
+  const AsgdElement<T> element(numbers);
   T* __restrict average = state[0];
   const bool copies = numbers.take == 1;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T gradient = g[i] + decay * p[i];
-    p[i] = p[i] * shrink - eta * gradient;
-    average[i] = copies ? p[i] : average[i] + (p[i] - average[i]) * take;
-  }
+  for (std::int64_t i = 0; i < n; ++i) element(p[i], g[i], average[i], copies);
 }
 
 template <class T>
 TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
                            const LionSlice& numbers) {
-  const T shrink = T(numbers.shrink), rate = T(numbers.rate), beta1 = T(numbers.beta1), take1 = T(1 - numbers.beta1);
-  const T beta2 = T(numbers.beta2), take2 = T(1 - numbers.beta2);
+  const LionElement<T> element(numbers);
   T* __restrict m = state[0];
-  for (std::int64_t i = 0; i < n; ++i) {
-    p[i] = shrink * p[i] - rate * sign_of(beta1 * m[i] + take1 * g[i]);
-    m[i] = beta2 * m[i] + take2 * g[i];
-  }
+  for (std::int64_t i = 0; i < n; ++i) element(p[i], g[i], m[i]);
 }
 
 constexpr std::int64_t lanes = 16;  // independent sums, so that the order is fixed and the loop still vectorises
 
 template <class T>
-TRAINLAB_INLINE T lamb_direction(T p, T m, T v, const LambSlice& numbers) {
-  return T(numbers.size) * m / (std::sqrt(v) * T(numbers.scale) + T(numbers.eps)) + T(numbers.decay) * p;
-}
-
-template <class T>
 TRAINLAB_INLINE SquaredNorms moments_and_norms(const T* __restrict p, const T* __restrict g, T* __restrict m,
                                                T* __restrict v, std::int64_t n, const LambSlice& numbers) {
-  const Moments<T> moments(numbers);
+  const LambElement<T> element(numbers);
   double values[lanes] = {}, directions[lanes] = {};
   const auto add = [&](std::int64_t i, std::int64_t lane) {
-    moments.take_in(g[i], m[i], v[i]);
-    const T direction = lamb_direction(p[i], m[i], v[i], numbers);
+    element.moments.take_in(g[i], m[i], v[i]);
+    const T direction = element.direction(p[i], m[i], v[i]);
     values[lane] += double(p[i]) * double(p[i]);
     directions[lane] += double(direction) * double(direction);
   };
@@ -250,8 +155,9 @@ TRAINLAB_INLINE SquaredNorms moments_and_norms(const T* __restrict p, const T* _
 template <class T>
 TRAINLAB_INLINE void lamb_move(T* __restrict p, const T* __restrict m, const T* __restrict v, std::int64_t n,
                                const LambSlice& numbers, double rate) {
+  const LambElement<T> element(numbers);
   const T by = T(rate);
-  for (std::int64_t i = 0; i < n; ++i) p[i] -= by * lamb_direction(p[i], m[i], v[i], numbers);
+  for (std::int64_t i = 0; i < n; ++i) p[i] -= by * element.direction(p[i], m[i], v[i]);
 }
 
 template <class T>

@@ -88,12 +88,6 @@ std::vector<OptimizerTensor> ParameterSet::state() {
   return named;
 }
 
-void require_cpu(const Options& spec, at::Device device) {
-  if (device.is_cpu()) return;
-  throw spec.error("", spec.entry().name + " runs on the CPU only, found parameters on " + device.str())
-      .hint("--device cpu, or optim.SGD, optim.Adam or optim.AdamW");
-}
-
 void FusedLists::clear(std::size_t states) {
   values.clear();
   gradients.clear();

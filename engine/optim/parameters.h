@@ -80,9 +80,6 @@ struct FusedLists {
            bool with_steps);
 };
 
-// Raises Error{recipe} for parameters on another device than the CPU.
-void require_cpu(const Options& spec, at::Device device);
-
 inline bool is_active(std::span<const std::uint8_t> active, std::int64_t row) {
   return active.empty() || active[static_cast<std::size_t>(row)] != 0;
 }

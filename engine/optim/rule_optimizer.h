@@ -18,6 +18,7 @@
 
 #include "kernels.h"
 #include "set_optimizer.h"
+#include "whole.h"
 
 namespace trainlab {
 
@@ -50,7 +51,9 @@ class RuleOptimizer : public SetOptimizer {
   int state_place(std::size_t state) const { return places_[state]; }
 
   void step_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) final {
-    if (gradient.scalar_type() == at::kFloat) {
+    if (!gradient.is_cpu()) {
+      update_whole(i, row, gradient, now);
+    } else if (gradient.scalar_type() == at::kFloat) {
       update_slice<float>(i, row, gradient, now);
     } else {
       update_slice<double>(i, row, gradient, now);
@@ -60,12 +63,17 @@ class RuleOptimizer : public SetOptimizer {
  private:
   static constexpr std::size_t state_count = std::size(Rule::states);
 
+  auto numbers_of(std::int64_t row, std::size_t i, const StepNumbers& now) const {
+    double none = 0;
+    return rule(row, i).numbers(now, Rule::scalar ? set_.scalar(row, i) : none);
+  }
+
+  // Host memory: one loop.
   template <class T>
   void update_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) {
     OptimizerSlot& slot = set_[i];
     const std::int64_t n = gradient.numel() / set_.rows(), first = row * n;
-    double none = 0;
-    const auto slice = rule(row, i).numbers(now, Rule::scalar ? set_.scalar(row, i) : none);
+    const auto slice = numbers_of(row, i, now);
     T* const p = slot.parameter.value.template mutable_data_ptr<T>() + first;
     const T* const g = gradient.template const_data_ptr<T>() + first;
     std::array<T*, state_count> states{};
@@ -74,6 +82,18 @@ class RuleOptimizer : public SetOptimizer {
       states[s] = slot.state[static_cast<std::size_t>(places_[s])].template mutable_data_ptr<T>() + first;
     }
     update(p, g, states.data(), n, slice);
+  }
+
+  // Another device: operators.
+  void update_whole(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) {
+    OptimizerSlot& slot = set_[i];
+    const std::int64_t member = set_.members() ? row : -1;
+    std::array<at::Tensor, std::max<std::size_t>(state_count, 1)> states;
+    for (std::size_t s = 0; s < state_count; ++s) {
+      if (places_[s] >= 0) states[s] = OptimizerSlot::slice(slot.state[static_cast<std::size_t>(places_[s])], member);
+    }
+    update(OptimizerSlot::slice(slot.parameter.value, member), OptimizerSlot::slice(gradient, member), states,
+           numbers_of(row, i, now));
   }
 
   std::vector<Rule> rules_;  // [row, parameter]

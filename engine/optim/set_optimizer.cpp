@@ -8,7 +8,6 @@ namespace trainlab {
 SetOptimizer::SetOptimizer(std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
                            std::int64_t members, bool has_fused)
     : options_(specs, parameters), set_(std::move(parameters), members) {
-  if (!has_fused) require_cpu(specs.front(), set_.device());
   uses_fused_ = has_fused && !(set_.device().is_cpu() && members > 0);
   if (!uses_fused_) return;
   for (std::int64_t row = 0; row < set_.rows(); ++row) {

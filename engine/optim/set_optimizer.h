@@ -41,7 +41,6 @@ class SetOptimizer : public Optimizer {
   std::vector<OptimizerTensor> state() final { return set_.state(); }
 
  protected:
-  // Error{recipe} for another device than the CPU unless `has_fused`.
   SetOptimizer(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members,
                bool has_fused);
 

@@ -12,14 +12,16 @@ if(TRAINLAB_SANITIZE)
     "TSAN_OPTIONS=halt_on_error=1")
 endif()
 
-# trainlab_tests(MODULE core FILES test_value.cpp … [DEPENDS …] [TIMEOUT seconds] [ENVIRONMENT A=b …])
+# trainlab_tests(MODULE core FILES test_value.cpp … [DEPENDS …] [TIMEOUT seconds] [ENVIRONMENT A=b …]
+#                [ON_STAND_IN test_value.cpp …])
 #
 # One program, test_core, linked to the module and to DEPENDS; for each file test_value.cpp a ctest test core/value,
 # label unit. Files that are not named test_… are shared by the others. The tests also see the module's private
 # headers. A test file without a test case fails; hidden cases, [.tag], run only by hand. LibTorch uses one thread in
-# these tests unless a test asks for more.
+# these tests unless a test asks for more. The files ON_STAND_IN make a second test each, core/value@stand_in, whose tensors
+# live on the stand-in device (tests/support/stand_in_device.h).
 function(trainlab_tests)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "MODULE;TIMEOUT" "FILES;DEPENDS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "MODULE;TIMEOUT" "FILES;DEPENDS;ENVIRONMENT;ON_STAND_IN")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_MODULE OR NOT arg_FILES)
     message(FATAL_ERROR "trainlab_tests(MODULE m FILES … DEPENDS …): got '${ARGV}'")
   endif()
@@ -49,14 +51,23 @@ function(trainlab_tests)
       continue()
     endif()
     string(REGEX REPLACE "^test_" "" short "${stem}")
-    set(name "${arg_MODULE}/${short}")
-    set(scratch "${CMAKE_BINARY_DIR}/tests/scratch/${name}")
-    add_test(NAME ${name} COMMAND
-      bash "${CMAKE_SOURCE_DIR}/tests/support/in_scratch" "${scratch}"
-      $<TARGET_FILE:${target}> --filenames-as-tags --warn NoTests "[#${stem}]~[.]")
-    set_tests_properties(${name} PROPERTIES
-      LABELS unit TIMEOUT ${arg_TIMEOUT}
-      ENVIRONMENT "OMP_NUM_THREADS=1;${TRAINLAB_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+    set(devices cpu)
+    if(file IN_LIST arg_ON_STAND_IN)
+      list(APPEND devices stand_in)
+    endif()
+    foreach(device IN LISTS devices)
+      set(name "${arg_MODULE}/${short}")
+      if(NOT device STREQUAL cpu)
+        string(APPEND name "@${device}")
+      endif()
+      set(scratch "${CMAKE_BINARY_DIR}/tests/scratch/${name}")
+      add_test(NAME ${name} COMMAND
+        bash "${CMAKE_SOURCE_DIR}/tests/support/in_scratch" "${scratch}"
+        $<TARGET_FILE:${target}> --filenames-as-tags --warn NoTests "[#${stem}]~[.]")
+      set_tests_properties(${name} PROPERTIES
+        LABELS unit TIMEOUT ${arg_TIMEOUT}
+        ENVIRONMENT "OMP_NUM_THREADS=1;TRAINLAB_TEST_DEVICE=${device};${TRAINLAB_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+    endforeach()
   endforeach()
 endfunction()
 

@@ -4,6 +4,7 @@
 #include "entries.h"
 #include "kernels.h"
 #include "set_optimizer.h"
+#include "whole.h"
 
 namespace trainlab {
 namespace {
@@ -32,28 +33,38 @@ class Lamb final : public SetOptimizer {
 
  private:
   void step_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) override {
-    if (gradient.scalar_type() == at::kFloat) {
+    if (!gradient.is_cpu()) {
+      const std::int64_t member = set_.members() ? row : -1;
+      const auto slice_of = [member](const at::Tensor& tensor) { return OptimizerSlot::slice(tensor, member); };
+      const OptimizerSlot& slot = set_[i];
+      lamb_update(slice_of(slot.parameter.value), slice_of(gradient), slice_of(slot.state[0]), slice_of(slot.state[1]),
+                  numbers_of(row, i, now), now.rate);
+    } else if (gradient.scalar_type() == at::kFloat) {
       update<float>(i, row, gradient, now);
     } else {
       update<double>(i, row, gradient, now);
     }
   }
 
+  LambSlice numbers_of(std::int64_t row, std::size_t i, const StepNumbers& now) const {
+    const Settings& s = settings_[static_cast<std::size_t>(row) * set_.size() + i];
+    const double beta = s.beta1 * now.momentum;
+    return {.beta1 = beta,
+            .beta2 = s.beta2,
+            .eps = s.eps,
+            .size = 1 / (1 - std::pow(beta, now.t)),
+            .scale = 1 / std::sqrt(1 - std::pow(s.beta2, now.t)),
+            .decay = s.decay.at(now)};
+  }
+
   template <class T>
   void update(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) {
-    const Settings& s = settings_[static_cast<std::size_t>(row) * set_.size() + i];
     OptimizerSlot& slot = set_[i];
     const std::int64_t n = gradient.numel() / set_.rows(), first = row * n;
     T* const p = slot.parameter.value.mutable_data_ptr<T>() + first;
     T* const m = slot.state[0].mutable_data_ptr<T>() + first;
     T* const v = slot.state[1].mutable_data_ptr<T>() + first;
-    const double beta = s.beta1 * now.momentum;
-    const LambSlice slice{.beta1 = beta,
-                          .beta2 = s.beta2,
-                          .eps = s.eps,
-                          .size = 1 / (1 - std::pow(beta, now.t)),
-                          .scale = 1 / std::sqrt(1 - std::pow(s.beta2, now.t)),
-                          .decay = s.decay.at(now)};
+    const LambSlice slice = numbers_of(row, i, now);
     const SquaredNorms norms = lamb_moments(p, gradient.const_data_ptr<T>() + first, m, v, n, slice);
     const double trust =
         norms.values > 0 && norms.direction > 0 ? std::sqrt(norms.values) / std::sqrt(norms.direction) : 1;

@@ -30,16 +30,16 @@ class Lbfgs final : public Optimizer {
     if (members > 0)
       throw spec.error("", "optim.LBFGS steps one model at a time, found a group of " + std::to_string(members))
           .hint("its line search needs evaluations of its own for each member");
-    require_cpu(spec, set_.device());
     std::int64_t n = 0;
-    at::TensorOptions type = at::kFloat;
+    at::ScalarType dtype = at::kFloat;
     for (std::size_t i = 0; i < set_.size(); ++i) {
       const at::Tensor& value = set_[i].parameter.value;
       if (i > 0 && value.scalar_type() != set_[0].parameter.value.scalar_type())
         throw spec.error("", "optim.LBFGS takes parameters of one dtype; '" + set_[i].parameter.name + "' has another");
       n += value.numel();
-      type = value.scalar_type();
+      dtype = value.scalar_type();
     }
+    const auto type = at::TensorOptions(dtype).device(set_.device());
     changes_ = at::zeros({history_, n}, type);
     moves_ = at::zeros({history_, n}, type);
     direction_ = at::zeros({n}, type);
@@ -118,7 +118,7 @@ class Lbfgs final : public Optimizer {
     for (std::size_t i = 0; i < set_.size(); ++i) {
       const at::Tensor& value = set_[i].parameter.value;
       parts.push_back(gradients[i].defined() ? set_.gradient(gradients, i).reshape({-1})
-                                             : at::zeros({value.numel()}, value.scalar_type()));
+                                             : at::zeros({value.numel()}, value.options()));
     }
     return at::cat(parts);
   }

@@ -1,11 +1,9 @@
 // optim.Lookahead: slow weights that follow any optimizer's fast ones (Zhang et al. 2019).
 #include <ATen/core/grad_mode.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "entries.h"
-#include "kernels.h"
 #include "parameters.h"
 
 namespace trainlab {
@@ -15,7 +13,6 @@ class Lookahead final : public Optimizer {
  public:
   Lookahead(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members)
       : set_(parameters, members) {
-    require_cpu(specs.front(), set_.device());
     std::vector<Options> base;
     for (const Options& spec : specs) {
       base.push_back(spec.child("base"));
@@ -34,16 +31,14 @@ class Lookahead final : public Optimizer {
     set_.check_step(gradients, inputs);
     each(inputs, [&](std::int64_t row, std::size_t i, const Settings&) {
       if (set_.scalar(row, i)++ > 0) return;
-      use(row, i, [](const auto* fast, auto* slow, std::int64_t n) { std::copy_n(fast, n, slow); });
+      slow(row, i).copy_(fast(row, i));
     });
     base_->step(gradients, inputs);
     each(inputs, [&](std::int64_t row, std::size_t i, const Settings& s) {
       if (std::fmod(set_.scalar(row, i), s.every) != 0) return;
-      use(row, i, [&](auto* fast, auto* slow, std::int64_t n) {
-        move_towards(slow, fast, n, s.alpha);
-        std::copy_n(slow, n, fast);
-      });
-      set_.changed(i);
+      // Not lerp_ and not add_ with a factor, which round in other ways on other machines.
+      slow(row, i).add_(fast(row, i).sub(slow(row, i)).mul_(s.alpha));
+      fast(row, i).copy_(slow(row, i));
     });
   }
 
@@ -67,16 +62,10 @@ class Lookahead final : public Optimizer {
     }
   }
 
-  // Calls act(fast, slow, n) with the values of one slice.
-  template <class Use>
-  void use(std::int64_t row, std::size_t i, Use&& act) {
-    const at::Tensor &fast = set_[i].parameter.value, &slow = set_[i].state[0];
-    const std::int64_t n = fast.numel() / set_.rows(), first = row * n;
-    if (fast.scalar_type() == at::kFloat) {
-      act(fast.mutable_data_ptr<float>() + first, slow.mutable_data_ptr<float>() + first, n);
-    } else {
-      act(fast.mutable_data_ptr<double>() + first, slow.mutable_data_ptr<double>() + first, n);
-    }
+  at::Tensor fast(std::int64_t row, std::size_t i) const { return slice(set_[i].parameter.value, row); }
+  at::Tensor slow(std::int64_t row, std::size_t i) const { return slice(set_[i].state[0], row); }
+  at::Tensor slice(const at::Tensor& tensor, std::int64_t row) const {
+    return OptimizerSlot::slice(tensor, set_.members() ? row : -1);
   }
 
   ParameterSet set_;                // with the slow weights; the scalar counts steps

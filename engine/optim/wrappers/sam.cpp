@@ -1,6 +1,10 @@
 // optim.SAM: sharpness-aware minimisation around any optimizer (Foret et al. 2021).
 #include <ATen/core/grad_mode.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/stack.h>
 
 #include <cmath>
 
@@ -15,7 +19,6 @@ class Sam final : public Optimizer {
  public:
   Sam(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members)
       : set_(parameters, members) {
-    require_cpu(specs.front(), set_.device());
     std::vector<Options> base;
     for (const Options& spec : specs) {
       base.push_back(spec.child("base"));
@@ -54,6 +57,10 @@ class Sam final : public Optimizer {
       if (gradients[i].defined()) plain[i] = set_.gradient(gradients, i);
     for (std::int64_t row = 0; row < set_.rows(); ++row) {
       if (!is_active(active, row)) continue;
+      if (!set_.device().is_cpu()) {
+        climb_whole(plain, row);
+        continue;
+      }
       double squares = 0;
       each(plain, row, [&](auto*, const auto* g, std::int64_t n) { squares += sum_of_squares(g, n); });
       const double size = rho_[static_cast<std::size_t>(row)] / (std::sqrt(squares) + 1e-12);
@@ -62,6 +69,24 @@ class Sam final : public Optimizer {
     for (std::size_t i = 0; i < set_.size(); ++i) set_.changed(i);
   }
 
+  // The climb of a row on another device than the CPU, without a synchronisation.
+  void climb_whole(const std::vector<at::Tensor>& gradients, std::int64_t row) {
+    const std::int64_t member = set_.members() ? row : -1;
+    std::vector<at::Tensor> values, slices;
+    for (std::size_t i = 0; i < set_.size(); ++i) {
+      if (!gradients[i].defined()) continue;
+      values.push_back(OptimizerSlot::slice(set_[i].parameter.value, member));
+      slices.push_back(OptimizerSlot::slice(gradients[i], member));
+    }
+    if (values.empty()) return;
+    std::vector<at::Tensor> norms = at::_foreach_norm(slices);
+    for (at::Tensor& norm : norms) norm = norm.to(at::kDouble);
+    const at::Tensor norm = at::linalg_vector_norm(at::stack(norms));
+    const at::Tensor size = norm.add(1e-12).reciprocal_().mul_(rho_[static_cast<std::size_t>(row)]);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i].add_(slices[i] * size.to(slices[i].scalar_type()));
+  }
+
+  // Calls use(p, g, n) with the values of each parameter's slice in host memory.
   template <class Use>
   void each(const std::vector<at::Tensor>& gradients, std::int64_t row, Use&& use) {
     for (std::size_t i = 0; i < set_.size(); ++i) {

@@ -8,12 +8,14 @@
 #include <cmath>
 
 #include "optim/clip.h"
+#include "support/stand_in_device.h"
 
 using namespace trainlab;
+using trainlab::test::test_device;
 
 namespace {
 
-at::Tensor row(std::vector<double> values) { return at::tensor(values, at::kDouble); }
+at::Tensor row(std::vector<double> values) { return at::tensor(values, at::kDouble).to(test_device()); }
 
 }  // namespace
 

@@ -17,14 +17,16 @@
 
 #include "optim/optimizer.h"
 #include "specs.h"
+#include "support/stand_in_device.h"
 
 using namespace trainlab;
+using trainlab::test::test_device;
 
 namespace {
 
 const std::vector<std::vector<std::int64_t>> shapes = {{4, 5}, {4}, {3, 4}, {3}};
 
-// The problem of tests/golden/optim_golden.py; `shift` makes another one of it, for another member.
+// The problem of tests/golden/optim_golden.py, on the device of the suite; `shift` makes another one of it, for another member.
 class Problem {
  public:
   explicit Problem(at::ScalarType type, double shift = 0) : shift_(shift) {
@@ -34,7 +36,7 @@ class Problem {
       for (std::int64_t i = 0; i < value.numel(); ++i)
         value.mutable_data_ptr<double>()[i] = std::sin(1 + 0.7 * static_cast<double>(first + i) + shift);
       first += value.numel();
-      values.push_back(value.to(type));
+      values.push_back(value.to(test_device(), type));
     }
   }
 
@@ -42,7 +44,7 @@ class Problem {
     std::vector<at::Tensor> all;
     std::int64_t first = 0;
     for (const at::Tensor& value : values) {
-      const at::Tensor x = value.detach().to(at::kDouble).contiguous();
+      const at::Tensor x = value.detach().to(at::kCPU, at::kDouble).contiguous();
       at::Tensor gradient = at::empty(value.sizes(), at::kDouble);
       for (std::int64_t i = 0; i < x.numel(); ++i) {
         const double k = static_cast<double>(first + i), at = x.const_data_ptr<double>()[i];
@@ -50,7 +52,7 @@ class Problem {
                                                  0.5 * std::sin(0.3 * static_cast<double>(t) + k + shift_);
       }
       first += x.numel();
-      all.push_back(gradient.to(value.scalar_type()));
+      all.push_back(gradient.to(value.options()));
     }
     return all;
   }
@@ -59,7 +61,7 @@ class Problem {
     double sum = 0;
     std::int64_t first = 0;
     for (const at::Tensor& value : values) {
-      const at::Tensor x = value.detach().to(at::kDouble).contiguous();
+      const at::Tensor x = value.detach().to(at::kCPU, at::kDouble).contiguous();
       for (std::int64_t i = 0; i < x.numel(); ++i) {
         const double k = static_cast<double>(first + i), at = x.const_data_ptr<double>()[i];
         sum += (0.2 + 0.3 * std::fmod(k, 7)) * at * at / 2 + 0.1 * std::sin(3 * at) +
@@ -90,12 +92,12 @@ class Problem {
 
 at::Tensor flat(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> parts;
-  for (const at::Tensor& tensor : tensors) parts.push_back(tensor.reshape({-1}).to(at::kDouble));
+  for (const at::Tensor& tensor : tensors) parts.push_back(tensor.reshape({-1}).to(at::kCPU, at::kDouble));
   return at::cat(parts);
 }
 
 double difference(const at::Tensor& a, const at::Tensor& b) {
-  return a.to(at::kDouble).sub(b.to(at::kDouble)).abs().max().item<double>();
+  return a.to(at::kCPU, at::kDouble).sub(b.to(at::kCPU, at::kDouble)).abs().max().item<double>();
 }
 
 // A step at the problem's present gradients, which are evaluated again where the optimizer wants that.
