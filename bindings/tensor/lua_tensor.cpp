@@ -146,6 +146,11 @@ void make_namespace(lua_State* L, const char* name, lua_CFunction missing, lua_C
   lua_replace(L, members);
 }
 
+at::Device run_device(const LuaState& state) {
+  const auto& device = state.host().device;
+  return device ? parse_device(device()) : at::Device(at::kCPU);
+}
+
 void open_tensors(lua_State* L) {
   LuaState& state = LuaState::of(L);
   count_tensor_memory();

@@ -32,6 +32,9 @@ struct TensorBinding {
   torch::jit::Stack results;
 };
 
+// The run's device (LuaHost::device). Error{usage} when it is not there.
+at::Device run_device(const LuaState& state);
+
 // Inside enter(), once: the type "tensor", lab.tensor, lab.ops, lab.no_grad, lab.scope.
 void open_tensors(lua_State* L);
 

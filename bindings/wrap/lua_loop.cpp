@@ -5,6 +5,8 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "data/loader.h"
+#include "tensor/device.h"
+#include "tensor/lua_tensor.h"
 
 namespace trainlab {
 
@@ -12,8 +14,9 @@ namespace {
 
 class PlainLoop final : public Object {
  public:
-  PlainLoop(const Part& part, std::int64_t size)
+  PlainLoop(const Part& part, std::int64_t size, at::Device device)
       : data_(part.data),
+        device_(device),
         loader_(part, {.batch = size, .shuffle = false}, {Key(0)}, false),
         left_(loader_.batches_per_epoch()) {}
   std::string_view type_name() const override { return "batches"; }
@@ -21,11 +24,14 @@ class PlainLoop final : public Object {
   std::shared_ptr<BatchObject> next() {
     if (left_ == 0) return nullptr;
     --left_;
-    return batch_object(*data_, loader_.next());
+    Batch batch = loader_.next();
+    device_at(device_).take(batch.columns);
+    return batch_object(*data_, std::move(batch));
   }
 
  private:
   std::shared_ptr<const Dataset> data_;
+  at::Device device_;
   Loader loader_;
   std::int64_t left_;
 };
@@ -73,7 +79,7 @@ int l_next_step(lua_State* L) {
 }  // namespace
 
 void push_batches(lua_State* L, const Part& part, std::int64_t size) {
-  push_object(L, std::make_shared<PlainLoop>(part, size));
+  push_object(L, std::make_shared<PlainLoop>(part, size, run_device(LuaState::of(L))));
   lua_pushcclosure(L, l_next_batch, 1);
 }
 

@@ -55,7 +55,7 @@ int l_build(lua_State* L) {
       model = build_model(options.child("model"), std::move(columns),
                           options.given("seed") ? options.integer("seed") : state.host().seed,
                           options.string("dtype") == "float64" ? at::kDouble : at::kFloat,
-                          parse_device(options.string("device")));
+                          options.given("device") ? parse_device(options.string("device")) : run_device(state));
     }
     push_object(L, model);
     return 1;

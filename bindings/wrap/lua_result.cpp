@@ -39,14 +39,14 @@ class ResultObject final : public Object {
   std::string_view type_name() const override { return "result"; }
 
   // `model`: of a fit with several, by name.
-  const Predictor& predictor(const Registry& registry, const std::optional<std::string>& model) {
+  const Predictor& predictor(const Registry& registry, at::Device device, const std::optional<std::string>& model) {
     if (const auto known = predictors_.find(model); known != predictors_.end()) return known->second;
     if (const Value& kind = result_.summary["kind"]; kind.is_string() && kind.string() != "fit")
       throw recipe_error("a " + kind.string() + " keeps no model: only the result of a fit has one");
     try {
       return predictors_
           .emplace(std::piecewise_construct, std::forward_as_tuple(model),
-                   std::forward_as_tuple(registry, result_.folder, at::kCPU, result_.stage, model))
+                   std::forward_as_tuple(registry, result_.folder, device, result_.stage, model))
           .first->second;
     } catch (const Error& error) {
       throw asked_by_recipe(error);
@@ -72,7 +72,7 @@ const Predictor& predictor_at(lua_State* L, const char* method, const std::optio
   const EngineWork work(L);
   try {
     return with_torch_errors([&]() -> const Predictor& {
-      return dynamic_cast<ResultObject&>(*object).predictor(*LuaState::of(L).host().registry, model);
+      return dynamic_cast<ResultObject&>(*object).predictor(*LuaState::of(L).host().registry, run_device(LuaState::of(L)), model);
     });
   } catch (Error& error) {
     throw error.in(method);

@@ -16,7 +16,7 @@ void register_object_entries(Registry& registry) {
                    .with(Option("integers", "whole numbers come in: token ids").boolean().or_default(false))
                    .with(Option("seed", "of the initial weights (default: lab.seed)").integer().at_least(0))
                    .with(Option("dtype", "of weights and arithmetic").choice({"float32", "float64"}).or_default("float32"))
-                   .with(Option("device", "where it lives: \"cpu\", \"cuda:0\"").string().or_default("cpu"))
+                   .with(Option("device", "where the model lives: \"cpu\", \"cuda:0\" (default: the run's --device)").string())
                    .returns("model")
                    .example("local model = lab.build(nn.Sequential { nn.Linear(32), nn.ReLU(), nn.Linear(10) },\n"
                             "                        { input = { 64 }, seed = ctx.seed })"));

@@ -1,10 +1,10 @@
 // The rules of the elementwise optimizers, each written once: what an update does to one element.
 //
-// An element's rule is made from its slice's numbers (kernels.h) and called with the parameter p, the gradient g and the states.
-// S is the type of the numbers and V that of the values: for loops over host memory both are float or double; for whole tensors on
-// any device (whole.h) S is double and V stands for a tensor, so that a rule must not ask for single values: it calls root(),
-// magnitude(), sign_of(), larger(), limited(), by_sign() and
-// zero_where_negative() instead. What a rule gives to a local it must not change afterwards.
+// An element's rule is made from its slice's numbers (kernels.h) and called with the parameter p, the gradient g and
+// the states. S is the type of the numbers and V that of the values: for loops over host memory both are float or
+// double; for whole tensors on any device (whole.h) S is double and V stands for a tensor, so that a rule must not ask
+// for single values: it calls root(), magnitude(), sign_of(), larger(), limited(), by_sign() and zero_where_negative()
+// instead. What a rule gives to a local it must not change afterwards.
 #pragma once
 
 #include <cmath>
@@ -67,8 +67,7 @@ struct Moments {
   const S move1, beta2, take2;
 
   template <class Slice>
-  TRAINLAB_INLINE explicit Moments(const Slice& n)
-      : move1(S(1 - n.beta1)), beta2(S(n.beta2)), take2(S(1 - n.beta2)) {}
+  TRAINLAB_INLINE explicit Moments(const Slice& n) : move1(S(1 - n.beta1)), beta2(S(n.beta2)), take2(S(1 - n.beta2)) {}
   template <class V>
   TRAINLAB_INLINE void take_in(const V& gradient, V& m, V& v) const {
     m += move1 * (gradient - m);
@@ -189,7 +188,12 @@ template <class S>
 struct RmspropElement {
   const S rate, decay, alpha, take, eps, momentum;
   TRAINLAB_INLINE explicit RmspropElement(const RmspropSlice& n)
-      : rate(S(n.rate)), decay(S(n.decay)), alpha(S(n.alpha)), take(S(1 - n.alpha)), eps(S(n.eps)), momentum(S(n.momentum)) {}
+      : rate(S(n.rate)),
+        decay(S(n.decay)),
+        alpha(S(n.alpha)),
+        take(S(1 - n.alpha)),
+        eps(S(n.eps)),
+        momentum(S(n.momentum)) {}
 
   // A state that an update does not use may be any value.
   template <bool centered, bool with_velocity, class V>
@@ -242,7 +246,12 @@ template <class S>
 struct LionElement {
   const S shrink, rate, beta1, take1, beta2, take2;
   TRAINLAB_INLINE explicit LionElement(const LionSlice& n)
-      : shrink(S(n.shrink)), rate(S(n.rate)), beta1(S(n.beta1)), take1(S(1 - n.beta1)), beta2(S(n.beta2)), take2(S(1 - n.beta2)) {}
+      : shrink(S(n.shrink)),
+        rate(S(n.rate)),
+        beta1(S(n.beta1)),
+        take1(S(1 - n.beta1)),
+        beta2(S(n.beta2)),
+        take2(S(1 - n.beta2)) {}
 
   template <class V>
   TRAINLAB_INLINE void operator()(V& p, const V& g, V& m) const {

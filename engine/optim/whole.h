@@ -1,7 +1,7 @@
 // The updates of kernels.h for whole tensors on any device, operator by operator, from the same rules (elements.h).
 //
-// The numbers equal those of the loops to rounding. p and the states are changed in place; a state that the update does not
-// use may be undefined. Nothing synchronises the device. Gradients must be off. Thread-safe.
+// The numbers equal those of the loops to rounding. p and the states are changed in place; a state that the update does
+// not use may be undefined. Nothing synchronises the device. Gradients must be off. Thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -27,10 +27,12 @@ NamedTensors copies(const NamedTensors& tensors) {
 
 }  // namespace
 
-TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state)
+TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state,
+                         at::Device device)
     : state{std::move(initial_state), {}},
       name_(stage.name),
       seed_(seed),
+      device_(device),
       key_(Key(static_cast<std::uint64_t>(seed)).fold("task").fold(stage.name)),
       record_(stage) {
   list_parts();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "task/task.h"
+#include "tensor/device.h"
 #include "tensor/named_tensors.h"
 
 namespace trainlab {
@@ -71,7 +72,11 @@ bool TaskLoop::next() {
                                                  options_.checkpoint_seconds.value_or(default_checkpoint_seconds);
     if (due) task->commit();
   }
-  if (loader_) batch_ = batch_object(*options_.part->data, loader_->next());
+  if (loader_) {
+    Batch batch = loader_->next();
+    device_at(task->device_).take(batch.columns);
+    batch_ = batch_object(*options_.part->data, std::move(batch));
+  }
   return true;
 }
 

@@ -2,13 +2,11 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
-#include <ATen/detail/CUDAHooksInterface.h>
 #ifdef TRAINLAB_MIMALLOC
 #include <mimalloc.h>
 #endif
 
 #include <array>
-#include <charconv>
 
 namespace trainlab {
 
@@ -24,8 +22,6 @@ constexpr std::array named_types = {NamedType{"float32", at::kFloat}, NamedType{
                                     NamedType{"int16", at::kShort},   NamedType{"int8", at::kChar},
                                     NamedType{"uint8", at::kByte},    NamedType{"bool", at::kBool},
                                     NamedType{"complex64", at::kComplexFloat}, NamedType{"complex128", at::kComplexDouble}};
-
-int usable_gpus() { return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0; }
 
 }  // namespace
 
@@ -46,32 +42,6 @@ std::string dtype_name(at::ScalarType type) {
     if (known.type == type) return std::string(known.name);
   }
   return c10::toString(type);
-}
-
-at::Device parse_device(std::string_view name) {
-  if (name == "cpu") return at::kCPU;
-  if (name == "auto") return usable_gpus() > 0 ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU);
-
-  int index = 0;
-  bool known = name == "cuda";
-  if (name.starts_with("cuda:")) {
-    const char* const end = name.data() + name.size();
-    const auto [rest, status] = std::from_chars(name.data() + 5, end, index);
-    known = status == std::errc() && rest == end && index >= 0;
-  }
-  if (!known) {
-    throw usage_error("expected a device, found \"" + std::string(name) + "\"")
-        .hint("the devices are auto, cpu, cuda and cuda:N with N counted from 0");
-  }
-  const int there = usable_gpus();
-  if (index >= there) {
-    const std::string found = there == 0   ? "no usable GPU"
-                              : there == 1 ? "one, cuda:0"
-                                           : std::to_string(there) + ", the last is cuda:" + std::to_string(there - 1);
-    throw usage_error("device " + std::string(name) + " is not there: found " + found)
-        .hint("--device auto takes a GPU where there is one, else the CPU");
-  }
-  return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
 
 Error torch_error(const c10::Error& error) {

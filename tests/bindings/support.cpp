@@ -88,6 +88,7 @@ Recipe::Outcome Sandbox::execute(const std::string& text) {
   host.limits = limits;
   host.stdlib = stdlib_sources();
   host.seed = 7;
+  host.device = [this] { return device; };
   host.started = 1'700'000'000;
   host.recipe_folder = folder.path().string();
   host.print = [this](const std::string& line) { printed.push_back(line); };

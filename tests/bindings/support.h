@@ -47,6 +47,7 @@ class Sandbox {
   LuaLimits limits;
   std::vector<GivenParameter> given;
   bool describe = false;
+  std::string device = "cpu";
   std::vector<std::string> printed;
   std::vector<std::string> sources;
   std::map<std::string, Value> declared;

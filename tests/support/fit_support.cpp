@@ -9,6 +9,7 @@
 #include "model/model.h"
 #include "objective/loss.h"
 #include "optim/optimizer.h"
+#include "support/stand_in_device.h"
 #include "tensor/types.h"
 
 namespace trainlab::test {
@@ -68,6 +69,7 @@ StageContext quiet_context(const std::filesystem::path& folder, const RunSetting
 
 Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed, RunSettings settings) {
   settings.quiet = true;
+  if (settings.device == "auto") settings.device = test_device().str();
   make_directories(folder);
   prepare_arithmetic(1);
   const FitMember member{.options = fit, .context = quiet_context(folder, settings, resumed)};

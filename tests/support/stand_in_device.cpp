@@ -10,6 +10,7 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/gru.h>
 #include <ATen/ops/lstm.h>
+#include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
@@ -24,6 +25,8 @@
 #include <tuple>
 #include <vector>
 
+#include "tensor/device.h"
+
 namespace trainlab::test {
 
 namespace {
@@ -31,8 +34,8 @@ namespace {
 constexpr auto stand_in = c10::DeviceType::PrivateUse1;
 constexpr auto stand_in_key = c10::DispatchKey::PrivateUse1;
 
-// An address of the stand-in's memory is that of host memory with a bit that no valid address has: code that reads a tensor through
-// a bare pointer without asking where the tensor lives crashes at once, as on a GPU.
+// An address of the stand-in's memory is that of host memory with a bit that no valid address has: code that reads a
+// tensor through a bare pointer without asking where the tensor lives crashes at once, as on a GPU.
 constexpr std::uintptr_t mark = std::uintptr_t{1} << 62;
 void* sealed(void* p) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(p) | mark); }
 void* opened(const void* p) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(p) & ~mark); }
@@ -66,9 +69,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Device getDevice() const override { return {stand_in, 0}; }
   void setDevice(c10::Device) const override {}
   void uncheckedSetDevice(c10::Device) const noexcept override {}
-  c10::Stream getStream(c10::Device device) const override {
-    return c10::Stream(c10::Stream::DEFAULT, device);
-  }
+  c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
   c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
   c10::DeviceIndex deviceCount() const noexcept override { return 1; }
@@ -116,7 +117,8 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
 
 const at::Tensor& resized(const at::Tensor& self, c10::IntArrayRef size, std::optional<at::MemoryFormat> format) {
   at::TensorImpl* const tensor = self.unsafeGetTensorImpl();
-  const std::size_t bytes = at::detail::computeStorageNbytesContiguous(size, self.element_size(), self.storage_offset());
+  const std::size_t bytes =
+      at::detail::computeStorageNbytesContiguous(size, self.element_size(), self.storage_offset());
   c10::StorageImpl* const storage = tensor->unsafe_storage().unsafeGetStorageImpl();
   if (storage->nbytes() < bytes) {
     c10::DataPtr data = memory().allocate(bytes);
@@ -140,14 +142,16 @@ at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const std:
                        c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation, bool transposed,
                        c10::IntArrayRef output_padding, std::int64_t groups) {
   const auto host_bias = bias && bias->defined() ? std::optional(bias->cpu()) : std::nullopt;
-  return at::convolution(x.cpu(), weight.cpu(), host_bias, stride, padding, dilation, transposed, output_padding, groups)
+  return at::convolution(x.cpu(), weight.cpu(), host_bias, stride, padding, dilation, transposed, output_padding,
+                         groups)
       .to(x.device());
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
-    const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight, c10::IntArrayRef stride,
-    c10::IntArrayRef padding, c10::IntArrayRef dilation, bool transposed, c10::IntArrayRef output_padding,
-    std::int64_t groups, std::array<bool, 3> mask) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& gradient, const at::Tensor& x,
+                                                                    const at::Tensor& weight, c10::IntArrayRef stride,
+                                                                    c10::IntArrayRef padding, c10::IntArrayRef dilation,
+                                                                    bool transposed, c10::IntArrayRef output_padding,
+                                                                    std::int64_t groups, std::array<bool, 3> mask) {
   const std::array bias{gradient.size(1)};
   const auto [a, b, c] = at::convolution_backward(gradient.cpu(), x.cpu(), weight.cpu(), at::IntArrayRef(bias), stride,
                                                   padding, dilation, transposed, output_padding, groups, mask);
@@ -155,8 +159,25 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
   return {back(a), back(b), back(c)};
 }
 
-// LibTorch takes fused cells for these on any other device than the CPU; here they run on the CPU as a whole, and autograd
-// goes through the copies.
+// Its schema does not say that the running statistics are written to, so that the fallback would not bring them back.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& x, const std::optional<at::Tensor>& weight,
+                                                          const std::optional<at::Tensor>& bias,
+                                                          const std::optional<at::Tensor>& mean,
+                                                          const std::optional<at::Tensor>& variance, bool training,
+                                                          double momentum, double epsilon) {
+  const auto moved = [](const std::optional<at::Tensor>& t) { return t && t->defined() ? t->cpu() : at::Tensor(); };
+  const at::Tensor host_mean = moved(mean), host_variance = moved(variance);
+  const auto [y, batch_mean, scale] =
+      at::native_batch_norm(x.cpu(), moved(weight), moved(bias), host_mean, host_variance, training, momentum, epsilon);
+  if (training && host_mean.defined()) {
+    mean->copy_(host_mean);
+    variance->copy_(host_variance);
+  }
+  return {y.to(x.device()), batch_mean.to(x.device()), scale.to(x.device())};
+}
+
+// LibTorch takes fused cells for these on any other device than the CPU; here they run on the CPU as a whole, and
+// autograd goes through the copies.
 std::vector<at::Tensor> on_cpu(at::TensorList tensors) {
   std::vector<at::Tensor> moved;
   for (const at::Tensor& t : tensors) moved.push_back(t.cpu());
@@ -198,9 +219,11 @@ void register_operators() {
   own.impl("unfold", at::native::unfold);
   own.impl("convolution_overrideable", convolution);
   own.impl("convolution_backward_overrideable", convolution_backward);
+  own.impl("native_batch_norm", batch_norm);
   own.impl("lstm.input", lstm);
   own.impl("gru.input", gru);
-  static torch::Library gradients(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradPrivateUse1, __FILE__, __LINE__);
+  static torch::Library gradients(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradPrivateUse1, __FILE__,
+                                  __LINE__);
   gradients.impl("lstm.input", lstm);
   gradients.impl("gru.input", gru);
 }
@@ -217,6 +240,12 @@ void register_stand_in() {
     c10::SetAllocator(stand_in, &memory());
     at::RegisterPrivateUse1HooksInterface(&hooks);
     register_operators();
+    add_device_kind({.name = "stand_in",
+                     .type = stand_in,
+                     .automatic = false,
+                     .none = "none",
+                     .count = [] { return 1; },
+                     .make = [](at::Device place) { return std::make_unique<Device>(place); }});
   });
 }
 

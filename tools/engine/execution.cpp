@@ -76,6 +76,7 @@ LuaHost Execution::host(bool describes) {
   host.registry = &registry_;
   host.stdlib = stdlib_sources(request().stdlib);
   host.seed = run_.settings().seed;
+  host.device = [this] { return run_.settings().device; };
   host.started = environment_.started;
   host.describes = describes;
   host.recipe_folder = request().recipe_folder.string();

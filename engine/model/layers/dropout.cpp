@@ -3,7 +3,6 @@
 #include "dropout.h"
 
 #include <ATen/ops/add.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/mul.h>
 
 #include <algorithm>
@@ -32,8 +31,7 @@ bool KeyedDropout::acts(const Pass& pass) const {
 at::Tensor KeyedDropout::multipliers(at::IntArrayRef shape, const at::TensorOptions& type, const Pass& pass) const {
   c10::SmallVector<Key, 16> keys;
   for (const Key& key : pass.keys) keys.push_back(key.fold(purpose_));
-  const at::Tensor drawn = at::empty(shape, type.device(at::kCPU));
-  return dropout_multipliers(drawn, rates(pass), {keys.data(), keys.size()}).to(type.device());
+  return dropout_multipliers(shape, type, rates(pass), {keys.data(), keys.size()});
 }
 
 at::Tensor KeyedDropout::operator()(const at::Tensor& x, const Pass& pass) const {

@@ -10,6 +10,9 @@
 #include <numbers>
 #include <stdexcept>
 
+#include "host_random.h"
+#include "tensor/device.h"
+
 namespace trainlab {
 
 namespace {
@@ -108,6 +111,8 @@ void dropout_values(T* out, std::int64_t count, Key key, double p) {
 
 }  // namespace
 
+namespace host {
+
 void fill_uniform(const at::Tensor& out, Key key, double low, double high) {
   check_target(out, "fill_uniform");
   if (!(low < high)) throw std::logic_error("fill_uniform: expected low < high");
@@ -127,16 +132,17 @@ void fill_normal(const at::Tensor& out, Key key, double mean, double deviation) 
   }
 }
 
-at::Tensor dropout_multipliers(const at::Tensor& x, std::span<const double> p, std::span<const Key> keys) {
-  const at::Tensor out = at::empty(x.sizes(), x.options().memory_format(at::MemoryFormat::Contiguous));
+at::Tensor dropout_multipliers(at::IntArrayRef shape, at::ScalarType type, std::span<const double> p,
+                               std::span<const Key> keys) {
+  const at::Tensor out = at::empty(shape, type);
   check_target(out, "dropout_multipliers");
   if (keys.empty()) throw std::logic_error("dropout_multipliers: expected a key, found none");
   if (p.size() != 1 && p.size() != keys.size())
     throw std::logic_error("dropout_multipliers: expected one probability, or one for each key");
   const auto slices = static_cast<std::int64_t>(keys.size());
-  if (slices > 1 && (x.dim() == 0 || x.size(0) != slices)) {
+  if (slices > 1 && (shape.empty() || shape[0] != slices)) {
     throw std::logic_error("dropout_multipliers: expected a leading axis of " + std::to_string(slices) +
-                           " (one slice per key), found a tensor of shape " + std::to_string(x.dim() ? x.size(0) : 1));
+                           " (one slice per key), found a tensor of shape " + std::to_string(shape.empty() ? 1 : shape[0]));
   }
   const std::int64_t each = out.numel() / slices;
   for (std::int64_t m = 0; m < slices; ++m) {
@@ -149,6 +155,21 @@ at::Tensor dropout_multipliers(const at::Tensor& x, std::span<const double> p, s
     }
   }
   return out;
+}
+
+}  // namespace host
+
+void fill_uniform(const at::Tensor& out, Key key, double low, double high) {
+  device_at(out.device()).fill_uniform(out, key, low, high);
+}
+
+void fill_normal(const at::Tensor& out, Key key, double mean, double deviation) {
+  device_at(out.device()).fill_normal(out, key, mean, deviation);
+}
+
+at::Tensor dropout_multipliers(at::IntArrayRef shape, const at::TensorOptions& type, std::span<const double> p,
+                               std::span<const Key> keys) {
+  return device_at(type.device()).dropout_multipliers(shape, c10::typeMetaToScalarType(type.dtype()), p, keys);
 }
 
 }  // namespace trainlab

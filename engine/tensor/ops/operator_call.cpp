@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "core/error.h"
 #include "operator_arguments.h"
 #include "operator_dropout.h"
-#include "tensor/generator.h"
+#include "tensor/device.h"
 #include "tensor/names.h"
 #include "tensor/types.h"
 
@@ -29,10 +30,6 @@ bool is_integer(const Given& a) { return a.kind == Kind::number && whole(a.numbe
 
 std::int64_t reduction_index(std::string_view name) {
   return std::find(reductions.begin(), reductions.end(), name) - reductions.begin();
-}
-
-bool names_device(std::string_view text) {
-  return text == "auto" || text == "cpu" || text == "cuda" || text.starts_with("cuda:");
 }
 
 at::Scalar scalar(const Given& a, bool as_float) {
@@ -101,6 +98,15 @@ at::Tensor number_tensor(const Given& a, const OperatorArguments& arguments) {
   at::Tensor number = at::detail::scalar_tensor_static(a.number, type, at::kCPU);
   number.unsafeGetTensorImpl()->set_wrapped_number(true);
   return number;
+}
+
+// Where an operator works: on the device of its first tensor, or on the one that it is told.
+at::Device place_of(const torch::jit::Stack& arguments) {
+  for (const c10::IValue& argument : arguments) {
+    if (argument.isTensor() && argument.toTensor().defined()) return argument.toTensor().device();
+    if (argument.isDevice()) return argument.toDevice();
+  }
+  return at::kCPU;
 }
 
 // An argument that fits.
@@ -266,6 +272,7 @@ void Overload::call(const OperatorArguments& arguments, Stream& random, torch::j
                        "' must be 0: what it drops would come from a generator that no seed governs")
         .hint("lab.ops.dropout drops by the recipe's seed");
   }
+  std::optional<Key> drawn;
   if (draws()) {
     const Given* given_seed = seed(arguments);
     if (given_seed && (!is_integer(*given_seed) || given_seed->number < 0)) {
@@ -278,7 +285,7 @@ void Overload::call(const OperatorArguments& arguments, Stream& random, torch::j
       own_(results, key);
       return;
     }
-    results[static_cast<std::size_t>(generator_)] = keyed_generator(key);
+    drawn = key;
   }
   if (compact_) results[0] = results[0].toTensor().contiguous();
   if (copies_) {
@@ -287,7 +294,11 @@ void Overload::call(const OperatorArguments& arguments, Stream& random, torch::j
     }
   }
   if (keeps_dtype_ && results[2].isNone()) results[2] = results[0].toTensor().scalar_type();
-  handle_.callBoxed(results);
+  if (drawn) {
+    device_at(place_of(results)).draw(handle_, results, static_cast<std::size_t>(generator_), *drawn);
+  } else {
+    handle_.callBoxed(results);
+  }
   if (undefined_memory_) results[0].toTensor().zero_();
 }
 

@@ -37,7 +37,7 @@ at::Tensor kept(const at::Tensor& x, double p, Key key, bool features) {
     if (shape.size() < 2) throw recipe_error("feature dropout: expected a tensor with at least 2 dimensions");
     std::fill(shape.begin() + 2, shape.end(), 1);
   }
-  return at::empty(shape, x.options()).bernoulli_(1 - p, keyed_generator(key));
+  return at::empty(shape, x.options().device(at::kCPU)).bernoulli_(1 - p, keyed_generator(key)).to(x.device());
 }
 
 template <bool features, bool in_place>

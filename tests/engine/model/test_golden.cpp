@@ -8,9 +8,11 @@
 #include <string>
 
 #include "cases.h"
+#include "support/stand_in_device.h"
 #include "tensor/safetensors.h"
 
 using namespace trainlab;
+using trainlab::test::test_device;
 using namespace trainlab::testing;
 
 namespace {
@@ -33,7 +35,7 @@ double difference(const at::Tensor& found, const std::string& name) {
   const at::Tensor& expected = golden().at(name);
   REQUIRE(found.sizes() == expected.sizes());
   if (found.numel() == 0) return 0;
-  const at::Tensor error = found.to(at::kDouble).sub(expected).abs();
+  const at::Tensor error = found.to(at::kCPU, at::kDouble).sub(expected).abs();
   return error.div(expected.abs().clamp_min(1)).max().item<double>();
 }
 
@@ -42,7 +44,7 @@ class Parity {
   Parity(const Case& layer, at::ScalarType type, double tolerance)
       : model_(build(layer)), integers_(layer.below > 0), name_(layer.name), type_(type), tolerance_(tolerance) {
     const std::array keys = {Key(1)};
-    state_ = model_.initial_state(keys, type, at::kCPU, false);
+    state_ = model_.initial_state(keys, type, test_device(), false);
     const at::NoGradGuard no_grad;
     each([&](const std::string& name, const at::Tensor& tensor) { tensor.copy_(golden().at(name_ + "/p/" + name)); },
          [&](const std::string& name, const at::Tensor& tensor) { tensor.copy_(golden().at(name_ + "/b0/" + name)); });
@@ -71,10 +73,10 @@ class Parity {
 
   void pass(const std::string& prefix, bool training) {
     const at::Tensor& stored = golden().at(name_ + "/x");
-    const at::Tensor x = integers_ ? stored : stored.to(type_).clone().requires_grad_();
+    const at::Tensor x = integers_ ? stored.to(test_device()) : stored.to(test_device(), type_).clone().requires_grad_();
     for (const at::Tensor& parameter : state_.parameters) parameter.mutable_grad() = at::Tensor();
     const at::Tensor y = model_.forward(x, {state_, training, {}});
-    y.backward(golden().at(name_ + "/g").to(type_));
+    y.backward(golden().at(name_ + "/g").to(test_device(), type_));
     check_tensor(prefix + "/y", y.detach());
     if (!integers_) check_tensor(prefix + "/dx", x.grad());
     each([&](const std::string& name, const at::Tensor& tensor) { check_tensor(prefix + "/d/" + name, tensor.grad()); },

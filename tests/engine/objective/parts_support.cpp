@@ -2,6 +2,8 @@
 
 #include <ATen/ops/tensor.h>
 
+#include "support/stand_in_device.h"
+
 namespace trainlab::test {
 
 const Registry& parts_registry() {
@@ -30,11 +32,11 @@ std::unique_ptr<Metric> make_metric(const Options& options, const Head& head, st
 }
 
 LossValue loss_of(const Loss& loss, const at::Tensor& out, const at::Tensor& target, std::int64_t members) {
-  return loss(out, TargetBatch(target, out.size(members > 0 ? 1 : 0), members));
+  return loss(out.to(test_device()), TargetBatch(target.to(test_device()), out.size(members > 0 ? 1 : 0), members));
 }
 
 void update(Metric& metric, const at::Tensor& out, const at::Tensor& target, std::int64_t members) {
-  metric.update(out, TargetBatch(target, out.size(members > 0 ? 1 : 0), members));
+  metric.update(out.to(test_device()), TargetBatch(target.to(test_device()), out.size(members > 0 ? 1 : 0), members));
 }
 
 namespace {
@@ -62,6 +64,7 @@ Head head_of(const at::Tensor& out, const at::Tensor& target, std::int64_t class
   head.target_type = target.scalar_type();
   head.classes = classes;
   head.float_type = out.scalar_type();
+  head.device = test_device();
   head.columns = {{.name = "y", .shape = head.target, .type = head.target_type}};
   return head;
 }

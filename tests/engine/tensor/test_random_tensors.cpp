@@ -74,7 +74,7 @@ std::array<double, 1> one(double p) { return {p}; }
 TEST_CASE("dropout: rate, scale, and the same elements for both types") {
   const at::Tensor x = at::empty({512, 256});
   const std::array keys = {Key(5)};
-  const at::Tensor m = dropout_multipliers(x, one(0.3), keys);
+  const at::Tensor m = dropout_multipliers(x.sizes(), x.options(), one(0.3), keys);
   REQUIRE(m.sizes() == x.sizes());
   const at::Tensor dropped = m.eq(0);
   // 131,072 draws: standard error 0.00127.
@@ -82,14 +82,14 @@ TEST_CASE("dropout: rate, scale, and the same elements for both types") {
   CHECK(at::equal(m.masked_select(dropped.logical_not()),
                   at::empty({m.numel() - dropped.sum().item<std::int64_t>()}).fill_(1 / (1 - 0.3))));
 
-  const at::Tensor doubles = dropout_multipliers(x.to(at::kDouble), one(0.3), keys);
+  const at::Tensor doubles = dropout_multipliers(x.sizes(), at::kDouble, one(0.3), keys);
   CHECK(at::equal(doubles.eq(0), dropped));
-  CHECK(at::equal(dropout_multipliers(x, one(0.0), keys), at::empty({512, 256}).fill_(1)));
+  CHECK(at::equal(dropout_multipliers(x.sizes(), x.options(), one(0.0), keys), at::empty({512, 256}).fill_(1)));
 }
 
 TEST_CASE("dropout uses half a word for each element, the lower one first") {
   const std::array keys = {Key(9)};
-  const at::Tensor m = dropout_multipliers(at::empty({4999}), one(0.25), keys);  // odd, and longer than a piece
+  const at::Tensor m = dropout_multipliers({4999}, at::kFloat, one(0.25), keys);  // odd, and longer than a piece
   Stream words(keys[0]);
   std::uint32_t word = 0;
   for (std::int64_t i = 0; i < 4999; ++i) {
@@ -103,9 +103,9 @@ TEST_CASE("a member's slice has the bits of its solo draw") {
   const std::array p = {0.5, 0.2, 0.0};
   // 33 · 7 elements: slices begin in the middle of a block.
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
-    const at::Tensor all = dropout_multipliers(at::empty({3, 33, 7}, type), p, keys);
+    const at::Tensor all = dropout_multipliers({3, 33, 7}, type, p, keys);
     for (std::size_t m = 0; m < 3; ++m) {
-      const at::Tensor solo = dropout_multipliers(at::empty({33, 7}, type), std::span(p).subspan(m, 1), std::span(keys).subspan(m, 1));
+      const at::Tensor solo = dropout_multipliers({33, 7}, type, std::span(p).subspan(m, 1), std::span(keys).subspan(m, 1));
       CHECK(at::equal(all.select(0, static_cast<std::int64_t>(m)), solo));
     }
     CHECK_FALSE(at::equal(all.select(0, 0), all.select(0, 1)));
@@ -117,6 +117,6 @@ TEST_CASE("misuse is a programmer's error") {
   CHECK_THROWS_AS(fill_uniform(at::empty({2}, at::kLong), Key(1), 0, 1), std::logic_error);
   CHECK_THROWS_AS(fill_uniform(at::empty({2, 3}).t(), Key(1), 0, 1), std::logic_error);
   CHECK_THROWS_AS(fill_uniform(at::empty({2}), Key(1), 1, 1), std::logic_error);
-  CHECK_THROWS_AS(dropout_multipliers(at::empty({3, 4}), one(0.5), keys), std::logic_error);
-  CHECK_THROWS_AS(dropout_multipliers(at::empty({3, 4}), one(0.5), {}), std::logic_error);
+  CHECK_THROWS_AS(dropout_multipliers({3, 4}, at::kFloat, one(0.5), keys), std::logic_error);
+  CHECK_THROWS_AS(dropout_multipliers({3, 4}, at::kFloat, one(0.5), {}), std::logic_error);
 }

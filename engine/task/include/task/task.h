@@ -87,7 +87,8 @@ class TaskLoop : public Object {
 // The object `ctx`.
 class TaskContext : public Object, public std::enable_shared_from_this<TaskContext> {
  public:
-  TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state);
+  // Its loops give batches on `device`.
+  TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state, at::Device device);
   ~TaskContext() override;
   std::string_view type_name() const override { return "ctx"; }
 
@@ -145,6 +146,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
 
   std::string name_;
   std::int64_t seed_;
+  at::Device device_;
   Key key_;
   Record record_;
 

@@ -1,0 +1,82 @@
+#include "tensor/device.h"
+
+#include <ATen/native/CPUFallback.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include "host_random.h"
+#include "tensor/generator.h"
+#include "tensor/memory.h"
+
+namespace trainlab {
+
+DeviceMemory Device::memory() const {
+  auto* const allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(place_.type()));
+  if (allocator == nullptr || !allocator->initialized()) return {};
+  const auto stats = allocator->getDeviceStats(place_.index());
+  const auto& all = stats.allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+  return {.live = all.current, .peak = all.peak};
+}
+
+void Device::take(std::vector<at::Tensor>& columns) const {
+  for (at::Tensor& column : columns) column = column.to(place_);
+}
+
+void Device::fill_uniform(const at::Tensor& out, Key key, double low, double high) const {
+  const at::Tensor drawn = at::empty(out.sizes(), out.scalar_type());
+  host::fill_uniform(drawn, key, low, high);
+  out.copy_(drawn);
+}
+
+void Device::fill_normal(const at::Tensor& out, Key key, double mean, double deviation) const {
+  const at::Tensor drawn = at::empty(out.sizes(), out.scalar_type());
+  host::fill_normal(drawn, key, mean, deviation);
+  out.copy_(drawn);
+}
+
+at::Tensor Device::dropout_multipliers(at::IntArrayRef shape, at::ScalarType type, std::span<const double> p,
+                                       std::span<const Key> keys) const {
+  return host::dropout_multipliers(shape, type, p, keys).to(place_);
+}
+
+void Device::draw(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t generator, Key key) const {
+  stack[generator] = keyed_generator(key);
+  at::native::cpu_fallback(op, &stack);
+}
+
+namespace {
+
+class Cpu final : public Device {
+ public:
+  Cpu() : Device(at::kCPU) {}
+
+  DeviceMemory memory() const override {
+    const TensorMemory counted = tensor_memory();
+    return {
+        .live = counted.live, .peak = counted.peak, .script = counted.script, .script_limit = script_memory_limit()};
+  }
+  void take(std::vector<at::Tensor>&) const override {}
+  void fill_uniform(const at::Tensor& out, Key key, double low, double high) const override {
+    host::fill_uniform(out, key, low, high);
+  }
+  void fill_normal(const at::Tensor& out, Key key, double mean, double deviation) const override {
+    host::fill_normal(out, key, mean, deviation);
+  }
+  at::Tensor dropout_multipliers(at::IntArrayRef shape, at::ScalarType type, std::span<const double> p,
+                                 std::span<const Key> keys) const override {
+    return host::dropout_multipliers(shape, type, p, keys);
+  }
+  void draw(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t generator, Key key) const override {
+    stack[generator] = keyed_generator(key);
+    op.callBoxed(stack);
+  }
+};
+
+}  // namespace
+
+const Device& cpu_device() {
+  static const Cpu cpu;
+  return cpu;
+}
+
+}  // namespace trainlab

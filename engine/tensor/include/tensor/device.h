@@ -1,0 +1,76 @@
+// Devices as objects: what the engine asks of a device beside LibTorch's operators. The CPU is one of them.
+//
+// A device draws the numbers of a key (tensor/random.h) into its own memory: what Device itself does is to draw them on
+// the host and to copy them, so that all devices draw alike; a device that is faster by itself overrides that.
+// Thread-safe, but for add_device_kind().
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/random.h"
+
+namespace trainlab {
+
+// Bytes of tensors on a device; 0 where the device does not count them.
+struct DeviceMemory {
+  std::int64_t live = 0, peak = 0;  // now, and the most at a time
+  std::int64_t script = 0;          // of `live`, what recipes made
+  std::int64_t script_limit = 0;    // the most that recipes may make
+};
+
+class Device {
+ public:
+  explicit Device(at::Device place) : place_(place) {}
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+
+  at::Device place() const { return place_; }
+  std::string name() const { return place_.str(); }  // "cpu", "cuda:1"
+
+  virtual DeviceMemory memory() const;
+
+  // Moves columns of a batch to the device. The host's tensors may be written to again at once.
+  virtual void take(std::vector<at::Tensor>& columns) const;
+
+  // fill_uniform, fill_normal and dropout_multipliers of tensor/random.h, for tensors that live here.
+  virtual void fill_uniform(const at::Tensor& out, Key key, double low, double high) const;
+  virtual void fill_normal(const at::Tensor& out, Key key, double mean, double deviation) const;
+  virtual at::Tensor dropout_multipliers(at::IntArrayRef shape, at::ScalarType type, std::span<const double> p,
+                                         std::span<const Key> keys) const;
+  // Calls an operator that draws. `generator` is the place of its generator on the stack.
+  virtual void draw(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t generator, Key key) const;
+
+ private:
+  const at::Device place_;
+};
+
+// The object of a device that parse_device() gave, or on which a tensor lives.
+const Device& device_at(at::Device place);
+
+// A kind of devices: its name in texts ("cuda"), how many there are, and what makes their objects.
+struct DeviceKind {
+  std::string name;
+  at::DeviceType type;
+  bool automatic;    // whether "auto" takes the first of them
+  std::string none;  // "no usable GPU"
+  std::function<int()> count;
+  std::function<std::unique_ptr<Device>(at::Device)> make;
+};
+
+// Makes a kind known beside the CPU and "cuda", as plugins do; before the first tensor on such a device.
+void add_device_kind(DeviceKind kind);
+
+// Whether the text is one that parse_device() understands, whether or not such a device is there. (parse_device()
+// itself stands in tensor/types.h.)
+bool names_device(std::string_view text);
+
+}  // namespace trainlab
