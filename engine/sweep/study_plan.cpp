@@ -16,7 +16,7 @@ namespace trainlab {
 namespace {
 
 constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
-// Trials that are built before the first is run, until one is right.
+// How many trials are built at most to find one valid fit (its metrics give the directions).
 constexpr std::int64_t probes = 4;
 
 // Makes the settings of a stage those of its fits.
@@ -73,8 +73,7 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
   if (!is_ensemble()) {
     repeats_ = stage.integer("seeds");
     if (!stage.given("trials") && !stage.given("time")) {
-      const auto count = space_.size() == 0 ? 0 : 1;
-      const bool ends = stage.given("sampler") && stage.child("sampler").entry().name == "sampler.grid" && count > 0;
+      const bool ends = space_.size() > 0 && sampler_ends(stage.child("sampler"));
       if (!ends)
         throw stage.error("trials", "expected a number of trials or a time, found neither").hint("trials = 64");
     }

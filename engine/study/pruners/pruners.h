@@ -1,4 +1,4 @@
-// The pruners of this module, made directly (entries make them from options), and how they compare trials.
+// What the pruners of this module share. Each stands with its entry in a file of its own.
 #pragma once
 
 #include <cmath>
@@ -18,17 +18,7 @@ inline double worst_if_nan(double x) { return std::isnan(x) ? std::numeric_limit
 // Schmucker et al. 2021, Multi-objective Asynchronous Successive Halving.
 std::vector<double> losses(std::vector<double> points, std::size_t objectives);
 
-struct PercentileSettings {
-  std::int64_t startup, warmup, interval;
-};
-// `share`: of trials that go on, 0 … 1.
-std::unique_ptr<Pruner> percentile_pruner(double share, const PercentileSettings& settings);
-std::unique_ptr<Pruner> threshold_pruner(double lower, double upper, std::int64_t warmup);
-// `base` may be null.
-std::unique_ptr<Pruner> patience_pruner(std::int64_t patience, double min_delta, std::unique_ptr<Pruner> base);
-std::unique_ptr<Pruner> asha_pruner(std::int64_t min, std::int64_t reduction);
-std::unique_ptr<Pruner> hyperband_pruner(std::int64_t min, std::int64_t max, std::int64_t reduction);
-// Of one objective.
-std::unique_ptr<Pruner> wilcoxon_pruner(double p, std::int64_t startup);
+// The option `warmup` of an entry.
+Option pruner_warmup_option();
 
 }  // namespace trainlab

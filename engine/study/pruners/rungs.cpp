@@ -123,14 +123,51 @@ class Hyperband final : public Pruner {
   std::int64_t cycle_ = 0;
 };
 
-}  // namespace
-
-std::unique_ptr<Pruner> asha_pruner(std::int64_t min, std::int64_t reduction) {
-  return std::make_unique<Asha>(min, reduction);
+Option min_option() {
+  return Option("min", "number of validations before the first rung").integer().at_least(1).or_default(1);
+}
+Option reduction_option() {
+  return Option("reduction", "at each rung the best 1 in N continues").integer().at_least(2).or_default(3);
 }
 
-std::unique_ptr<Pruner> hyperband_pruner(std::int64_t min, std::int64_t max, std::int64_t reduction) {
-  return std::make_unique<Hyperband>(min, max, reduction);
+std::unique_ptr<Pruner> make_asha(const Options& spec, std::size_t) {
+  return std::make_unique<Asha>(spec.integer("min"), spec.integer("reduction"));
+}
+
+std::unique_ptr<Pruner> make_hyperband(const Options& spec, std::size_t) {
+  if (spec.integer("max") < spec.integer("min")) {
+    throw spec.error("max", "expected at least min = " + std::to_string(spec.integer("min")) + ", found " +
+                                std::to_string(spec.integer("max")));
+  }
+  return std::make_unique<Hyperband>(spec.integer("min"), spec.integer("max"), spec.integer("reduction"));
+}
+
+}  // namespace
+
+void register_rungs(Registry& registry) {
+  registry.add(Entry("pruner.asha", "pruner",
+                     "Asynchronous successive halving: at rungs of growing length only the best trials continue.")
+                   .with(min_option())
+                   .with(reduction_option())
+                   .example("pruner.asha { min = 2, reduction = 3 }")
+                   .note("Li et al. 2020, in the variant that stops trials and never waits: rungs lie at min, "
+                         "min · reduction, min · reduction² … validations. A trial meets a rung with its first report "
+                         "there or beyond. Several objectives are ranked by Pareto fronts, and within a front by "
+                         "crowding (as in Schmucker et al. 2021)."),
+               PrunerFactory{make_asha});
+  registry.add(
+      Entry("pruner.hyperband", "pruner",
+            "Successive halving in several brackets, from many short trials to few long ones.")
+          .with(min_option())
+          .with(Option("max", "number of validations of a whole trial").integer().at_least(1).required())
+          .with(reduction_option())
+          .example("pruner.hyperband { max = 27 }")
+          .note(
+              "Li et al. 2018, in the variant that stops trials and never waits: each bracket halves its own trials as "
+              "pruner.asha does. With η = reduction and s_max = ⌊log_η(max / min)⌋ there are brackets s = 0 … s_max; "
+              "bracket s has s rungs, the first after min · η^(s_max − s) validations, and gets "
+              "⌈(s_max + 1) · η^s / (s + 1)⌉ of each round of trials. In bracket 0 all trials run to their end."),
+      PrunerFactory{make_hyperband});
 }
 
 }  // namespace trainlab

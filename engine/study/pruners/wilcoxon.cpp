@@ -89,10 +89,33 @@ class Wilcoxon final : public Pruner {
   std::int64_t startup_;
 };
 
+std::unique_ptr<Pruner> make_wilcoxon(const Options& spec, std::size_t objectives) {
+  if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
+  return std::make_unique<Wilcoxon>(spec.number("p"), spec.integer("startup"));
+}
+
 }  // namespace
 
-std::unique_ptr<Pruner> wilcoxon_pruner(double p, std::int64_t startup) {
-  return std::make_unique<Wilcoxon>(p, startup);
+void register_wilcoxon(Registry& registry) {
+  registry.add(
+      Entry("pruner.wilcoxon", "pruner",
+            "Prunes a configuration whose seeds are significantly worse than those of the best configuration.")
+          .with(Option("p", "significance level of the test: a smaller p-value prunes")
+                    .number()
+                    .more_than(0)
+                    .less_than(1)
+                    .or_default(0.1))
+          .with(Option("startup", "number of seeds that a trial has begun before it may be pruned")
+                    .integer()
+                    .at_least(2)
+                    .or_default(4))
+          .example("pruner.wilcoxon { p = 0.05 }")
+          .note(
+              "Wilcoxon's signed-rank test (1945), exact up to 40 seeds. The last value of each seed is compared with "
+              "the value of the same seed of the best trial after as many validations. Seeds that the best trial lacks "
+              "and differences of zero are left out. A trial whose mean over these seeds is no worse continues. The "
+              "pruner takes one objective."),
+      PrunerFactory{make_wilcoxon});
 }
 
 }  // namespace trainlab

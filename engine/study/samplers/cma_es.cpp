@@ -19,6 +19,11 @@ namespace trainlab {
 
 namespace {
 
+struct CmaSettings {
+  std::int64_t population;  // points of a generation; 0: 3 + ⌊3 ln n⌋ of n numbers, 4 at least
+  std::int64_t seed;
+};
+
 using Vector = Eigen::VectorXd;
 using Matrix = Eigen::MatrixXd;
 
@@ -231,10 +236,36 @@ class CmaEs final : public Sampler {
   std::vector<Member> generation_;  // the one under way
 };
 
+std::unique_ptr<Sampler> make_cma_es(const Options& spec, const Space& space, std::int64_t seed,
+                                     std::size_t objectives) {
+  require_single_objective(spec, objectives);
+  const auto& all = space.parameters();
+  const bool has_numbers = std::any_of(all.begin(), all.end(), [](const SpaceParameter& p) {
+    return p.kind != SpaceParameter::Kind::choice && p.conditions.empty() && p.count() != 1;
+  });
+  if (!has_numbers) {
+    throw spec.error("", "expected a space with a number that is active in every trial, found none")
+        .hint("lab.sampler.tpe searches choices and conditional parameters");
+  }
+  return std::make_unique<CmaEs>(space,
+                                 CmaSettings{.population = spec.given("population") ? spec.integer("population") : 0,
+                                             .seed = sampler_seed(spec, seed)});
+}
+
 }  // namespace
 
-std::unique_ptr<Sampler> cma_es_sampler(const Space& space, const CmaSettings& settings) {
-  return std::make_unique<CmaEs>(space, settings);
+void register_cma_es(Registry& registry) {
+  registry.add(
+      Entry("sampler.cma_es", "sampler", "Covariance matrix adaptation: for some dozen numbers and hundreds of trials.")
+          .with(Option("population",
+                       "number of trials in a generation (default: 3 + ⌊3 ln n⌋ for n numbers, but at least 4)")
+                    .integer()
+                    .at_least(3))
+          .with(sampler_seed_option())
+          .example("sampler.cma_es()")
+          .note("Hansen 2016, with learning rates for hundreds of trials rather than tens of thousands, and the margin "
+                "of Hamano et al. 2022 for whole numbers. Choices and conditional parameters are drawn at random."),
+      SamplerKind{.make = make_cma_es});
 }
 
 }  // namespace trainlab

@@ -6,6 +6,11 @@ namespace trainlab {
 
 namespace {
 
+struct GpSettings {
+  std::int64_t startup;  // trials before the sampler learns
+  std::int64_t seed;
+};
+
 class Gp final : public Sampler {
  public:
   Gp(const Space& space, const GpSettings& settings)
@@ -43,10 +48,27 @@ class Gp final : public Sampler {
   ExpectedImprovement::Allowed allowed_;
 };
 
+std::unique_ptr<Sampler> make_gp(const Options& spec, const Space& space, std::int64_t seed, std::size_t objectives) {
+  require_single_objective(spec, objectives);
+  return std::make_unique<Gp>(space, GpSettings{.startup = spec.integer("startup"), .seed = sampler_seed(spec, seed)});
+}
+
 }  // namespace
 
-std::unique_ptr<Sampler> gp_sampler(const Space& space, const GpSettings& settings) {
-  return std::make_unique<Gp>(space, settings);
+void register_gp(Registry& registry) {
+  registry.add(
+      Entry("sampler.gp", "sampler", "Gaussian process: for few, expensive trials of up to a dozen parameters.")
+          .with(Option("startup", "number of quasi-random trials before the sampler learns")
+                    .integer()
+                    .at_least(2)
+                    .or_default(10))
+          .with(sampler_seed_option())
+          .example("sampler.gp()")
+          .note("A Matérn kernel (ν = 5/2) with a length for each parameter, and the logarithm of the expected "
+                "improvement (Ament et al. 2023). The time for a choice grows with the third power of the number of "
+                "trials; at most 400 trials are taken into account. Choices and conditional parameters are searched "
+                "too."),
+      SamplerKind{.make = make_gp});
 }
 
 }  // namespace trainlab

@@ -12,6 +12,13 @@ namespace trainlab {
 
 namespace {
 
+struct HalvingSettings {
+  std::int64_t configurations;  // of the first rung
+  std::int64_t min;             // validations of the first rung
+  std::int64_t reduction;
+  std::int64_t seed;
+};
+
 class Halving final : public Sampler {
  public:
   Halving(const Space& space, const HalvingSettings& settings)
@@ -84,10 +91,36 @@ class Halving final : public Sampler {
   Lineage lineage_;
 };
 
+std::unique_ptr<Sampler> make_halving(const Options& spec, const Space& space, std::int64_t seed,
+                                      std::size_t objectives) {
+  require_single_objective(spec, objectives);
+  return std::make_unique<Halving>(space, HalvingSettings{.configurations = spec.integer("configurations"),
+                                                          .min = spec.integer("min"),
+                                                          .reduction = spec.integer("reduction"),
+                                                          .seed = sampler_seed(spec, seed)});
+}
+
 }  // namespace
 
-std::unique_ptr<Sampler> halving_sampler(const Space& space, const HalvingSettings& settings) {
-  return std::make_unique<Halving>(space, settings);
+void register_halving(Registry& registry) {
+  registry.add(
+      Entry("sampler.halving", "sampler", "Successive halving: many configurations begin, the best of each few go on.")
+          .with(Option("configurations", "random configurations that start each round")
+                    .integer()
+                    .at_least(2)
+                    .or_default(27))
+          .with(Option("min", "validations of the first rung").integer().at_least(1).or_default(1))
+          .with(Option("reduction", "keep the best 1 in N; each survivor trains N times as long")
+                    .integer()
+                    .at_least(2)
+                    .or_default(3))
+          .with(sampler_seed_option())
+          .example("sampler.halving { configurations = 27, reduction = 3 }")
+          .note("Jamieson and Talwalkar 2016. A trial is one configuration's training from one rung to the next; it "
+                "continues from the checkpoint of the configuration's trial in the rung before. A rung begins when the "
+                "rung before has ended. A round of 27, 9, 3 and 1 has 40 trials; more trials begin another round. "
+                "pruner.asha halves without waiting."),
+      SamplerKind{.make = make_halving});
 }
 
 }  // namespace trainlab

@@ -12,6 +12,11 @@ namespace trainlab {
 
 namespace {
 
+struct Nsga2Settings {
+  std::int64_t population;
+  std::int64_t seed;
+};
+
 constexpr double crossover = 0.9;  // share of children that have two parents
 
 class Nsga2 final : public Sampler {
@@ -104,10 +109,24 @@ class Nsga2 final : public Sampler {
   std::size_t children_ = 0;
 };
 
+std::unique_ptr<Sampler> make_nsga2(const Options& spec, const Space& space, std::int64_t seed,
+                                    std::size_t objectives) {
+  return std::make_unique<Nsga2>(
+      space, Nsga2Settings{.population = spec.integer("population"), .seed = sampler_seed(spec, seed)}, objectives);
+}
+
 }  // namespace
 
-std::unique_ptr<Sampler> nsga2_sampler(const Space& space, const Nsga2Settings& settings, std::size_t objectives) {
-  return std::make_unique<Nsga2>(space, settings, objectives);
+void register_nsga2(Registry& registry) {
+  registry.add(
+      Entry("sampler.nsga2", "sampler", "A genetic algorithm for several objectives and hundreds of trials.")
+          .with(Option("population", "number of parents in a generation").integer().at_least(2).or_default(50))
+          .with(sampler_seed_option())
+          .example("sampler.nsga2()")
+          .note(
+              "Deb et al. 2002, with uniform crossover: nine of ten children have two parents. Each parameter is drawn "
+              "anew with a probability of one over the number of parameters that are searched."),
+      SamplerKind{.make = make_nsga2});
 }
 
 }  // namespace trainlab

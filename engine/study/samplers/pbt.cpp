@@ -14,6 +14,13 @@ namespace trainlab {
 
 namespace {
 
+struct PbtSettings {
+  std::int64_t population;
+  std::int64_t interval;  // validations of a generation
+  double factor, resample;
+  std::int64_t seed;
+};
+
 class Pbt final : public Sampler {
  public:
   Pbt(const Space& space, const PbtSettings& settings)
@@ -88,10 +95,38 @@ class Pbt final : public Sampler {
   Lineage lineage_;
 };
 
+std::unique_ptr<Sampler> make_pbt(const Options& spec, const Space& space, std::int64_t seed, std::size_t objectives) {
+  require_single_objective(spec, objectives);
+  return std::make_unique<Pbt>(space, PbtSettings{.population = spec.integer("population"),
+                                                  .interval = spec.integer("interval"),
+                                                  .factor = spec.number("factor"),
+                                                  .resample = spec.number("resample"),
+                                                  .seed = sampler_seed(spec, seed)});
+}
+
 }  // namespace
 
-std::unique_ptr<Sampler> pbt_sampler(const Space& space, const PbtSettings& settings) {
-  return std::make_unique<Pbt>(space, settings);
+void register_pbt(Registry& registry) {
+  registry.add(
+      Entry("sampler.pbt", "sampler", "Population-based training: parameters change while models train.")
+          .with(Option("population", "number of members; each generation has one trial for each member")
+                    .integer()
+                    .at_least(2)
+                    .or_default(8))
+          .with(Option("interval", "number of validations in a generation").integer().at_least(1).or_default(1))
+          .with(Option("factor", "factor by which a number grows or shrinks").number().more_than(1).or_default(1.2))
+          .with(Option("resample", "probability that a parameter is drawn anew instead")
+                    .number()
+                    .at_least(0)
+                    .at_most(1)
+                    .or_default(0.25))
+          .with(sampler_seed_option())
+          .example("sampler.pbt { population = 8, interval = 2 }")
+          .note("Jaderberg et al. 2017, in generations. Each member continues from its checkpoint of the generation "
+                "before; a member of the worst quarter continues from the checkpoint of a member of the best quarter, "
+                "with changed parameters. The trials of a sweep are the population times the number of generations. A "
+                "trial's value is the value of its last validation."),
+      SamplerKind{.make = make_pbt});
 }
 
 }  // namespace trainlab

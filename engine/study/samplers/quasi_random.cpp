@@ -120,14 +120,38 @@ class Halton final : public Sequence {
   std::int64_t trial_ = 0;
 };
 
+std::unique_ptr<Sampler> make_sobol(const Options& spec, const Space& space, std::int64_t seed, std::size_t) {
+  if (space.size() > most_sobol_parameters) {
+    throw spec.error("", "expected at most " + std::to_string(most_sobol_parameters) + " parameters, found " +
+                             std::to_string(space.size()));
+  }
+  return sobol_sampler(space, sampler_seed(spec, seed));
+}
+
+std::unique_ptr<Sampler> make_halton(const Options& spec, const Space& space, std::int64_t seed, std::size_t) {
+  return std::make_unique<Halton>(space, Key(static_cast<std::uint64_t>(sampler_seed(spec, seed))).fold("halton"));
+}
+
 }  // namespace
 
 std::unique_ptr<Sampler> sobol_sampler(const Space& space, std::int64_t seed) {
   return std::make_unique<Sobol>(space, Key(static_cast<std::uint64_t>(seed)).fold("sobol"));
 }
 
-std::unique_ptr<Sampler> halton_sampler(const Space& space, std::int64_t seed) {
-  return std::make_unique<Halton>(space, Key(static_cast<std::uint64_t>(seed)).fold("halton"));
+void register_quasi_random(Registry& registry) {
+  registry.add(
+      Entry("sampler.sobol", "sampler", "Quasi-random: covers the space more evenly than chance. Best with 2^k trials.")
+          .with(sampler_seed_option())
+          .example("sampler.sobol()")
+          .note("Sobol points of Joe and Kuo 2008 with Owen's scrambling (Burley 2020)."),
+      SamplerKind{.make = make_sobol});
+  registry.add(
+      Entry("sampler.halton", "sampler", "Quasi-random: for any number of trials and up to a dozen parameters.")
+          .with(sampler_seed_option())
+          .example("sampler.halton()")
+          .note(
+              "Halton 1960, with digits that are permuted at random. With many parameters Sobol points are more even."),
+      SamplerKind{.make = make_halton});
 }
 
 }  // namespace trainlab

@@ -1,4 +1,4 @@
-// The samplers of this module, made directly (entries make them from options), and what they share.
+// What the samplers of this module share. Each stands with its entry in a file of its own.
 #pragma once
 
 #include <memory>
@@ -33,57 +33,16 @@ void choose_open(const Space& space, std::span<double> point, Unit&& unit) {
   }
 }
 
+// The option `seed` of an entry, and the seed that the entry or else the study gives.
+Option sampler_seed_option();
+std::int64_t sampler_seed(const Options& spec, std::int64_t study_seed);
+// Error{recipe} for a study of several objectives.
+void require_single_objective(const Options& spec, std::size_t objectives);
+
+// Samplers that other samplers and the study fall back to.
 std::unique_ptr<Sampler> random_sampler(const Space& space, std::int64_t seed);
-// Error{recipe} when there are too many points.
-constexpr std::int64_t most_grid_points = 1'000'000;
-std::unique_ptr<Sampler> grid_sampler(const Space& space, std::vector<std::vector<double>> values, bool shuffle,
-                                      std::int64_t seed);
-// Quasi-random sequences, scrambled.
+// A scrambled quasi-random sequence.
 constexpr std::size_t most_sobol_parameters = 3667;
 std::unique_ptr<Sampler> sobol_sampler(const Space& space, std::int64_t seed);
-std::unique_ptr<Sampler> halton_sampler(const Space& space, std::int64_t seed);
-
-struct TpeSettings {
-  std::int64_t startup = 10;     // trials drawn at random before
-  std::int64_t candidates = 32;  // of which the best is taken
-  std::int64_t seed = 1;
-};
-std::unique_ptr<Sampler> tpe_sampler(const Space& space, const TpeSettings& settings, std::size_t objectives);
-
-struct CmaSettings {
-  std::int64_t population = 0;  // points of a generation; 0: 3 + ⌊3 ln n⌋ of n numbers, 4 at least
-  std::int64_t seed = 1;
-};
-// The space has numbers of more than one value that are always active.
-std::unique_ptr<Sampler> cma_es_sampler(const Space& space, const CmaSettings& settings);
-
-struct GpSettings {
-  std::int64_t startup = 10;  // trials drawn at random before
-  std::int64_t seed = 1;
-};
-// Searches all parameters, choices and conditional ones included.
-std::unique_ptr<Sampler> gp_sampler(const Space& space, const GpSettings& settings);
-
-struct PbtSettings {
-  std::int64_t population = 8;
-  std::int64_t interval = 1;  // validations of a generation
-  double factor = 1.2, resample = 0.25;
-  std::int64_t seed = 1;
-};
-std::unique_ptr<Sampler> pbt_sampler(const Space& space, const PbtSettings& settings);
-
-struct HalvingSettings {
-  std::int64_t configurations = 27;  // of the first rung
-  std::int64_t min = 1;              // validations of the first rung
-  std::int64_t reduction = 3;
-  std::int64_t seed = 1;
-};
-std::unique_ptr<Sampler> halving_sampler(const Space& space, const HalvingSettings& settings);
-
-struct Nsga2Settings {
-  std::int64_t population = 50;
-  std::int64_t seed = 1;
-};
-std::unique_ptr<Sampler> nsga2_sampler(const Space& space, const Nsga2Settings& settings, std::size_t objectives);
 
 }  // namespace trainlab

@@ -12,6 +12,12 @@ namespace trainlab {
 
 namespace {
 
+struct TpeSettings {
+  std::int64_t startup;     // trials before the sampler learns
+  std::int64_t candidates;  // per trial, of which the best is tried
+  std::int64_t seed;
+};
+
 // Of each parameter of a candidate the chance to stay as it was in the good trial that the candidate is drawn around.
 // Steps along a few parameters find what steps along all do not where these matter one by one (Regis and Shoemaker
 // 2013, DYCORS, for another sampler).
@@ -138,10 +144,33 @@ class Tpe final : public Sampler {
   std::vector<double> candidates_, log_good_, log_bad_;
 };
 
+std::unique_ptr<Sampler> make_tpe(const Options& spec, const Space& space, std::int64_t seed, std::size_t objectives) {
+  return std::make_unique<Tpe>(space,
+                               TpeSettings{.startup = spec.integer("startup"),
+                                           .candidates = spec.integer("candidates"),
+                                           .seed = sampler_seed(spec, seed)},
+                               objectives);
+}
+
 }  // namespace
 
-std::unique_ptr<Sampler> tpe_sampler(const Space& space, const TpeSettings& settings, std::size_t objectives) {
-  return std::make_unique<Tpe>(space, settings, objectives);
+void register_tpe(Registry& registry) {
+  registry.add(
+      Entry("sampler.tpe", "sampler", "Tree-structured Parzen estimator: searches where good trials lie densely.")
+          .with(Option("startup", "number of random trials before the sampler learns")
+                    .integer()
+                    .at_least(1)
+                    .or_default(10))
+          .with(Option("candidates", "number of candidates that are drawn for each trial; the most promising is tried")
+                    .integer()
+                    .at_least(1)
+                    .or_default(32))
+          .with(sampler_seed_option())
+          .example("sampler.tpe { seed = 1 }")
+          .note("Bergstra et al. 2011, with one density for all parameters that are active together (Falkner, "
+                "Klein and Hutter 2018). Trials that are still running count as bad ones. The best 12 % of the trials, "
+                "at most 25, count as good ones."),
+      SamplerKind{.make = make_tpe});
 }
 
 }  // namespace trainlab

@@ -72,9 +72,11 @@ SpaceParameter fixed(const Value& value) {
 
 SpaceParameter make_fixed(const Options& spec) { return fixed(spec.get("value")); }
 
-Option low_option() { return Option("low", "lowest value").number().positional().required(); }
-Option high_option() { return Option("high", "highest value; it may be reached").number().positional().required(); }
-Option log_option() { return Option("log", "uniform in the logarithm").boolean().or_default(false); }
+Option low_option() { return Option("low", "lowest value, itself included").number().positional().required(); }
+Option high_option() { return Option("high", "highest value, itself included").number().positional().required(); }
+Option log_option() {
+  return Option("log", "draw uniformly in the logarithm of the number").boolean().or_default(false);
+}
 
 // The internal values of a parent that a condition names.
 std::vector<double> parent_values(const Options& when, const SpaceParameter& parent) {
@@ -95,7 +97,7 @@ std::vector<double> parent_values(const Options& when, const SpaceParameter& par
 
 Option space_option() {
   // Texts before entries: the word "log" is a value here.
-  return Option("space", "the parameters by name; a plain value is a fixed one")
+  return Option("space", "the parameters by name; a plain value stands for lab.space.fixed")
       .integer()
       .number()
       .boolean()
@@ -160,40 +162,50 @@ Space make_space(const Options& options) {
 }
 
 void register_space_entries(Registry& registry) {
-  registry.add(Entry("space.uniform", "space", "A number, all values of a range alike.")
+  registry.add(Entry("space.uniform", "space", "A number, drawn uniformly from a range.")
                    .with(low_option())
                    .with(high_option())
                    .with(log_option())
-                   .with(Option("step", "only low, low + step, low + 2·step …").number().more_than(0))
+                   .with(Option("step", "allow only the values low, low + step, low + 2·step …").number().more_than(0))
                    .example("space.uniform(0, 0.99)"),
                ParameterFactory{make_uniform});
-  registry.add(Entry("space.log", "space", "A number whose logarithm is uniform: learning rates, weight decay.")
-                   .with(low_option().more_than(0))
-                   .with(high_option())
-                   .example("space.log(1e-4, 1e-1)"),
-               ParameterFactory{make_log});
-  registry.add(Entry("space.int", "space", "A whole number.")
-                   .with(Option("low", "lowest value").integer().positional().required())
-                   .with(Option("high", "highest value; it may be reached").integer().positional().required())
+  registry.add(
+      Entry("space.log", "space", "A number whose logarithm is uniform, as for learning rates and weight decay.")
+          .with(low_option().more_than(0))
+          .with(high_option())
+          .example("space.log(1e-4, 1e-1)"),
+      ParameterFactory{make_log});
+  registry.add(Entry("space.int", "space", "A whole number, drawn uniformly from a range.")
+                   .with(Option("low", "lowest value, itself included").integer().positional().required())
+                   .with(Option("high", "highest value, itself included").integer().positional().required())
                    .with(log_option())
-                   .with(Option("step", "only low, low + step, low + 2·step …").integer().at_least(1).or_default(1))
+                   .with(Option("step", "allow only the values low, low + step, low + 2·step …")
+                             .integer()
+                             .at_least(1)
+                             .or_default(1))
                    .example("space.int(16, 128, { log = true })"),
                ParameterFactory{make_int});
   registry.add(
-      Entry("space.choice", "space", "One of some values without an order: strings, numbers, booleans, tables.")
-          .with(Option("values", "the values").any().array().required())
+      Entry("space.choice", "space", "One of several values without an order: strings, numbers, booleans or tables.")
+          .with(Option("values", "list of the values").any().array().required())
           .example("space.choice { \"AdamW\", \"SGD\" }"),
       ParameterFactory{make_choice});
-  registry.add(Entry("space.fixed", "space", "One value: a parameter of build that is not searched for.")
+  registry.add(Entry("space.fixed", "space", "A parameter of build with one value, which is not searched.")
                    .with(Option("value", "the value").any().positional().required())
                    .example("space.fixed(64)"),
                ParameterFactory{make_fixed});
-  registry.add(Entry("space:when", "space", "Active only in trials in which another parameter has one of these values.")
-                   .with(Option("parent", "name of the other parameter, a choice or a number with steps")
+  registry.add(Entry("space:when", "space",
+                     "Makes a parameter active only in trials in which another parameter has one of some values.")
+                   .with(Option("parent",
+                                "name of the other parameter, which is a choice, a whole number or a number with steps")
                              .string()
                              .positional()
                              .required())
-                   .with(Option("values", "its value or values").any().many().positional().required())
+                   .with(Option("values", "value or values of the other parameter with which this parameter is active")
+                             .any()
+                             .many()
+                             .positional()
+                             .required())
                    .example("space.uniform(0, 0.99):when(\"optim\", \"SGD\")")
                    .note("An inactive parameter reads as nil in build and is null in files."));
 }

@@ -68,11 +68,16 @@ class Sampler {
                       std::span<double> point) = 0;
 };
 
-// What an entry of kind "sampler" is implemented by. `seed` is the study's: the entry's own beats it. Error{recipe} for
-// a space that the sampler cannot search.
-using SamplerFactory =
-    std::function<std::unique_ptr<Sampler>(const Options&, const Space&, std::int64_t seed, std::size_t objectives)>;
+// What an entry of kind "sampler" is implemented by.
+struct SamplerKind {
+  // `seed` is the study's: the entry's own seed takes precedence. Error{recipe} for a space that the sampler cannot
+  // search, and for more objectives than it can take.
+  std::function<std::unique_ptr<Sampler>(const Options&, const Space&, std::int64_t seed, std::size_t objectives)> make;
+  bool ends = false;  // the sampler has finitely many points, so that a sweep needs no number of trials
+};
 std::unique_ptr<Sampler> make_sampler(const Options& spec, const Space& space, std::int64_t seed,
                                       std::size_t objectives);
+// SamplerKind::ends of the entry.
+bool sampler_ends(const Options& spec);
 
 }  // namespace trainlab

@@ -1,4 +1,4 @@
-// Samplers that do not learn: random and grid.
+// The grid: every combination of the parameters' values once.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,31 +7,9 @@
 
 namespace trainlab {
 
-ParameterDraws::ParameterDraws(const Space& space, Key key) : key_(key) {
-  for (const SpaceParameter& p : space.parameters()) names_.push_back(Key(0).fold(p.name).bits());
-}
-
-double ParameterDraws::unit(std::size_t parameter, std::int64_t trial, std::int64_t attempt) const {
-  return Stream(key_of(trial, attempt).fold(names_[parameter])).uniform();
-}
-
 namespace {
 
-class Random final : public Sampler {
- public:
-  Random(const Space& space, std::int64_t seed)
-      : space_(space), draws_(space, Key(static_cast<std::uint64_t>(seed)).fold("random")) {}
-
-  bool sample(std::int64_t trial, std::int64_t attempt, std::span<const std::span<const double>>,
-              std::span<double> point) override {
-    choose_open(space_, point, [&](std::size_t i) { return draws_.unit(i, trial, attempt); });
-    return true;
-  }
-
- private:
-  const Space space_;
-  ParameterDraws draws_;
-};
+constexpr std::int64_t most_grid_points = 1'000'000;
 
 // Counts through the values of all parameters, the last one fastest; of an inactive parameter only its first value
 // counts, so that no point comes twice. Each trial gets the first point that is not taken.
@@ -162,15 +140,58 @@ class Grid final : public Sampler {
   PointSet taken_;                       // but those that were passed by as the next one
 };
 
-}  // namespace
-
-std::unique_ptr<Sampler> random_sampler(const Space& space, std::int64_t seed) {
-  return std::make_unique<Random>(space, seed);
+// Every value of countable parameters; of ranges the `points` that divide them evenly.
+std::unique_ptr<Sampler> make_grid(const Options& spec, const Space& space, std::int64_t seed, std::size_t) {
+  std::vector<std::vector<double>> values(space.size());
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    const SpaceParameter& p = space[i];
+    std::int64_t count = p.count();
+    if (count == 0) {
+      if (!spec.given("points")) {
+        throw spec.error("points", "the range of '" + p.name + "' has no end of values")
+            .hint("give points = n, a step, or lab.space.choice { … }");
+      }
+      count = spec.integer("points");
+    }
+    count = std::min(count, most_grid_points + 1);
+    for (std::int64_t k = 0; k < count; ++k) {
+      if (p.count() > 0) {
+        values[i].push_back(p.kind == SpaceParameter::Kind::choice ? static_cast<double>(k)
+                                                                   : p.low + p.step * static_cast<double>(k));
+        continue;
+      }
+      // Both ends are points of it.
+      const double share = count > 1 ? static_cast<double>(k) / static_cast<double>(count - 1) : 0.5;
+      const double value = p.log ? std::exp(std::log(p.low) + share * (std::log(p.high) - std::log(p.low)))
+                                 : p.low + share * (p.high - p.low);
+      values[i].push_back(space.nearest(i, value));
+    }
+  }
+  try {
+    return std::make_unique<Grid>(space, std::move(values), spec.boolean("shuffle"), sampler_seed(spec, seed));
+  } catch (const Error& error) {
+    throw spec.error("", error.message());
+  }
 }
 
-std::unique_ptr<Sampler> grid_sampler(const Space& space, std::vector<std::vector<double>> values, bool shuffle,
-                                      std::int64_t seed) {
-  return std::make_unique<Grid>(space, std::move(values), shuffle, seed);
+}  // namespace
+
+void register_grid(Registry& registry) {
+  registry.add(
+      Entry("sampler.grid", "sampler", "Tries every combination once; the sweep ends when all have been tried.")
+          .with(Option("points", "number of values in each range without a step, both ends included")
+                    .integer()
+                    .at_least(1)
+                    .at_most(1000))
+          .with(Option("shuffle",
+                       "try the combinations in random order, so that a sweep that is cut short covers the space")
+                    .boolean()
+                    .or_default(false))
+          .with(sampler_seed_option())
+          .example("sampler.grid { points = 5 }")
+          .note("The parameter whose name comes last in the alphabet changes fastest. Inactive parameters do not "
+                "multiply the grid. A point of the grid that `enqueue` gives is not tried again."),
+      SamplerKind{.make = make_grid, .ends = true});
 }
 
 }  // namespace trainlab
