@@ -7,12 +7,13 @@ local generations = lab.param { "generations", 6, doc = "times that the worst ta
 local data = lab.data.digits():split { train = 0.8, val = 0.2, seed = 7 }
 
 return lab.sweep {
-  name    = "population",
-  space   = { lr = space.log(1e-5, 1e-1), weight_decay = space.log(1e-4, 1) },
-  sampler = lab.sampler.pbt { population = population, interval = 2 },
-  metric  = "val.loss",
-  trials  = population * generations,
-  build   = function(hp)
+  name      = "population",
+  space     = { lr = space.log(1e-5, 1e-1), weight_decay = space.log(1e-4, 1) },
+  sampler   = lab.sampler.random(),
+  scheduler = lab.scheduler.pbt { population = population, interval = 2 },
+  metric    = "val.loss",
+  trials    = population * generations,
+  build     = function(hp)
     return lab.fit {
       name    = "member",
       data    = data,

@@ -5,11 +5,23 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
+#include "bindings/lua_state.h"
+#include "core/registry.h"
 #include "entry_table.h"
 
 namespace trainlab {
 
 namespace {
+
+// Entries of other namespaces that have this very name: "lab.pruner.asha or lab.scheduler.asha"; empty: none.
+std::string names_elsewhere(lua_State* L, const std::string& wanted) {
+  std::string all;
+  for (const Entry* entry : LuaState::of(L).host().registry->entries()) {
+    if (entry->name.ends_with("." + wanted) && entry->kind != "method" && entry->kind != "field")
+      all += (all.empty() ? "lab." : " or lab.") + entry->name;
+  }
+  return all;
+}
 
 // Upvalues: the table of members, the name.
 int l_member(lua_State* L) {
@@ -23,7 +35,10 @@ int l_member(lua_State* L) {
     const std::string space = lua_tostring(L, lua_upvalueindex(2));
     if (lua_type(L, 2) != LUA_TSTRING) throw recipe_error(space + " is read by name: " + space + ".name");
     const std::string wanted = lua_tostring(L, 2);
-    throw no_member(space + " has no '" + wanted + "'", wanted, names_in(L, lua_upvalueindex(1)), space + ".%");
+    const std::string message = space + " has no '" + wanted + "'";
+    if (const std::string elsewhere = names_elsewhere(L, wanted); !elsewhere.empty())
+      throw recipe_error(message).hint("did you mean " + elsewhere + "?");
+    throw no_member(message, wanted, names_in(L, lua_upvalueindex(1)), space + ".%");
   });
 }
 

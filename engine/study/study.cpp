@@ -40,7 +40,7 @@ void Study::take(std::span<const double> point) {
   if (known_) known_->emplace(point.begin(), point.end());
 }
 
-bool Study::choose(std::int64_t trial, std::vector<double>& point) {
+bool Study::choose(std::int64_t trial, std::optional<std::int64_t> parent, std::vector<double>& point) {
   const auto given_error = [&] {
     return recipe_error("the values that were given for trial " + std::to_string(trial) +
                         " do not meet the constraints")
@@ -65,14 +65,16 @@ bool Study::choose(std::int64_t trial, std::vector<double>& point) {
   bool is_anywhere = false, refused = false;
   std::vector<double> known;
   for (std::int64_t attempt = 0; attempt < most_attempts; ++attempt) {
-    // A trial that goes on from another one has much of its point.
-    is_anywhere = is_anywhere || (attempt == sampler_attempts && !has_segments());
+    is_anywhere = is_anywhere || attempt == sampler_attempts;
     point = given;
-    if (!is_anywhere && !sampler_->sample(trial, attempt, running, point)) {
-      if (!is_queued) break;
-      is_anywhere = true;  // what waits is tried, though the space is used up
+    if (parent) settings_.scheduler->inherit(curves(), trial, *parent, attempt, point);
+    if (!space_.is_whole(point)) {
+      if (!is_anywhere && !sampler_->sample(trial, attempt, running, point)) {
+        if (!is_queued && !parent) break;
+        is_anywhere = true;  // a trial that waits or has a parent runs, though the sampler's points are used up
+      }
+      if (is_anywhere) anywhere_->sample(trial, attempt, {}, point);
     }
-    if (is_anywhere) anywhere_->sample(trial, attempt, {}, point);
     if (known_ && known_->contains(point)) {
       known = point;
     } else if (!settings_.allowed || settings_.allowed(point)) {
@@ -100,18 +102,18 @@ Value::List Study::by_order() const {
 }
 
 bool Study::holds_back() const {
-  return settings_.deterministic &&
-         ((sampler_->learns() && !sampler_->waits_itself()) || settings_.compares || settings_.over);
+  return settings_.deterministic && (sampler_->learns() || settings_.compares || settings_.over);
 }
 
 Study::Next Study::next() {
   const bool queued = !waiting_.empty();
   const std::int64_t trial = queued ? *waiting_.begin() : trials_.size();
-  if (!sampler_->is_ready(trial)) return {.trial = {}, .point = {}, .wait = true};
+  const std::optional<Segment> segment = settings_.scheduler->segment(curves(), trial);
+  if (!segment) return {.trial = {}, .point = {}, .wait = true};
   if (holds_back()) {
     for (; observed_ <= trial - lag; ++observed_) {
       if (!is_final(trials_.state(observed_))) return {.trial = {}, .point = {}, .wait = true};
-      if (sampler_->learns() && !sampler_->waits_itself()) observe(observed_);
+      if (sampler_->learns()) observe(observed_);
     }
   }
   if (!queued && settings_.over) {
@@ -121,7 +123,7 @@ Study::Next Study::next() {
       .trial = trial, .point = std::vector(space_.size(), std::numeric_limits<double>::quiet_NaN()), .wait = false};
   if (queued) next.point.assign(trials_.point(trial).begin(), trials_.point(trial).end());
   // One that was begun before keeps what was chosen then.
-  if (!choose(trial, next.point)) return {};
+  if (!choose(trial, segment->parent, next.point)) return {};
   return next;
 }
 
@@ -176,12 +178,13 @@ void Study::fail(std::int64_t trial) {
 void Study::ended(std::int64_t trial) {
   running_.erase(trial);
   waiting_.erase(trial);
-  if (sampler_->learns() && (!settings_.deterministic || sampler_->waits_itself())) observe(trial);
+  if (sampler_->learns() && !settings_.deterministic) observe(trial);
 }
 
 void Study::observe(std::int64_t trial) {
   Observation seen{
       .trial = trial, .state = trials_.state(trial), .point = trials_.point(trial), .values = {}, .resource = 0};
+  if (seen.state == TrialState::complete && settings_.scheduler->is_partial(trial)) seen.state = TrialState::pruned;
   std::vector<double> values;
   if (seen.state != TrialState::failed) {
     for (std::size_t k = 0; k < settings_.maximize.size(); ++k) {

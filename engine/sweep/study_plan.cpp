@@ -100,18 +100,17 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings)
   find_directions();
 }
 
-// Where trials go on from others: one fit at each point, to its end.
+// A scheduler continues one fit of each configuration.
 void StudyPlan::check_lineage(const Study& study) const {
   if (!study.has_segments()) return;
-  const std::string& name = options_.child("sampler").entry().name;
+  const std::string& name = options_.child("scheduler").entry().name;
   if (repeats_ > 1) throw options_.error("seeds", "expected 1 with " + name + ", found " + std::to_string(repeats_));
   if (options_.given("pruner")) {
-    throw options_.error("pruner", name + " itself gives up what is bad; it goes without a pruner");
+    throw options_.error("pruner", name + " itself ends bad configurations; it goes without a pruner");
   }
   if (options_.string("duplicates") != "allow") {
-    throw options_.error("duplicates", "trials of " + name +
-                                           " keep the parameters of those that they go on from; "
-                                           "expected \"allow\"");
+    throw options_.error("duplicates",
+                         "trials of " + name + " keep the parameters of their parents; expected \"allow\"");
   }
 }
 
@@ -143,16 +142,21 @@ void StudyPlan::plan_objectives() {
   }
 }
 
-// Where trials go on from others their fit is as long as the longest chain of them.
+// The fit is as long as the longest chain of segments, and the sampler has a point for each configuration.
 void StudyPlan::check_length(const FitPlan& fit, const Study& study) const {
-  if (!study.has_segments() || fit.length.total_steps == 0 || trials() == no_limit) return;
+  if (!study.has_segments() || trials() == no_limit) return;
+  if (const std::int64_t begin = study.scheduler().beginnings(trials()); study.points().value_or(begin) < begin) {
+    throw options_.error("sampler", "expected points for the " + std::to_string(begin) + " configurations of " +
+                                        options_.child("scheduler").entry().name + ", found " +
+                                        std::to_string(*study.points()));
+  }
+  if (fit.length.total_steps == 0) return;
   const std::int64_t has = (fit.length.total_steps + fit.validate_every - 1) / fit.validate_every;
-  std::int64_t needs = 0;
-  for (std::int64_t trial = 0; trial < trials(); ++trial) needs = std::max(needs, study.until(trial));
+  const std::int64_t needs = study.scheduler().longest(trials());
   if (needs <= has) return;
   throw options_
-      .error("sampler", "its trials train for up to " + std::to_string(needs) +
-                            " validations, the fit that build returns has " + std::to_string(has))
+      .error("scheduler", "its trials train for up to " + std::to_string(needs) +
+                              " validations, the fit that build returns has " + std::to_string(has))
       .hint("give the fit more epochs, validate it more often, or have fewer trials");
 }
 
@@ -216,6 +220,8 @@ Study StudyPlan::study() const {
       return rule->judge(trials, maximize, visible).ends;
     };
   }
+  if (!is_ensemble() && options_.given("scheduler"))
+    settings.scheduler = make_scheduler(options_.child("scheduler"), space_, seed_, objectives_.size());
   if (!is_ensemble() && options_.given("constraints")) settings.allowed = allowed_by(options_, space_, seed_);
   std::unique_ptr<Sampler> sampler = is_ensemble()
                                          ? std::make_unique<OnePoint>()
@@ -262,6 +268,7 @@ Value StudyPlan::description(const Study& study) const {
                     {"space", space_.to_value()},
                     {"objectives", std::move(objectives)},
                     {"sampler", printed("sampler")},
+                    {"scheduler", printed("scheduler")},
                     {"pruner", printed("pruner")},
                     {"seeds", repeats_},
                     {"aggregate", is_ensemble() ? "mean" : options_.string("aggregate")},

@@ -28,6 +28,8 @@ std::string describe_study(const StudyPlan& plan, bool step) {
       text += fmt::format("  {:<12} {}\n", p.name, stage.registry().print(value));
     }
     text += fmt::format("{:<14} {}\n", "sampler", stage.registry().print(stage.child("sampler").value()));
+    if (stage.given("scheduler"))
+      text += fmt::format("{:<14} {}\n", "scheduler", stage.registry().print(stage.child("scheduler").value()));
     if (stage.given("pruner"))
       text += fmt::format("{:<14} {}\n", "pruner", stage.registry().print(stage.child("pruner").value()));
   }

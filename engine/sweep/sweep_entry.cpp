@@ -66,8 +66,15 @@ Entry sweep_entry() {
       .with(Option("name", "the stage's key, unique in the recipe").string().required())
       .with(space_option())
       .with(build_option())
-      .with(Option("sampler", "who chooses the points").entry("sampler").or_default(Value::Map{{"@", "sampler.tpe"}}))
-      .with(Option("pruner", "who gives up trials after a validation; the resource is the number of validations")
+      .with(Option("sampler", "chooses the parameters of each configuration")
+                .entry("sampler")
+                .or_default(Value::Map{{"@", "sampler.tpe"}}))
+      .with(
+          Option("scheduler", "decides which configurations train on and how far (default: each trial is a whole fit)")
+              .entry("scheduler"))
+      .with(Option("pruner",
+                   "decides after each validation which running trials to stop early; the resource is the number of "
+                   "validations")
                 .entry("pruner"))
       .with(Option("metric",
                    "what is compared, of the weights that a fit keeps: \"val.accuracy\". Several: the sweep finds "
@@ -128,7 +135,8 @@ Entry sweep_entry() {
           "}")
       .note(
           "All trials share initial weights, data order and masks; the repeats of a trial differ in all of them. A "
-          "trial whose repeats so far are all worse than all of the best trial's ends before the others are run, when chance "
+          "trial whose repeats so far are all worse than all of the best trial's ends before the others are run, when "
+          "chance "
           "would do that in less than one of ten cases. A trial that raises, or whose loss is no number, has failed, "
           "and the sweep goes on.");
 }

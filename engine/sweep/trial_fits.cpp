@@ -45,7 +45,7 @@ TrialFits::Built TrialFits::build(LeasedTrial& trial) {
       fit.structure = structure_of(fit.options);
       fit.summary = read_summary(fit.folder);
       if (!is_finished(fit.summary)) fit.summary = {};
-      if (trial.segment && trial.segment->parent) go_on_from(*trial.segment->parent, fit);
+      if (trial.segment.parent && fit.summary.is_nil()) go_on_from(*trial.segment.parent, trial.lease.trial, fit);
       if (fit.summary["pruned"].is_string()) trial.pruned = fit.summary["pruned"].string();
       built.fits.push_back(std::move(fit));
     }
@@ -56,10 +56,18 @@ TrialFits::Built TrialFits::build(LeasedTrial& trial) {
   return built;
 }
 
-// The trial begins with the state in which its parent ended, unless it has a checkpoint of its own.
-void TrialFits::go_on_from(std::int64_t parent, const TrialFit& fit) const {
+// The trial begins with the state in which its parent ended, unless it has a checkpoint of its own. Error{recipe} when
+// the parent failed before its first checkpoint, Error{run} when the parent's checkpoints are gone.
+void TrialFits::go_on_from(std::int64_t parent, std::int64_t trial, const TrialFit& fit) const {
+  if (CheckpointFolder::newest_step(fit.folder / "checkpoints") > 0) return;
   const fs::path from = trial_folder(context_.folder, parent, fit.repeat);
-  if (CheckpointFolder::newest_step(fit.folder / "checkpoints") > 0 || !fs::exists(from)) return;
+  if (CheckpointFolder::newest_step(from / "checkpoints") == 0) {
+    const std::string text = fmt::format("trial {} continues trial {}, ", trial, parent);
+    if (study_.study().trials().state(parent) == TrialState::failed)
+      throw recipe_error(text + "which failed before its first checkpoint");
+    throw run_error(text + "but there is no checkpoint in " + (from / "checkpoints").string())
+        .hint("put the folder back and resume the run");
+  }
   make_directories(fit.folder);
   if (fs::exists(from / "metrics.jsonl")) write_atomic(fit.folder / "metrics.jsonl", read_file(from / "metrics.jsonl"));
   CheckpointFolder::take_over(from / "checkpoints", fit.folder / "checkpoints");
@@ -178,7 +186,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
       fit.summary.set("stack", static_cast<std::int64_t>(members.size()));
       fit.summary.set("name", fits[m].context.name);
       fit.summary.set("kind", "fit");
-      if (members[m].first->trial->segment) fit.summary.set("last_value", watches[m]->last_value());
+      if (members[m].first->trial->segment.until > 0) fit.summary.set("last_value", watches[m]->last_value());
       if (members[m].first->trial->pruned) fit.summary.set("pruned", *members[m].first->trial->pruned);
       fit.summary.set("out", fit.folder.string());
       write_atomic(fit.folder / "summary.json", to_json(fit.summary, 2) + "\n");
@@ -284,12 +292,11 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
   }
   Value::Map means;
   for (const auto& [name, all] : metrics) means.emplace(name, plan_.aggregate(all));
-  end.info = Value::Map{
-      {"seed_values", std::move(seed_values)},
-      {"metrics", std::move(means)},
-      {"seconds", seconds},
-      {"parent", trial.trial->segment && trial.trial->segment->parent ? Value(*trial.trial->segment->parent) : Value()},
-      {"ran", stack > 1 ? "stack of " + std::to_string(stack) : std::string("alone")}};
+  end.info = Value::Map{{"seed_values", std::move(seed_values)},
+                        {"metrics", std::move(means)},
+                        {"seconds", seconds},
+                        {"parent", trial.trial->segment.parent ? Value(*trial.trial->segment.parent) : Value()},
+                        {"ran", stack > 1 ? "stack of " + std::to_string(stack) : std::string("alone")}};
   if (!failure.empty()) {
     end.state = TrialState::failed;
     end.info.set("reason", failure);
@@ -299,8 +306,8 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
     end.info.set("reason", *trial.trial->pruned);
   } else {
     for (const auto& all : values) end.values.push_back(plan_.aggregate(all));
-    // What it has come to, not the best of its line.
-    if (trial.trial->segment) {
+    // A segment's value is its last validation, not the best along its ancestry.
+    if (trial.trial->segment.until > 0) {
       const Value& last = trial.fits.front().summary["last_value"];
       end.values = {last.is_number() ? last.number() : std::nan("")};
       end.info.set("seed_values", Value::List{end.values.front()});

@@ -74,7 +74,7 @@ std::optional<std::string> TrialWatch::validated(const Progress& progress) {
   for (const Objective& one : plan_.objectives()) values.push_back(progress.metric(one.metric));
   value_ = values.front();
   reports_.add(trial_, {.repeat = repeat_, .resource = resource_, .values = std::move(values)});
-  if (trial_.segment && resource_ >= trial_.segment->until) return "its segment has ended";
+  if (trial_.segment.until > 0 && resource_ >= trial_.segment.until) return "its segment has ended";
   return std::nullopt;
 }
 

@@ -20,7 +20,7 @@ namespace trainlab {
 struct LeasedTrial {
   Lease lease;
   std::vector<double> point;
-  std::optional<Segment> segment;     // where it goes on from and how far, if trials go on from others
+  Segment segment;                    // what the scheduler gives the trial to train
   std::optional<std::string> pruned;  // why, once it is
   std::int64_t judged = 0;            // the validation of which the pruner was asked last
   double confirmed = 0;               // steady seconds at which the lease was last known to hold

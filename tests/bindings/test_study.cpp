@@ -273,7 +273,7 @@ TEST_CASE("wrong calls are told") {
   CHECK_THAT(failure("lab.study { space = { x = lab.space.uniform(0, 1) }, sampler = lab.sampler.grid() }"),
              Catch::Contains("lab.study.sampler.points: the range of 'x' has no end of values"));
   CHECK_THAT(failure("lab.study { space = { x = lab.space.uniform(0, 1) }, sampler = lab.sampler.pbt() }"),
-             Catch::Contains("lab.study.sampler: sampler.pbt goes on from checkpoints of other trials"));
+             Catch::Contains("lab.sampler has no 'pbt'") && Catch::Contains("did you mean lab.scheduler.pbt?"));
   const auto told = [](const std::string& call) { return failure(with_study("", "local t = study:ask()\n" + call)); };
   CHECK_THAT(told("study:tell(t)"), Catch::StartsWith("x.lua:3: study:tell.value: missing; expected a number") &&
                                         Catch::Contains("state = \"failed\""));

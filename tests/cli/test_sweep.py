@@ -23,15 +23,17 @@ local function build(hp)
   }
 end
 %(run)s lab.sweep {
-  name = "s", space = { lr = %(lr)s%(space)s }, metric = "%(metric)s", sampler = lab.sampler.%(sampler)s,
+  name = "s", space = { lr = %(lr)s%(space)s }, metric = "%(metric)s", %(scheduler)s sampler = lab.sampler.%(sampler)s,
   %(trials)s build = build,
   %(more)s
 }
 """
 DEFAULTS = {"before": "", "epochs": "4", "fit": "", "run": "return", "lr": "lab.space.log(1e-3, 1)", "space": "",
-            "metric": "val.loss", "sampler": "random()", "trials": "trials = 12,", "more": ""}
+            "metric": "val.loss", "sampler": "random()", "scheduler": "", "trials": "trials = 12,", "more": ""}
 # Long enough to be caught in the middle.
 SLOW = {"epochs": "40", "fit": "on = { validate = function() for i = 1, 300000 do end end },"}
+HALVING = {"scheduler": "scheduler = lab.scheduler.halving { configurations = 9 },", "epochs": "9",
+           "trials": "trials = 13,"}
 PRUNED = {"sampler": "tpe { startup = 4 }", "trials": "trials = 14, seeds = 2, deterministic = true,",
           "more": "pruner = lab.pruner.asha { min = 1, reduction = 2 },"}
 
@@ -126,8 +128,7 @@ class Sweep(CliTest):
             self.assertAlmostEqual(float(one[3]), float(other[3]), places=9)
 
     def test_trials_that_go_on_from_others_are_one_training(self):
-        halving = {"sampler": "halving { configurations = 9 }", "epochs": "9", "trials": "trials = 13,"}
-        self.sweep(**halving)
+        self.sweep(**HALVING)
         found = []
         for workers in (1, 3):
             self.run_program("r.lua", "--workers", workers, "--out", f"halving-{workers}")
@@ -146,6 +147,20 @@ class Sweep(CliTest):
             lines = (self.folder / run / f"trials/{trial:04}/seed-1/metrics.jsonl").read_text().splitlines()
             return [{key: row[key] for key in ("step", "train.loss", "val.loss")} for row in map(json.loads, lines)]
         self.assertEqual(rows("halving-1", 12), rows("whole", 0))
+
+    def test_a_trial_whose_parent_is_gone_is_an_error(self):
+        self.sweep(**HALVING)
+        self.run_program("r.lua", "--out", "whole")
+        self.sweep(**{**HALVING, "trials": "trials = 9,"})
+        self.run_program("r.lua", "--out", "cut")
+        shutil.move(self.folder / "cut/trials", self.folder / "away")
+        result = self.run_program("extend", "cut", "--trials", "13", code=3)
+        self.assert_said(result, "trial 9 continues trial", "but there is no checkpoint in",
+                         "put the folder back and resume the run")
+        shutil.rmtree(self.folder / "cut/trials", ignore_errors=True)
+        shutil.move(self.folder / "away", self.folder / "cut/trials")
+        self.run_program("resume", "cut")
+        self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
 
     def test_interrupted_and_resumed_it_ends_alike(self):
         self.sweep(**SLOW, **PRUNED)
@@ -315,8 +330,12 @@ class Sweep(CliTest):
             (dict(more="goal = {},"), "goal", "expected one for each of the 1 metrics, found 0"),
             (dict(more="enqueue = { {}, 5 },"), "enqueue", "of point 2, expected parameters by name, found 5"),
             (dict(trials="trials = 3,", more="enqueue = { {}, {}, {}, {} },"), "trials", "expected at least the 4 points"),
-            (dict(sampler="pbt { population = 2, interval = 3 }"), "sampler", "up to 18 validations, the fit that build returns has 4"),
-            (dict(sampler="halving { configurations = 9 }", trials="trials = 13,"), "sampler", "up to 9 validations"),
+            (dict(scheduler="scheduler = lab.scheduler.pbt { population = 2, interval = 3 },"), "scheduler", "up to 18 validations, the fit that build returns has 4"),
+            (dict(HALVING, epochs="4"), "scheduler", "up to 9 validations"),
+            (dict(HALVING, sampler="grid { points = 8 }"), "sampler",
+             "expected points for the 9 configurations of scheduler.halving, found 8"),
+            (dict(HALVING, more="pruner = lab.pruner.median(),"), "pruner", "scheduler.halving itself ends bad configurations"),
+            (dict(sampler="halving()"), "lab.sampler has no 'halving'", "did you mean lab.scheduler.halving?"),
         ]
         for options, path, text in cases:
             with self.subTest(text):

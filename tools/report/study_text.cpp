@@ -261,6 +261,8 @@ std::string study_text(const StudyReport& study) {
   text += line("trials", counts_text(study));
   if (study.stage.kind == "sweep") {
     std::string search = on_one_line(name_of(study.description["sampler"]));
+    if (study.description["scheduler"].is_string())
+      search += ", " + on_one_line(study.description["scheduler"].string());
     if (study.description["pruner"].is_string()) search += ", " + on_one_line(study.description["pruner"].string());
     text += line("search", search) + order_text(study);
   }

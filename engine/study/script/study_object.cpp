@@ -48,10 +48,6 @@ StudyObject::StudyObject(const Options& options, std::int64_t seed) {
     }
   }
   auto sampler = make_sampler(options.child("sampler"), space, seed, settings.maximize.size());
-  if (sampler->segment(0)) {
-    throw options.error("sampler", options.child("sampler").entry().name + " goes on from checkpoints of other trials")
-        .hint("lab.sweep has them");
-  }
   Study study(space, std::move(sampler), std::move(settings));
   if (options.given("file")) {
     open(options, std::move(study), first, seed);

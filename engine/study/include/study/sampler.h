@@ -28,13 +28,6 @@ struct Observation {
   std::int64_t resource = 0;  // of the last report
 };
 
-// The part of a fit that a trial trains where trials go on from others: from where its parent has ended, or from the
-// beginning, up to so many validations in all.
-struct Segment {
-  std::optional<std::int64_t> parent;
-  std::int64_t until = 0;
-};
-
 class Sampler {
  public:
   virtual ~Sampler() = default;
@@ -42,15 +35,6 @@ class Sampler {
   // Whether it learns from observations. What one that does not draws is the same whenever trials end.
   virtual bool learns() const { return false; }
   virtual void observe(const Observation& trial) { (void)trial; }
-
-  // Its trials go on from others and wait for them, whatever else a study holds back for.
-  virtual bool waits_itself() const { return false; }
-  // Whether all has been observed that the choice of this trial depends on.
-  virtual bool is_ready(std::int64_t trial) const { return (void)trial, true; }
-  // Of one that waits_itself() only: validations in all, those of the trials before it included, at the trial's end.
-  virtual std::int64_t until(std::int64_t trial) const { return (void)trial, 0; }
-  // Ditto; of a trial that is_ready().
-  virtual std::optional<Segment> segment(std::int64_t trial) const { return (void)trial, std::nullopt; }
 
   // Of one that goes through a list of points (a grid): how many there are, those that are not wanted included.
   virtual std::optional<std::int64_t> size() const { return std::nullopt; }

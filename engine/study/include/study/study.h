@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "study/sampler.h"
+#include "study/scheduler.h"
 #include "study/space.h"
 #include "study/trials.h"
 
@@ -26,6 +27,8 @@ struct StudySettings {
   // Trial k is chosen from the results of trials 0 … k − 8 and no others, and waits for them, so that it does not
   // depend on how many workers there are.
   bool deterministic = false;
+  // Which configuration each trial trains, from where and how far; the sampler chooses those that begin.
+  std::shared_ptr<const Scheduler> scheduler = one_by_one();
   // Trials are given up by comparison with others: what a deterministic study holds back for, besides its sampler.
   bool compares = false;
   // No point is tried twice but those that are given; the space is used up when none is left that could be found.
@@ -52,15 +55,16 @@ class Study {
   const std::vector<bool>& maximize() const { return settings_.maximize; }
 
   // Whether what is chosen next depends on how trials end that are under way.
-  bool learns() const { return sampler_->learns() && !sampler_->waits_itself(); }
+  bool learns() const { return sampler_->learns(); }
   // What of its trials depends on the order in which results come, and so on the number of workers: "chosen", "pruned".
   Value::List by_order() const;
-  // Points of a grid; nullopt: there is no end of them.
-  std::optional<std::int64_t> size() const { return sampler_->size(); }
-  // Whether trials go on from others, and from where one that has begun does.
-  bool has_segments() const { return sampler_->waits_itself(); }
-  std::int64_t until(std::int64_t trial) const { return sampler_->until(trial); }
-  std::optional<Segment> segment(std::int64_t trial) const { return sampler_->segment(trial); }
+  // The points that the sampler can choose; nullopt: there is no end of them.
+  std::optional<std::int64_t> points() const { return sampler_->size(); }
+  // Whether trials continue others.
+  bool has_segments() const { return settings_.scheduler->longest(1) > 0; }
+  const Scheduler& scheduler() const { return *settings_.scheduler; }
+  // The segment of a trial that has begun.
+  Segment segment(std::int64_t trial) const { return settings_.scheduler->segment(curves(), trial).value(); }
 
   // A trial for later with values that are chosen already (NaN: the sampler's choice).
   void enqueue(std::span<const double> point);
@@ -100,10 +104,11 @@ class Study {
   std::optional<std::int64_t> best() const { return best_; }
 
  private:
+  Curves curves() const { return {trials_, settings_.maximize, trials_.size()}; }
   bool holds_back() const;
   void ended(std::int64_t trial);
   void observe(std::int64_t trial);
-  bool choose(std::int64_t trial, std::vector<double>& point);
+  bool choose(std::int64_t trial, std::optional<std::int64_t> parent, std::vector<double>& point);
   void take(std::span<const double> point);
 
   Space space_;
@@ -116,7 +121,7 @@ class Study {
   std::optional<std::int64_t> best_;
 };
 
-// Adds the entries of spaces, samplers, pruners and lab.study.
+// Adds the entries of spaces, samplers, schedulers, pruners and lab.study.
 void register_study(Registry& registry);
 
 }  // namespace trainlab

@@ -1,0 +1,60 @@
+// Schedulers: which configuration a trial trains, from where, and how far.
+//
+// Without a scheduler each trial is one fit from its beginning to its end. With a scheduler a trial is one segment of a
+// configuration's training: the trial begins with the checkpoint in which its parent ended and trains up to some
+// validation. The sampler chooses the parameters of configurations that begin, so that any sampler goes with any
+// scheduler: scheduler.hyperband with sampler.tpe is BOHB (Falkner, Klein and Hutter 2018).
+//
+// A scheduler is a pure function of trials that have ended. Thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "core/registry.h"
+#include "study/pruner.h"
+#include "study/space.h"
+
+namespace trainlab {
+
+// The part of a fit that a trial trains.
+struct Segment {
+  std::optional<std::int64_t> parent;  // the trial with whose last checkpoint this trial begins
+  std::int64_t until = 0;              // validations at the end, those of all ancestors included; 0: the whole fit
+};
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+
+  // The segment of a trial; nullopt while trials are under way on whose values the segment depends.
+  virtual std::optional<Segment> segment(const Curves& trials, std::int64_t trial) const = 0;
+
+  // Gives a trial values of its parent, or values made from them, for parameters that are NaN in `point` and active.
+  // The sampler chooses what stays NaN. `attempt` counts from 0: more when the point of the attempt before was refused.
+  virtual void inherit(const Curves& trials, std::int64_t trial, std::int64_t parent, std::int64_t attempt,
+                       std::span<double> point) const = 0;
+
+  // Of the first `trials` trials: the validations of the longest chain of segments (0: trials are whole fits), and how
+  // many trials have no parent, so that the sampler chooses their parameters.
+  virtual std::int64_t longest(std::int64_t trials) const = 0;
+  virtual std::int64_t beginnings(std::int64_t trials) const = 0;
+
+  // Whether the best configurations train on after such a trial. Samplers see the trial as a pruned one then, so that
+  // values after different numbers of validations are not compared.
+  virtual bool is_partial(std::int64_t trial) const = 0;
+};
+
+// Every trial is a whole fit.
+std::shared_ptr<const Scheduler> one_by_one();
+
+// What an entry of kind "scheduler" is implemented by. `seed` is the study's: the entry's own seed takes precedence.
+using SchedulerFactory =
+    std::function<std::shared_ptr<const Scheduler>(const Options&, const Space&, std::int64_t seed)>;
+// Error{recipe} for a study of several objectives.
+std::shared_ptr<const Scheduler> make_scheduler(const Options& spec, const Space& space, std::int64_t seed,
+                                                std::size_t objectives);
+
+}  // namespace trainlab

@@ -1,0 +1,114 @@
+// Schedulers: which trial continues which, how far, and what the sampler sees of it.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "study/study.h"
+#include "study_support.h"
+
+using namespace trainlab;
+
+namespace {
+
+constexpr std::int64_t none = -1;
+
+struct Chain {
+  std::vector<std::int64_t> parents, until;  // by trial; `none` for a trial without a parent
+  std::vector<double> x;
+};
+
+// A study of `count` trials in which a trial's value is its x, which is to be small.
+Chain run(const std::string& scheduler, std::int64_t count, const std::string& sampler = "sampler.random") {
+  const Space space = parse_space(R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})");
+  Study study(space, parse_sampler(R"({"@": ")" + sampler + "\"}", space),
+              {.scheduler = make_scheduler(parse_entry(scheduler), space, 1, 1)});
+  Chain chain;
+  std::vector<std::int64_t> open;
+  while (study.trials().size() < count || !open.empty()) {
+    const Study::Asked asked = study.trials().size() < count ? study.ask() : Study::Asked{};
+    if (asked.trial) {
+      const Segment segment = study.segment(*asked.trial);
+      chain.parents.push_back(segment.parent.value_or(none));
+      chain.until.push_back(segment.until);
+      chain.x.push_back(study.trials().point(*asked.trial)[0]);
+      open.push_back(*asked.trial);
+      continue;
+    }
+    REQUIRE_FALSE(open.empty());  // the study waits for trials that are under way
+    // The last first: the order in which trials end must not matter.
+    study.tell(open.back(), study.trials().point(open.back()));
+    open.pop_back();
+  }
+  return chain;
+}
+
+bool begin(const Chain& chain, std::int64_t first, std::int64_t last) {
+  return std::all_of(chain.parents.begin() + first, chain.parents.begin() + last,
+                     [](std::int64_t parent) { return parent == none; });
+}
+
+}  // namespace
+
+TEST_CASE("successive halving continues the best of each rung, whatever the sampler") {
+  for (const std::string sampler : {"sampler.random", "sampler.tpe"}) {
+    const Chain chain =
+        run(R"({"@": "scheduler.halving", "configurations": 7, "min": 2, "reduction": 2})", 22, sampler);
+    // Rungs of 7, 3 and 1 trials, twice.
+    CHECK(chain.until == std::vector<std::int64_t>{2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 8, 2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 8});
+    CHECK(begin(chain, 0, 7));
+    CHECK(std::set(chain.parents.begin() + 7, chain.parents.begin() + 10).size() == 3);
+    CHECK(chain.x[7] == *std::min_element(chain.x.begin(), chain.x.begin() + 7));
+    CHECK(chain.parents[10] == 7);  // the values stay, so the best of the second rung is the best of the first
+    CHECK(begin(chain, 11, 18));
+    CHECK(chain.parents[21] == 18);
+    for (std::size_t t = 0; t < chain.parents.size(); ++t) {
+      if (chain.parents[t] != none) CHECK(chain.x[t] == chain.x[static_cast<std::size_t>(chain.parents[t])]);
+    }
+  }
+}
+
+TEST_CASE("Hyperband has a bracket for each starting length") {
+  const Chain chain = run(R"({"@": "scheduler.hyperband", "max": 9})", 22 + 9);
+  // Brackets of 9, 3, 1; of 5, 1; and of 3 (Li et al. 2018, section 3, for η = 3 and max = 9).
+  const std::vector<std::int64_t> until{1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 3, 9, 3, 3, 3, 3, 3, 9, 9, 9, 9};
+  CHECK(std::equal(until.begin(), until.end(), chain.until.begin()));
+  CHECK(begin(chain, 0, 9));
+  CHECK(chain.parents[12] == 9);
+  CHECK(begin(chain, 13, 18));
+  CHECK(chain.x[18] == *std::min_element(chain.x.begin() + 13, chain.x.begin() + 18));
+  CHECK(begin(chain, 19, 31));  // the last bracket, and the next round
+  const Space space = parse_space(R"({"x": 1})");
+  CHECK_THROWS_WITH(make_scheduler(parse_entry(R"({"@": "scheduler.hyperband", "min": 9, "max": 3})"), space, 1, 1),
+                    Catch::Contains("expected at least min = 9, found 3"));
+}
+
+TEST_CASE("each member of a population continues itself, and the worst quarter continues the best quarter") {
+  const Chain chain = run(R"({"@": "scheduler.pbt", "population": 8, "interval": 3})", 24);
+  std::int64_t copies = 0;
+  for (std::int64_t trial = 8; trial < 24; ++trial)
+    copies += chain.parents[static_cast<std::size_t>(trial)] != trial - 8;
+  CHECK(copies == 4);
+  CHECK(chain.until[0] == 3);
+  CHECK(chain.until[23] == 9);
+}
+
+TEST_CASE("a scheduler knows its longest chain and how many configurations begin") {
+  const Space space = parse_space(R"({"x": 1})");
+  for (const char* entry :
+       {R"({"@": "scheduler.halving", "configurations": 7, "min": 2, "reduction": 2})",
+        R"({"@": "scheduler.hyperband", "max": 9})", R"({"@": "scheduler.pbt", "population": 4})"}) {
+    const auto scheduler = make_scheduler(parse_entry(entry), space, 1, 1);
+    const Chain chain = run(entry, 50);
+    for (std::int64_t trials = 1; trials <= 50; ++trials) {
+      INFO(entry << " " << trials);
+      CHECK(scheduler->longest(trials) == *std::max_element(chain.until.begin(), chain.until.begin() + trials));
+      CHECK(scheduler->beginnings(trials) == std::count(chain.parents.begin(), chain.parents.begin() + trials, none));
+    }
+  }
+}
+
+TEST_CASE("a scheduler takes one objective") {
+  const Space space = parse_space(R"({"x": 1})");
+  CHECK_THROWS_WITH(make_scheduler(parse_entry(R"({"@": "scheduler.pbt"})"), space, 1, 2),
+                    Catch::Contains("expected a study of one objective, found 2"));
+}
