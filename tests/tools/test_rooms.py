@@ -1,4 +1,4 @@
-"""docs/architecture.md tells the rooms that the build has, with their arrows; each room is small and declares its libraries."""
+"""docs/architecture.md tells the rooms and arrows that the build has; rooms are small and declare their libraries."""
 
 import os
 import pathlib
@@ -35,7 +35,7 @@ def read_rooms(text):
 
 
 def read_page(text):
-    """name -> names of the rooms that it uses, from the rows of the page's table: | `train` | objective objects | … |"""
+    """name -> names of the rooms that it uses, from rows of the page's tables: | `train` | objective objects | … |"""
     return {name: uses.split() for name, uses in re.findall(r"^\| `([\w-]+)` \|([^|]*)\|", text, re.M)}
 
 
@@ -86,12 +86,14 @@ def faults_of_libraries(root, rooms):
     public = {name: room.public for name, room in rooms.items()}
     faults = []
     for name, room in rooms.items():
-        declared = set(room.public + room.private).union(*(reached(public, used) for used in room.public + room.private))
+        direct = room.public + room.private
+        declared = set(direct).union(*(reached(public, used) for used in direct))
         for path in sources_of(root / room.folder):
             for header in re.findall(r"^#include <([^>]+)>", path.read_text(), re.M):
                 library = next((lib for start, lib in LIBRARIES.items() if header.startswith(start)), None)
                 if library is not None and library not in declared:
-                    faults.append(f"{path.relative_to(root)} includes <{header}>, but {name} does not depend on {library}")
+                    faults.append(f"{path.relative_to(root)} includes <{header}>, "
+                                  f"but {name} does not depend on {library}")
     return faults
 
 

@@ -64,7 +64,8 @@ if(NOT TRAINLAB_SANITIZE)
     message(FATAL_ERROR "mimalloc is missing; on Debian: apt-get install libmimalloc-dev")
   endif()
   # Named in every program although it asks for no symbol of it by name alone, and before the C library.
-  target_link_libraries(trainlab::allocator INTERFACE -Wl,--push-state,--no-as-needed "${TRAINLAB_MIMALLOC}" -Wl,--pop-state)
+  target_link_libraries(trainlab::allocator INTERFACE
+    -Wl,--push-state,--no-as-needed "${TRAINLAB_MIMALLOC}" -Wl,--pop-state)
 endif()
 
 # Header-only ones: their .pc files may name a library that is not wanted, or none at all.
@@ -74,8 +75,8 @@ trainlab_headers(boost boost/version.hpp libboost-dev)
 trainlab_headers(catch2 catch2/catch.hpp catch2)
 trainlab_headers(eigen eigen3/Eigen/Dense libeigen3-dev)
 
-# fmt, used as headers only: nothing is linked. LibTorch's include folder brings another version of fmt; a folder that holds
-# nothing but a link to the system's fmt, searched before LibTorch's, makes <fmt/…> mean the system's everywhere.
+# fmt, used as headers only: nothing is linked. LibTorch's include folder brings another version of fmt; a folder that
+# holds nothing but a link to the system's fmt, searched before LibTorch's, makes <fmt/…> mean the system's everywhere.
 find_path(TRAINLAB_fmt_INCLUDE fmt/format.h)
 mark_as_advanced(TRAINLAB_fmt_INCLUDE)
 if(NOT TRAINLAB_fmt_INCLUDE)

@@ -44,9 +44,9 @@ function(trainlab_uses_torch out)
   endforeach()
 endfunction()
 
-# trainlab_room(NAME PUBLIC… -- PRIVATE…): notes that a module or program of that name lies in the current folder, and the
-# names in its DEPENDS and PRIVATE_DEPENDS lists. trainlab_write_rooms writes all of them into rooms.txt of the build folder,
-# a line each, with tabs between name, folder, public and private dependencies. A test compares them with
+# trainlab_room(NAME PUBLIC… -- PRIVATE…): notes that a module or program of that name lies in the current folder, and
+# the names in its DEPENDS and PRIVATE_DEPENDS lists. trainlab_write_rooms writes all of them into rooms.txt of the
+# build folder, a line each, with tabs between name, folder, public and private dependencies. A test compares them with
 # docs/architecture.md.
 function(trainlab_room name)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY "${CMAKE_SOURCE_DIR}" OUTPUT_VARIABLE folder)
@@ -60,13 +60,13 @@ function(trainlab_write_rooms)
   file(WRITE "${CMAKE_BINARY_DIR}/rooms.txt" "${rooms}")
 endfunction()
 
-# trainlab_compile_together(TARGET FILE…): these files of the target are compiled in groups of one folder each, and all of the
-# target with LibTorch's headers read beforehand where the target uses LibTorch. Most of the compiler's time goes into headers,
-# which a group reads once. A group is small, so that a change of one file is compiled in seconds. Files of a group must not
-# use one name for two things, not even in anonymous namespaces. A file with options or definitions of its own, or with
-# SKIP_UNITY_BUILD_INCLUSION, is compiled by itself (these properties are set before the module is made); with
-# TRAINLAB_GROUPS=OFF every file is, for tools that want to see single files. (CMake's own unity builds name files by
-# absolute paths, so that ccache would not know them again in another clone.)
+# trainlab_compile_together(TARGET FILE…): these files of the target are compiled in groups of one folder each, and all
+# of the target with LibTorch's headers read beforehand where the target uses LibTorch. Most of the compiler's time goes
+# into headers, which a group reads once. A group is small, so that a change of one file is compiled in seconds. Files
+# of a group must not use one name for two things, not even in anonymous namespaces. A file with options or definitions
+# of its own, or with SKIP_UNITY_BUILD_INCLUSION, is compiled by itself (these properties are set before the module is
+# made); with TRAINLAB_GROUPS=OFF every file is, for tools that want to see single files. (CMake's own unity builds name
+# files by absolute paths, so that ccache would not know them again in another clone.)
 option(TRAINLAB_GROUPS "compile the files of a folder in groups" ON)
 function(trainlab_compile_together target)
   set(groups "")
@@ -102,8 +102,9 @@ function(trainlab_compile_together target)
   endif()
 endfunction()
 
-# trainlab_registration(OUT MODULE FILE…): the path of a source, written now, that defines register_MODULE(Registry&). It
-# calls register_FILE(Registry&) of each file, in this order: what an entry names in a default must come before the entry.
+# trainlab_registration(OUT MODULE FILE…): the path of a source, written now, that defines register_MODULE(Registry&).
+# It calls register_FILE(Registry&) of each file, in this order: what an entry names in a default must come before the
+# entry.
 function(trainlab_registration out module)
   set(declarations "")
   set(calls "")
@@ -166,8 +167,8 @@ endfunction()
 # Makes trainlab_core (also trainlab::core) from the current folder. Other modules see what lies in include/, and
 # include it as "core/value.h"; headers beside the sources are private. DEPENDS goes on to users, PRIVATE_DEPENDS does
 # not. ENTRIES names the sources that add entries to the registry: layers/linear is layers/linear.cpp, which defines
-# register_linear(Registry&). The module has register_NAME(Registry&), which calls them all. HOT: the module has inner loops
-# of its own, over pixels, weights or trials, and is optimised for them; other modules call LibTorch for that.
+# register_linear(Registry&). The module has register_NAME(Registry&), which calls them all. HOT: the module has inner
+# loops of its own, over pixels, weights or trials, and is optimised for them; other modules call LibTorch for that.
 function(trainlab_module)
   cmake_parse_arguments(PARSE_ARGV 0 arg "HOT" "NAME" "ENTRIES;SOURCES;DEPENDS;PRIVATE_DEPENDS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT (arg_ENTRIES OR arg_SOURCES))

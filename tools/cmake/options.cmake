@@ -6,7 +6,8 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)  # a precompiled header serves libraries and programs only if both are compiled alike
+# A precompiled header serves libraries and programs only if both are compiled alike.
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -46,7 +47,8 @@ set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wformat=2 -Wnon-virtual-dtor -Wo
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND warnings -Wsuggest-override -Wduplicated-cond -Wlogical-op)
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # g++ 12 sees overlaps and endless copies in any  "literal" + std::string,  and reads of what a std::variant does not hold.
+    # g++ 12 sees overlaps and endless copies in any  "literal" + std::string,  and reads of a std::variant's other
+    # members.
     list(APPEND warnings -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized)
   endif()
 endif()

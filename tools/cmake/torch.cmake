@@ -8,7 +8,8 @@ set(torch_default "${CMAKE_SOURCE_DIR}/.deps/torch")
 if(NOT "$ENV{TRAINLAB_TORCH}" STREQUAL "")
   set(torch_default "$ENV{TRAINLAB_TORCH}")
 endif()
-set(TRAINLAB_TORCH_DIR "${torch_default}" CACHE PATH "LibTorch ${TRAINLAB_TORCH_VERSION}: a folder with include/ and lib/")
+set(TRAINLAB_TORCH_DIR "${torch_default}" CACHE PATH
+    "LibTorch ${TRAINLAB_TORCH_VERSION}: a folder with include/ and lib/")
 
 # The thread sanitizer cannot look into LibTorch and takes its locks for races: such a build leaves out all that needs
 # it (see trainlab_module).
@@ -33,8 +34,8 @@ if(NOT torch_version MATCHES "^2\\.11\\.")
   message(FATAL_ERROR "LibTorch in ${TRAINLAB_TORCH_DIR} is ${torch_version}; trainlab needs ${TRAINLAB_TORCH_VERSION}")
 endif()
 
-# Of what libtorch_cpu.so needs, some lies beside it (OpenMP), some in the system, and two small CUDA libraries are where
-# its wheel's own RPATH looks, in what tools/setup fetched, or in a CUDA toolkit. A build of LibTorch without CUDA
+# Of what libtorch_cpu.so needs, some lies beside it (OpenMP), some in the system, and two small CUDA libraries are
+# where its wheel's own RPATH looks, in what tools/setup fetched, or in a CUDA toolkit. A build of LibTorch without CUDA
 # needs none of the latter.
 execute_process(COMMAND "${CMAKE_READELF}" -d "${TRAINLAB_TORCH_DIR}/lib/libtorch_cpu.so"
                 OUTPUT_VARIABLE torch_dynamic COMMAND_ERROR_IS_FATAL ANY)
@@ -102,17 +103,18 @@ foreach(file IN LISTS torch_files)
   install(PROGRAMS "${real}" DESTINATION "${TRAINLAB_LIB_DIR}" RENAME "${name}")
 endforeach()
 
-# LibTorch's headers, read once for all targets (see trainlab_compile_together). A precompiled header belongs to a target,
-# and a target has a source file.
+# LibTorch's headers, read once for all targets (see trainlab_compile_together). A precompiled header belongs to a
+# target, and a target has a source file.
 add_library(trainlab_torch_headers OBJECT "${CMAKE_CURRENT_LIST_DIR}/torch_headers.cpp")
 target_link_libraries(trainlab_torch_headers PRIVATE trainlab::torch)
 # Named without its folder: ccache would not know an absolute path again in another clone.
 target_include_directories(trainlab_torch_headers PRIVATE "${CMAKE_CURRENT_LIST_DIR}")
 target_precompile_headers(trainlab_torch_headers PRIVATE <torch_headers.h>)
 
-# Without this sum, ccache would read the precompiled header, 270 MB, for each file that uses the header, and would compile
-# all these files again wherever the header was compiled again, because a precompiled header has other bytes each time.
-# With CCACHE_PCH_EXTSUM (options.cmake) ccache reads the sum instead, which depends only on what the header is made from.
+# Without this sum, ccache would read the precompiled header, 270 MB, for each file that uses the header, and would
+# compile all these files again wherever the header was compiled again, because a precompiled header has other bytes
+# each time. With CCACHE_PCH_EXTSUM (options.cmake) ccache reads the sum instead, which depends only on what the header
+# is made from.
 if(TRAINLAB_CCACHE)
   set(header "${CMAKE_CURRENT_LIST_DIR}/torch_headers.h")
   set(sum "${CMAKE_BINARY_DIR}/CMakeFiles/trainlab_torch_headers.dir/cmake_pch.hxx.gch.sum")
