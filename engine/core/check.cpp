@@ -64,7 +64,9 @@ class Checker {
       throw recipe_error("expected " + with_article(option.type_text()) + ", found " + found(value)).in(path);
     }
     if (option.is_required && given.empty()) {
-      throw recipe_error("expected " + with_article(option.type_text()) + ", found an empty table").in(path).hint(option.doc);
+      throw recipe_error("expected " + with_article(option.type_text()) + ", found an empty table")
+          .in(path)
+          .hint(option.doc);
     }
     Value::List checked;
     for (std::size_t i = 0; i < given.size(); ++i) {
@@ -116,7 +118,8 @@ class Checker {
           if (value.is_string() && !value.string().empty()) return value;
           break;
         case Form::Type::choice:
-          if (value.is_string() && std::find(form.choices.begin(), form.choices.end(), value.string()) != form.choices.end()) {
+          if (value.is_string() &&
+              std::find(form.choices.begin(), form.choices.end(), value.string()) != form.choices.end()) {
             return value;
           }
           break;
@@ -146,7 +149,8 @@ class Checker {
   }
   static bool is_whole(const Value& value) {
     if (value.is_integer()) return true;
-    return value.is_number() && std::fabs(value.number()) < kExactIntegers && std::trunc(value.number()) == value.number();
+    return value.is_number() && std::fabs(value.number()) < kExactIntegers &&
+           std::trunc(value.number()) == value.number();
   }
   static bool is_exact_number(const Value& value) {
     if (value.is_integer()) {
@@ -229,7 +233,8 @@ class Checker {
     std::vector<std::string> names;
     for (const Entry* entry : registry_.entries()) names.push_back(entry->name);
     Error error = recipe_error("there is no " + name);
-    if (const std::string close = Registry::closest(name, names); !close.empty()) error.hint("did you mean " + close + "?");
+    if (const std::string close = Registry::closest(name, names); !close.empty())
+      error.hint("did you mean " + close + "?");
     return error;
   }
 

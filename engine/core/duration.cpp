@@ -44,7 +44,8 @@ constexpr std::array<UnitName, 20> kUnits{{
 
 Error not_a_duration(std::string_view text) {
   return recipe_error("expected a duration, found " + quoted(text, 60))
-      .hint(R"(a number and a unit: "5%", "500 steps", "2 epochs", "10000 samples", "30 s", "90 min", "18 h" or "2 d")");
+      .hint(
+          R"(a number and a unit: "5%", "500 steps", "2 epochs", "10000 samples", "30 s", "90 min", "18 h" or "2 d")");
 }
 
 std::string_view trimmed(std::string_view text) {

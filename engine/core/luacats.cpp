@@ -216,7 +216,7 @@ class Writer {
   }
 
   void write_field(const Option& option, const std::string& owner) {
-    // What may be given by position need not be there by name.
+    // An option that may be given by position need not be given by name.
     const bool optional = !option.is_required || option.is_positional || option.is_array;
     std::string doc = one_line(option.doc);
     if (!option.unit.empty()) doc += " [" + option.unit + "]";

@@ -125,11 +125,11 @@ Error too_many(const Entry& entry, const std::vector<std::string>& by_position, 
   const std::string count = std::to_string(found.size());
   const auto named = std::find_if(entry.options.begin(), entry.options.end(),
                                   [](const Option& option) { return !option.is_positional; });
-  Error error = recipe_error(
-      !by_position.empty() ? "takes " + std::to_string(by_position.size()) + " by position (" +
-                                 joined(by_position, "and") + "), found " + count
-      : named != entry.options.end() ? "takes only named options, found " + count + " without a name (" + found[0].brief() + ")"
-                                     : "takes no options, found " + count);
+  Error error = recipe_error(!by_position.empty() ? "takes " + std::to_string(by_position.size()) + " by position (" +
+                                                        joined(by_position, "and") + "), found " + count
+                             : named != entry.options.end() ? "takes only named options, found " + count +
+                                                                  " without a name (" + found[0].brief() + ")"
+                                                            : "takes no options, found " + count);
   const bool numbers = std::all_of(found.begin(), found.end(), [](const Value& value) { return value.is_number(); });
   if (entry.kind == "layer" && numbers && !entry.options.empty()) {
     error.hint("input sizes are inferred: " + without_input_sizes(entry, by_position, found));

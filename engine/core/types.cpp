@@ -90,7 +90,8 @@ std::string element_text(const Option& option) {
 bool is_by_name(const Option& option, const Value& value) {
   if (!option.is_keyed || !value.is_map() || value.map().empty() || !value["@"].is_nil()) return false;
   const auto is_option = [&](const auto& member) {
-    return std::any_of(option.nested.begin(), option.nested.end(), [&](const Option& o) { return o.name == member.first; });
+    return std::any_of(option.nested.begin(), option.nested.end(),
+                       [&](const Option& o) { return o.name == member.first; });
   };
   return option.nested.empty() || std::none_of(value.map().begin(), value.map().end(), is_option);
 }

@@ -99,7 +99,8 @@ Value& Value::set(std::string_view key, Value value) {
 }
 
 std::string_view Value::kind_name() const {
-  static constexpr std::array<std::string_view, 7> names{"nil", "boolean", "number", "integer", "string", "list", "map"};
+  static constexpr std::array<std::string_view, 7> names{"nil",    "boolean", "number", "integer",
+                                                         "string", "list",    "map"};
   return names[data_.index()];
 }
 

@@ -29,7 +29,7 @@ class Splitter {
     }
   }
 
-  // Of the row that next() gave.
+  // The line on which the row that next() returned begins.
   std::int64_t row_line() const { return row_line_; }
 
   Error wrong(std::int64_t line, const std::string& text) const {

@@ -107,7 +107,7 @@ Error InputFile::damaged(std::string_view what) const {
 
 std::int64_t InputFile::at_most() const {
   const auto left = static_cast<std::int64_t>(rest_.size());
-  // What zlib has taken in and not yet given out lies within its window.
+  // zlib holds at most its window of bytes that it has read and not yet returned.
   return inflater_ ? left * max_ratio + (std::int64_t{1} << 20) : left;
 }
 

@@ -208,7 +208,7 @@ class Lister {
   static std::string name_of(const Header& header) {
     const std::string_view name = text_of(header, name_field);
     const bool ustar =
-        std::string_view(header.data() + magic_field.at, magic_field.size) == std::string_view("ustar", 6);
+        std::string_view(header.data() + magic_field.at, magic_field.size) == std::string_view("ustar\0", 6);
     const std::string_view prefix = ustar ? text_of(header, prefix_field) : std::string_view();
     return prefix.empty() ? std::string(name) : std::string(prefix) + "/" + std::string(name);
   }

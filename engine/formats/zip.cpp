@@ -98,7 +98,7 @@ ZipFile::Member ZipFile::read_entry(std::uint64_t& at, std::uint64_t end, std::v
   }
   at = extra_end + comment_length;
 
-  // What the local header repeats is not looked at, but for its length.
+  // The local header repeats the directory's fields. Only its length is used; the directory counts.
   const std::uint64_t size = bytes_.size();
   if (header > size || size - header < local_bytes || number(header, 4) != local_signature)
     throw bad("does not begin where the directory says");

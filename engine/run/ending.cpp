@@ -23,7 +23,7 @@ int stop_code(const Ending& ending) {
   return keyboard ? 130 : 143;
 }
 
-// What the supervisor has to say itself, because the engine did not. nullopt: the engine has said all.
+// The error that the supervisor reports because the engine could not. nullopt: the engine has reported how it ended.
 std::optional<Error> own_words(const Ending& ending) {
   if (ending.broken) return ending.broken;
   const int status = ending.status.si_status;

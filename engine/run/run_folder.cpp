@@ -58,7 +58,7 @@ std::string spoken(const std::string& text) {
   return "process " + text.substr(space + 1) + " on " + text.substr(0, space);
 }
 
-// What a run that ended before it had its manifest may leave.
+// Whether an entry of a run folder may be left over from a run that ended before its manifest was written.
 bool is_left_over(const fs::path& entry) {
   const std::string name = entry.filename().string();
   return name == "lock" || name == "recipe" || name == "log.txt" || (name.front() == '.' && name.ends_with(".tmp"));

@@ -116,7 +116,8 @@ void Run::extend() {
                                                before->total.count >= request_.extend->count) {
     throw usage_error("expected a total of more than the " + before->total.text() + " of the run, found " +
                       request_.extend->text())
-        .hint("extend takes the new total, not what is to be added; to go on as it is: trainlab resume " + folder_->string());
+        .hint("extend takes the new total, not what is to be added; to go on as it is: trainlab resume " +
+              folder_->string());
   }
   Value summary = read_summary(folder_of(last));
   before_extension_ = BeforeExtension{last.name, summary, manifest_.extension};

@@ -25,10 +25,10 @@ bool is_name(const std::string& name) {
 
 std::string spoken(const std::string& kind, const std::string& name) { return kind + " \"" + name + "\""; }
 
-// What later processes will read: a NaN becomes nil now, not only after a resume.
+// The summary as later processes will read it from the file: a NaN becomes nil at once, not only after a resume.
 Value as_stored(const Value& summary) { return parse_json(to_json(summary), "summary"); }
 
-// What a stage raised; of what is no Error, the cause.
+// The stage's Error, or any other exception wrapped as an Error.
 Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
   if (dynamic_cast<const std::bad_alloc*>(&exception)) return run_error("out of memory");
@@ -72,10 +72,10 @@ Value Run::stage(const Options& stage, bool returned) {
     }
     StageWork prepared;
     if (!folder_) {
-      // Of a new run nothing is written before its first stage is known to be right.
+      // A new run writes nothing before its first stage is known to be right.
       prepared = prepare(stage, settings_for(stage));
       open();
-      if (!records_.empty()) prepared = nullptr;  // it goes on, with recorded settings
+      if (!records_.empty()) prepared = nullptr;  // an earlier run is continued, with its settings
     }
     bool resumed = false;
     const StageRecord record = place(stage, name, returned, resumed);

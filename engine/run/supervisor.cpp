@@ -26,13 +26,13 @@ namespace {
 struct Helper {
   pid_t pid = 0;
   std::unique_ptr<Channel> channel;
-  bool leaves = false;  // it was asked to
+  bool leaves = false;  // the helper was asked to end
 };
 
-// So many helpers in all are begun anew after one was killed: if something kills each of them, the run goes on without.
+// Killed helpers are restarted at most this often in a run; afterwards the run continues without them.
 constexpr int most_replaced = 1000;
 
-// An engine under supervision, and those that help it.
+// An engine under supervision, and the engines that help this engine.
 class Watch {
  public:
   Watch(const fs::path& engine, Request request, std::optional<RunFolder> held)
@@ -45,7 +45,7 @@ class Watch {
 
   Outcome run() {
     while (!ended_) watch();
-    // What it sent last, and what it may have left running.
+    // The engine's last messages are read, and processes that the engine left running are killed.
     while (channel_open_ && take_messages()) {
     }
     ::kill(-pid_, SIGKILL);
@@ -60,7 +60,8 @@ class Watch {
 
  private:
   void watch() {
-    std::array<pollfd, 2> ready = {{{signals_.fd(), POLLIN, 0}, {channel_open_ && !ended_ ? channel_->fd() : -1, POLLIN, 0}}};
+    std::array<pollfd, 2> ready = {
+        {{signals_.fd(), POLLIN, 0}, {channel_open_ && !ended_ ? channel_->fd() : -1, POLLIN, 0}}};
     if (::poll(ready.data(), ready.size(), -1) < 0) return;
     if (ready[1].revents != 0) take_messages();
     while (const int signal = signals_.take()) take_signal(signal);
@@ -203,7 +204,8 @@ class Watch {
         const std::string path = held_->path().string();
         held_.reset();
         throw usage_error("the run in " + path + " is finished")
-            .hint("choose another --out, or train it longer: trainlab extend " + path + " --epochs N (of a sweep --trials N)");
+            .hint("choose another --out, or train it longer: trainlab extend " + path +
+                  " --epochs N (of a sweep --trials N)");
       }
     } catch (const Error& error) {
       channel_->send(Value::Map{{"type", "refused"}, {"error", error_value(error)}});

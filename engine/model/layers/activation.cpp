@@ -26,7 +26,7 @@ namespace trainlab {
 
 namespace {
 
-// What an operator's derivative is written in.
+// The tensor from which an operator's derivative is computed, and which is therefore kept for the backward pass.
 enum class Keeps { input, output };
 
 template <Keeps keeps>
@@ -99,8 +99,8 @@ class PReLU final : public Activation<Keeps::input> {
   PReLU(const Options& options, LayerContext& context) : Activation(context) {
     const std::int64_t count = options.integer("num_parameters");
     if (count != 1 && (output.empty() || output[0] != count)) {
-      throw context.shape_error("an input of " + std::to_string(count) + " channels (its first axis) for num_parameters = " +
-                                std::to_string(count));
+      throw context.shape_error("an input of " + std::to_string(count) +
+                                " channels (its first axis) for num_parameters = " + std::to_string(count));
     }
     slope_ = context.parameter("weight", {count}, constant(options.number("init")), false);
   }
@@ -226,9 +226,10 @@ void register_activation(Registry& registry) {
   add<Plain<relu6, Keeps::input>>(registry, Entry("nn.ReLU6", "layer", "min(max(0, x), 6).").example("nn.ReLU6()"));
   add<Plain<log_sigmoid, Keeps::input>>(
       registry, Entry("nn.LogSigmoid", "layer", "log(1 / (1 + exp(−x))).").example("nn.LogSigmoid()"));
-  add<CELU>(registry, Entry("nn.CELU", "layer", "max(0, x) + min(0, alpha·(exp(x / alpha) − 1)).")
-                          .with(Option("alpha", "minus the value for x → −∞").number().more_than(0).or_default(1.0).positional())
-                          .example("nn.CELU()"));
+  add<CELU>(registry,
+            Entry("nn.CELU", "layer", "max(0, x) + min(0, alpha·(exp(x / alpha) − 1)).")
+                .with(Option("alpha", "minus the value for x → −∞").number().more_than(0).or_default(1.0).positional())
+                .example("nn.CELU()"));
   add<GLU>(registry, Entry("nn.GLU", "layer", "The first half of an axis times sigmoid of the second half.")
                          .with(softmax_dim("the axis that is halved, counted from the end: -1 is the last (features)"))
                          .example("nn.GLU()")

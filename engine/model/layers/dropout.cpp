@@ -49,7 +49,7 @@ Option dropout_option(std::string name, std::string doc) {
 
 namespace {
 
-// What is dropped together: single elements, whole channels (the first axis of a sample), whole samples.
+// The unit that is dropped as a whole: an element, a channel (the first axis of a sample) or a sample.
 enum class Dropped { element, channel, sample };
 
 template <Dropped unit>

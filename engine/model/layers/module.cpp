@@ -18,7 +18,7 @@ class Module final : public Layer {
   Module(const Options& options, LayerContext& context)
       : forward_(options.function("forward")), place_(context.place()) {
     if (options.given("params")) declare(options, context);
-    // What comes out is seen by trying: two samples of zeros, with parameters of zeros.
+    // The shape of the output is found by a call with two samples of zeros and parameters of zeros.
     const Shape& shape = context.any_input();
     Shape batch{2};
     batch.insert(batch.end(), shape.begin(), shape.end());
@@ -43,8 +43,9 @@ class Module final : public Layer {
     at::Tensor y = call(self, x.contiguous(), key, path);  // recipes may call view
     if (y.dim() != static_cast<std::int64_t>(output.size()) + 1 || y.size(0) != x.size(0) ||
         !std::equal(output.begin(), output.end(), y.sizes().begin() + 1)) {
-      throw recipe_error("expected forward(self, x) to give [" + std::to_string(x.size(0)) + ", …] with samples of shape " +
-                         shape_text(output) + ", as it did when the model was built, found " + shape_text(y.sizes()))
+      throw recipe_error("expected forward(self, x) to give [" + std::to_string(x.size(0)) +
+                         ", …] with samples of shape " + shape_text(output) +
+                         ", as it did when the model was built, found " + shape_text(y.sizes()))
           .in(path);
     }
     return y;
@@ -81,7 +82,8 @@ class Module final : public Layer {
     }
   }
 
-  at::Tensor call(const std::shared_ptr<ModuleObject>& self, const at::Tensor& x, Key key, const std::string& at) const {
+  at::Tensor call(const std::shared_ptr<ModuleObject>& self, const at::Tensor& x, Key key,
+                  const std::string& at) const {
     try {
       forward_->rekey(key);
       const std::vector<Argument> arguments{std::static_pointer_cast<Object>(self), std::make_shared<TensorObject>(x)};
@@ -108,14 +110,17 @@ void register_module(Registry& registry) {
   registry.add(
       Entry("nn.Module", "layer", "A layer whose forward pass is a function of the recipe.")
           .with(Option("params", "the parameters by name: their sizes").integer().at_least(1).many().keyed())
-          .with(Option("forward", "gives the output for a batch x; self.NAME is a parameter, self.training whether it trains")
+          .with(Option("forward",
+                       "gives the output for a batch x; self.NAME is a parameter, self.training whether it trains")
                     .function("function(self, x) → tensor")
                     .required())
-          .with(Option("init", "initial values, by name of the parameter, or of all with two or more axes (default: "
-                               "U(±1/√n) over the n values behind the first axis; 0 for those of one axis)")
+          .with(Option("init",
+                       "initial values, by name of the parameter, or of all with two or more axes (default: "
+                       "U(±1/√n) over the n values behind the first axis; 0 for those of one axis)")
                     .entry("init")
                     .keyed())
-          .example("nn.Module { params = { weight = { 10, 64 } }, forward = function(self, x) return x:matmul(self.weight:t()) end }")
+          .example("nn.Module { params = { weight = { 10, 64 } }, forward = function(self, x) return "
+                   "x:matmul(self.weight:t()) end }")
           .note("The output's shape is seen by calling it once with two samples of zeros. Random operators and "
                 "math.random in it are keyed by seed, step and place in the model."),
       layer_factory<Module>());

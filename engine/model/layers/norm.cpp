@@ -208,7 +208,8 @@ class RMSNorm final : public Layer {
   RMSNorm(const Options& options, LayerContext& context) : epsilon_(options.number("eps")) {
     output = context.input();
     if (output.empty() || output.back() < 1) throw context.shape_error("an input of [features] or [..., features]");
-    if (options.boolean("elementwise_affine")) weight_ = context.parameter("weight", {output.back()}, constant(1), false);
+    if (options.boolean("elementwise_affine"))
+      weight_ = context.parameter("weight", {output.back()}, constant(1), false);
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
@@ -293,7 +294,11 @@ void register_norm(Registry& registry) {
       layer_factory<RMSNorm>());
   registry.add(
       Entry("nn.GroupNorm", "layer", "Normalisation of [channels, …] by mean and variance of groups of channels.")
-          .with(Option("num_groups", "number of groups, which divides the channels").integer().at_least(1).positional().required())
+          .with(Option("num_groups", "number of groups, which divides the channels")
+                    .integer()
+                    .at_least(1)
+                    .positional()
+                    .required())
           .with(epsilon_option())
           .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(true))
           .example("nn.GroupNorm(8)")
@@ -310,7 +315,8 @@ void register_norm(Registry& registry) {
                      .example(name + "()")
                      .note("Ulyanov et al. 2016."),
                  LayerFactory([axes](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
-                   return std::make_unique<GroupNorm>(options, with_axes(context, axes + 1), 0, options.boolean("affine"));
+                   return std::make_unique<GroupNorm>(options, with_axes(context, axes + 1), 0,
+                                                      options.boolean("affine"));
                  }));
   }
 }

@@ -34,8 +34,9 @@ class Callable {
   virtual ~Callable() = default;
   // Errors of the script come out as Error{recipe} with file, line and traceback.
   virtual std::vector<Argument> call(std::span<const Argument> arguments) = 0;
-  // Of a function that builds a stage, build(hp) → lab.fit { … }: its spec, checked, with the functions in it.
-  // Error{recipe} at the function's position when it returns anything else. Native functions build nothing.
+  // Calls a function that builds a stage, build(hp) → lab.fit { … }, and returns the checked spec of the stage with
+  // the functions in it. Error{recipe} at the function's position when the function returns anything else.
+  // std::logic_error for a native function, which never builds a stage.
   virtual std::shared_ptr<const Spec> build(std::span<const Argument> arguments);
   // The key of the random numbers that the next call draws; callers give it before each call, from (seed, stage, role,
   // step), so that a resumed run draws the same. What the script draws outside of its functions is not touched.

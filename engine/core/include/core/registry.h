@@ -50,10 +50,14 @@ class Option {
   Option& string() { return form({.type = Form::Type::string}); }
   Option& path() { return form({.type = Form::Type::path}); }  // relative to the recipe, stored absolute
   Option& duration() { return form({.type = Form::Type::duration}); }
-  Option& choice(std::vector<std::string> choices) { return form({.type = Form::Type::choice, .choices = std::move(choices)}); }
+  Option& choice(std::vector<std::string> choices) {
+    return form({.type = Form::Type::choice, .choices = std::move(choices)});
+  }
   // An entry of a kind. A string names one of them without its prefix: "cross_entropy" for loss.cross_entropy().
   Option& entry(std::string kind) { return form({.type = Form::Type::entry, .kind = std::move(kind)}); }
-  Option& function(std::string signature) { return form({.type = Form::Type::function, .signature = std::move(signature)}); }
+  Option& function(std::string signature) {
+    return form({.type = Form::Type::function, .signature = std::move(signature)});
+  }
   // A table with these options of its own: loader = { threads = 2 }.
   Option& fields(std::vector<Option> options);
   Option& any() { return form({.type = Form::Type::any}); }
@@ -108,7 +112,7 @@ class Entry {
     options.push_back(std::move(option));
     return *this;
   }
-  // What a function or method gives, in words. The first word is its type in the completion file where it is one:
+  // The result of a function or method, in words. The first word is the type in the completion file, if it is a type:
   // "number", "table", a kind or an object ("a tensor").
   Entry& returns(std::string text) {
     result = std::move(text);

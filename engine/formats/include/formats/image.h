@@ -28,7 +28,7 @@ constexpr std::int64_t most_pixels = 100'000'000;
 // As decode_image(), for one format each.
 void decode_jpeg(std::string_view bytes, int channels, const std::string& name, Image& image);
 void decode_png(std::string_view bytes, int channels, const std::string& name, Image& image);
-// What both share: a size from a header, or an Error{recipe}.
+// Checks the size that an image's header states. Error{recipe} unless the image has 1 to most_pixels pixels.
 void check_image_size(std::int64_t height, std::int64_t width, const std::string& name);
 
 // A rectangle of an image in pixels; edges may lie within pixels.

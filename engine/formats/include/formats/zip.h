@@ -26,7 +26,8 @@ class ZipFile {
   ZipFile(std::string_view bytes, std::string name);
 
   const std::vector<Member>& members() const { return members_; }  // in the order of the directory
-  // Of a member of members(). Error{recipe} for damaged data, another checksum or size, and more than `most` bytes.
+  // The bytes of a member, which is one of members(). Error{recipe} for damaged data, for a checksum or size other than
+  // the directory's, and for more than `most` bytes.
   std::string read(const Member& member, std::uint64_t most) const;
 
  private:

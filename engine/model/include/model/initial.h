@@ -8,12 +8,12 @@
 
 namespace trainlab {
 
-// What an entry of kind "init" is implemented by: the initial values of a parameter of this shape.
+// The implementation of an entry of kind "init" that draws: gives the initial values of a parameter of this shape.
 using InitFactory = std::function<Initializer(const Options&, const Shape&)>;
 
-// What an entry of kind "init" is implemented by that reads values instead of drawing them: tensors by the names of
-// parameters and buffers ("2.weight"). Its option `path` says where they come from, and its option `except` is a list of
-// patterns of names that it leaves alone.
+// The implementation of an entry of kind "init" that reads values instead of drawing them: tensors by the names of
+// parameters and buffers ("2.weight"). The entry's option `path` says where the values come from; its option `except`
+// is a list of patterns of names that keep their other values.
 struct StoredValues {
   std::function<NamedTensors(const Options&)> read;
 };
@@ -22,10 +22,12 @@ struct StoredValues {
 // stored values, which need a name.
 Initializer initializer_of(const Options& options, std::string_view option, const Shape& shape);
 
-// A keyed option of entries "init": one is for all parameters of two or more axes, those of a table for the parameters
-// whose names match their pattern. Of several that match, the one with the most other characters counts. Stored values
-// are for all parameters and buffers, or those that match. Does nothing where the option was not given. Error{recipe} for a
-// pattern without a match, two equally long ones that match, and stored values that are missing or of another shape.
+// Gives the model the initial values that a keyed option of entries "init" states. A single entry is for all parameters
+// of two or more axes; the entries of a table are for the parameters whose names match the entry's pattern. If several
+// patterns match a name, the pattern with the most characters beside its wildcards counts. Stored values are for all
+// parameters and buffers, or for those that match. Does nothing where the option was not given. Error{recipe} for a
+// pattern without a match, for two equally long patterns that match one name, and for stored values that are missing or
+// of another shape.
 void initialize_by_pattern(Model& model, const Options& options, std::string_view option);
 
 // A list of patterns: the parameters that match do not train. Error{recipe} for a pattern without a match, and when no

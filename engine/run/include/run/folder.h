@@ -66,8 +66,9 @@ struct StageRecord {
   bool operator==(const StageRecord&) const = default;
 };
 std::vector<StageRecord> read_stages(const std::filesystem::path& run);  // empty where none has begun
-// The stage `name` of a run, or the one that a folder named on the command line is meant for: a stage's own, or of a
-// run's the one that the recipe returned. `folder` of what it gives is absolute. Raises Error{usage} where there is none.
+// The stage that the command line means: with `name`, this stage of the run in the folder `given`; without, the stage
+// whose own folder is `given`, or the stage that the recipe returned if `given` is a run's folder. The result's
+// `folder` is absolute. Raises Error{usage} where there is no such stage.
 StageRecord find_stage(const std::filesystem::path& given, const std::optional<std::string>& name);
 void write_stages(const std::filesystem::path& run, const std::vector<StageRecord>& stages);
 

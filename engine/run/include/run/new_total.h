@@ -10,7 +10,9 @@ struct NewTotal {
   std::int64_t count = 0;
   std::string unit;  // "epochs" or "steps" of a fit, "trials" of a sweep
 
-  std::string text() const { return std::to_string(count) + " " + (count == 1 ? unit.substr(0, unit.size() - 1) : unit); }
+  std::string text() const {
+    return std::to_string(count) + " " + (count == 1 ? unit.substr(0, unit.size() - 1) : unit);
+  }
   bool operator==(const NewTotal&) const = default;
 };
 

@@ -33,7 +33,7 @@
 
 namespace trainlab {
 
-// What this module cannot know itself.
+// Facts about the engine's process that this module, which knows neither LibTorch nor Lua, is told.
 struct Environment {
   std::string libtorch;  // its version
   std::string device;    // the resolved one of request.device: "cpu"
@@ -48,17 +48,19 @@ int usable_cores();
 // What a request settles before any stage is known; the threads are those of a single training.
 RunSettings settled(const Request& request);
 
-// The error of a stage, with the --set in its hint that gave the option which it is about.
+// The error of a stage. If a --set gave the option that the error is about, the hint names this --set.
 Error with_origin(Error error, const std::vector<std::string>& set, const std::string& stage, bool returned);
 
-// An engine that helps has come to a stage that it cannot wait for, or the run has ended: it is no longer needed.
+// Raised in an engine that helps when it is no longer needed: the run has ended, or the engine has come to a stage for
+// which it cannot wait.
 class NothingLeft : public std::exception {};
 
-// An engine that helps (Request::helps) executes the recipe too. Of a stage that several processes work on it takes its
-// share; for the end of any stage it waits. It writes nothing but what belongs to trials that it has leased, and its own
-// log.
+// A run as the engine's process sees it: its folder, its recorded stages, its settings.
 //
-// Used by the recipe's thread, but say(), which any thread may call.
+// An engine that helps (Request::helps) executes the recipe too. It takes trials of a stage on which several processes
+// work, and waits for the summary of any other stage. It writes only into trials that it has leased, and its own log.
+//
+// Only the recipe's thread uses a Run, except for say(), which any thread may call.
 class Run {
  public:
   Run(const Registry& registry, Request request, Environment environment, Channel& channel);
@@ -66,7 +68,7 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // What holds for the run: also needed before it begins (lab.seed).
+  // The settings of the whole run. They are known before the first stage begins, because lab.seed needs them.
   const RunSettings& settings() const { return settings_; }
 
   // The text that `trainlab check` prints of a stage; `step`: also of one training step. Raises Error.
@@ -91,7 +93,7 @@ class Run {
   // recipe cannot go on. NothingLeft in an engine that helps.
   Value stage(const Options& stage, bool returned);
 
-  // Of a stage that stage() has given the summary of.
+  // The folder of a stage whose summary stage() has returned.
   std::filesystem::path stage_folder(const std::string& name) const;
 
   // The recipe has ended; tells the supervisor and gives the exit code.
@@ -107,7 +109,7 @@ class Run {
     Value summary;
     std::string folder;  // relative to the run
   };
-  // What `trainlab extend` has changed and takes back when the stage refuses the new length.
+  // The state before `trainlab extend`, which is restored when the stage refuses the new length.
   struct BeforeExtension {
     std::string stage;
     Value summary;

@@ -35,8 +35,8 @@ struct StageContext {
   bool resumed = false;          // the folder holds an earlier attempt
   double seconds_before = 0;     // of earlier attempts
 
-  // Of stages that several processes work on. `helps`: the stage belongs to another engine, and this one takes trials
-  // only; what it returns is nobody's summary.
+  // For stages on which several processes work. `helps`: the stage belongs to another engine; this engine only takes
+  // trials, and the value that its stage returns is ignored.
   bool helps = false;
   std::string supervisor = {};   // "HOST:PID" of the run's; empty: this engine joined from outside
   // Asks for engines, so that `count` work on this stage, this one included.
