@@ -1,6 +1,7 @@
 // The declaration of lab.ensemble: many seeds of one fit, or fits that a sweep has trained; the best of them are kept,
 // and judged one by one and together.
 #include "ensemble.h"
+#include "ensemble_plan.h"
 #include "sweep_entry.h"
 
 namespace trainlab {
@@ -48,32 +49,8 @@ Entry ensemble_entry() {
           "be added again (Caruana et al. 2004, Ensemble selection from libraries of models).");
 }
 
-StudyPlan plan_ensemble(const Options& stage, const RunSettings& settings) {
-  if (stage.given("params") && !stage.get("params").is_map() &&
-      !(stage.get("params").is_list() && stage.get("params").list().empty()))
-    throw stage.error("params", "expected parameters by name, found " + stage.get("params").brief());
-  if (stage.given("from")) {
-    const Value& from = stage.get("from");
-    if (!from.is_map() || from["kind"] != Value("sweep") || !from["out"].is_string())
-      throw stage.error("from", "expected the result of a sweep, found " + from.brief())
-          .hint("from = lab.run(lab.sweep { … })");
-    if (!from["best"].is_map())
-      throw stage.error(
-          "from",
-          "expected the result of a sweep with one metric and a complete trial, found one without a best trial");
-    if (!stage.given("keep")) throw stage.error("keep", "missing: how many members are chosen");
-  }
-  StudyPlan plan(stage, settings);
-  if (plan.objectives().size() > 1) throw stage.error("metric", "expected one metric, found several");
-  if (!stage.given("from") && stage.given("keep") && stage.integer("keep") > stage.integer("seeds")) {
-    throw stage.error("keep", "expected at most the " + std::to_string(stage.integer("seeds")) + " members, found " +
-                                  std::to_string(stage.integer("keep")));
-  }
-  return plan;
-}
-
 StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
-  const auto plan = std::make_shared<const StudyPlan>(plan_ensemble(stage, settings));
+  const auto plan = std::make_shared<const EnsemblePlan>(stage, settings);
   if (stage.given("from")) {
     for (const char* option : {"params", "seeds", "seed"}) {
       if (stage.given(option)) throw stage.error(option, "goes with members that are trained, not with `from`");
@@ -88,7 +65,7 @@ StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
 }
 
 std::string check_ensemble(const Options& stage, const RunSettings& settings, bool step) {
-  return describe_study(plan_ensemble(stage, settings), step);
+  return describe_study(EnsemblePlan(stage, settings), step);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Row {
 };
 constexpr Row table[] = {{4e6, 32}, {10e6, 16}};
 
-// Whether members of a stack may differ in this number of an entry; of a list neither has a name.
+// True if stack members may have different values of this numeric option. For list elements both names are empty.
 using MayDiffer = bool (*)(const std::string& entry, const std::string& option);
 
 bool nothing(const std::string&, const std::string&) { return false; }

@@ -1,5 +1,6 @@
-// StudyPlan: what a lab.sweep or a lab.ensemble means, checked before the first trial: the space, who chooses and who
-// prunes, how a trial's fits are built, and in which direction its metrics are better.
+// StudyPlan: what a lab.sweep or a lab.ensemble means, checked before the first trial: the space, how trials are chosen
+// and ended early, how a trial's fits are built, and in which direction its metrics are better. SweepPlan and
+// EnsemblePlan say what differs.
 #pragma once
 
 #include <map>
@@ -31,64 +32,79 @@ class OpenedData {
   std::map<std::string, DataParts> opened_;
 };
 
+// Texts of a list option; none where the option has no value.
+std::vector<std::string> strings(const Options& stage, const char* option);
+
 class StudyPlan {
  public:
-  // Builds the first trials, until one can be planned, to see what its metrics are. Error{recipe} with the option's
-  // path for all that is wrong.
-  StudyPlan(const Options& stage, const RunSettings& settings);
+  virtual ~StudyPlan() = default;
+  StudyPlan(const StudyPlan&) = delete;
 
   const Options& options() const { return options_; }
   const RunSettings& settings() const { return settings_; }  // of the fits: threads of one trial
-  bool is_ensemble() const { return options_.entry().name == "ensemble"; }
   const Space& space() const { return space_; }
   const std::vector<Objective>& objectives() const { return objectives_; }
   std::int64_t seed() const { return seed_; }
-  std::int64_t repeats() const { return repeats_; }  // fits of a trial
-  std::int64_t trials() const;                       // at most
-  double time_budget() const;                        // seconds; 0: none
-  bool deterministic() const;
   bool extends() const { return extends_; }  // whether this is `trainlab extend`
   int workers() const { return workers_; }
   // The fit of the first trial that can be built: what metrics there are is known from it.
   const Options& example() const { return *example_; }
 
+  virtual std::string_view trials_name() const = 0;   // "trials", for the progress line
+  virtual std::int64_t trials() const = 0;            // at most
+  virtual std::int64_t repeats() const { return 1; }  // fits of a trial
+  virtual double time_budget() const { return 0; }    // seconds; 0: none
+  virtual bool deterministic() const { return false; }
+  // Whether a trial takes over the result of an earlier trial at the same point.
+  virtual bool reuses_duplicates() const { return false; }
+  // Whether the stage ends when no more improvement is expected.
+  virtual bool ends_without_improvement() const { return false; }
+  virtual std::unique_ptr<Pruner> pruner() const { return nullptr; }  // null: none
+  // Points to try first.
+  virtual std::vector<std::vector<double>> enqueued() const { return {}; }
+  // The value of a trial from those of its repeats.
+  virtual double aggregate(std::vector<double> values) const;
+  // Why the stage ends now that `failed` trials have failed, trial `last` with this reason; nullopt: the stage goes on.
+  virtual std::optional<std::string> failure(std::int64_t failed, std::int64_t last,
+                                             const std::string& reason) const = 0;
+  // What `trainlab check` prints of the trials: whole lines.
+  virtual std::string text() const = 0;
+
   // An empty study, as each process makes it.
   Study study() const;
-  std::unique_ptr<Pruner> pruner() const;  // null: none
-  // Whether the stage ends when no more improvement is expected.
-  bool ends_without_improvement() const;
-  // Points to try first.
-  std::vector<std::vector<double>> enqueued() const;
   // For the study's file: what a report needs to know without the recipe.
-  Value description(const Study& study) const;
-
-  // The value of a trial from those of its repeats: their mean, or their median.
-  double aggregate(std::vector<double> values) const;
+  virtual Value description(const Study& study) const;
 
   // hp.seed of a repeat, from 1: the same for all trials, so that they share initial weights, order and masks.
   std::int64_t repeat_seed(std::int64_t repeat) const;
   // The fit of a repeat of a trial as `build` gives it, with the study's metric to monitor and hp.seed where it says
   // nothing else. Error{recipe}, also whatever the function raises.
-  Options build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const;
+  virtual Options build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const = 0;
   // The same with parameters by name.
   Options build_with(Value::Map params, std::int64_t trial, std::int64_t repeat) const;
   FitPlan plan_fit(const Options& fit) const;
   // Members of the stacks in which such fits train; 1: each trains alone.
   std::int64_t stack_of(const FitPlan& fit) const;
 
- private:
-  static std::int64_t seed_of(const Options& stage, const RunSettings& settings);
-  void check_lineage(const Study& study) const;
-  void plan_objectives();
+ protected:
+  StudyPlan(const Options& stage, const RunSettings& settings, Space space, std::int64_t seed);
+  // Builds the first trials, until one can be planned, to see what its metrics are. Error{recipe} with the option's
+  // path for all that is wrong. The last step of a constructor.
   void find_directions();
-  void check_length(const FitPlan& fit, const Study& study) const;
-  Value::Map params(std::span<const double> point) const;
+  // Error{recipe} where the fit does not suit the study.
+  virtual void check_example(const FitPlan& fit, const Study& study) const { (void)fit, (void)study; }
+  virtual std::unique_ptr<Sampler> sampler() const = 0;
+  // What the study needs beside directions, pruner and seed.
+  virtual void settle(StudySettings& settings) const { (void)settings; }
+
+ private:
+  void plan_objectives();
+  void set_directions(const FitPlan& plan);
 
   Options options_;
   RunSettings settings_;
   bool extends_ = false;
-  std::optional<std::int64_t> extended_;  // the total of trials that `trainlab extend` gave
-  std::int64_t seed_ = 1, repeats_ = 1;
+  std::int64_t seed_ = 1;
   int workers_ = 1;
   Space space_;
   std::vector<Objective> objectives_;

@@ -1,8 +1,6 @@
 // What `trainlab check` prints of a sweep or an ensemble.
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "stacking.h"
 #include "sweep_entry.h"
 #include "train/fit.h"
@@ -14,25 +12,7 @@ std::string describe_study(const StudyPlan& plan, bool step) {
   const Options& fit = plan.example();
   const FitPlan planned = plan.plan_fit(fit);
 
-  std::string text = fmt::format("{} \"{}\": ", stage.entry().name, stage.string("name"));
-  if (plan.is_ensemble()) {
-    text += fmt::format("{} members\n", plan.trials());
-  } else {
-    text += plan.trials() < std::numeric_limits<std::int64_t>::max()
-                ? fmt::format("{} trials", plan.trials())
-                : "trials until the time is used or the space used up";
-    if (plan.repeats() > 1) text += fmt::format(" of {} seeds each", plan.repeats());
-    text += "\n";
-    for (const SpaceParameter& p : plan.space().parameters()) {
-      const Value value = stage.get("space")[p.name];
-      text += fmt::format("  {:<12} {}\n", p.name, stage.registry().print(value));
-    }
-    text += fmt::format("{:<14} {}\n", "sampler", stage.registry().print(stage.child("sampler").value()));
-    if (stage.given("scheduler"))
-      text += fmt::format("{:<14} {}\n", "scheduler", stage.registry().print(stage.child("scheduler").value()));
-    if (stage.given("pruner"))
-      text += fmt::format("{:<14} {}\n", "pruner", stage.registry().print(stage.child("pruner").value()));
-  }
+  std::string text = fmt::format("{} \"{}\": {}", stage.entry().name, stage.string("name"), plan.text());
   for (const Objective& one : plan.objectives())
     text += fmt::format("{:<14} {}, {} is better\n", "metric", one.metric, one.maximize ? "greater" : "smaller");
   const std::int64_t stack = structure_of(fit).empty() ? 1 : plan.stack_of(planned);

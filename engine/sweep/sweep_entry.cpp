@@ -3,6 +3,7 @@
 
 #include "study_summary.h"
 #include "sweep/sweep.h"
+#include "sweep_plan.h"
 #include "worker.h"
 
 namespace trainlab {
@@ -142,7 +143,7 @@ Entry sweep_entry() {
 }
 
 StageWork prepare_sweep(const Options& stage, const RunSettings& settings) {
-  const auto plan = std::make_shared<const StudyPlan>(stage, settings);
+  const auto plan = std::make_shared<const SweepPlan>(stage, settings);
   return [plan](const StageContext& context) {
     return work_on(*plan, context,
                    [&](const Worker& worker, bool) { return sweep_summary(*plan, worker.study(), worker.stopped()); });
@@ -150,7 +151,7 @@ StageWork prepare_sweep(const Options& stage, const RunSettings& settings) {
 }
 
 std::string check_sweep(const Options& stage, const RunSettings& settings, bool step) {
-  const StudyPlan plan(stage, settings);
+  const SweepPlan plan(stage, settings);
   return describe_study(plan, step);
 }
 

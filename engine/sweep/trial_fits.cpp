@@ -19,7 +19,8 @@ namespace {
 
 // Plans that are kept for the next trials of the same structure.
 constexpr std::size_t most_plans = 16;
-// Below this probability that a trial as good as the best one looks like this, its other repeats are not run.
+// The remaining repeats of a trial are not run when a trial as good as the best would look this bad with less than this
+// probability.
 constexpr double hopeless_below = 0.1;
 
 bool ended(const TrialFit& fit) { return is_finished(fit.summary) || fit.summary["status"] == Value("failed"); }
@@ -149,7 +150,7 @@ void TrialFits::train_alone(Built& trial) {
     if (ended(fit)) continue;
     if (!trial.trial->pruned) trial.trial->pruned = hopeless(trial);
     if (trial.trial->pruned || !trial.failure.empty() || stop_requested()) return;
-    // Of those that were stacked nothing is left to do, unless a stop came between.
+    // Stacked fits have ended already, unless a stop request interrupted them.
     const Member member{&trial, &fit};
     train({&member, 1}, stack_of(fit) > 1);
     if (fit.summary["status"] == Value("failed")) return;
@@ -213,7 +214,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
   }
 }
 
-// From their checkpoints, with what those and fits that have ended know of a decision.
+// Trains again from the checkpoints; pruning decisions are recovered from there and from finished fits.
 void TrialFits::train_again(std::span<const Member> members, bool axis) {
   if (members.empty()) return;
   for (const auto& [trial, fit] : members) {

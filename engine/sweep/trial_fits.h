@@ -32,7 +32,7 @@ struct TrialEnd {
   TrialState state = TrialState::complete;
   std::vector<double> values;
   Value info;
-  bool interrupted = false;  // to be gone on with
+  bool interrupted = false;  // another process continues the trial
 };
 
 // Used by the recipe's thread.

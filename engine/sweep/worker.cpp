@@ -97,7 +97,7 @@ std::optional<TrialEnd> Worker::known_end(const LeasedTrial& trial) const {
     end.info.set("reason", fmt::format("{} processes that ran it have died", most_lost));
     return end;
   }
-  if (!reuses_duplicates()) return std::nullopt;
+  if (!plan_.reuses_duplicates()) return std::nullopt;
   const Trials& trials = study_.study().trials();
   const std::int64_t known = plan_.deterministic() ? Study::visible(trial.lease.trial) : trial.lease.trial;
   for (std::int64_t other = 0; other < known; ++other) {
@@ -149,13 +149,9 @@ bool Worker::waits_for_another(std::span<const LeasedTrial> trials) const {
   if (trials.size() < 2) return false;
   const LeasedTrial& last = trials.back();
   if (plan_.deterministic() && last.lease.trial - trials.front().lease.trial >= Study::lag) return true;
-  return reuses_duplicates() && std::ranges::any_of(trials.first(trials.size() - 1), [&](const LeasedTrial& other) {
-           return same_point(other.point, last.point);
-         });
-}
-
-bool Worker::reuses_duplicates() const {
-  return !plan_.is_ensemble() && plan_.options().string("duplicates") == "reuse";
+  return plan_.reuses_duplicates() &&
+         std::ranges::any_of(trials.first(trials.size() - 1),
+                             [&](const LeasedTrial& other) { return same_point(other.point, last.point); });
 }
 
 Worker::End Worker::run() {
@@ -230,18 +226,13 @@ void Worker::give_back(std::span<const LeasedTrial> trials) noexcept {
 void Worker::check_failures() const {
   const Trials& trials = study_.study().trials();
   const std::int64_t failed = trials.count(TrialState::failed);
-  if (plan_.is_ensemble()
-          ? failed == 0
-          : (!plan_.options().given("max_failures") || failed <= plan_.options().integer("max_failures")))
-    return;
+  if (failed == 0) return;
   std::int64_t last = 0;
   for (std::int64_t t = 0; t < trials.size(); ++t)
     if (trials.state(t) == TrialState::failed) last = t;
   const Value& reason = study_.stored(last).info["reason"];
-  const std::string text = reason.is_string() ? reason.string() : "unknown";
-  if (plan_.is_ensemble()) throw run_error(fmt::format("the member of trial {} failed: {}", last, text));
-  throw run_error(fmt::format("{} trials failed, more than max_failures = {}; the last one, trial {}: {}", failed,
-                              plan_.options().integer("max_failures"), last, text));
+  const auto failure = plan_.failure(failed, last, reason.is_string() ? reason.string() : "unknown");
+  if (failure) throw run_error(*failure);
 }
 
 void Worker::check_time() {
@@ -265,7 +256,7 @@ void Worker::show() {
   const std::int64_t all = plan_.trials();
   std::string text = fmt::format("{}: {}", context_.name, over);
   if (all < std::numeric_limits<std::int64_t>::max()) text += fmt::format(" of {}", all);
-  text += plan_.is_ensemble() ? " members" : " trials";
+  text += " " + std::string(plan_.trials_name());
   if (pruned > 0) text += fmt::format(", {} pruned", pruned);
   if (failed > 0) text += fmt::format(", {} failed", failed);
   if (const std::int64_t running = trials.count(TrialState::running); running > 0)

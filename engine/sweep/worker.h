@@ -28,7 +28,6 @@ class Worker {
   std::vector<LeasedTrial> ask();
   bool take(std::vector<LeasedTrial>& trials);
   bool waits_for_another(std::span<const LeasedTrial> trials) const;
-  bool reuses_duplicates() const;
   std::optional<TrialEnd> known_end(const LeasedTrial& trial) const;
   void train(std::vector<LeasedTrial> trials);
   void tell(const LeasedTrial& trial, const TrialEnd& end);

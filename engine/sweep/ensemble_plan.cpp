@@ -1,0 +1,76 @@
+#include "ensemble_plan.h"
+
+#include <fmt/format.h>
+
+namespace trainlab {
+
+namespace {
+
+// The space of an ensemble has one point.
+class OnePoint final : public Sampler {
+ public:
+  bool sample(std::int64_t, std::int64_t, std::span<const std::span<const double>>, std::span<double>) override {
+    return true;
+  }
+};
+
+// Members that a sweep has trained keep the seeds that they were trained with.
+std::int64_t seed_of_members(const Options& stage, const RunSettings& settings) {
+  if (stage.given("seed")) return stage.integer("seed");
+  if (!stage.given("from")) return settings.seed;
+  const Value& swept = stage.get("from")["seed"];
+  return swept.is_integer() ? swept.integer() : settings.seed;
+}
+
+// The stage, if its options fit each other. Error{recipe} otherwise.
+const Options& checked(const Options& stage) {
+  if (stage.given("params") && !stage.get("params").is_map() &&
+      !(stage.get("params").is_list() && stage.get("params").list().empty()))
+    throw stage.error("params", "expected parameters by name, found " + stage.get("params").brief());
+  if (stage.given("from")) {
+    const Value& from = stage.get("from");
+    if (!from.is_map() || from["kind"] != Value("sweep") || !from["out"].is_string())
+      throw stage.error("from", "expected the result of a sweep, found " + from.brief())
+          .hint("from = lab.run(lab.sweep { … })");
+    if (!from["best"].is_map())
+      throw stage.error(
+          "from",
+          "expected the result of a sweep with one metric and a complete trial, found one without a best trial");
+    if (!stage.given("keep")) throw stage.error("keep", "missing: how many members are chosen");
+  }
+  return stage;
+}
+
+}  // namespace
+
+EnsemblePlan::EnsemblePlan(const Options& stage, const RunSettings& settings)
+    : StudyPlan(checked(stage), settings, Space({}), seed_of_members(stage, settings)) {
+  find_directions();
+  if (objectives().size() > 1) throw stage.error("metric", "expected one metric, found several");
+  if (!stage.given("from") && stage.given("keep") && stage.integer("keep") > stage.integer("seeds")) {
+    throw stage.error("keep", "expected at most the " + std::to_string(stage.integer("seeds")) + " members, found " +
+                                  std::to_string(stage.integer("keep")));
+  }
+}
+
+std::unique_ptr<Sampler> EnsemblePlan::sampler() const { return std::make_unique<OnePoint>(); }
+
+std::optional<std::string> EnsemblePlan::failure(std::int64_t failed, std::int64_t last,
+                                                 const std::string& reason) const {
+  if (failed == 0) return std::nullopt;
+  return fmt::format("the member of trial {} failed: {}", last, reason);
+}
+
+std::string EnsemblePlan::text() const { return fmt::format("{} members\n", trials()); }
+
+Options EnsemblePlan::build(std::span<const double>, std::int64_t trial, std::int64_t) const {
+  Value::Map params;
+  if (options().given("from")) {
+    params = options().get("from")["best"]["params"].map();
+  } else if (options().given("params") && options().get("params").is_map()) {
+    params = options().get("params").map();
+  }
+  return build_with(std::move(params), trial, trial + 1);
+}
+
+}  // namespace trainlab

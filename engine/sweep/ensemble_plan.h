@@ -1,0 +1,22 @@
+// EnsemblePlan: what a lab.ensemble means. A trial is a member: the one fit, with a seed of its own.
+#pragma once
+
+#include "study_plan.h"
+
+namespace trainlab {
+
+class EnsemblePlan final : public StudyPlan {
+ public:
+  EnsemblePlan(const Options& stage, const RunSettings& settings);
+
+  std::string_view trials_name() const override { return "members"; }
+  std::int64_t trials() const override { return options().integer("seeds"); }
+  std::optional<std::string> failure(std::int64_t failed, std::int64_t last, const std::string& reason) const override;
+  std::string text() const override;
+  Options build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const override;
+
+ private:
+  std::unique_ptr<Sampler> sampler() const override;
+};
+
+}  // namespace trainlab

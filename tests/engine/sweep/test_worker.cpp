@@ -1,0 +1,145 @@
+// A worker in this process: trials that fail, trials whose repeats would be run in vain, and trials that continue
+// others.
+#include <catch2/catch.hpp>
+
+#include "core/files.h"
+#include "core/params.h"
+#include "data/dataset.h"
+#include "model/model.h"
+#include "objective/loss.h"
+#include "optim/optimizer.h"
+#include "support/fit_support.h"
+#include "sweep/sweep.h"
+#include "sweep_plan.h"
+#include "worker.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const Registry& sweep_registry() {
+  static const Registry registry = [] {
+    Registry all;
+    register_model(all);
+    register_data(all);
+    register_optim(all);
+    register_objective(all);
+    register_train(all);
+    register_study(all);
+    register_sweep(all);
+    return all;
+  }();
+  return registry;
+}
+
+// In place of a recipe's build: a small fit with the trial's learning rate, whose callback may raise.
+class Build final : public Callable {
+ public:
+  explicit Build(std::int64_t failing) : failing_(failing) {}
+  std::vector<Argument> call(std::span<const Argument>) override { return {}; }
+  std::shared_ptr<const Spec> build(std::span<const Argument> arguments) override {
+    const auto hp = std::dynamic_pointer_cast<Params>(std::get<std::shared_ptr<Object>>(arguments[0]));
+    const bool fails = hp->values.at("trial").integer() == failing_;
+    auto spec = std::make_shared<Spec>();
+    spec->value = sweep_registry().check(
+        parse_json(R"({"@": "fit", "name": "member", "loss": "cross_entropy", "batch": 16, "epochs": 4,
+          "data": {"@": "data:split", "source": {"@": "data.blobs", "samples": 64, "seed": 3}, "train": 0.5, "val": 0.5},
+          "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Linear", "out_features": 3}]},
+          "on": {"validate": {"@": "function", "index": 0}},
+          "optim": {"@": "optim.SGD", "lr": )" +
+                       number_text(hp->values.at("lr").number()) + "}}",
+                   "test"),
+        "fit");
+    spec->functions = {native([fails](std::span<const Argument>) -> std::vector<Argument> {
+      if (fails) throw recipe_error("no such luck");
+      return {};
+    })};
+    return spec;
+  }
+  void rekey(Key) override {}
+  const std::string& where() const override { return where_; }
+
+ private:
+  std::int64_t failing_;
+  std::string where_ = "native:1";
+};
+
+// A sweep over lr, with `more` put before its closing brace; the callback of trial `failing` raises.
+Options sweep(const std::string& more, std::int64_t failing = -1) {
+  auto spec = std::make_shared<Spec>();
+  spec->value = sweep_registry().check(parse_json(R"({"@": "sweep", "name": "s", "metric": "val.loss",
+    "space": {"lr": {"@": "space.log", "low": 1e-6, "high": 1}}, "sampler": {"@": "sampler.random"},
+    "build": {"@": "function", "index": 0})" + more + "}",
+                                                  "test"),
+                                       "sweep");
+  spec->functions = {std::make_shared<Build>(failing)};
+  return Options(sweep_registry(), spec, "sweep");
+}
+
+// Works on the sweep in `folder` until nothing is left, and hands the study to `check`.
+template <class Check>
+void work(const Options& stage, const fs::path& folder, Check&& check) {
+  const RunSettings settings;
+  prepare_arithmetic(1);
+  const SweepPlan plan(stage, settings);
+  const StageContext context = quiet_context(folder, settings);
+  Worker worker(plan, context);
+  const Worker::End end = worker.run();
+  REQUIRE(end == Worker::End::complete);
+  check(worker.study());
+}
+
+}  // namespace
+
+TEST_CASE("a trial of a stack that raises fails alone, and the others end as if it had not been there") {
+  const TemporaryFolder with, without;
+  std::vector<double> values;
+  work(sweep(R"(, "trials": 6, "stack": 8)"), without.path(), [&](const SharedStudy& study) {
+    for (std::int64_t t = 0; t < 6; ++t) values.push_back(study.study().trials().value(t));
+    CHECK(study.stored(0).info["ran"] == Value("stack of 6"));
+  });
+  work(sweep(R"(, "trials": 6, "stack": 8)", 2), with.path(), [&](const SharedStudy& study) {
+    for (std::int64_t t = 0; t < 6; ++t) {
+      INFO(t);
+      CHECK(study.study().trials().state(t) == (t == 2 ? TrialState::failed : TrialState::complete));
+      if (t != 2) CHECK(study.study().trials().value(t) == values[static_cast<std::size_t>(t)]);
+    }
+    CHECK_THAT(study.stored(2).info["reason"].string(), Catch::Contains("no such luck"));
+  });
+}
+
+TEST_CASE("the repeats of a trial end when all so far are worse than all of the best trial's") {
+  const TemporaryFolder folder;
+  work(sweep(R"(, "trials": 2, "seeds": 8, "stack": false, "enqueue": [{"lr": 0.5}, {"lr": 1e-6}])"), folder.path(),
+       [&](const SharedStudy& study) {
+         CHECK(study.study().trials().state(0) == TrialState::complete);
+         CHECK(study.study().trials().state(1) == TrialState::pruned);
+         // One order of C(8 + 2, 2) = 45 is less likely than one in ten; one of C(8 + 1, 1) = 9 is not.
+         CHECK_THAT(study.stored(1).info["reason"].string(),
+                    Catch::Contains("hopeless: all of its 2 repeats are worse than all of trial 0's"));
+         CHECK(fs::exists(folder.path() / "trials/0001/seed-2"));
+         CHECK_FALSE(fs::exists(folder.path() / "trials/0001/seed-3"));
+       });
+}
+
+TEST_CASE("a trial continues its parent, and a parent without a checkpoint is an error") {
+  const std::string halving =
+      R"(, "stack": false, "scheduler": {"@": "scheduler.halving", "configurations": 4, "min": 2, "reduction": 2})";
+  const TemporaryFolder folder;
+  std::int64_t best = -1;
+  work(sweep(halving + R"(, "trials": 4)"), folder.path(),
+       [&](const SharedStudy& study) { best = *study.study().best(); });
+  const fs::path parent = folder.path() / "trials" / ("000" + std::to_string(best)) / "seed-1",
+                 away = folder.path() / "away";
+  fs::rename(parent, away);
+  const Options more = sweep(halving + R"(, "trials": 5)");
+  CHECK_THAT(error_of([&] { work(more, folder.path(), [](const SharedStudy&) {}); }),
+             Catch::Contains("trial 4 continues trial " + std::to_string(best) + ", but there is no checkpoint in"));
+  fs::rename(away, parent);
+  work(more, folder.path(), [&](const SharedStudy& study) {
+    CHECK(study.stored(4).info["parent"] == Value(best));
+    CHECK(study.study().trials().value(4) < study.study().trials().value(best));
+  });
+}
