@@ -72,7 +72,8 @@ const Predictor& predictor_at(lua_State* L, const char* method, const std::optio
   const EngineWork work(L);
   try {
     return with_torch_errors([&]() -> const Predictor& {
-      return dynamic_cast<ResultObject&>(*object).predictor(*LuaState::of(L).host().registry, run_device(LuaState::of(L)), model);
+      return dynamic_cast<ResultObject&>(*object).predictor(*LuaState::of(L).host().registry, run_device(LuaState::of(L)),
+                                                            model);
     });
   } catch (Error& error) {
     throw error.in(method);

@@ -30,7 +30,8 @@ Entry task_entry() {
 
 StageWork prepare_task(const Options& stage, const RunSettings& settings) {
   const at::Device device = parse_device(settings.device);
-  return [stage, device, seed = stage.given("seed") ? stage.integer("seed") : settings.seed](const StageContext& context) {
+  return [stage, device,
+          seed = stage.given("seed") ? stage.integer("seed") : settings.seed](const StageContext& context) {
     return with_torch_errors([&] {
       const auto task = std::make_shared<TaskContext>(context, seed, stage.get("state"), device);
       const std::shared_ptr<Callable> function = stage.function("run");

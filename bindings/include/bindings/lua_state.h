@@ -50,7 +50,7 @@ struct LuaHost {
   LuaLimits limits;
   std::vector<LuaSource> stdlib;                  // without it: no coroutines that nest, no xpcall, native pairs
   std::int64_t seed = 1;                          // lab.seed
-  std::function<std::string()> device;            // the run's device: where lab.build and results work; without it the CPU
+  std::function<std::string()> device;            // the run's, for lab.build and results; empty: the CPU
   double started = 0;                             // what os.time() gives: wall seconds of the run's start
   bool describes = false;                         // only the recipe's parameters are wanted (--help)
   std::string recipe_folder;                      // absolute: option values that are paths are relative to it
