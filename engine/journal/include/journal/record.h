@@ -39,11 +39,11 @@ class Record {
   bool is_kept() const { return checkpoints_.has_value(); }
   const std::filesystem::path& folder() const { return stage_.folder; }
   CheckpointFolder& checkpoints() { return *checkpoints_; }
-  // Those that every stage has (see stage_observers), and then those given from outside.
+  // The observers that every stage has (see stage_observers), and then the observers given from outside.
   void watch(ProgressStyle style, std::function<double()> mean_loss,
              const std::vector<std::shared_ptr<Observer>>& given = {});
   const std::vector<std::shared_ptr<Observer>>& observers() const { return observers_; }
-  // What survives, restored in this order.
+  // The parts that survive a resume, in the order in which they are restored.
   void add(Resumable one) { parts_.push_back(std::move(one)); }
 
   // The newest checkpoint. Where there is none the rows of a lost start are cut to nothing, and a line says that this

@@ -36,7 +36,7 @@ struct Flag {
   FlagType type;
   std::string help;      // line breaks are indented where the help is shown
   bool repeats = false;  // may stand several times on a line: the value is the list of all
-  // Of a common flag: says what a new run is, so that only commands that begin one take the flag.
+  // True for a common flag that says what a new run is: only commands that begin a run take the flag.
   bool begins_run = false;
 };
 

@@ -42,7 +42,7 @@ struct Manifest {
   };
   std::optional<Extension> extension;
 
-  // Of a single training: --threads, or all cores.
+  // Threads of a single training: those of --threads, or all cores.
   int training_threads() const { return threads > 0 ? threads : cores; }
 
   // One hash of all sources and their paths.

@@ -23,9 +23,9 @@ struct GivenParameter {
 };
 
 struct Request {
-  // What the engine is to do: the name of a command in tools/engine/commands.
+  // The name of a command in tools/engine/commands, which the engine executes.
   std::string command = "run";
-  // What only this command understands: a map, as the command's own flags give it.
+  // Options that only this command understands: a map, as the command's own flags give them.
   Value options = Value::Map{};
 
   // The file to execute, absolute. Of a continued run: the stored copy in RUN/recipe/.
