@@ -7,6 +7,11 @@
 
 namespace trainlab {
 
+std::string name_at(lua_State* L, int index, const char* method) {
+  if (lua_type(L, index) == LUA_TSTRING) return lua_tostring(L, index);
+  throw recipe_error("expected a name, found " + type_text(L, index)).in(method);
+}
+
 Artifact artifact_at(lua_State* L, int index, const std::string& name, const char* method) {
   if (lua_type(L, index) == LUA_TSTRING) {
     std::size_t length = 0;

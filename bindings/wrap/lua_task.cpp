@@ -22,16 +22,11 @@ namespace {
 
 TaskContext& task_at(lua_State* L) { return check_object<TaskContext>(L, 1, "ctx"); }
 
-std::string task_name_at(lua_State* L, int index, const char* method) {
-  if (lua_type(L, index) == LUA_TSTRING) return lua_tostring(L, index);
-  throw recipe_error("expected a name, found " + type_text(L, index)).in(method);
-}
-
 // Called at each step of a loop: without the registry's check.
 int l_task_log(lua_State* L) {
   return guarded(L, [&] {
     TaskContext& task = task_at(L);
-    const std::string name = task_name_at(L, 2, "ctx:log");
+    const std::string name = name_at(L, 2, "ctx:log");
     if (lua_type(L, 3) == LUA_TNUMBER) {
       task.log(name, lua_tonumber(L, 3));
     } else if (to_tensor(L, 3)) {
@@ -47,7 +42,7 @@ int l_task_log(lua_State* L) {
 int l_task_artifact(lua_State* L) {
   return guarded(L, [&] {
     TaskContext& task = task_at(L);
-    const std::string name = task_name_at(L, 2, "ctx:artifact");
+    const std::string name = name_at(L, 2, "ctx:artifact");
     const Artifact content = artifact_at(L, 3, name, "ctx:artifact");
     const EngineWork work(L);
     task.artifact(name, content);
@@ -85,7 +80,7 @@ std::vector<Saved> saved_at(lua_State* L, int index, const std::string& where) {
 int l_save(lua_State* L) {
   return guarded(L, [&] {
     TaskContext& task = task_at(L);
-    const std::string name = task_name_at(L, 2, "ctx:save");
+    const std::string name = name_at(L, 2, "ctx:save");
     const std::vector<Saved> all = saved_at(L, 3, "ctx:save");
     NamedTensors tensors;
     for (std::size_t i = 0; i < all.size(); ++i) {

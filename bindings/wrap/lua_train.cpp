@@ -71,16 +71,11 @@ int l_method(lua_State* L) {
   });
 }
 
-std::string run_name_at(lua_State* L, const char* method) {
-  if (lua_type(L, 2) == LUA_TSTRING) return lua_tostring(L, 2);
-  throw recipe_error("expected a name, found " + type_text(L, 2)).in(method);
-}
-
 // These two take tensors, which are no data that the registry could check.
 int l_run_log(lua_State* L) {
   return guarded(L, [&] {
     auto& run = check_object<RunHandle>(L, 1, "run");
-    const std::string name = run_name_at(L, "run:log");
+    const std::string name = name_at(L, 2, "run:log");
     if (lua_type(L, 3) == LUA_TNUMBER) {
       run.log(name, lua_tonumber(L, 3));
     } else if (to_tensor(L, 3)) {
@@ -95,7 +90,7 @@ int l_run_log(lua_State* L) {
 int l_run_artifact(lua_State* L) {
   return guarded(L, [&] {
     auto& run = check_object<RunHandle>(L, 1, "run");
-    const std::string name = run_name_at(L, "run:artifact");
+    const std::string name = name_at(L, 2, "run:artifact");
     const Artifact content = artifact_at(L, 3, name, "run:artifact");
     const EngineWork work(L);
     run.artifact(name, content);

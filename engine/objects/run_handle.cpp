@@ -23,6 +23,24 @@ void RunHandle::check_log_name(const std::string& name) const {
   }
 }
 
+Entry log_entry(const std::string& object, std::string doc, std::string example) {
+  return Entry(object + ":log", "method", std::move(doc))
+      .with(Option("name", "name of the value").string().required().positional())
+      .with(Option("value", "a number, or a tensor of one element, which is read later").any().required().positional())
+      .example(std::move(example));
+}
+
+Entry artifact_entry(const std::string& object) {
+  return Entry(object + ":artifact", "method", "Writes artifacts/NAME in the run folder.")
+      .with(Option("name", "name of the file").string().required().positional())
+      .with(Option("content", "a text; a tensor as .npy, a table of tensors by name as .safetensors, an image "
+                              "or several of them as .png")
+                .any()
+                .required()
+                .positional())
+      .example(object + ":artifact(\"notes.txt\", \"first try\")");
+}
+
 void register_run_handle(Registry& registry) {
   const auto field = [&](const char* name, const char* doc, const char* type) {
     registry.add(Entry(name, "field", doc).returns(type));
@@ -55,21 +73,8 @@ void register_run_handle(Registry& registry) {
                      "Writes the present weights as checkpoints/NAME.safetensors at the next step boundary.")
                    .with(Option("name", "name of the file, without folder and ending").string().required().positional())
                    .example("run:save(\"before-decay\")"));
-  registry.add(Entry("run:log", "method", "Adds a value to the next row of metrics.jsonl.")
-                   .with(Option("name", "name of the value").string().required().positional())
-                   .with(Option("value", "a number, or a tensor of one element, which is read later")
-                             .any()
-                             .required()
-                             .positional())
-                   .example("run:log(\"temperature\", 0.7)"));
-  registry.add(Entry("run:artifact", "method", "Writes artifacts/NAME in the run folder.")
-                   .with(Option("name", "name of the file").string().required().positional())
-                   .with(Option("content", "a text; a tensor as .npy, a table of tensors by name as .safetensors, an image "
-                                           "or several of them as .png")
-                             .any()
-                             .required()
-                             .positional())
-                   .example("run:artifact(\"notes.txt\", \"first try\")"));
+  registry.add(log_entry("run", "Adds a value to the next row of metrics.jsonl.", "run:log(\"temperature\", 0.7)"));
+  registry.add(artifact_entry("run"));
 }
 
 }  // namespace trainlab

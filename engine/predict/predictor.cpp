@@ -7,6 +7,7 @@
 #include <ATen/ops/stack.h>
 
 #include "predict/kept_weights.h"
+#include "tensor/device.h"
 
 namespace trainlab {
 
@@ -60,8 +61,8 @@ std::shared_ptr<ModelObject> Predictor::model_object() const {
 
 at::Tensor Predictor::forward(std::span<const at::Tensor> columns) const {
   const at::NoGradGuard no_gradients;
-  std::vector<at::Tensor> moved;
-  for (const at::Tensor& column : columns) moved.push_back(column.to(device_));
+  std::vector<at::Tensor> moved(columns.begin(), columns.end());
+  device_at(device_).take(moved);
   return model_->forward(moved, Pass{.state = state_, .training = false, .keys = {}});
 }
 

@@ -1,4 +1,5 @@
 // The declaration of lab.task.
+#include "objects/run_handle.h"
 #include "run/run.h"
 #include "task/task.h"
 #include "tensor/types.h"
@@ -62,21 +63,8 @@ void register_task_entry(Registry& registry) {
   field("ctx.state",
         "A table of plain data and tensors that is saved with every checkpoint and is there again after a resume.",
         "table");
-  registry.add(Entry("ctx:log", "method", "Logs a value in the row of the present step.")
-                   .with(Option("name", "name of the value").string().required().positional())
-                   .with(Option("value", "a number, or a tensor of one element, which is read later")
-                             .any()
-                             .required()
-                             .positional())
-                   .example("ctx:log(\"train.loss\", loss)"));
-  registry.add(Entry("ctx:artifact", "method", "Writes artifacts/NAME in the run folder.")
-                   .with(Option("name", "name of the file").string().required().positional())
-                   .with(Option("content", "a text; a tensor as .npy, a table of tensors by name as .safetensors, an image "
-                                           "or several of them as .png")
-                             .any()
-                             .required()
-                             .positional())
-                   .example("ctx:artifact(\"notes.txt\", \"first try\")"));
+  registry.add(log_entry("ctx", "Logs a value in the row of the present step.", "ctx:log(\"train.loss\", loss)"));
+  registry.add(artifact_entry("ctx"));
   registry.add(Entry("ctx:save", "method", "Writes tensors as checkpoints/NAME.safetensors.")
                    .with(Option("name", "name of the file, without folder and ending").string().required().positional())
                    .with(Option("what", "a model, an optimizer, a tensor, or a list of them").any().required().positional())

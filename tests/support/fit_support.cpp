@@ -29,14 +29,18 @@ class NativeCallable : public Callable {
 
 }  // namespace
 
+void register_fits(Registry& registry) {
+  register_model(registry);
+  register_data(registry);
+  register_optim(registry);
+  register_objective(registry);
+  register_train(registry);
+}
+
 const Registry& full_registry() {
   static const Registry registry = [] {
     Registry all;
-    register_model(all);
-    register_data(all);
-    register_optim(all);
-    register_objective(all);
-    register_train(all);
+    register_fits(all);
     return all;
   }();
   return registry;

@@ -12,7 +12,9 @@
 
 namespace trainlab::test {
 
-// Every entry of the engine; built once.
+// Adds the entries that fits are made of: models, data, optimizers, losses, metrics, stop rules, lab.fit.
+void register_fits(Registry& registry);
+// These entries; built once.
 const Registry& full_registry();
 
 // Checked options of an entry given as JSON ({"@": "fit", …}); functions[i] stands for {"@": "function", "index": i}.

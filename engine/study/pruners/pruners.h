@@ -1,4 +1,4 @@
-// What the pruners of this module share. Each stands with its entry in a file of its own.
+// Helpers that the pruners of this module share. Each pruner stands with its entry in a file of its own.
 #pragma once
 
 #include <cmath>

@@ -5,7 +5,7 @@ namespace trainlab {
 
 namespace {
 
-// Of the first objective.
+// Looks at the first objective only.
 class Threshold final : public Pruner {
  public:
   Threshold(double lower, double upper, std::int64_t warmup) : lower_(lower), upper_(upper), warmup_(warmup) {}

@@ -9,6 +9,7 @@
 #include "accumulation.h"
 #include "clip_passes.h"
 #include "core/trace.h"
+#include "tensor/device.h"
 
 namespace trainlab {
 namespace {
@@ -57,8 +58,8 @@ BatchView view_of(const FitPlan& plan, const Batch& batch, std::int64_t members,
   BatchView view{.columns = batch.columns, .index = batch.index, .size = batch.size, .members = members, .key = key};
   if (plan.device != at::kCPU) {
     const Span span(Phase::move);
-    moved.clear();
-    for (const at::Tensor& column : batch.columns) moved.push_back(column.to(plan.device));
+    moved.assign(batch.columns.begin(), batch.columns.end());
+    device_at(plan.device).take(moved);
     view.columns = moved;
   }
   return view;

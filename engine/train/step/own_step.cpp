@@ -8,6 +8,7 @@
 #include "core/argument_table.h"
 #include "core/trace.h"
 #include "data/batch_object.h"
+#include "tensor/device.h"
 #include "tensor/named_tensors.h"
 
 namespace trainlab {
@@ -83,7 +84,7 @@ void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const Step
   Batch moved = batch;
   if (plan_.device != at::kCPU) {
     const Span span(Phase::move);
-    for (at::Tensor& column : moved.columns) column = column.to(plan_.device);
+    device_at(plan_.device).take(moved.columns);
   }
   const std::vector<Argument> arguments{run_.lock(),
                                         batch_object(*plan_.data.train.data, std::move(moved))};

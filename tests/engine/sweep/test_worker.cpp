@@ -4,10 +4,6 @@
 
 #include "core/files.h"
 #include "core/params.h"
-#include "data/dataset.h"
-#include "model/model.h"
-#include "objective/loss.h"
-#include "optim/optimizer.h"
 #include "support/fit_support.h"
 #include "sweep/sweep.h"
 #include "sweep_plan.h"
@@ -22,11 +18,7 @@ namespace {
 const Registry& sweep_registry() {
   static const Registry registry = [] {
     Registry all;
-    register_model(all);
-    register_data(all);
-    register_optim(all);
-    register_objective(all);
-    register_train(all);
+    register_fits(all);
     register_study(all);
     register_sweep(all);
     return all;

@@ -31,11 +31,7 @@ class SharedState final : public Optimizer {
 const Registry& registry_with_shared_state() {
   static const Registry registry = [] {
     Registry all;
-    register_model(all);
-    register_data(all);
-    register_optim(all);
-    register_objective(all);
-    register_train(all);
+    register_fits(all);
     all.add(
         Entry("optim.SharedState", "optimizer", "An optimizer with a state tensor that all members share.")
             .with(Option("lr", "learning rate").number().or_default(0.1)),

@@ -29,7 +29,7 @@ struct Terminal {
 std::unique_ptr<Observer> progress_bar(Terminal terminal, std::function<double()> mean_loss,
                                        std::function<void(const std::string&)> say);
 
-// What a stage shows of its progress: nothing, a line for each validation, or on a terminal a bar.
+// How a stage shows its progress: not at all, by a line for each validation, or by a bar where there is a terminal.
 enum class ProgressStyle { none, lines, bar };
 
 // All observers that a stage has by itself. There is no bar where the run is quiet. `mean_loss` as of

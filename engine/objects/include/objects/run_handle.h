@@ -53,6 +53,10 @@ class RunHandle : public Object {
   void check_log_name(const std::string& name) const;
 };
 
+// The entries OBJECT:log and OBJECT:artifact, which the objects `run` and `ctx` both have.
+Entry log_entry(const std::string& object, std::string doc, std::string example);
+Entry artifact_entry(const std::string& object);
+
 // Adds the entries of the objects that a recipe holds ("run:stop", "run.step", "model:forward", …), for docs and completion.
 void register_objects(Registry& registry);
 

@@ -45,7 +45,7 @@ struct Environment {
 // Cores that this process may use: its affinity, within the CPU quota of its control group.
 int usable_cores();
 
-// What a request settles before any stage is known; the threads are those of a single training.
+// The settings that a request gives before any stage is known. Their threads are those of a single training.
 RunSettings settled(const Request& request);
 
 // The error of a stage. If a --set gave the option that the error is about, the hint names this --set.
@@ -135,9 +135,9 @@ class Run {
   StageRecord place(const Options& stage, const std::string& name, bool returned, bool& resumed);
   StageWork prepare(const Options& stage, const RunSettings& settings) const;
   Value perform(const StageWork& work, const StageContext& context) const;
-  // Those of the run, with the threads that this stage has: --threads, or as many as its kind takes.
+  // The settings of the run with the threads of this stage: --threads, or the number that its kind takes.
   RunSettings settings_for(const Options& stage) const;
-  // The same of a stage that has begun, with its own extension.
+  // The settings of a stage that has begun, with the extension of this stage.
   RunSettings settings_for(const Options& stage, const StageRecord& record) const;
   Value attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared);
   Value run_kind(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared,

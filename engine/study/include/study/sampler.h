@@ -52,7 +52,7 @@ class Sampler {
                       std::span<double> point) = 0;
 };
 
-// What an entry of kind "sampler" is implemented by.
+// The implementation of an entry of kind "sampler".
 struct SamplerKind {
   // `seed` is the study's: the entry's own seed takes precedence. Error{recipe} for a space that the sampler cannot
   // search, and for more objectives than it can take.

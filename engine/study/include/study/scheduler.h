@@ -37,9 +37,9 @@ class Scheduler {
   virtual void inherit(const Curves& trials, std::int64_t trial, std::int64_t parent, std::int64_t attempt,
                        std::span<double> point) const = 0;
 
-  // Of the first `trials` trials: the validations of the longest chain of segments (0: trials are whole fits), and how
-  // many trials have no parent, so that the sampler chooses their parameters.
+  // The validations of the longest chain of segments among the first `trials` trials; 0 where trials are whole fits.
   virtual std::int64_t longest(std::int64_t trials) const = 0;
+  // How many of the first `trials` trials have no parent, so that the sampler chooses their parameters.
   virtual std::int64_t beginnings(std::int64_t trials) const = 0;
 
   // Whether the best configurations train on after such a trial. Samplers see the trial as a pruned one then, so that
@@ -50,7 +50,7 @@ class Scheduler {
 // Every trial is a whole fit.
 std::shared_ptr<const Scheduler> one_by_one();
 
-// What an entry of kind "scheduler" is implemented by. `seed` is the study's: the entry's own seed takes precedence.
+// The implementation of an entry of kind "scheduler". `seed` is the study's: the entry's own seed takes precedence.
 using SchedulerFactory =
     std::function<std::shared_ptr<const Scheduler>(const Options&, const Space&, std::int64_t seed)>;
 // Error{recipe} for a study of several objectives.
