@@ -185,7 +185,7 @@ std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& 
                                    const std::string& path, const std::string& name, const std::string& place) {
   const std::size_t first_parameter = tables.parameters.size();
   LayerContext context(tables, spec, incoming, path, name, place);
-  std::unique_ptr<Layer> layer = spec.registry().implementation<LayerFactory>(spec.entry())(spec, context);
+  std::unique_ptr<Layer> layer = spec.registry().implementation<LayerKind>(spec.entry()).make(spec, context);
   layer->input_shape = context.incoming().shape;
   layer->path = path;
   layer->where = spec.where();

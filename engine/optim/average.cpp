@@ -13,6 +13,12 @@
 namespace trainlab {
 namespace {
 
+// The implementation of an entry of kind "average".
+struct AverageKind {
+  // The option with the share of the average that each update keeps; nullptr where all updates count alike.
+  const char* decay = nullptr;
+};
+
 // average ← average + take·(value − average) for the slice of a row; take = 1 copies.
 void move_row(const at::Tensor& average, const at::Tensor& value, std::int64_t row, std::int64_t rows, double take) {
   const std::int64_t n = value.numel() / rows, first = row * n;
@@ -42,7 +48,9 @@ WeightAverage::WeightAverage(std::span<const Options> specs, const RunLength& le
   for (const AveragedTensor& tensor : tensors_) averages_.push_back(at::zeros_like(tensor.value));
   for (const Options& spec : specs) {
     Row row{.spec = spec};
-    if (spec.entry().name == "ema") row.decay = spec.number("decay");
+    if (const auto& kind = spec.registry().implementation<AverageKind>(spec.entry()); kind.decay) {
+      row.decay = spec.number(kind.decay);
+    }
     row.evaluated = spec.boolean("evaluate");
     plan(row, static_cast<double>(length.total_steps));
     rows_.push_back(std::move(row));
@@ -114,15 +122,16 @@ void register_average(Registry& registry) {
           .example("lab.ema { decay = 0.999 }")
           .note("The first update copies; then a ← decay·a + (1 − decay)·p, also for the running statistics of "
                 "norms: PyTorch's AveragedModel with get_ema_multi_avg_fn and use_buffers. Training goes on with "
-                "the weights themselves."));
-  registry.add(
-      entry("swa", "Stochastic weight averaging: the equal average of weights from a point on.")
-          .with(Option("start", "time before the first update").duration().or_default("75%").positional())
-          .with(Option("every", "time between two updates").duration().or_default("1 epochs"))
-          .with(evaluate)
-          .example("lab.swa { start = \"75%\", every = \"1 epochs\" }")
-          .note("The mean of the weights, and of the running statistics of norms, at each update: PyTorch's "
-                "AveragedModel with use_buffers (Izmailov et al. 2018). Best with a constant or cyclic rate."));
+                "the weights themselves."),
+      AverageKind{.decay = "decay"});
+  registry.add(entry("swa", "Stochastic weight averaging: the equal average of weights from a point on.")
+                   .with(Option("start", "time before the first update").duration().or_default("75%").positional())
+                   .with(Option("every", "time between two updates").duration().or_default("1 epochs"))
+                   .with(evaluate)
+                   .example("lab.swa { start = \"75%\", every = \"1 epochs\" }")
+                   .note("The mean of the weights, and of the running statistics of norms, at each update: PyTorch's "
+                         "AveragedModel with use_buffers (Izmailov et al. 2018). Best with a constant or cyclic rate."),
+               AverageKind{});
 }
 
 }  // namespace trainlab

@@ -1,5 +1,6 @@
 #include "optim/optimizer.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "entries.h"
@@ -23,8 +24,8 @@ std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::v
     if (spec.entry().name != first.entry().name)
       throw std::logic_error("make_optimizer: " + spec.entry().name + " beside " + first.entry().name +
                              " in one group of members");
-  const auto& factory = first.registry().implementation<OptimizerFactory>(first.entry());
-  return with_torch_errors([&] { return factory(specs, std::move(parameters), members); });
+  const auto& kind = first.registry().implementation<OptimizerKind>(first.entry());
+  return with_torch_errors([&] { return kind.make(specs, std::move(parameters), members); });
 }
 
 double learning_rate(const Options& spec) { return unwrapped(spec).number("lr"); }
@@ -35,6 +36,16 @@ bool has_momentum(const Options& spec) {
 }
 
 bool has_weight_decay(const Options& spec) { return unwrapped(spec).entry().find("weight_decay") != nullptr; }
+
+bool takes_members(const Options& spec) {
+  if (!spec.registry().implementation<OptimizerKind>(spec.entry()).stackable) return false;
+  for (const Option& option : spec.entry().options) {
+    const bool names_optimizer =
+        std::ranges::any_of(option.forms, [](const Form& form) { return form.kind == "optimizer"; });
+    if (names_optimizer && spec.has(option.name) && !takes_members(spec.child(option.name))) return false;
+  }
+  return true;
+}
 
 Option rate_option(double by_default) {
   return Option("lr", "learning rate").number().at_least(0).or_default(by_default);

@@ -101,10 +101,10 @@ class RuleOptimizer : public SetOptimizer {
 };
 
 template <class Rule>
-OptimizerFactory rule_factory() {
-  return [](std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members) {
+OptimizerKind rule_kind() {
+  return {[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members) {
     return std::make_unique<RuleOptimizer<Rule>>(specs, std::move(parameters), members);
-  };
+  }};
 }
 
 }  // namespace trainlab

@@ -17,41 +17,37 @@ struct Row {
 };
 constexpr Row table[] = {{4e6, 32}, {10e6, 16}};
 
-// True if stack members may have different values of this numeric option. For list elements both names are empty.
-using MayDiffer = bool (*)(const std::string& entry, const std::string& option);
+// True if members of a stack may have different values of this numeric option. Of a list's element, and of an entry in
+// a table without a name of its own, the option is nullptr.
+using MayDiffer = bool (*)(const Option* option);
 
-bool nothing(const std::string&, const std::string&) { return false; }
+bool nothing(const Option*) { return false; }
 // Numbers of an optimizer, but not its kind and its switches.
-bool anything(const std::string&, const std::string&) { return true; }
-// A group drops with each member's own probability. (That of nn.AlphaDropout sets its scale too.)
-bool dropping(const std::string& entry, const std::string& option) {
-  static const std::set<std::string, std::less<>> layers{"nn.Dropout", "nn.Dropout1d", "nn.Dropout2d",
-                                                         "nn.StochasticDepth"};
-  return option == "dropout" || (option == "p" && layers.contains(entry));
-}
+bool anything(const Option*) { return true; }
+bool by_member(const Option* option) { return option && option->is_by_member; }
 
 // What must be equal.
-Value structure(const Value& value, MayDiffer may_differ) {
-  const auto part = [&](const std::string& entry, const std::string& option, const Value& one) {
-    return one.is_number() && may_differ(entry, option) ? Value("number") : structure(one, may_differ);
+Value structure(const Registry& registry, const Value& value, MayDiffer may_differ) {
+  const auto part = [&](const Option* option, const Value& one) {
+    return one.is_number() && may_differ(option) ? Value("number") : structure(registry, one, may_differ);
   };
   if (value.is_list()) {
     Value::List list;
-    for (const Value& one : value.list()) list.push_back(part("", "", one));
+    for (const Value& one : value.list()) list.push_back(part(nullptr, one));
     return list;
   }
   if (!value.is_map()) return value;
-  const std::string entry = value["@"].is_string() ? value["@"].string() : "";
+  const Entry* entry = value["@"].is_string() ? registry.find(value["@"].string()) : nullptr;
   Value::Map map;
   for (const auto& [name, one] : value.map()) {
-    if (name != "@at") map.emplace(name, part(entry, name, one));
+    if (name != "@at") map.emplace(name, part(entry ? entry->find(name) : nullptr, one));
   }
   return map;
 }
 
 }  // namespace
 
-Value without_places(const Value& spec) { return structure(spec, nothing); }
+Value without_places(const Options& spec) { return structure(spec.registry(), spec.value(), nothing); }
 
 std::string structure_of(const Options& fit) {
   static const std::set<std::string, std::less<>> own{"@at", "name", "seed", "schedule", "stop", "on", "optim"};
@@ -59,19 +55,19 @@ std::string structure_of(const Options& fit) {
   for (const auto& [name, value] : fit.value().map()) {
     if (own.contains(name)) continue;
     if (holds_function(value)) return "";
-    shared.emplace(name, structure(value, name == "model" ? dropping : nothing));
+    shared.emplace(name, structure(fit.registry(), value, name == "model" ? by_member : nothing));
   }
   if (fit.given("step") || fit.given("time")) return "";
-  shared.emplace("optim", structure(fit.child("optim").value(), anything));
+  shared.emplace("optim", structure(fit.registry(), fit.child("optim").value(), anything));
   // A table of schedules also tells which of the optimizer's numbers have one.
   if (fit.given("schedule") && !fit.is_function("schedule") && !fit.is_entry("schedule"))
-    shared.emplace("schedule", without_places(fit.get("schedule")));
+    shared.emplace("schedule", structure(fit.registry(), fit.get("schedule"), nothing));
   return to_json(Value(std::move(shared)));
 }
 
 bool can_stack(const FitPlan& plan) {
   if (!plan.model || plan.step || plan.device != at::kCPU || !plan.model->not_stackable().empty()) return false;
-  return plan.options.child("optim").entry().name != "optim.LBFGS";
+  return takes_members(plan.options.child("optim"));
 }
 
 std::int64_t stack_size(const FitPlan& plan, int threads) {

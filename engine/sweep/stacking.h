@@ -10,7 +10,7 @@
 namespace trainlab {
 
 // A spec without the places where its entries were written, which say nothing of what they are.
-Value without_places(const Value& spec);
+Value without_places(const Options& spec);
 
 // Fits of one structure can be members of one group: all but the optimizer's numbers, schedules, stop rules, callbacks
 // and the seed is equal. Empty where a fit cannot share a group at all.

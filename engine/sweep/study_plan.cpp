@@ -33,7 +33,7 @@ std::vector<std::string> strings(const Options& stage, const char* option) {
 const DataParts* OpenedData::open(const Options& fit, const RunSettings& settings) {
   const Options spec = fit.child("data");
   if (holds_function(spec.value())) return nullptr;
-  const std::string key = to_json(without_places(spec.value()));
+  const std::string key = to_json(without_places(spec));
   const auto known = opened_.find(key);
   if (known != opened_.end()) return &known->second;
   return &opened_.emplace(key, open_data(spec, {.seed = settings.seed})).first->second;

@@ -167,11 +167,8 @@ at::Tensor silu(const at::Tensor& x) { return at::silu(x); }
 at::Tensor tanh(const at::Tensor& x) { return at::tanh(x); }
 
 template <class T>
-void add(Registry& registry, Entry entry) {
-  registry.add(std::move(entry),
-               LayerFactory([](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
-                 return std::make_unique<T>(options, context);
-               }));
+void add(Registry& registry, Entry entry, LayerKind flags = {}) {
+  registry.add(std::move(entry), layer_kind<T>(std::move(flags)));
 }
 
 Option softmax_dim(std::string doc =
@@ -188,8 +185,8 @@ Option softmax_dim(std::string doc =
 
 void register_activation(Registry& registry) {
   add<Plain<relu, Keeps::output>>(registry, Entry("nn.ReLU", "layer", "max(0, x).").example("nn.ReLU()"));
-  add<Plain<sigmoid, Keeps::output>>(registry,
-                                     Entry("nn.Sigmoid", "layer", "1 / (1 + exp(−x)).").example("nn.Sigmoid()"));
+  add<Plain<sigmoid, Keeps::output>>(
+      registry, Entry("nn.Sigmoid", "layer", "1 / (1 + exp(−x)).").example("nn.Sigmoid()"), {.applies = "sigmoid"});
   add<Plain<silu, Keeps::input>>(registry,
                                  Entry("nn.SiLU", "layer", "x·sigmoid(x), also called swish.").example("nn.SiLU()"));
   add<Plain<tanh, Keeps::output>>(registry, Entry("nn.Tanh", "layer", "Hyperbolic tangent.").example("nn.Tanh()"));
@@ -225,7 +222,8 @@ void register_activation(Registry& registry) {
       registry, Entry("nn.Hardsigmoid", "layer", "min(max(x + 3, 0), 6) / 6.").example("nn.Hardsigmoid()"));
   add<Plain<relu6, Keeps::input>>(registry, Entry("nn.ReLU6", "layer", "min(max(0, x), 6).").example("nn.ReLU6()"));
   add<Plain<log_sigmoid, Keeps::input>>(
-      registry, Entry("nn.LogSigmoid", "layer", "log(1 / (1 + exp(−x))).").example("nn.LogSigmoid()"));
+      registry, Entry("nn.LogSigmoid", "layer", "log(1 / (1 + exp(−x))).").example("nn.LogSigmoid()"),
+      {.applies = "sigmoid"});
   add<CELU>(registry,
             Entry("nn.CELU", "layer", "max(0, x) + min(0, alpha·(exp(x / alpha) − 1)).")
                 .with(Option("alpha", "minus the value for x → −∞").number().more_than(0).or_default(1.0).positional())
@@ -243,13 +241,17 @@ void register_activation(Registry& registry) {
                            .with(Option("init", "slope at the start").number().or_default(0.25).positional())
                            .example("nn.PReLU()")
                            .note("He et al. 2015."));
-  add<Softmax<false>>(registry, Entry("nn.Softmax", "layer", "exp(x) divided by its sum along one axis.")
-                                    .with(softmax_dim())
-                                    .example("nn.Softmax()")
-                                    .note("The cross_entropy loss takes logits: it wants no softmax before it."));
-  add<Softmax<true>>(registry, Entry("nn.LogSoftmax", "layer", "The logarithm of softmax along one axis.")
-                                   .with(softmax_dim())
-                                   .example("nn.LogSoftmax()"));
+  add<Softmax<false>>(registry,
+                      Entry("nn.Softmax", "layer", "exp(x) divided by its sum along one axis.")
+                          .with(softmax_dim())
+                          .example("nn.Softmax()")
+                          .note("The cross_entropy loss takes logits: it wants no softmax before it."),
+                      {.applies = "softmax"});
+  add<Softmax<true>>(registry,
+                     Entry("nn.LogSoftmax", "layer", "The logarithm of softmax along one axis.")
+                         .with(softmax_dim())
+                         .example("nn.LogSoftmax()"),
+                     {.applies = "softmax"});
 }
 
 }  // namespace trainlab

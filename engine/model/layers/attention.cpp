@@ -221,7 +221,7 @@ void register_attention(Registry& registry) {
           .note(
               "in_proj_weight holds the projections to queries, keys and values, in this order. Vaswani et al. 2017; "
               "grouped queries: Ainslie et al. 2023; rotary positions: Su et al. 2021. Weights start as PyTorch's do."),
-      layer_factory<MultiheadAttention>());
+      layer_kind<MultiheadAttention>());
 }
 
 }  // namespace trainlab

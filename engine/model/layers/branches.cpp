@@ -131,17 +131,17 @@ void register_branches(Registry& registry) {
                     .or_default(-1))
           .example("nn.Concat { nn.Sequential { nn.Input(\"words\"), nn.Embedding(50, 8), nn.Flatten() }, "
                    "nn.Input(\"numbers\") }"),
-      layer_factory<Concat>());
+      layer_kind<Concat>());
   registry.add(Entry("nn.Sum", "layer", "The sum of the outputs of several layers, which all receive the input.")
                    .with(branches_option("the layers, of one output shape"))
                    .example("nn.Sum { nn.Linear(8), nn.Sequential { nn.Input(\"other\"), nn.Linear(8) } }"),
-               layer_factory<Sum>());
+               layer_kind<Sum>());
   registry.add(
       Entry("nn.Repeat", "layer", "Copies of a layer one after the other, each with weights of its own.")
           .with(Option("times", "number of copies").integer().at_least(1).at_most(10000).positional().required())
           .with(Option("layer", "the layer").entry("layer").positional().required())
           .example("nn.Repeat(4, nn.Residual { nn.Linear(64), nn.ReLU() })"),
-      layer_factory<Repeat>());
+      layer_kind<Repeat>());
 }
 
 }  // namespace trainlab

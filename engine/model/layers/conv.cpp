@@ -222,7 +222,7 @@ void add(Registry& registry) {
           .example("nn.Conv" + d + "(32, 3, { padding = 1 })")
           .note("The number of input channels is inferred. Weights and biases start uniform in ±1/√(inputs of one "
                 "output), as PyTorch's do."),
-      layer_factory<Conv<axes, false>>());
+      layer_kind<Conv<axes, false>>());
   registry.add(
       conv("nn.ConvTranspose" + d, "Transposed convolution of " + axes_text(axes) + ": a stride enlarges.", axes)
           .with(window_option("padding", "cut off on each side of the output", axes, 0).or_default(each(0, axes)))
@@ -230,7 +230,7 @@ void add(Registry& registry) {
                     .or_default(each(0, axes)))
           .example("nn.ConvTranspose" + d + "(16, 4, { stride = 2, padding = 1 })")
           .note("A size n becomes (n − 1)·stride − 2·padding + dilation·(kernel_size − 1) + output_padding + 1."),
-      layer_factory<Conv<axes, true>>());
+      layer_kind<Conv<axes, true>>());
 }
 
 }  // namespace
@@ -245,7 +245,7 @@ void register_conv(Registry& registry) {
           .with(bias_option())
           .example("nn.SeparableConv2d(64, 3, { padding = \"same\" })")
           .note("Far fewer weights and products than nn.Conv2d. Chollet 2017."),
-      layer_factory<SeparableConv2d>());
+      layer_kind<SeparableConv2d>());
 }
 
 }  // namespace trainlab

@@ -44,7 +44,7 @@ void KeyedDropout::count_kept(KeptMemory& memory, double values) const {
 }
 
 Option dropout_option(std::string name, std::string doc) {
-  return Option(std::move(name), std::move(doc)).number().at_least(0).less_than(1);
+  return Option(std::move(name), std::move(doc)).number().at_least(0).less_than(1).by_member();
 }
 
 namespace {
@@ -158,27 +158,30 @@ void register_dropout(Registry& registry) {
           .with(p_option("probability that an element is zeroed"))
           .example("nn.Dropout(0.1)")
           .note(std::string(keyed_note) + " Srivastava et al. 2014."),
-      layer_factory<Dropout<Dropped::element>>());
+      layer_kind<Dropout<Dropped::element>>());
   for (const auto& [name, input] :
        {std::pair("nn.Dropout1d", "[channels, length]"), std::pair("nn.Dropout2d", "[channels, height, width]")}) {
     registry.add(Entry(name, "layer", std::string("Dropout of whole channels of ") + input + ".")
                      .with(p_option("probability that a channel is zeroed"))
                      .example(std::string(name) + "(0.1)")
                      .note(keyed_note),
-                 layer_factory<Dropout<Dropped::channel>>());
+                 layer_kind<Dropout<Dropped::channel>>());
   }
+  // The probability sets scale and shift of the layer too, which members share.
+  Option alpha = p_option("probability that an element is dropped");
+  alpha.is_by_member = false;
   registry.add(Entry("nn.AlphaDropout", "layer", "Dropout that keeps mean 0 and variance 1, for nn.SELU.")
-                   .with(p_option("probability that an element is dropped"))
+                   .with(alpha)
                    .example("nn.AlphaDropout(0.1)")
                    .note(std::string(keyed_note) + " Klambauer et al. 2017."),
-               layer_factory<AlphaDropout>());
+               layer_kind<AlphaDropout>());
   registry.add(Entry("nn.StochasticDepth", "layer",
                      "A residual chain that training leaves out at random, sample by sample: x + body(x)·keep/(1 − p).")
                    .with(Option("body", "the layers of the chain, in order").entry("layer").array().required())
                    .with(dropout_option("p", "probability that a sample passes by").or_default(0.1))
                    .example("nn.StochasticDepth { p = 0.2, nn.Linear(64), nn.ReLU() }")
                    .note(std::string(keyed_note) + " Huang et al. 2016."),
-               layer_factory<StochasticDepth>());
+               layer_kind<StochasticDepth>());
 }
 
 }  // namespace trainlab

@@ -31,6 +31,7 @@ class KeyedDropout {
   std::uint64_t purpose_;  // folded into each step's key
 };
 
+// A probability that is given to a KeyedDropout: each member of a group may have its own.
 Option dropout_option(std::string name, std::string doc);
 
 }  // namespace trainlab

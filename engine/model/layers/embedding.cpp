@@ -105,12 +105,12 @@ void register_embedding(Registry& registry) {
           .with(init_option())
           .example("nn.Embedding(65, 128, { init = lab.init.normal(0.02) })")
           .note("Vectors start as normal draws of deviation 1, as PyTorch's do."),
-      layer_factory<Embedding>());
+      layer_kind<Embedding>());
   registry.add(Entry("nn.PositionalEmbedding", "layer", "Adds a learned vector to each position of [length, features].")
                    .with(init_option())
                    .example("nn.PositionalEmbedding { init = lab.init.normal(0.02) }")
                    .note("The length is that of the input. Starts as normal draws of deviation 1."),
-               layer_factory<PositionalEmbedding>());
+               layer_kind<PositionalEmbedding>());
 }
 
 }  // namespace trainlab

@@ -63,14 +63,14 @@ void register_input(Registry& registry) {
           .note(
               "A model without it reads the column x. Branches of nn.Concat and nn.Sum may begin with columns of their "
               "own. Columns of integers go into nn.Embedding."),
-      layer_factory<Input>());
+      layer_kind<Input>());
   registry.add(Entry("nn.Branch", "layer",
                      "Layers whose output is kept under a name for nn.Input; what comes in is passed on unchanged.")
                    .with(Option("name", "how the output is read").string().required())
                    .with(Option("layers", "the layers, in order").entry("layer").array().required())
                    .example("nn.Branch { name = \"memory\", nn.Input(\"source\"), nn.Linear(32) }")
                    .note("For skip connections over several layers, and for the memory of nn.TransformerDecoderLayer."),
-               layer_factory<Branch>());
+               layer_kind<Branch>());
 }
 
 }  // namespace trainlab

@@ -71,9 +71,7 @@ void register_linear(Registry& registry) {
           .with(init_option())
           .example("nn.Linear(64)")
           .note("The input's size is inferred. Weights and biases start uniform in ±1/√(input size), as PyTorch's do."),
-      LayerFactory([](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
-        return std::make_unique<Linear>(options, context);
-      }));
+      layer_kind<Linear>());
 }
 
 }  // namespace trainlab

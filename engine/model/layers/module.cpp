@@ -123,7 +123,7 @@ void register_module(Registry& registry) {
                    "x:matmul(self.weight:t()) end }")
           .note("The output's shape is seen by calling it once with two samples of zeros. Random operators and "
                 "math.random in it are keyed by seed, step and place in the model."),
-      layer_factory<Module>());
+      layer_kind<Module>());
 }
 
 }  // namespace trainlab

@@ -261,16 +261,14 @@ Entry batch_norm(std::string name, std::string doc) {
 void register_norm(Registry& registry) {
   registry.add(batch_norm("nn.BatchNorm1d", "Batch normalisation of [features] or [channels, length].")
                    .example("nn.BatchNorm1d()"),
-               layer_factory<BatchNorm1d>());
+               layer_kind<BatchNorm1d>());
   registry.add(batch_norm("nn.BatchNorm2d", "Batch normalisation of images [channels, height, width].")
                    .example("nn.BatchNorm2d()"),
-               layer_factory<BatchNorm2d>());
+               layer_kind<BatchNorm2d>());
   registry.add(
       Entry("nn.LayerNorm", "layer", "Normalisation of each sample by mean and variance of its last axes.")
           .with(epsilon_option())
-          .with(Option("elementwise_affine", "learns a weight (and a bias) per element")
-                    .boolean()
-                    .or_default(true))
+          .with(Option("elementwise_affine", "learns a weight (and a bias) per element").boolean().or_default(true))
           .with(Option("bias", "learns a bias, where there is a weight").boolean().or_default(true))
           .with(Option("normalized_shape",
                        "sizes of the axes that are normalised together, which must be the input's last "
@@ -281,17 +279,16 @@ void register_norm(Registry& registry) {
                     .positional())
           .example("nn.LayerNorm()")
           .note("Ba et al. 2016."),
-      layer_factory<LayerNorm>());
+      layer_kind<LayerNorm>());
   registry.add(batch_norm("nn.BatchNorm3d", "Batch normalisation of [channels, depth, height, width].")
                    .example("nn.BatchNorm3d()"),
-               layer_factory<BatchNorm3d>());
-  registry.add(
-      Entry("nn.RMSNorm", "layer", "Division of each sample's last axis by the root of its mean square.")
-          .with(epsilon_option())
-          .with(Option("elementwise_affine", "learns a weight per element").boolean().or_default(true))
-          .example("nn.RMSNorm()")
-          .note("Zhang and Sennrich 2019."),
-      layer_factory<RMSNorm>());
+               layer_kind<BatchNorm3d>());
+  registry.add(Entry("nn.RMSNorm", "layer", "Division of each sample's last axis by the root of its mean square.")
+                   .with(epsilon_option())
+                   .with(Option("elementwise_affine", "learns a weight per element").boolean().or_default(true))
+                   .example("nn.RMSNorm()")
+                   .note("Zhang and Sennrich 2019."),
+               layer_kind<RMSNorm>());
   registry.add(
       Entry("nn.GroupNorm", "layer", "Normalisation of [channels, …] by mean and variance of groups of channels.")
           .with(Option("num_groups", "number of groups, which divides the channels")
@@ -303,10 +300,10 @@ void register_norm(Registry& registry) {
           .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(true))
           .example("nn.GroupNorm(8)")
           .note("The same in training and outside, whatever the batch. Wu and He 2018."),
-      LayerFactory([](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
+      LayerKind{[](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
         if (context.input().empty()) throw context.shape_error("an input of [channels, …]");
         return std::make_unique<GroupNorm>(options, context, options.integer("num_groups"), options.boolean("affine"));
-      }));
+      }});
   for (std::size_t axes = 1; axes <= 3; ++axes) {
     const std::string name = "nn.InstanceNorm" + std::to_string(axes) + "d";
     registry.add(Entry(name, "layer", "Normalisation of each channel of each sample by its own mean and variance.")
@@ -314,10 +311,10 @@ void register_norm(Registry& registry) {
                      .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(false))
                      .example(name + "()")
                      .note("Ulyanov et al. 2016."),
-                 LayerFactory([axes](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
+                 LayerKind{[axes](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
                    return std::make_unique<GroupNorm>(options, with_axes(context, axes + 1), 0,
                                                       options.boolean("affine"));
-                 }));
+                 }});
   }
 }
 

@@ -148,7 +148,7 @@ void register_norm_weight(Registry& registry) {
           .example("nn.WeightNorm(nn.Linear(64))")
           .note("The directions are layer.weight, the lengths weight_g; these start as those of a weight drawn as "
                 "the layer says. Salimans and Kingma 2016."),
-      layer_factory<WeightNorm>());
+      layer_kind<WeightNorm>());
   registry.add(
       Entry("nn.SpectralNorm", "layer", "A layer whose weight is divided by its largest singular value.")
           .with(layer_option())
@@ -160,7 +160,7 @@ void register_norm_weight(Registry& registry) {
           .example("nn.SpectralNorm(nn.Conv2d(16, 3))")
           .note("The value is estimated by power iteration, 15 of them on the initial weight, which begin with equal "
                 "numbers. Averages of the weights (lab.ema, lab.swa) take the latest estimate. Miyato et al. 2018."),
-      layer_factory<SpectralNorm>());
+      layer_kind<SpectralNorm>());
 }
 
 }  // namespace trainlab

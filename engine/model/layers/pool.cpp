@@ -131,7 +131,7 @@ void add(Registry& registry) {
                    .with(sized("dilation", "distance between a window's elements", axes, 1).or_default(each(1, axes)))
                    .with(ceil_option())
                    .example("nn.MaxPool" + d + "(2)"),
-               layer_factory<MaxPool<axes>>());
+               layer_kind<MaxPool<axes>>());
   registry.add(Entry("nn.AvgPool" + d, "layer", "The mean of each window of " + input)
                    .with(kernel_option(axes))
                    .with(stride_option(axes))
@@ -142,11 +142,11 @@ void add(Registry& registry) {
                              .or_default(true)
                              .positional())
                    .example("nn.AvgPool" + d + "(2)"),
-               layer_factory<AvgPool<axes>>());
+               layer_kind<AvgPool<axes>>());
   registry.add(Entry("nn.AdaptiveAvgPool" + d, "layer", "The means of a fixed number of equal parts of " + input)
                    .with(sizes_option("output_size", "number of parts", axes).at_least(1).positional().required())
                    .example("nn.AdaptiveAvgPool" + d + "(1)"),
-               layer_factory<AdaptiveAvgPool<axes>>());
+               layer_kind<AdaptiveAvgPool<axes>>());
 }
 
 }  // namespace

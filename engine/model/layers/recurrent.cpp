@@ -131,11 +131,11 @@ void register_recurrent(Registry& registry) {
           .example("nn.LSTM(64, { num_layers = 2, output = \"last\" })")
           .note("Weights start uniform in ±1/√hidden_size and states at 0, as PyTorch's do. The last state of the "
                 "backward direction is the one at the first step. Hochreiter and Schmidhuber 1997."),
-      layer_factory<Recurrent<Cell::lstm>>());
+      layer_kind<Recurrent<Cell::lstm>>());
   registry.add(recurrent("nn.GRU", "Gated recurrent units over [length, features].")
                    .example("nn.GRU(64, { bidirectional = true })")
                    .note("Weights start uniform in ±1/√hidden_size and states at 0, as PyTorch's do. Cho et al. 2014."),
-               layer_factory<Recurrent<Cell::gru>>());
+               layer_kind<Recurrent<Cell::gru>>());
 }
 
 }  // namespace trainlab

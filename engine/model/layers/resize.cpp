@@ -119,7 +119,7 @@ void add_pad(Registry& registry) {
                              .positional()
                              .required())
                    .example(name + "(1)"),
-               layer_factory<Pad<axes, reflect>>());
+               layer_kind<Pad<axes, reflect>>());
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ void register_resize(Registry& registry) {
           .with(Option("align_corners", "first and last elements keep their values").boolean().or_default(false))
           .example("nn.Upsample(2)")
           .note("\"linear\" on images is what PyTorch calls bilinear."),
-      layer_factory<Upsample>());
+      layer_kind<Upsample>());
   add_pad<1, false>(registry);
   add_pad<2, false>(registry);
   add_pad<1, true>(registry);
@@ -144,7 +144,7 @@ void register_resize(Registry& registry) {
                    .with(Option("upscale_factor", "r").integer().at_least(1).positional().required())
                    .example("nn.PixelShuffle(2)")
                    .note("Shi et al. 2016."),
-               layer_factory<PixelShuffle>());
+               layer_kind<PixelShuffle>());
 }
 
 }  // namespace trainlab

@@ -144,9 +144,8 @@ void register_shape(Registry& registry) {
                    .with(axis_option("start_dim", "the first of them", 0))
                    .with(axis_option("end_dim", "the last of them", -1))
                    .example("nn.Flatten()"),
-               layer_factory<Flatten>());
-  registry.add(Entry("nn.Identity", "layer", "Passes its input on.").example("nn.Identity()"),
-               layer_factory<Identity>());
+               layer_kind<Flatten>());
+  registry.add(Entry("nn.Identity", "layer", "Passes its input on.").example("nn.Identity()"), layer_kind<Identity>());
   registry.add(Entry("nn.Reshape", "layer", "The values of a sample in another shape.")
                    .with(Option("shape", "the shape of a sample; one -1 stands for what is left")
                              .integer()
@@ -154,7 +153,7 @@ void register_shape(Registry& registry) {
                              .array()
                              .required())
                    .example("nn.Reshape { 16, 4, 4 }"),
-               layer_factory<Reshape>());
+               layer_kind<Reshape>());
   registry.add(Entry("nn.Permute", "layer", "The axes of a sample in another order.")
                    .with(Option("dims", "for each new axis the old one, of a sample, from 0, or negative from the end")
                              .integer()
@@ -162,13 +161,13 @@ void register_shape(Registry& registry) {
                              .positional()
                              .required())
                    .example("nn.Permute { dims = { 1, 2, 0 } }"),
-               layer_factory<Permute>());
+               layer_kind<Permute>());
   registry.add(
       Entry("nn.Transpose", "layer", "Two axes of a sample exchanged: [length, features] becomes [features, length].")
           .with(axis_option("dim0", "one axis", -2))
           .with(axis_option("dim1", "the other", -1))
           .example("nn.Transpose()"),
-      layer_factory<Transpose>());
+      layer_kind<Transpose>());
 }
 
 }  // namespace trainlab

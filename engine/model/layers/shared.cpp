@@ -36,7 +36,7 @@ void register_shared(Registry& registry) {
               "place. "
               "The layers may differ in kind: nn.Shared(\"tokens\", nn.Linear(65, { bias = false })) is an output head "
               "tied to the embedding above (Press and Wolf 2017). Random layers draw anew in each place."),
-      layer_factory<Shared>());
+      layer_kind<Shared>());
 }
 
 }  // namespace trainlab

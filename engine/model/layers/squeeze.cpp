@@ -67,7 +67,7 @@ void register_squeeze(Registry& registry) {
                     .positional())
           .example("nn.SqueezeExcitation(8)")
           .note("sigmoid(fc2(relu(fc1(means)))). Hu et al. 2018."),
-      layer_factory<SqueezeExcitation>());
+      layer_kind<SqueezeExcitation>());
 }
 
 }  // namespace trainlab

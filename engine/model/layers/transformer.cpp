@@ -171,7 +171,7 @@ void register_transformer(Registry& registry) {
           .example("nn.Repeat(4, nn.TransformerEncoderLayer(4, { causal = true }))")
           .note(
               "Vaswani et al. 2017; pre-norm: Xiong et al. 2020. After the last pre-norm block comes an nn.LayerNorm."),
-      layer_factory<TransformerEncoderLayer>());
+      layer_kind<TransformerEncoderLayer>());
   registry.add(
       transformer("nn.TransformerDecoderLayer",
                   "Causal self-attention, attention to a memory, and a feed-forward net on [positions, features].")
@@ -179,7 +179,7 @@ void register_transformer(Registry& registry) {
               Option("memory", "the column or nn.Branch that is attended to, of as many features").string().required())
           .example("nn.Repeat(2, nn.TransformerDecoderLayer(4, { memory = \"source\" }))")
           .note("Vaswani et al. 2017. The memory is named by nn.Branch { name = \"source\", … }."),
-      layer_factory<TransformerDecoderLayer>());
+      layer_kind<TransformerDecoderLayer>());
 }
 
 }  // namespace trainlab

@@ -128,7 +128,7 @@ void register_loss_class(Registry& registry) {
                 "outputs [T, C] or [C, T], labels [H, W] with [C, H, W] or [H, W, C]; where both fit, one axis "
                 "of positions means classes last and several classes first. The mean is over the positions "
                 "that count. Targets may be distributions over the classes."),
-      loss_factory<CrossEntropy>());
+      loss_kind<CrossEntropy>("softmax"));
   registry.add(loss_entry("nll", "Negative log-likelihood of one log-probability per class and the label.")
                    .with(label_smoothing_option())
                    .with(class_weights_option())
@@ -136,7 +136,7 @@ void register_loss_class(Registry& registry) {
                    .example("loss.nll()")
                    .note("Equals torch.nn.NLLLoss with reduction \"mean\". The model ends with nn.LogSoftmax(); shapes "
                          "and targets as for cross_entropy."),
-               loss_factory<NegativeLogLikelihood>());
+               loss_kind<NegativeLogLikelihood>());
   registry.add(
       loss_entry("focal",
                  "Focal loss: cross-entropy with less weight on samples that the model already classifies well.")
@@ -151,7 +151,7 @@ void register_loss_class(Registry& registry) {
           .note("−(1 − p)^γ log p of the label's probability p (Lin et al. 2017), from logits; shapes and "
                 "targets as for cross_entropy. One logit per sample is taken as two classes with the scores 0 "
                 "and the logit."),
-      loss_factory<Focal>());
+      loss_kind<Focal>("softmax"));
 }
 
 }  // namespace trainlab

@@ -36,12 +36,12 @@ class ElementLoss final : public Loss {
   SampleMean mean_;
 };
 
-LossFactory elementwise(std::function<Elementwise(const Options&)> make) {
-  return [make = std::move(make)](const Options& options, const Head& y_head) -> std::unique_ptr<Loss> {
+LossKind elementwise(std::function<Elementwise(const Options&)> make) {
+  return {[make = std::move(make)](const Options& options, const Head& y_head) -> std::unique_ptr<Loss> {
     const Head head = with_target(options, y_head);
     require_regression(options, head);
     return std::make_unique<ElementLoss>(head, make(options));
-  };
+  }};
 }
 
 // Nix and Weigend, "Estimating the mean and variance of the target probability distribution" (1994), as PyTorch has it,
@@ -134,7 +134,7 @@ void register_loss_regression(Registry& registry) {
                    .example("loss.gaussian_nll()")
                    .note("For targets of k numbers the model gives 2k: k means, then k logarithms of variances. Equals "
                          "torch.nn.GaussianNLLLoss of these, (log v + (x − y)²/v) / 2."),
-               LossFactory{make_gaussian});
+               LossKind{make_gaussian});
 }
 
 }  // namespace trainlab

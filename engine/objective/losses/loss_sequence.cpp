@@ -97,7 +97,7 @@ void register_loss_sequence(Registry& registry) {
                    .example("loss.kl_div { target = \"teacher\" }")
                    .note("Equals torch.nn.KLDivLoss with reduction \"batchmean\": Σ t (log t − x), mean by sample. The "
                          "model ends with nn.LogSoftmax()."),
-               loss_factory<KlDivergence>());
+               loss_kind<KlDivergence>());
   registry.add(
       loss_entry("ctc", "Connectionist temporal classification: labels of a sequence without their places.")
           .with(Option("blank", "class that stands for \"no label\" and pads targets at their end")
@@ -114,7 +114,7 @@ void register_loss_sequence(Registry& registry) {
           .note("Equals torch.nn.CTCLoss with reduction \"mean\" of the scores' log-softmax: each loss divided "
                 "by its target's length, mean by sample. Outputs [T, C] are scores, targets [S] labels, "
                 "filled up with the blank."),
-      loss_factory<Ctc>());
+      loss_kind<Ctc>());
 }
 
 }  // namespace trainlab

@@ -8,6 +8,8 @@ namespace trainlab {
 
 namespace {
 
+constexpr const char* sum_name = "loss.sum";
+
 class Sum final : public Loss {
  public:
   void add(LossPart part, std::unique_ptr<Loss> loss) {
@@ -38,7 +40,7 @@ class Sum final : public Loss {
 };
 
 std::unique_ptr<Loss> of_entry(const Options& options, const Head& head) {
-  return options.registry().implementation<LossFactory>(options.entry())(options, head);
+  return options.registry().implementation<LossKind>(options.entry()).make(options, head);
 }
 
 std::unique_ptr<Loss> make_sum(const Options& options, const Head& head) {
@@ -69,9 +71,21 @@ std::unique_ptr<Loss> make_loss(const Options& fit, const Head& head) {
   return of_entry(loss, head);
 }
 
+std::vector<Options::Element> single_losses(const Options& fit) {
+  std::vector<Options::Element> losses(1);
+  if (fit.is_function("loss")) {
+    losses.front().function = fit.function("loss");
+  } else if (const Options loss = fit.child("loss"); loss.entry().name == sum_name) {
+    losses = loss.elements("losses");
+  } else {
+    losses.front().entry = loss;
+  }
+  return losses;
+}
+
 void register_loss_sum(Registry& registry) {
   registry.add(
-      Entry("loss.sum", "loss", "A sum of losses, each times its weight.")
+      Entry(sum_name, "loss", "A sum of losses, each times its weight.")
           .with(Option("losses", "the losses to add")
                     .entry("loss")
                     .function("function(out, batch) → scalar[, count]")
@@ -80,7 +94,7 @@ void register_loss_sum(Registry& registry) {
           .example("loss.sum { \"cross_entropy\", loss.mse { target = \"z\", weight = 0.1 } }")
           .note("Each loss is also a metric, without its weight: val.loss.cross_entropy, val.loss.mse, the second of a "
                 "name val.loss.mse_2, a function val.loss.function."),
-      LossFactory{make_sum});
+      LossKind{make_sum});
 }
 
 }  // namespace trainlab

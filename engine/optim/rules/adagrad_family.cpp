@@ -94,7 +94,7 @@ void register_adagrad_family(Registry& registry) {
               .with(decay_option()))
           .example("optim.Adagrad { lr = 0.05 }")
           .note("s ← s + g²; p ← p − lr·g / (√s + eps). The same rule and defaults as PyTorch's torch.optim.Adagrad."),
-      rule_factory<AdagradRule>());
+      rule_kind<AdagradRule>());
   registry.add(
       with_groups(
           Entry("optim.Adadelta", "optimizer", "Steps sized like past steps, without a unit of rate (Zeiler 2012).")
@@ -110,7 +110,7 @@ void register_adagrad_family(Registry& registry) {
           .example("optim.Adadelta { rho = 0.95 }")
           .note("v is the running mean of g², a that of squared steps d = √(a + eps) / √(v + eps)·g; p ← p − lr·d. The "
                 "same rule and defaults as PyTorch's torch.optim.Adadelta."),
-      rule_factory<AdadeltaRule>());
+      rule_kind<AdadeltaRule>());
   registry.add(
       with_groups(
           Entry("optim.RMSprop", "optimizer", "Rates divided by the root of the mean squared gradient (Hinton 2012).")
@@ -133,7 +133,7 @@ void register_adagrad_family(Registry& registry) {
           .example("optim.RMSprop { lr = 1e-3, momentum = 0.9 }")
           .note("v is the running mean of g²; p ← p − lr·g / (√v + eps). The same rule and defaults as PyTorch's "
                 "torch.optim.RMSprop."),
-      rule_factory<RmspropRule>());
+      rule_kind<RmspropRule>());
 }
 
 }  // namespace trainlab

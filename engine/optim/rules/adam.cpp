@@ -93,10 +93,11 @@ Entry adam_entry(std::string name, std::string doc, double weight_decay, std::st
       .with(decay_option());
 }
 
-OptimizerFactory factory(bool decoupled) {
-  return [decoupled](std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members) {
-    return std::make_unique<Adam>(specs, std::move(parameters), members, decoupled);
-  };
+OptimizerKind kind(bool decoupled) {
+  return {
+      [decoupled](std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members) {
+        return std::make_unique<Adam>(specs, std::move(parameters), members, decoupled);
+      }};
 }
 
 }  // namespace
@@ -109,13 +110,13 @@ void register_adam(Registry& registry) {
           .note("m and v are the running means of g and g²; p ← p − lr·m̂ / (√v̂ + eps) with the bias corrections "
                 "m̂ = m / (1 − beta1^t), v̂ = v / (1 − beta2^t). The same rule and defaults as PyTorch's "
                 "torch.optim.Adam."),
-      factory(false));
+      kind(false));
   registry.add(with_groups(adam_entry("optim.AdamW", "Adam with decoupled weight decay (Loshchilov and Hutter 2019).",
                                       0.01, "share of lr by which weights shrink at each step"))
                    .example("optim.AdamW { lr = 3e-3, groups = { { params = \"*.bias\", weight_decay = 0 } } }")
                    .note("p ← p·(1 − lr·weight_decay), then Adam's step. The same rule and defaults as PyTorch's "
                          "torch.optim.AdamW."),
-               factory(true));
+               kind(true));
 }
 
 }  // namespace trainlab

@@ -222,10 +222,11 @@ void register_lbfgs(Registry& registry) {
           .example("optim.LBFGS { lr = 1, history_size = 10, line_search_fn = \"strong_wolfe\" }")
           .note("A step evaluates its batch up to max_eval times. The same rule and defaults as PyTorch's "
                 "torch.optim.LBFGS."),
-      OptimizerFactory{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                          std::int64_t members) -> std::unique_ptr<Optimizer> {
-        return std::make_unique<Lbfgs>(specs.front(), std::move(parameters), members);
-      }});
+      OptimizerKind{.make = [](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
+                               std::int64_t members) -> std::unique_ptr<Optimizer> {
+                      return std::make_unique<Lbfgs>(specs.front(), std::move(parameters), members);
+                    },
+                    .stackable = false});
 }
 
 }  // namespace trainlab

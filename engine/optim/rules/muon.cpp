@@ -189,8 +189,8 @@ void register_muon(Registry& registry) {
               "The first and the last matrix are taken to be input and output, which the authors leave to AdamW; name "
               "the hidden ones with `params` where that is wrong. The iteration runs in bfloat16. The same rule and "
               "defaults as PyTorch's torch.optim.Muon."),
-      OptimizerFactory{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                          std::int64_t members) -> std::unique_ptr<Optimizer> {
+      OptimizerKind{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
+                       std::int64_t members) -> std::unique_ptr<Optimizer> {
         return std::make_unique<Muon>(specs, std::move(parameters), members);
       }});
 }

@@ -98,7 +98,7 @@ void register_sign_and_average(Registry& registry) {
           .example("optim.Rprop { lr = 1e-3 }")
           .note("The rate is the first step size of each value; a schedule has no effect after the first step. "
                 "Riedmiller and Braun 1993; the same rule and defaults as PyTorch's torch.optim.Rprop."),
-      rule_factory<RpropRule>());
+      rule_kind<RpropRule>());
   registry.add(
       with_groups(Entry("optim.ASGD", "optimizer", "Averaged stochastic gradient descent (Polyak and Juditsky 1992).")
                       .with(rate_option(1e-2))
@@ -114,7 +114,7 @@ void register_sign_and_average(Registry& registry) {
           .note(
               "The average is kept as state `ax` beside the weights, as in PyTorch's torch.optim.ASGD, whose rule and "
               "defaults these are; to validate with an average use lab.ema or lab.swa."),
-      rule_factory<AsgdRule>());
+      rule_kind<AsgdRule>());
   registry.add(
       with_groups(Entry("optim.Lion", "optimizer", "Sign of a momentum (Chen et al. 2023): little state, small rates.")
                       .with(rate_option(1e-4))
@@ -124,7 +124,7 @@ void register_sign_and_average(Registry& registry) {
           .example("optim.Lion { lr = 1e-4, weight_decay = 0.1 }")
           .note("p ← p·(1 − lr·weight_decay) − lr·sign(beta1·m + (1 − beta1)·g); m ← beta2·m + (1 − beta2)·g. Symbolic "
                 "Discovery of Optimization Algorithms, algorithm 2; rates are 3 to 10 times smaller than AdamW's."),
-      rule_factory<LionRule>());
+      rule_kind<LionRule>());
 }
 
 }  // namespace trainlab

@@ -117,8 +117,8 @@ void register_sam(Registry& registry) {
           .example("optim.SAM { base = optim.SGD { lr = 0.1, momentum = 0.9 }, rho = 0.05 }")
           .note("The base takes its step with the gradient at p + rho·g / ‖g‖, of the same batch and random numbers: "
                 "each step costs two. Clipping acts on both gradients; running statistics of norms move once."),
-      OptimizerFactory{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                          std::int64_t members) -> std::unique_ptr<Optimizer> {
+      OptimizerKind{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
+                       std::int64_t members) -> std::unique_ptr<Optimizer> {
         return std::make_unique<Sam>(specs, std::move(parameters), members);
       }});
 }

@@ -1,50 +1,32 @@
 // What a fit may do and hardly ever means.
-#include <array>
+#include <utility>
 
 #include "fit_plan_parts.h"
+#include "model/layer.h"
+#include "objective/loss.h"
 
 namespace trainlab {
 namespace {
 
-// Losses of scores, the function that they apply to them, and the layers that apply it too.
-struct Applied {
-  const char* loss;
-  const char* function;
-  std::array<const char*, 2> layers;
-};
-constexpr std::array<Applied, 3> applied = {{{"loss.cross_entropy", "softmax", {"nn.Softmax", "nn.LogSoftmax"}},
-                                             {"loss.focal", "softmax", {"nn.Softmax", "nn.LogSoftmax"}},
-                                             {"loss.bce_with_logits", "sigmoid", {"nn.Sigmoid", "nn.LogSigmoid"}}}};
-
-std::vector<Options> losses_of(const Options& fit) {
-  std::vector<Options> all;
-  if (!fit.is_entry("loss")) return all;
-  const Options loss = fit.child("loss");
-  if (loss.entry().name != "loss.sum") return {loss};
-  for (Options::Element& part : loss.elements("losses")) {
-    if (part.entry) all.push_back(std::move(*part.entry));
-  }
-  return all;
-}
-
-Options last_layer(Options layer) {
-  while (layer.entry().name == "nn.Sequential") layer = layer.children("layers").back();
-  return layer;
+// The layer that makes the model's output, and its kind.
+std::pair<Options, LayerKind> last_layer(const Options& model) {
+  const auto& kind = model.registry().implementation<LayerKind>(model.entry());
+  return kind.chain.empty() ? std::pair(model, kind) : last_layer(model.children(kind.chain).back());
 }
 
 }  // namespace
 
 std::vector<std::string> warnings_of(const Options& fit) {
-  const Options last = last_layer(fit.child("model"));
-  for (const Options& loss : losses_of(fit)) {
-    for (const Applied& one : applied) {
-      if (loss.entry().name != one.loss || (last.entry().name != one.layers[0] && last.entry().name != one.layers[1]))
-        continue;
-      const std::string function = one.function;
-      return {last.error("", std::string(one.loss).substr(5) + " applies the " + function + " itself: here it is applied twice")
-                  .hint("leave the layer out; predictions are probabilities all the same")
-                  .what()};
-    }
+  const auto [last, layer] = last_layer(fit.child("model"));
+  for (const Options::Element& loss : single_losses(fit)) {
+    if (!loss.entry) continue;
+    const auto& kind = fit.registry().implementation<LossKind>(loss.entry->entry());
+    if (kind.applies.empty() || kind.applies != layer.applies) continue;
+    const std::string& name = loss.entry->entry().name;
+    return {last.error("", name.substr(name.find('.') + 1) + " applies the " + std::string(kind.applies) +
+                               " itself: here it is applied twice")
+                .hint("leave the layer out; predictions are probabilities all the same")
+                .what()};
   }
   return {};
 }

@@ -17,14 +17,8 @@ constexpr std::array<const char*, 4> meanings = {"values", "classes", "binary", 
 
 // Whether the loss, or the first of a sum, reads the outputs as logits of questions of yes or no.
 bool reads_logits(const Options& fit) {
-  if (fit.is_function("loss")) return false;
-  Options loss = fit.child("loss");
-  if (loss.entry().name == "loss.sum") {
-    const Options::Element first = loss.elements("losses").front();
-    if (!first.entry) return false;
-    loss = *first.entry;
-  }
-  return loss.entry().name == "loss.bce_with_logits";
+  const std::optional<Options> loss = single_losses(fit).front().entry;
+  return loss && fit.registry().implementation<LossKind>(loss->entry()).applies == "sigmoid";
 }
 
 void find_meaning(ModelFile& file, const FitPlan& plan) {

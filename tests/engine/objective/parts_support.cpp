@@ -24,7 +24,7 @@ Options part(const std::string& json, const std::string& path) {
 }
 
 std::unique_ptr<Loss> make_loss(const Options& options, const Head& head) {
-  return parts_registry().implementation<LossFactory>(options.entry())(options, head);
+  return parts_registry().implementation<LossKind>(options.entry()).make(options, head);
 }
 
 std::unique_ptr<Metric> make_metric(const Options& options, const Head& head, std::int64_t members) {

@@ -32,11 +32,10 @@ const Registry& registry_with_shared_state() {
   static const Registry registry = [] {
     Registry all;
     register_fits(all);
-    all.add(
-        Entry("optim.SharedState", "optimizer", "An optimizer with a state tensor that all members share.")
-            .with(Option("lr", "learning rate").number().or_default(0.1)),
-        OptimizerFactory{[](std::span<const Options>, std::vector<OptimizedParameter>,
-                            std::int64_t) -> std::unique_ptr<Optimizer> { return std::make_unique<SharedState>(); }});
+    all.add(Entry("optim.SharedState", "optimizer", "An optimizer with a state tensor that all members share.")
+                .with(Option("lr", "learning rate").number().or_default(0.1)),
+            OptimizerKind{[](std::span<const Options>, std::vector<OptimizedParameter>,
+                             std::int64_t) -> std::unique_ptr<Optimizer> { return std::make_unique<SharedState>(); }});
     return all;
   }();
   return registry;

@@ -7,7 +7,7 @@
 //   registry.add(Entry("optim.SGD", "optimizer", "Stochastic gradient descent with momentum.")
 //                    .with(Option("lr", "learning rate").number().at_least(0).or_default(1e-2))
 //                    .with(Option("nesterov", "look ahead along the momentum").boolean().or_default(false)),
-//                OptimizerFactory{make_sgd});
+//                OptimizerKind{make_sgd});
 //
 // A Registry is filled once by one thread and then only read, from any thread.
 #pragma once
@@ -76,6 +76,8 @@ class Option {
   Option& many(int exactly = 0) { is_many = true; count = exactly; return *this; }
   // One of these, or a table of them by name: optim = { g = optim.Adam(), d = optim.SGD() }. See Options::keyed.
   Option& keyed() { is_keyed = true; return *this; }
+  // Fits that are trained together as members of a group may each have a number of their own.
+  Option& by_member() { is_by_member = true; return *this; }
   // Takes the array part of the table: nn.Sequential { a, b }. At most one option of an entry.
   Option& array() { is_array = true; is_many = true; return *this; }
 
@@ -89,6 +91,7 @@ class Option {
   double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
   bool min_open = false, max_open = false;
   bool is_required = false, is_positional = false, is_many = false, is_array = false, is_keyed = false;
+  bool is_by_member = false;
   int count = 0;
 
  private:
@@ -135,7 +138,7 @@ class Entry {
   std::string name;  // "nn.Linear", as in lab.nn.Linear; methods "data:split"; fields "run.step"
   std::string kind, doc, result, sample, notes;
   std::vector<Option> options;
-  std::any implementation;  // of a type that the kind's module knows (LayerFactory, …); empty for data-only entries
+  std::any implementation;  // of a type that the kind's module knows (LayerKind, …); empty for data-only entries
 };
 
 class Registry {

@@ -2,7 +2,7 @@
 // weights live in a ModelState, so one model runs with any of its states (current, best, averaged).
 //
 // Adding a layer (docs/adding-a-layer.md): a class with a constructor that checks shapes and declares parameters
-// through LayerContext, forward(), and one registry entry with a LayerFactory.
+// through LayerContext, forward(), and one registry entry with a LayerKind.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -266,14 +266,23 @@ class Layer {
   std::size_t own_parameters = 0;  // number of values declared by this layer and its children
 };
 
-using LayerFactory = std::function<std::unique_ptr<Layer>(const Options&, LayerContext&)>;
+// The implementation of an entry of kind "layer", and what others must know of the layer before it is built.
+struct LayerKind {
+  std::function<std::unique_ptr<Layer>(const Options&, LayerContext&)> make = {};
+  // "softmax" or "sigmoid" for a layer that makes probabilities, or their logarithms, of scores. A loss that applies
+  // the function itself (LossKind::applies) wants no such layer before it.
+  std::string_view applies = {};
+  std::string_view chain =
+      {};  // the option with the layers whose last makes the output, of a layer that only joins them
+};
 
 // Of a class with a constructor (const Options&, LayerContext&).
 template <class T>
-LayerFactory layer_factory() {
-  return [](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
+LayerKind layer_kind(LayerKind flags = {}) {
+  flags.make = [](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
     return std::make_unique<T>(options, context);
   };
+  return flags;
 }
 
 // Calls layer.forward; an operator's error becomes Error{recipe} with the layer's path and source line. Costs nothing

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/random.h"
@@ -79,9 +80,18 @@ struct Head {
   std::function<at::Tensor(std::size_t column)> training_labels;
 };
 
-using LossFactory = std::function<std::unique_ptr<Loss>(const Options&, const Head&)>;
+// The implementation of an entry of kind "loss".
+struct LossKind {
+  std::function<std::unique_ptr<Loss>(const Options&, const Head&)> make;
+  // "softmax" or "sigmoid" for a loss of scores that applies the function to them itself: the model's outputs are
+  // logits then. See LayerKind::applies.
+  std::string_view applies = {};
+};
 
-// Adds the entries of kind "loss", implemented by LossFactory, and of kind "metric", implemented by MetricKind.
+// The losses of the fit's option `loss`: the loss itself, or those that a sum adds.
+std::vector<Options::Element> single_losses(const Options& fit);
+
+// Adds the entries of kind "loss", implemented by LossKind, and of kind "metric", implemented by MetricKind.
 void register_objective(Registry& registry);
 
 }  // namespace trainlab

@@ -11,10 +11,11 @@ Entry loss_entry(const std::string& name, std::string doc);
 
 // Of a class with a constructor (const Options&, const Head&), which gets the head with the target that the entry names.
 template <class Kind>
-LossFactory loss_factory() {
-  return [](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
-    return std::make_unique<Kind>(options, with_target(options, head));
-  };
+LossKind loss_kind(std::string_view applies = {}) {
+  return {[](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
+            return std::make_unique<Kind>(options, with_target(options, head));
+          },
+          applies};
 }
 
 // The option `loss` of a fit: an entry or a function.

@@ -79,7 +79,16 @@ double learning_rate(const Options& spec);
 bool has_momentum(const Options& spec);
 bool has_weight_decay(const Options& spec);
 
-using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(std::span<const Options>, std::vector<OptimizedParameter>, std::int64_t members)>;
+// Whether the optimizer, and those that its options name, step a group of several members.
+bool takes_members(const Options& spec);
+
+// The implementation of an entry of kind "optimizer".
+struct OptimizerKind {
+  std::function<std::unique_ptr<Optimizer>(std::span<const Options>, std::vector<OptimizedParameter>,
+                                           std::int64_t members)>
+      make;
+  bool stackable = true;  // takes a group of several members
+};
 
 void register_optim(Registry& registry);  // optimizers, schedules and averages of weights
 
