@@ -1,5 +1,7 @@
+#include <ranges>
 #include <set>
 
+#include "run/flag.h"
 #include "run/manifest.h"
 
 namespace trainlab {
@@ -8,28 +10,28 @@ namespace {
 
 std::string shown(const Value& value) {
   if (value.is_nil()) return "not declared";
-  return value.is_string() ? value.string() : to_json(value);
-}
-
-std::string joined(const std::vector<std::string>& texts) {
+  if (!value.is_list()) return value.is_string() ? value.string() : to_json(value);
   std::string line;
-  for (const std::string& text : texts) line += (line.empty() ? "" : " ") + text;
+  for (const Value& text : value.list()) line += (line.empty() ? "" : " ") + text.string();
   return line.empty() ? "none" : line;
-}
-
-// How batches are prepared never changes results, so it may differ.
-std::vector<std::string> that_count(const std::vector<std::string>& set) {
-  std::vector<std::string> counting;
-  for (const std::string& text : set) {
-    const std::string left = text.substr(0, text.find('='));
-    const std::string path = left.substr(left.find(':') + 1);  // STAGE:path, or only the path
-    if (path != "loader.threads" && path != "loader.prefetch") counting.push_back(text);
-  }
-  return counting;
 }
 
 std::string changed(const std::string& what, const std::string& recorded, const std::string& present) {
   return what + ": recorded " + recorded + ", now " + present;
+}
+
+// Adds a line for each setting that differs and whose difference means this; messages list what help lists first last.
+void add_settings(std::vector<std::string>& lines, const Manifest& recorded, const Manifest& present,
+                  Recorded::Difference meaning, const std::string& dashes) {
+  for (const Flag& flag : std::views::reverse(common_flags())) {
+    if (!flag.recorded || flag.recorded->difference != meaning) continue;
+    const auto of = [&](const Manifest& manifest) {
+      const Value& value = manifest.setting(flag.name);
+      return flag.recorded->compared ? flag.recorded->compared(value, manifest.cores) : value;
+    };
+    const Value before = of(recorded), now = of(present);
+    if (before != now) lines.push_back(changed(dashes + flag.name, shown(before), shown(now)));
+  }
 }
 
 }  // namespace
@@ -59,22 +61,13 @@ std::vector<std::string> differences(const Manifest& recorded, const Manifest& p
     if (!equal) lines.push_back(changed("--" + name, shown(before), shown(now)));
   }
 
-  const std::vector<std::string> set_before = that_count(recorded.set);
-  const std::vector<std::string> set_now = that_count(present.set);
-  if (set_before != set_now) lines.push_back(changed("--set", joined(set_before), joined(set_now)));
-  if (recorded.seed != present.seed) {
-    lines.push_back(changed("--seed", std::to_string(recorded.seed), std::to_string(present.seed)));
-  }
+  add_settings(lines, recorded, present, Recorded::Difference::refused, "--");
   return lines;
 }
 
 std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present) {
   std::vector<std::string> lines;
-  const int threads_before = recorded.training_threads(), threads_now = present.training_threads();
-  if (threads_before != threads_now) {
-    lines.push_back(changed("threads", std::to_string(threads_before), std::to_string(threads_now)));
-  }
-  if (recorded.device != present.device) lines.push_back(changed("device", recorded.device, present.device));
+  add_settings(lines, recorded, present, Recorded::Difference::noted, "");
   if (recorded.trainlab != present.trainlab) {
     lines.push_back(changed("trainlab", recorded.trainlab, present.trainlab));
   }

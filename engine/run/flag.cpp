@@ -46,6 +46,20 @@ FlagType assignment_type() {
           }};
 }
 
+// How batches are prepared never changes results, so these assignments may differ.
+Value set_that_counts(const Value& set, int) {
+  Value::List counting;
+  for (const Value& text : set.list()) {
+    const std::string left = text.string().substr(0, text.string().find('='));
+    const std::string path = left.substr(left.find(':') + 1);  // STAGE:path, or only the path
+    if (path != "loader.threads" && path != "loader.prefetch") counting.push_back(text);
+  }
+  return counting;
+}
+
+// Without --threads a training has all cores.
+Value threads_or_cores(const Value& threads, int cores) { return threads == Value(0) ? Value(cores) : threads; }
+
 }  // namespace
 
 FlagType switch_type() {
@@ -88,36 +102,49 @@ FlagType number_type(std::string operand, double low, double high, std::string r
 }
 
 const std::vector<Flag>& common_flags() {
+  using Concerns = Flag::Concerns;
+  using Difference = Recorded::Difference;
   static const std::vector<Flag> flags = {
       {.name = "out",
        .type = folder_type("DIR"),
        .help = "the run's folder (default: the next free runs/NAME/NNN)",
-       .begins_run = true},
+       .concerns = Concerns::new_run},
       {.name = "seed",
        .type = whole_type("N", 0, largest_seed),
        .help = "of all that is random (default 1)",
-       .begins_run = true},
+       .concerns = Concerns::new_run,
+       .recorded = Recorded{.difference = Difference::refused, .otherwise = 1}},
       {.name = "set",
        .type = assignment_type(),
        .help = "an option of the returned stage (optim.lr=0.01), or STAGE:PATH=VALUE of another",
        .repeats = true,
-       .begins_run = true},
+       .concerns = Concerns::new_run,
+       .recorded =
+           Recorded{.difference = Difference::refused, .otherwise = Value::List{}, .compared = set_that_counts}},
       {.name = "params",
        .type = file_type("FILE"),
        .help = "a recipe's parameters from a TOML file; the command line wins",
-       .begins_run = true},
-      {.name = "device", .type = device_type(), .help = "auto, cpu, cuda or cuda:N"},
+       .concerns = Concerns::new_run},
+      {.name = "device",
+       .type = device_type(),
+       .help = "auto, cpu, cuda or cuda:N",
+       .concerns = Concerns::engine,
+       .recorded = Recorded{.difference = Difference::noted, .otherwise = "auto"}},
       {.name = "threads",
        .type = whole_type("N", 1, 4096),
-       .help = "threads of one training (default: all usable cores)"},
+       .help = "threads of one training (default: all usable cores)",
+       .concerns = Concerns::engine,
+       .recorded = Recorded{.difference = Difference::noted, .otherwise = 0, .compared = threads_or_cores}},
       {.name = "workers",
        .type = whole_type("N", 1, 4096),
-       .help = "processes that work on the trials of a sweep or an ensemble"},
+       .help = "processes that work on the trials of a sweep or an ensemble",
+       .concerns = Concerns::engine},
       {.name = "json", .type = switch_type(), .help = "exactly one JSON object on standard output"},
-      {.name = "quiet", .type = switch_type(), .help = "no progress on standard error"},
+      {.name = "quiet", .type = switch_type(), .help = "no progress on standard error", .concerns = Concerns::engine},
       {.name = "stdlib",
        .type = folder_type("DIR"),
-       .help = "the recipe language's Lua part from a folder instead of the built-in one"},
+       .help = "the recipe language's Lua part from a folder instead of the built-in one",
+       .concerns = Concerns::engine},
       {.name = "help",
        .type = switch_type(),
        .help = "of the program, a command (`trainlab resume --help`) or a recipe"},

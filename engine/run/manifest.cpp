@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "run/flag.h"
 #include "run/toml_text.h"
 
 namespace trainlab {
@@ -27,7 +28,32 @@ std::vector<std::string> strings_of(const Value& list) {
   return strings;
 }
 
+// Nothing is stored by a version of trainlab that did not have the flag: the setting stays. std::logic_error for a
+// value of another kind.
+void read_setting(const Value& map, const std::string& name, Value& setting) {
+  const Value& stored = map[name];
+  if (stored.is_nil()) return;
+  const bool fits = stored.is_list() ? setting.is_list() && list_of(strings_of(stored)) == stored
+                                     : stored.kind_name() == setting.kind_name();
+  if (!fits) throw std::logic_error(name + " is " + stored.brief());
+  setting = stored;
+}
+
 }  // namespace
+
+Value::Map recorded_settings(const Value& given) {
+  Value::Map settings;
+  for (const Flag& flag : common_flags()) {
+    if (!flag.recorded) continue;
+    settings.emplace(flag.name, given[flag.name].is_nil() ? flag.recorded->otherwise : given[flag.name]);
+  }
+  return settings;
+}
+
+int Manifest::training_threads() const {
+  const auto threads = static_cast<int>(setting("threads").integer());
+  return threads > 0 ? threads : cores;
+}
 
 std::string Manifest::recipe_hash() const {
   std::string joined;
@@ -51,14 +77,11 @@ void write_manifest(const fs::path& run, const Manifest& manifest) {
       {"working_folder", manifest.working_folder.string()},
       {"sources", std::move(hashes)},
       {"parameters", manifest.parameters},
-      {"set", list_of(manifest.set)},
-      {"seed", manifest.seed},
-      {"device", manifest.device},
-      {"threads", manifest.threads},
       {"cores", manifest.cores},
       {"exact", manifest.exact},
       {"continued", list_of(manifest.continued)},
   };
+  map.insert(manifest.settings.begin(), manifest.settings.end());
   if (manifest.extension) {
     const NewTotal& total = manifest.extension->total;
     map["extend"] = Value::Map{{"stage", manifest.extension->stage}, {total.unit, total.count}};
@@ -88,10 +111,7 @@ Manifest read_manifest(const fs::path& run) {
     manifest.working_folder = map["working_folder"].string();
     for (const auto& [file, hash] : map["sources"].map()) manifest.sources.emplace(file, hash.string());
     manifest.parameters = map["parameters"].map();
-    manifest.set = strings_of(map["set"]);
-    manifest.seed = map["seed"].integer();
-    manifest.device = map["device"].string();
-    manifest.threads = static_cast<int>(map["threads"].integer());
+    for (auto& [name, setting] : manifest.settings) read_setting(map, name, setting);
     manifest.cores = static_cast<int>(map["cores"].integer());
     manifest.exact = map["exact"].boolean();
     manifest.continued = strings_of(map["continued"]);

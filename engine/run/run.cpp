@@ -16,12 +16,14 @@ constexpr std::size_t most_early_log = std::size_t{1} << 20;
 }  // namespace
 
 RunSettings settled(const Request& request) {
+  const Value given = recorded_settings(request.options);
   RunSettings settings;
-  settings.seed = request.seed.value_or(1);
-  settings.threads = request.threads.value_or(usable_cores());
-  settings.workers = request.workers;
-  settings.device = request.device.value_or("auto");
-  settings.quiet = request.quiet;
+  settings.seed = given["seed"].integer();
+  settings.threads = static_cast<int>(given["threads"].integer());
+  if (settings.threads == 0) settings.threads = usable_cores();
+  if (request.has("workers")) settings.workers = static_cast<int>(request.options["workers"].integer());
+  settings.device = given["device"].string();
+  settings.quiet = request.has("quiet");
   return settings;
 }
 
@@ -31,7 +33,7 @@ Run::Run(const Registry& registry, Request request, Environment environment, Cha
       environment_(std::move(environment)),
       channel_(channel),
       settings_(settled(request_)),
-      asks_threads_(request_.threads.has_value()) {
+      asks_threads_(request_.has("threads")) {
   settings_.device = environment_.device;
 }
 

@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds poll{20};
 }  // namespace
 
 void Run::join() {
-  folder_ = *request_.out;
+  folder_ = *request_.path("out");
   manifest_ = read_manifest(*folder_);
   Manifest now = present();
   // Parameters and --set are those that the manifest gave.
@@ -29,8 +29,8 @@ void Run::join() {
     throw usage_error(message);
   }
   settings_.threads = manifest_.training_threads();
-  asks_threads_ = manifest_.threads > 0;
-  settings_.device = manifest_.device;
+  asks_threads_ = manifest_.setting("threads") != Value(0);
+  settings_.device = manifest_.setting("device").string();
   const std::lock_guard lock(log_mutex_);
   log_.emplace(*folder_ / ("log-" + host_name() + "-" + std::to_string(::getpid()) + ".txt"));
   log_->append(early_log_);

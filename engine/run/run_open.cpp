@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "core/clock.h"
+#include "run/flag.h"
 #include "run/run.h"
 #include "run/version.h"
 
@@ -45,10 +46,8 @@ Manifest Run::present() const {
   manifest.working_folder = request_.working_folder;
   for (const auto& [path, text] : sources_) manifest.sources.insert_or_assign(path, hash_bytes(text));
   manifest.parameters = parameters_;
-  manifest.set = request_.set;
-  manifest.seed = settings_.seed;
-  manifest.device = settings_.device;
-  manifest.threads = request_.threads.value_or(0);
+  manifest.settings = recorded_settings(request_.options);
+  manifest.settings["device"] = settings_.device;
   manifest.cores = usable_cores();
   return manifest;
 }
@@ -63,9 +62,11 @@ void Run::begin_fresh() {
 void Run::continue_existing() {
   const Manifest recorded = read_manifest(*folder_);
   Manifest now = present();
-  if (!request_.threads) now.threads = recorded.threads;
-  if (now.threads == 0) now.cores = recorded.cores;
-  if (!request_.device) now.device = recorded.device;
+  for (const Flag& flag : common_flags()) {
+    const bool follows = flag.recorded && flag.recorded->difference == Recorded::Difference::noted;
+    if (follows && !request_.has(flag.name)) now.settings[flag.name] = recorded.setting(flag.name);
+  }
+  if (now.setting("threads") == Value(0)) now.cores = recorded.cores;
 
   const std::vector<std::string> changes = differences(recorded, now);
   if (!changes.empty()) {
@@ -76,8 +77,8 @@ void Run::continue_existing() {
   }
 
   settings_.threads = now.training_threads();
-  asks_threads_ = now.threads > 0;
-  settings_.device = now.device;
+  asks_threads_ = now.setting("threads") != Value(0);
+  settings_.device = now.setting("device").string();
   records_ = read_stages(*folder_);
   manifest_ = recorded;
 
@@ -89,9 +90,8 @@ void Run::continue_existing() {
   bool changed = !inexact.empty();
   if (changed) {
     manifest_.exact = false;
-    manifest_.threads = now.threads;
+    manifest_.settings = now.settings;
     manifest_.cores = now.cores;
-    manifest_.device = now.device;
     manifest_.trainlab = now.trainlab;
     manifest_.libtorch = now.libtorch;
   }

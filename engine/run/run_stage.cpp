@@ -86,7 +86,7 @@ Value Run::stage(const Options& stage, bool returned) {
   } catch (const NothingLeft&) {
     throw;
   } catch (const std::exception& exception) {
-    ended_ = with_origin(as_error(exception), request_.set, name, returned);
+    ended_ = with_origin(as_error(exception), request_.texts("set"), name, returned);
     throw *ended_;
   }
 }

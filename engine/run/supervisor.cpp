@@ -105,8 +105,8 @@ class Watch {
   void begin_helper() {
     Request request = request_;
     request.helps = true;
-    request.quiet = true;
-    request.out = held_->path();
+    request.options.set("quiet", true);
+    request.options.set("out", held_->path().string());
     request.recipe = held_->path() / "recipe" / request_.recipe.filename();
     auto [mine, theirs] = Channel::pair();
     helpers_.push_back({spawn_engine(engine_, to_json(request.to_value()), theirs->fd()), std::move(mine), false});
@@ -197,8 +197,9 @@ class Watch {
   void open() {
     try {
       if (!held_) {
-        held_.emplace(request_.out ? RunFolder::open(*request_.out)
-                                   : RunFolder::allocate(request_.working_folder, request_.recipe.stem().string()));
+        held_.emplace(request_.has("out")
+                          ? RunFolder::open(*request_.path("out"))
+                          : RunFolder::allocate(request_.working_folder, request_.recipe.stem().string()));
       }
       if (held_->existed() && !request_.extend && is_finished(read_summary(held_->path()))) {
         const std::string path = held_->path().string();
@@ -220,7 +221,7 @@ class Watch {
   }
 
   void tell(const std::string& line) {
-    if (request_.quiet) return;
+    if (request_.has("quiet")) return;
     const std::string text = (request_.terminal ? "\r\033[K" : "") + ("trainlab: " + line) + "\n";
     if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody reads
   }

@@ -77,8 +77,8 @@ void make_run(const Value& spec, const fs::path& run) {
   Manifest manifest;
   manifest.recipe = "search.lua";
   manifest.started = "2026-03-01T00:00:00Z";
-  manifest.device = "cpu";
-  manifest.threads = 1;
+  manifest.settings["device"] = "cpu";
+  manifest.settings["threads"] = 1;
   write_manifest(run, manifest);
   std::vector<StageRecord> stages;
   for (const Value& one : spec["stages"].list()) {

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 double started_at(const Request& request) {
   const fs::path folder = request.recipe.parent_path();
   const bool stored = folder != request.recipe_folder;  // RUN/recipe/x.lua
-  const fs::path run = request.out ? *request.out : stored ? folder.parent_path() : fs::path();
+  const fs::path run = request.has("out") ? *request.path("out") : stored ? folder.parent_path() : fs::path();
   std::error_code failed;
   std::tm time{};
   if (!run.empty() && fs::exists(manifest_path(run), failed) &&
@@ -42,7 +42,7 @@ Execution::Execution(const EngineStart& start, bool describes)
       registry_(all_entries()),
       environment_(environment(request())),
       run_(registry_, request(), environment_, *start.channel),
-      set_(request().set),
+      set_(request().texts("set")),
       parameters_(describes ? std::vector<GivenParameter>() : request().parameters, request().working_folder, describes,
                   [this](const std::string& name, const Value& value) { run_.parameter(name, value); }),
       recipe_(host(describes), files(), parameters_,
@@ -74,7 +74,7 @@ std::string Execution::shown_name() const {
 LuaHost Execution::host(bool describes) {
   LuaHost host;
   host.registry = &registry_;
-  host.stdlib = stdlib_sources(request().stdlib);
+  host.stdlib = stdlib_sources(request().path("stdlib"));
   host.seed = run_.settings().seed;
   host.device = [this] { return run_.settings().device; };
   host.started = environment_.started;

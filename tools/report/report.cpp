@@ -24,12 +24,13 @@ constexpr std::size_t most_metrics = 8;  // columns of the table; the curves sho
 
 std::string manifest_text(const fs::path& run, const Manifest& manifest) {
   std::string text = shown_path(run) + ": " + manifest.recipe + ", begun " + manifest.started + "\n";
-  text += "  seed " + std::to_string(manifest.seed) + ", " + manifest.device + ", " +
-          std::to_string(manifest.training_threads()) + " threads, trainlab " + manifest.trainlab + ", LibTorch " + manifest.libtorch + "\n";
+  text += "  seed " + to_json(manifest.setting("seed")) + ", " + manifest.setting("device").string() + ", " +
+          std::to_string(manifest.training_threads()) + " threads, trainlab " + manifest.trainlab + ", LibTorch " +
+          manifest.libtorch + "\n";
   for (const auto& [name, value] : manifest.parameters) {
     text += "  --" + name + " " + (value.is_string() ? value.string() : to_json(value)) + "\n";
   }
-  for (const std::string& set : manifest.set) text += "  --set " + set + "\n";
+  for (const Value& set : manifest.setting("set").list()) text += "  --set " + set.string() + "\n";
   if (manifest.extension) {
     text += "  stage " + manifest.extension->stage + " extended to " + manifest.extension->total.text() + "\n";
   }

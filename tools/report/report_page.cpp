@@ -30,8 +30,8 @@ Value page_value(const fs::path& given) {
   return Value::Map{{"run", Value::Map{{"path", run.string()},
                                        {"recipe", manifest.recipe},
                                        {"started", manifest.started},
-                                       {"seed", manifest.seed},
-                                       {"device", manifest.device},
+                                       {"seed", manifest.setting("seed")},
+                                       {"device", manifest.setting("device")},
                                        {"trainlab", manifest.trainlab},
                                        {"parameters", flags(manifest.parameters)}}},
                     {"stages", std::move(stages)}};

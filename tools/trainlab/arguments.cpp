@@ -57,7 +57,8 @@ class Parser {
     result_.command = find_command(commands_, word);
     if (result_.command) return;
     if (!is_recipe(word)) throw unknown("command or recipe", word, names_of(commands_));
-    result_.command = find_command(commands_, "run");
+    const auto by_default = std::ranges::find(commands_, true, &Command::is_default);
+    result_.command = by_default == commands_.end() ? nullptr : &*by_default;
     result_.words.push_back(word);
   }
 
@@ -71,7 +72,7 @@ class Parser {
     const Flag* flag = name.starts_with("--") ? find_flag(result_.command, name.substr(2)) : nullptr;
     if (flag) {
       take_flag(*flag, name, value);
-    } else if (result_.command && result_.command->takes_recipe && !result_.words.empty() && name.starts_with("--") &&
+    } else if (result_.command && result_.command->takes_recipe() && !result_.words.empty() && name.starts_with("--") &&
                name.size() > 2) {
       take_parameter(name, value);
     } else {
@@ -150,6 +151,10 @@ class Parser {
       throw usage_error("`trainlab " + command.name + "` takes " + command.words.what + ", found \"" +
                         result_.words[command.words.most] + "\" after it");
     }
+    const Alternatives& alternatives = command.alternatives;
+    const auto given =
+        std::ranges::count_if(alternatives.flags, [&](const std::string& flag) { return result_.has(flag); });
+    if (given > 1 || (given == 0 && alternatives.required)) throw usage_error(alternatives.error);
     if (command.check) command.check(result_);
   }
 

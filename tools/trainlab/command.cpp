@@ -26,7 +26,7 @@ const Flag* find_flag(const Command* command, const std::string& name) {
 
 bool takes_flag(const Command* command, const Flag& flag) {
   if (!command || find_in(command->flags, flag.name)) return true;
-  return find_in(common_flags(), flag.name) && (!flag.begins_run || command->takes_recipe);
+  return find_in(common_flags(), flag.name) && (flag.concerns != Flag::Concerns::new_run || command->takes_recipe());
 }
 
 std::vector<Flag> flags_of(const Command* command) {

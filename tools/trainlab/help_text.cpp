@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "cli/command.h"
 
@@ -13,8 +15,13 @@ std::string padded(std::string text) {
   return text;
 }
 
+// "--threads N", or "--json" of a switch.
+std::string form_of(const Flag& flag) {
+  return "--" + flag.name + (flag.type.operand.empty() ? "" : " " + flag.type.operand);
+}
+
 std::string line_of(const Flag& flag) {
-  std::string text = padded("  --" + flag.name + (flag.type.operand.empty() ? "" : " " + flag.type.operand));
+  std::string text = padded("  " + form_of(flag));
   for (const char c : flag.help) {
     text += c;
     if (c == '\n') text.append(column, ' ');
@@ -32,7 +39,55 @@ std::string common_text(bool everywhere) {
   return text;
 }
 
+bool is_own(const Command& command, const std::string& name) {
+  return std::ranges::find(command.flags, name, &Flag::name) != command.flags.end();
+}
+
+// The common flags that matter to a command that begins no run.
+std::string other_flags(const Command& command) {
+  std::string text;
+  for (const Flag& flag : common_flags()) {
+    if (flag.name == "help" || flag.name == "version" || is_own(command, flag.name)) continue;
+    if (flag.concerns == Flag::Concerns::new_run) continue;
+    if (flag.concerns == Flag::Concerns::engine && command.works == Command::Works::alone) continue;
+    text += (text.empty() ? "\nFlags, anywhere on the line: " : ", ") + form_of(flag);
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
+std::string joined(const std::vector<std::string>& texts, const std::string& between) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : between) + text;
+  return all;
+}
+
+std::string words_of(const Words& words) {
+  if (words.most == 0) return "";
+  std::string text = words.operand.empty() ? joined(words.offers, " | ") : words.operand;
+  if (words.most > 1) text += "…";
+  return words.least == 0 ? " [" + text + "]" : " " + text;
+}
+
+// Flags that exclude each other, then the others where they are few: more are listed below the line.
+std::string flags_text(const Command& command) {
+  constexpr std::size_t few = 2;
+  std::vector<std::string> either, others;
+  for (const Flag& flag : command.flags) {
+    const bool excludes = std::ranges::find(command.alternatives.flags, flag.name) != command.alternatives.flags.end();
+    (excludes ? either : others).push_back(excludes ? form_of(flag) : "[" + form_of(flag) + "]");
+  }
+  std::string text = joined(either, " | ");
+  if (!either.empty()) text = command.alternatives.required ? " " + text : " [" + text + "]";
+  if (!others.empty() && others.size() <= few) text += " " + joined(others, " ");
+  return text;
+}
+
 }  // namespace
+
+std::string usage_line(const Command& command) {
+  return "trainlab " + (command.is_default ? "[" + command.name + "]" : command.name) + words_of(command.words) +
+         flags_text(command) + (command.takes_recipe() ? " [--PARAMETER VALUE…]" : "") + " [flags]";
+}
 
 std::string program_help(std::span<const Command> commands) {
   std::string text =
@@ -50,11 +105,9 @@ std::string program_help(std::span<const Command> commands) {
 }
 
 std::string command_help(const Command& command) {
-  std::string text = "  " + command.usage + "\n\n" + command.text;
+  std::string text = "  " + usage_line(command) + "\n\n" + command.text;
   for (const Flag& flag : command.flags) text += line_of(flag);
-  text += command.note;
-  if (command.takes_recipe) text += "\n" + common_text(false);
-  return text;
+  return text + (command.takes_recipe() ? "\n" + common_text(false) : other_flags(command));
 }
 
 }  // namespace trainlab::cli

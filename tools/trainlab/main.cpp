@@ -39,7 +39,7 @@ int perform(const Program& program, const Arguments& arguments) {
     return 0;
   }
   const Command* command = arguments.command;
-  const bool of_recipe = command && command->takes_recipe && !arguments.words.empty();
+  const bool of_recipe = command && command->takes_recipe() && !arguments.words.empty();
   if (arguments.has("help") && !of_recipe) {
     print_text(command ? command_help(*command) : program_help(program.commands), json, "help");
     return 0;

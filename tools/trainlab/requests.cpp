@@ -11,22 +11,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-template <class T>
-void take(const Value& value, std::optional<T>& into) {
-  if (!value.is_nil()) into = static_cast<T>(value.integer());
-}
-
 Request common(const Arguments& arguments) {
-  const Value& flags = arguments.flags;
   Request request;
-  for (const Flag& flag : arguments.command->flags) {
-    if (arguments.has(flag.name)) request.options.set(flag.name, flags[flag.name]);
+  for (const Flag& flag : flags_of(arguments.command)) {
+    if (!arguments.has(flag.name)) continue;
+    const Value& value = arguments.flags[flag.name];
+    const bool is_path = flag.type.names != FlagType::Names::nothing;
+    request.options.set(flag.name, is_path ? Value(absolute_path(value.string()).string()) : value);
   }
-  take(flags["threads"], request.threads);
-  take(flags["workers"], request.workers);
-  if (arguments.has("device")) request.device = flags["device"].string();
-  if (arguments.has("stdlib")) request.stdlib = absolute_path(flags["stdlib"].string());
-  request.quiet = arguments.has("quiet");
   request.terminal = ::isatty(STDERR_FILENO) == 1;
   return request;
 }
@@ -47,11 +39,6 @@ Request request_for_recipe(const Arguments& arguments) {
   request.working_folder = fs::current_path();
   if (arguments.has("params")) request.parameters = read_parameters(arguments.flags["params"].string());
   request.parameters.insert(request.parameters.end(), arguments.parameters.begin(), arguments.parameters.end());
-  if (arguments.has("set")) {
-    for (const Value& text : arguments.flags["set"].list()) request.set.push_back(text.string());
-  }
-  if (arguments.has("out")) request.out = absolute_path(arguments.flags["out"].string());
-  take(arguments.flags["seed"], request.seed);
   return request;
 }
 
@@ -67,9 +54,12 @@ Request request_for_run(const Arguments& arguments, const fs::path& run, const M
   for (const auto& [name, value] : manifest.parameters) {
     request.parameters.push_back({name, value.is_string() ? value.string() : to_json(value), "manifest.toml"});
   }
-  request.set = manifest.set;
-  request.seed = manifest.seed;
-  if (!request.device) request.device = manifest.device;
+  for (const Flag& flag : common_flags()) {
+    const Value* recorded = flag.recorded ? &manifest.setting(flag.name) : nullptr;
+    if (recorded && !request.has(flag.name) && *recorded != flag.recorded->otherwise) {
+      request.options.set(flag.name, *recorded);
+    }
+  }
   return request;
 }
 

@@ -26,10 +26,8 @@ Manifest sample() {
                          {"tiny", 1e-300},
                          {"text", "a\nb"},
                          {"big", std::int64_t{1} << 60}};
-  manifest.set = {"optim.lr=0.01", "x:y=\"z\""};
-  manifest.seed = 7;
-  manifest.device = "cpu";
-  manifest.threads = 2;
+  manifest.settings = {
+      {"set", Value::List{"optim.lr=0.01", "x:y=\"z\""}}, {"seed", 7}, {"device", "cpu"}, {"threads", 2}};
   manifest.cores = 8;
   manifest.extension = Manifest::Extension{"digits", {60, "steps"}};
   return manifest;
@@ -52,7 +50,7 @@ TEST_CASE("a manifest is read back as it was written") {
   CHECK(back.recipe_folder == manifest.recipe_folder);
   CHECK(back.sources == manifest.sources);
   CHECK(Value(back.parameters) == Value(manifest.parameters));
-  CHECK(back.set == manifest.set);
+  CHECK(Value(back.settings) == Value(manifest.settings));
   CHECK(back.extension->total == NewTotal{60, "steps"});
   CHECK(differences(manifest, back).empty());
   CHECK(inexactness(manifest, back).empty());
@@ -87,8 +85,8 @@ TEST_CASE("differences name what changed, with both values") {
   present.parameters["lr"] = 0.5;
   present.parameters.erase("width");
   present.parameters["whole"] = 2;  // as 2.0
-  present.set = {};
-  present.seed = 8;
+  present.settings["set"] = Value::List{};
+  present.settings["seed"] = 8;
   CHECK(differences(recorded, present) == std::vector<std::string>{
                                               "source digits.lua has changed",
                                               "source new.lua is new",
@@ -107,10 +105,10 @@ TEST_CASE("differences name what changed, with both values") {
 TEST_CASE("how batches are prepared may differ") {
   Manifest recorded = sample();
   Manifest present = sample();
-  recorded.set = {"optim.lr=0.01", "loader.threads=1"};
-  present.set = {"a:loader.threads=4", "optim.lr=0.01", "loader.prefetch=8"};
+  recorded.settings["set"] = Value::List{"optim.lr=0.01", "loader.threads=1"};
+  present.settings["set"] = Value::List{"a:loader.threads=4", "optim.lr=0.01", "loader.prefetch=8"};
   CHECK(differences(recorded, present).empty());
-  present.set.push_back("loader.drop_last=true");
+  present.settings["set"].list().emplace_back("loader.drop_last=true");
   CHECK(differences(recorded, present) ==
         std::vector<std::string>{"--set: recorded optim.lr=0.01, now optim.lr=0.01 loader.drop_last=true"});
 }
@@ -118,11 +116,11 @@ TEST_CASE("how batches are prepared may differ") {
 TEST_CASE("what is not byte-exact") {
   const Manifest recorded = sample();
   Manifest present = sample();
-  present.threads = 0;
+  present.settings["threads"] = 0;
   present.cores = 2;  // all cores: as many as before
   CHECK(inexactness(recorded, present).empty());
   present.cores = 4;
-  present.device = "cuda:0";
+  present.settings["device"] = "cuda:0";
   present.libtorch = "2.11.1";
   CHECK(inexactness(recorded, present) == std::vector<std::string>{"threads: recorded 2, now 4",
                                                                    "device: recorded cpu, now cuda:0",

@@ -8,27 +8,26 @@ using namespace trainlab;
 TEST_CASE("a request survives its way through JSON") {
   Request request;
   request.command = "check";
-  request.options = Value::Map{{"step", true}};
   request.recipe = "/r/recipe/digits.lua";
   request.recipe_folder = "/r";
   request.working_folder = "/w";
   request.parameters = {{"lr", "0.01", "--lr"}, {"data", "a \"b\"\n", "p.toml:3"}};
-  request.set = {"optim.lr=1", "search:trials=3"};
-  request.out = "/o";
-  request.seed = 9007199254740991;
-  request.threads = 3;
-  request.device = "cuda:1";
+  request.options = Value::Map{{"step", true},
+                               {"set", Value::List{"optim.lr=1", "search:trials=3"}},
+                               {"out", "/o"},
+                               {"seed", std::int64_t{9007199254740991}},
+                               {"quiet", true}};
   request.extend = NewTotal{60, "epochs"};
-  request.quiet = true;
   request.supervisor = 123;
 
   const Request back = Request::from_value(parse_json(to_json(request.to_value()), "request"));
   CHECK(back.to_value() == request.to_value());
   CHECK(back.command == "check");
   CHECK(back.parameters == request.parameters);
-  CHECK(back.set == request.set);
-  CHECK(back.seed == request.seed);
-  CHECK(back.out == request.out);
+  CHECK(back.texts("set") == std::vector<std::string>{"optim.lr=1", "search:trials=3"});
+  CHECK(back.path("out") == "/o");
+  CHECK(back.has("quiet"));
+  CHECK_FALSE(back.has("stdlib"));
   CHECK(back.options == request.options);
 }
 

@@ -39,7 +39,7 @@ struct World {
       });
     }
     request.recipe_folder = "/recipes";
-    request.quiet = true;
+    request.options.set("quiet", true);
   }
 
   // One process: the recipe, then finish() or fail(). Gives the exit code; `last` is what the supervisor hears.
@@ -268,11 +268,11 @@ TEST_CASE("a run that is continued must be the one that was begun") {
     expected = "--lr: recorded 0.1, now 0.2";
   }
   SECTION("--set") {
-    world.request.set = {"optim.lr=1"};
+    world.request.options.set("set", Value::List{"optim.lr=1"});
     expected = "--set: recorded none, now optim.lr=1";
   }
   SECTION("--seed") {
-    world.request.seed = 2;
+    world.request.options.set("seed", 2);
     expected = "--seed: recorded 1, now 2";
   }
   CHECK(world.process(recipe) == 2);
@@ -307,7 +307,7 @@ TEST_CASE("the manifest records the start that the recipe was told, for good") {
   world.process(recipe);
   CHECK(read_manifest(world.folder).started == "2023-11-14T22:13:20Z");
   world.started += 60;
-  world.request.threads = 1000;  // so that the manifest is written again
+  world.request.options.set("threads", 1000);  // so that the manifest is written again
   world.process(recipe);
   const Manifest manifest = read_manifest(world.folder);
   CHECK(manifest.started == "2023-11-14T22:13:20Z");
@@ -325,20 +325,20 @@ TEST_CASE("other threads are accepted, recorded, and said to be inexact") {
     return Value(Value::Map{{"status", interrupted ? "interrupted" : "done"}});
   };
   const auto recipe = [&](Run& run) { run.stage(world.fit("a"), true); };
-  world.request.threads = 3;
+  world.request.options.set("threads", 3);
   world.process(recipe);
   CHECK(seen.threads == 3);
-  world.request.threads.reset();  // the recorded ones
+  world.request.options.map().erase("threads");  // the recorded ones
   world.process(recipe);
   CHECK(seen.threads == 3);
   CHECK(read_manifest(world.folder).exact);
-  world.request.threads = 2;
+  world.request.options.set("threads", 2);
   interrupted = false;
   world.process(recipe);
   CHECK(seen.threads == 2);
   const Manifest manifest = read_manifest(world.folder);
   CHECK_FALSE(manifest.exact);
-  CHECK(manifest.threads == 2);
+  CHECK(manifest.setting("threads") == Value(2));
   REQUIRE(manifest.continued.size() == 1);
   CHECK_THAT(manifest.continued[0], Catch::Contains("threads: recorded 3, now 2"));
   CHECK_THAT(read_file(world.folder / "log.txt"), Catch::Contains("not byte-exact: threads"));
@@ -372,7 +372,7 @@ TEST_CASE("trainings of a shared stage have a thread each unless more are asked 
   CHECK(threads_of("plain", Value()) == 1);
   CHECK(world.threads.front() == usable_cores());  // data is opened with all
   CHECK(threads_of("asks", 2) == 2);
-  world.request.threads = 3;
+  world.request.options.set("threads", 3);
   CHECK(threads_of("beaten", 2) == 3);
 }
 

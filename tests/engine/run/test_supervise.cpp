@@ -31,7 +31,7 @@ class Supervised {
     request.recipe = folder / "digits.lua";
     request.recipe_folder = request.working_folder = folder;
     request.parameters = {{"mode", mode, "--mode"}};
-    if (!out.empty()) request.out = out;
+    if (!out.empty()) request.options.set("out", out.string());
 
     std::string program = SUPERVISE;
     std::string engine = FAKE_ENGINE;

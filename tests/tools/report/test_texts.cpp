@@ -22,7 +22,7 @@ fs::path make_run(const fs::path& base, const std::string& name, const std::stri
   Manifest manifest;
   manifest.recipe = "digits.lua";
   manifest.started = started;
-  manifest.device = "cpu";
+  manifest.settings["device"] = "cpu";
   manifest.parameters = {{"lr", 0.003}};
   write_manifest(run, manifest);
   return run;

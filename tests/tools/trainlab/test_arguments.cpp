@@ -123,6 +123,14 @@ TEST_CASE("help") {
     for (const Flag& flag : command.flags) CHECK_THAT(command_help(command), Catch::Contains("--" + flag.name));
   }
   for (const Flag& flag : common_flags()) CHECK_THAT(program, Catch::Contains("\n  --" + flag.name));
+  const auto line_of = [](const char* name) { return usage_line(*find_command(all_commands(), name)); };
+  CHECK(line_of("run") == "trainlab [run] RECIPE.lua [--PARAMETER VALUE…] [flags]");
+  CHECK(line_of("check") == "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]");
+  CHECK(line_of("extend") == "trainlab extend RUN --epochs N | --steps N | --trials N [flags]");
+  CHECK(line_of("predict") == "trainlab predict RUN --input FILE | --prompt TEXT [flags]");
+  CHECK(line_of("report") == "trainlab report RUN… [--csv | --json | --html FILE] [flags]");
+  CHECK(line_of("help") == "trainlab help [NAME] [flags]");
+  CHECK(line_of("completion") == "trainlab completion bash | zsh [flags]");
   CHECK_FALSE(find_command(all_commands(), "nn.Linear"));
   CHECK(asks_for_json(std::vector<std::string>{"--nonsense", "--json"}));
 }
@@ -131,8 +139,7 @@ TEST_CASE("a command that is one more record is parsed, helped with and complete
   std::vector<Command> commands = all_commands();
   commands.push_back({.name = "weigh",
                       .line = "how heavy a run is",
-                      .usage = "trainlab weigh RUN [--unit U]",
-                      .words = {.what = "one run folder", .least = 1, .most = 1},
+                      .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
                       .flags = {{.name = "unit", .type = choice_type("U", {"kg", "lb"}), .help = "of weight"}}});
   const std::vector<std::string> line = {"weigh", "runs/x/001", "--unit", "lb", "--threads", "2"};
   const Arguments a = parse_arguments(commands, line);
@@ -157,7 +164,9 @@ TEST_CASE("a command that is one more record is parsed, helped with and complete
   CHECK_THAT(refused({"weigh"}), Contains("`trainlab weigh` needs one run folder"));
 
   CHECK_THAT(program_help(commands), Contains("\n  weigh            how heavy a run is\n"));
-  CHECK(command_help(commands.back()) == "  trainlab weigh RUN [--unit U]\n\n  --unit U         of weight\n");
+  CHECK(command_help(commands.back()) ==
+        "  trainlab weigh RUN [--unit U] [flags]\n\n  --unit U         of weight\n"
+        "\nFlags, anywhere on the line: --json\n");
   for (const char* shell : {"bash", "zsh"})
     CHECK_THAT(completion_script(commands, shell), Contains("--unit) offers='kg lb'"));
 }

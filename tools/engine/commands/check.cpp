@@ -29,10 +29,10 @@ class CheckExecution final : public Execution {
   void check(const Spec& given, bool returned) {
     const Options stage(registry(), with_set(given, returned), "");
     try {
-      text_ += run().check(stage, request().options["step"] == Value(true));
+      text_ += run().check(stage, request().has("step"));
     } catch (const Error& error) {
       const Value& name = stage.value()["name"];
-      throw with_origin(error, request().set, name.is_string() ? name.string() : "", returned);
+      throw with_origin(error, request().texts("set"), name.is_string() ? name.string() : "", returned);
     }
   }
 

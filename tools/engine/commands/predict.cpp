@@ -88,7 +88,7 @@ class PredictExecution final : public Execution {
       predicted_ = stage;
       return {};
     }
-    const std::filesystem::path folder = find_stage(*request().out, name.string()).folder;
+    const std::filesystem::path folder = find_stage(*request().path("out"), name.string()).folder;
     return {read_summary(folder), folder, stage};
   }
 

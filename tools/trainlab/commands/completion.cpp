@@ -8,7 +8,6 @@ Command completion_command() {
   return {
       .name = "completion",
       .line = "a script with which a shell completes these lines",
-      .usage = "trainlab completion bash | zsh",
       .text =
           "For bash, in ~/.bashrc:   source <(trainlab completion bash)\n"
           "For zsh, in ~/.zshrc after compinit:   source <(trainlab completion zsh)\n",

@@ -14,14 +14,6 @@ Flag total_flag(std::string name, std::string help) {
   return {.name = std::move(name), .type = whole_type("N", 1, largest_total), .help = std::move(help)};
 }
 
-// Raises Error{usage} unless exactly one total is given.
-void check_one_total(const Arguments& given) {
-  int totals = 0;
-  for (const Flag& flag : given.command->flags) totals += given.has(flag.name) ? 1 : 0;
-  if (totals == 1) return;
-  throw usage_error("`trainlab extend` needs the new total: --epochs N or --steps N of a fit, --trials N of a sweep");
-}
-
 // Raises Error{usage} unless the last stage has a length of this kind.
 void check_last_stage(const Arguments& given, const std::filesystem::path& run) {
   const std::vector<StageRecord> stages = read_stages(run);
@@ -56,12 +48,16 @@ Command extend_command() {
   return {
       .name = "extend",
       .line = "train a run longer than it was begun for",
-      .usage = "trainlab extend RUN --epochs N | --steps N | --trials N",
-      .words = {.what = "one run folder", .least = 1, .most = 1},
+      .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
       .flags = {total_flag("epochs", "the new total of the last stage, a fit, in epochs"),
                 total_flag("steps", "or in steps"), total_flag("trials", "the new total of the last stage, a sweep")},
+      .alternatives = {.flags = {"epochs", "steps", "trials"},
+                       .required = true,
+                       .error =
+                           "`trainlab extend` needs the new total: --epochs N or --steps N of a fit, --trials N of "
+                           "a sweep"},
+      .works = Command::Works::with_engine,
       .continues_run = true,
-      .check = check_one_total,
       .run = run_extend,
   };
 }

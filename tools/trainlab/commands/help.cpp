@@ -34,12 +34,11 @@ Command help_command() {
   return {
       .name = "help",
       .line = "what a recipe can name",
-      .usage = "trainlab help [NAME]",
       .text =
           "NAME is an entry (nn.Linear, optim.AdamW, data:split), a group of them (nn, loss, data, ops) or a "
           "command.\n"
           "Without one: all entries by kind.\n",
-      .words = {.what = "one name", .most = 1, .names = FlagType::Names::nothing},
+      .words = {.operand = "NAME", .what = "one name", .most = 1, .names = FlagType::Names::nothing},
       .run =
           [](const Program& program, const Arguments& given) {
             const std::string name = given.words.empty() ? "" : given.words.front();

@@ -8,9 +8,8 @@ Command list_command() {
   return {
       .name = "list",
       .line = "the runs in runs/, or in other folders",
-      .usage = "trainlab list [DIR…] [--json]",
       .text = "DIR is a folder that holds runs, at most three levels below it (default: runs). Writes nothing.\n",
-      .words = {.most = Words::any},
+      .words = {.operand = "DIR", .most = Words::any},
       .run =
           [](const Program&, const Arguments& given) {
             const std::vector<std::filesystem::path> folders(given.words.begin(), given.words.end());

@@ -11,9 +11,6 @@ namespace trainlab::cli {
 namespace {
 
 void check_predict(const Arguments& given) {
-  if (given.has("input") == given.has("prompt")) {
-    throw usage_error("`trainlab predict` needs --input FILE, or --prompt TEXT for a language model");
-  }
   const auto refuse = [&](std::initializer_list<const char*> flags, const char* needs) {
     for (const char* flag : flags) {
       if (given.has(flag)) throw usage_error("--" + std::string(flag) + " means nothing without " + needs);
@@ -42,20 +39,17 @@ Request request_for_prediction(const Arguments& given) {
   }
   Request request = request_for_run(given, run, read_manifest(run));
   request.command = given.command->name;
-  request.out = run;
-  request.device = given.has("device") ? std::optional(given.flags["device"].string()) : std::nullopt;
-  request.seed = given.has("seed") ? std::optional(given.flags["seed"].integer()) : std::nullopt;
   Value& options = request.options;
+  // A prediction does not depend on how the run was begun.
+  for (const char* own : {"device", "seed", "threads"}) {
+    if (!given.has(own)) options.set(own, Value());
+  }
+  options.set("out", run.string());
   options.set("stage", stage.name);
   options.set("folder", stage.folder);
-  if (given.has("input")) options.set("input", absolute_path(given.flags["input"].string()).string());
-  if (given.has("output")) {
-    const std::filesystem::path output = absolute_path(given.flags["output"].string());
-    std::error_code ignored;
-    if (std::filesystem::is_directory(output, ignored)) {
-      throw usage_error("--output: expected a file, found the folder " + given.flags["output"].string());
-    }
-    options.set("output", output.string());
+  std::error_code ignored;
+  if (given.has("output") && std::filesystem::is_directory(given.flags["output"].string(), ignored)) {
+    throw usage_error("--output: expected a file, found the folder " + given.flags["output"].string());
   }
   if (!given.has("format") && given.has("json") && !given.has("output")) options.set("format", "json");
   return request;
@@ -84,9 +78,8 @@ Command predict_command() {
   return {
       .name = "predict",
       .line = "what a trained model says of new inputs",
-      .usage = "trainlab predict RUN --input FILE | --prompt TEXT [flags]",
       .text = "RUN is a run folder; its fit's kept weights are used, and nothing in it is changed.\n",
-      .words = {.what = "one run folder", .least = 1, .most = 1},
+      .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
       .flags =
           {
               {.name = "input",
@@ -114,7 +107,10 @@ Command predict_command() {
                           "one object: \"predictions\", a list as of --format json; \"text\" of a prompt; or "
                           "\"output\""),
           },
-      .note = "  --device D, --threads N, --quiet\n",
+      .alternatives = {.flags = {"input", "prompt"},
+                       .required = true,
+                       .error = "`trainlab predict` needs --input FILE, or --prompt TEXT for a language model"},
+      .works = Command::Works::with_engine,
       .check = check_predict,
       .run = run_predict,
   };

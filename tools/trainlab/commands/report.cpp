@@ -10,9 +10,8 @@ namespace trainlab::cli {
 namespace {
 
 void check_report(const Arguments& given) {
-  const int forms = int{given.has("csv")} + int{given.has("json")} + int{given.has("html")};
-  if (forms > 0 && given.words.size() > 1) throw usage_error("--csv, --json and --html report one run at a time");
-  if (forms > 1) throw usage_error("one of --csv, --json and --html");
+  if (given.words.size() == 1 || !(given.has("csv") || given.has("json") || given.has("html"))) return;
+  throw usage_error("--csv, --json and --html report one run at a time");
 }
 
 int run_report(const Program&, const Arguments& given) {
@@ -39,11 +38,10 @@ Command report_command() {
   return {
       .name = "report",
       .line = "how a run went",
-      .usage = "trainlab report RUN… [--csv | --json | --html FILE]",
       .text =
           "RUN is a run folder, or RUN/stages/NAME for one of its stages. Reading never disturbs a run that is "
           "under way.\n",
-      .words = {.what = "a run folder", .least = 1, .most = Words::any},
+      .words = {.operand = "RUN", .what = "a run folder", .least = 1, .most = Words::any},
       .flags = {{.name = "csv",
                  .type = switch_type(),
                  .help = "of a fit a row per validation, of a sweep or an ensemble a row per trial"},
@@ -51,6 +49,7 @@ Command report_command() {
                 {.name = "html",
                  .type = file_type("FILE"),
                  .help = "a page with charts that needs nothing but a browser"}},
+      .alternatives = {.flags = {"csv", "json", "html"}, .error = "one of --csv, --json and --html"},
       .check = check_report,
       .run = run_report,
   };

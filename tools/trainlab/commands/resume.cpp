@@ -9,9 +9,9 @@ Command resume_command() {
   return {
       .name = "resume",
       .line = "go on with an unfinished run",
-      .usage = "trainlab resume RUN [--threads N] [--device D] [--json] [--quiet]",
       .text = "Executes the recipe as it is stored in the run. Of a finished run the summary is printed.\n",
-      .words = {.what = "one run folder", .least = 1, .most = 1},
+      .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
+      .works = Command::Works::with_engine,
       .continues_run = true,
       .run =
           [](const Program&, const Arguments& given) {

@@ -8,13 +8,13 @@ Command run_command() {
   return {
       .name = "run",
       .line = "train what the recipe returns; `run` may be left out",
-      .usage = "trainlab [run] RECIPE.lua [--PARAMETER VALUE…] [flags]",
+      .is_default = true,
       .text =
           "Runs the recipe in runs/NAME/NNN, or in the folder given by --out; an unfinished run of the same recipe "
           "there is\n"
           "continued. `trainlab RECIPE.lua --help` shows the recipe's own parameters.\n",
-      .words = {.what = "one recipe", .least = 1, .most = 1, .names = FlagType::Names::files},
-      .takes_recipe = true,
+      .words = {.operand = "RECIPE.lua", .what = "one recipe", .least = 1, .most = 1, .names = FlagType::Names::files},
+      .works = Command::Works::on_recipe,
       .run = [](const Program&, const Arguments& given) { return supervise(request_for_recipe(given), given); },
   };
 }

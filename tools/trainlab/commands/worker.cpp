@@ -16,7 +16,7 @@ Request request_for_worker(const Arguments& given) {
         .hint("trainlab resume " + run.string());
   }
   Request request = request_for_run(given, run, read_manifest(run));
-  request.out = run;
+  request.options.set("out", run.string());
   request.helps = true;
   request.joins = true;
   return request;
@@ -28,12 +28,12 @@ Command worker_command() {
   return {
       .name = "worker",
       .line = "help with the trials of a run that goes on",
-      .usage = "trainlab worker RUN [--threads N] [--device D] [--quiet]",
       .text =
           "Takes trials of the run's sweep or ensemble until none is left, on the machine on which the run works; "
           "any number of\n"
           "them. A run's own workers are asked for with --workers N or in the recipe.\n",
-      .words = {.what = "one run folder", .least = 1, .most = 1},
+      .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
+      .works = Command::Works::with_engine,
       .run = [](const Program&, const Arguments& given) { return supervise(request_for_worker(given), given); },
   };
 }

@@ -1,9 +1,10 @@
-// Flag: one "--name" of the command line, as data. Parsing, help, completion and the names that a recipe's parameters
-// may not take all come from these records.
+// Flag: one "--name" of the command line, as data. Parsing, help, completion, the names that a recipe's parameters may
+// not take, what an engine is told, and what a run records and compares all come from these records.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,13 +32,25 @@ FlagType whole_type(std::string operand, std::int64_t low, std::int64_t high);
 // A number from `low` to `high`; messages call the range `range`, as in "from 0".
 FlagType number_type(std::string operand, double low, double high, std::string range);
 
+// How a run records the value of a flag in its manifest, and what another value means when the run is continued.
+struct Recorded {
+  enum class Difference {
+    refused,  // another run: the difference is an error
+    noted,    // accepted, recorded, and said to be not byte-exact; the recorded value holds where the flag is not given
+  } difference = Difference::refused;
+  Value otherwise;  // what is recorded where the flag is not given
+  // What is compared of a recorded value; `cores`: the usable cores when the run was begun. nullptr: the value itself.
+  Value (*compared)(const Value& value, int cores) = nullptr;
+};
+
 struct Flag {
   std::string name;  // without dashes
   FlagType type;
   std::string help;      // line breaks are indented where the help is shown
   bool repeats = false;  // may stand several times on a line: the value is the list of all
-  // True for a common flag that says what a new run is: only commands that begin a run take the flag.
-  bool begins_run = false;
+  // Of a common flag: what the flag says something of. Only commands that begin a run take a flag of a new run.
+  enum class Concerns { everything, engine, new_run } concerns = Concerns::everything;
+  std::optional<Recorded> recorded = {};  // without: the value is free, and no run records it
 };
 
 // The flags that may stand anywhere on a command line, in the order of the help. Made once; any thread.

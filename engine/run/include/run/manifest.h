@@ -13,6 +13,10 @@
 
 namespace trainlab {
 
+// What a run records of these flags, by name: the given value of each flag that is recorded, or what its record says
+// instead.
+Value::Map recorded_settings(const Value& given = Value::Map{});
+
 struct Manifest {
   static constexpr int current_format = 1;
 
@@ -25,12 +29,10 @@ struct Manifest {
   std::filesystem::path working_folder;        // where `trainlab` was called
   std::map<std::string, std::string> sources;  // path below recipe/ → hash; the recipe and what it required
 
-  Value::Map parameters;         // every declared parameter's value (boolean, number, integer, string)
-  std::vector<std::string> set;  // --set, in order
-  std::int64_t seed = 1;
-
-  std::string device;  // resolved: "cpu", "cuda:0"
-  int threads = 0;     // --threads; 0: each kind of stage takes its own number
+  Value::Map parameters;  // every declared parameter's value (boolean, number, integer, string)
+  // The flags that a run records, by name, each as its record says (run/flag.h): "device" resolved ("cuda:0");
+  // "threads" 0 where each kind of stage takes its own number.
+  Value::Map settings = recorded_settings();
   int cores = 0;       // usable cores when the run was begun
   bool exact = true;   // false once the run was continued with other threads, another device or other versions
   std::vector<std::string> continued;  // what differed then, a line each with its time
@@ -42,8 +44,9 @@ struct Manifest {
   };
   std::optional<Extension> extension;
 
+  const Value& setting(const std::string& flag) const { return settings.at(flag); }
   // Threads of a single training: those of --threads, or all cores.
-  int training_threads() const { return threads > 0 ? threads : cores; }
+  int training_threads() const;
 
   // One hash of all sources and their paths.
   std::string recipe_hash() const;
@@ -57,10 +60,10 @@ void write_manifest(const std::filesystem::path& run, const Manifest& manifest);
 Manifest read_manifest(const std::filesystem::path& run);
 
 // What makes `present` another run than `recorded`, a readable line each: the recipe, its sources by file, each
-// parameter with both values, --set (but for loader.threads and loader.prefetch), --seed. Sources that `present` does
+// parameter with both values, the flags whose record says so. Sources that `present` does
 // not have (yet) are no difference: modules may be loaded late. Empty: the same run.
 std::vector<std::string> differences(const Manifest& recorded, const Manifest& present);
-// What makes a continued run not byte-exact: threads, device, versions.
+// What makes a continued run not byte-exact: the flags whose record says so, versions.
 std::vector<std::string> inexactness(const Manifest& recorded, const Manifest& present);
 
 // Parameters from a TOML file (--params): names to booleans, numbers and strings, as texts with their line.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/value.h"
@@ -25,7 +26,8 @@ struct GivenParameter {
 struct Request {
   // The name of a command in tools/engine/commands, which the engine executes.
   std::string command = "run";
-  // Options that only this command understands: a map, as the command's own flags give them.
+  // The values of the flags that are given, the command's own and common ones, by name as their types read them, with
+  // absolute paths; and what else the command hands to its engine.
   Value options = Value::Map{};
 
   // The file to execute, absolute. Of a continued run: the stored copy in RUN/recipe/.
@@ -38,25 +40,21 @@ struct Request {
 
   // From the least to the most significant: a later one of the same name wins (--params first, then the line).
   std::vector<GivenParameter> parameters;
-  std::vector<std::string> set;              // "optim.lr=0.01" or "STAGE:optim.lr=0.01", in order
-  std::optional<std::filesystem::path> out;  // --out, absolute
-  std::optional<std::int64_t> seed;
-  std::optional<int> threads;
-  std::optional<std::string> device;            // "auto", "cpu", "cuda", "cuda:1"
-  std::optional<std::filesystem::path> stdlib;  // --stdlib, absolute: the recipe language's Lua part from this folder
-  std::optional<NewTotal> extend;               // `trainlab extend`
-  std::optional<int> workers;                   // processes that work on a study's trials
+  std::optional<NewTotal> extend;  // `trainlab extend`
+  bool terminal = false;           // standard error is a terminal: progress may be redrawn in place
 
-  bool quiet = false;
-  bool terminal = false;  // standard error is a terminal: progress may be redrawn in place
-
-  // This engine works on trials of the run in `out`, which another engine executes.
+  // This engine works on trials of the run in the option "out", which another engine executes.
   bool helps = false;
   // It does so without belonging to the run's supervisor (`trainlab worker`).
   bool joins = false;
 
   // The process that supervises. An engine whose parent is another one ends at once.
   std::int64_t supervisor = 0;
+
+  bool has(std::string_view option) const { return !options[option].is_nil(); }
+  // An option that is a path, and the texts of an option that is a list; empty where it is not given.
+  std::optional<std::filesystem::path> path(std::string_view option) const;
+  std::vector<std::string> texts(std::string_view option) const;
 
   Value to_value() const;
   // Raises Error{run} for what is not a request: the two programs are of different builds.

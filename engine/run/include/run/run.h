@@ -36,7 +36,7 @@ namespace trainlab {
 // Facts about the engine's process that this module, which knows neither LibTorch nor Lua, is told.
 struct Environment {
   std::string libtorch;  // its version
-  std::string device;    // the resolved one of request.device: "cpu"
+  std::string device;    // the resolved one of --device: "cpu"
   double started = 0;    // when the run began, wall seconds: what the recipe was told, so that it is recorded
   // Makes arithmetic use this many threads from now on. Called on the recipe's thread.
   std::function<void(int)> use_threads;

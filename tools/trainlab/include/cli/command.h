@@ -20,30 +20,44 @@ struct Program;
 struct Words {
   static constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
 
-  std::string what = {};  // for messages: "one run folder"
+  std::string operand = {};  // what help shows in their place: "RUN"; where it is empty, what completion offers
+  std::string what = {};     // for messages: "one run folder"
   std::size_t least = 0, most = 0;
   // What completion offers: names of files or folders; else `offers`, or the names of commands where that is empty.
   FlagType::Names names = FlagType::Names::folders;
   std::vector<std::string> offers = {};
 };
 
+// Flags of the command's own that exclude each other.
+struct Alternatives {
+  std::vector<std::string> flags = {};
+  bool required = false;   // a line has exactly one of them
+  std::string error = {};  // what is said to a line with several of them, or with none that is required
+};
+
 struct Command {
+  // What a line of the command works with: this process alone, an engine, or an engine on a recipe. The word of a
+  // command on a recipe is the recipe's path; what is no flag is a parameter of the recipe, and flags that say what a
+  // new run is apply.
+  enum class Works { alone, with_engine, on_recipe };
+
   std::string name;
-  std::string line;       // in the program's help
-  std::string usage;      // all forms of the line, with the program's name
-  std::string text = {};  // of the command's help, before its flags; whole lines
+  std::string line;         // in the program's help
+  bool is_default = false;  // a line without a command's name, which begins with a recipe, is of this command
+  std::string text = {};    // of the command's help, before its flags; whole lines
   Words words = {};
   // Flags of its own, which stand after its name only, and common flags whose help is another one here.
   std::vector<Flag> flags = {};
-  // Its word is a recipe: what is no flag is a parameter of the recipe, and flags that say what a new run is apply.
-  bool takes_recipe = false;
+  Alternatives alternatives = {};
+  Works works = Works::alone;
   bool continues_run = false;  // a run that is there: messages say what such a run keeps
-  std::string note = {};       // a last line of the help
 
   // Raises Error{usage} for flags that contradict each other; the words are right by then.
   void (*check)(const Arguments& arguments) = nullptr;
   // Does the command, in this process or by an engine, and gives the exit code. Raises Error.
   int (*run)(const Program& program, const Arguments& arguments) = nullptr;
+
+  bool takes_recipe() const { return works == Works::on_recipe; }
 };
 
 // What a command may say of the program itself.
@@ -66,6 +80,8 @@ bool takes_flag(const Command* command, const Flag& flag);
 // All flags that the command takes, its own first.
 std::vector<Flag> flags_of(const Command* command);
 
+// All forms of the command's line, from its record: "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]".
+std::string usage_line(const Command& command);
 // The whole program's help, and a command's.
 std::string program_help(std::span<const Command> commands);
 std::string command_help(const Command& command);
