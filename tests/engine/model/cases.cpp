@@ -64,6 +64,7 @@ Value gpt(std::int64_t vocabulary, std::int64_t width, std::int64_t heads, std::
 
 const std::vector<Case>& cases() {
   using List = Value::List;
+  constexpr bool no_golden = false;
   static const std::vector<Case> all = {
       {"linear", nn("Linear", {4}), {5}},
       {"linear_no_bias", nn("Linear", {4}, {{"bias", false}}), {2, 5}},
@@ -107,10 +108,12 @@ const std::vector<Case>& cases() {
       {"log_softmax", nn("LogSoftmax"), {5}},
       {"flatten", nn("Flatten"), {3, 2, 2}},
       {"identity", nn("Identity"), {3}},
-      {"input", nn("Input", {"x"}), {3}},
+      {"input", nn("Input", {"x"}), {3}, 0, no_golden},
       {"branch",
        sequential({nn("Branch", {nn("Linear", {2}), nn("Linear", {3})}, {{"name", "b"}}), nn("Input", {"b"})}),
-       {3}},
+       {3},
+       0,
+       no_golden},
       {"sequential",
        sequential({nn("Flatten"), nn("Linear", {6}), nn("ReLU"), nn("LayerNorm"), nn("Linear", {3})}),
        {3, 2, 2}},
@@ -222,14 +225,16 @@ const std::vector<Case>& cases() {
       {"permute", nn("Permute", {List{1, 2, 0}}), {3, 4, 2}},
       {"transpose", nn("Transpose"), {3, 4}},
       // in no golden file
-      {"dropout", nn("Dropout", {0.3}), {2, 5}},
-      {"dropout1d", nn("Dropout1d", {0.3}), {6, 5}},
-      {"dropout2d", nn("Dropout2d", {0.3}), {6, 2, 2}},
-      {"alpha_dropout", nn("AlphaDropout", {0.3}), {2, 5}},
-      {"stochastic_depth", nn("StochasticDepth", {nn("Linear", {5})}, {{"p", 0.4}}), {5}},
+      {"dropout", nn("Dropout", {0.3}), {2, 5}, 0, no_golden},
+      {"dropout1d", nn("Dropout1d", {0.3}), {6, 5}, 0, no_golden},
+      {"dropout2d", nn("Dropout2d", {0.3}), {6, 2, 2}, 0, no_golden},
+      {"alpha_dropout", nn("AlphaDropout", {0.3}), {2, 5}, 0, no_golden},
+      {"stochastic_depth", nn("StochasticDepth", {nn("Linear", {5})}, {{"p", 0.4}}), {5}, 0, no_golden},
       {"sequential_dropout",
        sequential({nn("Linear", {6}), nn("Dropout", {0.4}), nn("Residual", {nn("Dropout"), nn("Linear", {6})})}),
-       {5}},
+       {5},
+       0,
+       no_golden},
   };
   return all;
 }

@@ -20,6 +20,7 @@ struct Case {
   Value spec;
   Shape input;             // of a sample
   std::int64_t below = 0;  // the input are integers from 0 up to, without, this one; 0: floating-point numbers
+  bool has_golden = true;  // the golden files have PyTorch's numbers under this name
 };
 
 Model build(const Value& spec, const Shape& input);
@@ -31,8 +32,8 @@ bool shows(const Value& spec, const std::string& entry);
 // A small causal language model with an output head tied to its token vectors.
 Value gpt(std::int64_t vocabulary, std::int64_t width, std::int64_t heads, std::int64_t layers);
 
-// The layers of tests/golden/model_golden.py and layers_*_golden.py under the same names, and those that PyTorch's
-// numbers cannot be held against (Dropout draws its own masks).
+// The layers of tests/golden/model_golden.py and layers_*_golden.py under the same names, and those for which there are
+// no numbers of PyTorch (Dropout draws its own masks).
 const std::vector<Case>& cases();
 
 }  // namespace trainlab::testing
