@@ -51,6 +51,13 @@ TEST_CASE("members of a stack have one kind of optimizer, one shape and one leng
   CHECK(structure(sgd, net, R"(, "epochs": 3)") != same);
 }
 
+TEST_CASE("a probability of dropping on which more depends is one of all members") {
+  const auto alpha = [](const std::string& p) {
+    return structure(sgd, R"({"@": "nn.AlphaDropout", "p": )" + p + R"(}, {"@": "nn.Linear", "out_features": 3})", epochs);
+  };
+  CHECK(alpha("0.1") != alpha("0.2"));
+}
+
 TEST_CASE("fits with a function outside of callbacks, or with a budget of time, share no stack") {
   CHECK(structure(sgd, net, R"(, "time": "10 s")").empty());
   CHECK(structure(sgd, net, epochs + R"(, "metrics": [{"@": "function", "index": 0}])").empty());
@@ -63,4 +70,5 @@ TEST_CASE("small steps are stacked, others and optimizers without a member axis 
                       {"@": "nn.Linear", "out_features": 3})",
               epochs) == 1);
   CHECK(stack(R"({"@": "optim.LBFGS"})", net, R"(, "epochs": 2)") == 1);
+  CHECK(stack(R"({"@": "optim.Lookahead", "base": {"@": "optim.LBFGS"}})", net, epochs) == 1);
 }
