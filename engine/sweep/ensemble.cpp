@@ -8,7 +8,7 @@
 #include "predict/mean_prediction.h"
 #include "run/folder.h"
 #include "side_by_side.h"
-#include "study/reader.h"
+#include "study/place.h"
 #include "tensor/types.h"
 #include "trial_fits.h"
 #include "worker.h"
@@ -163,7 +163,7 @@ Value greedy_ensemble(const StudyPlan& plan, const StageContext& context) {
   const fs::path folder = stage.get("from")["out"].string();
   Value description;
   std::vector<StoredTrial> trials;
-  read_sqlite_study(study_file(folder), [&](StudyReader& study) {
+  StudyPlace::of_stage(folder).read([&](StudyReader& study) {
     description = study.description();
     trials = study.trials(/*with_info=*/true);
   });

@@ -14,8 +14,6 @@
 
 namespace trainlab {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr std::chrono::milliseconds poll{5};
@@ -27,15 +25,14 @@ constexpr std::int64_t most_lost = 10;
 
 }  // namespace
 
-fs::path study_file(const fs::path& stage) { return stage / "study.db"; }
-
 SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
+  const StudyPlace place = StudyPlace::of_stage(context.folder);
   Study study = plan.study();
   const Value description = plan.description(study);
   std::unique_ptr<Storage> storage;
   Value stored;
   try {
-    storage = sqlite_storage(study_file(context.folder));
+    storage = place.open();
     stored = storage->open(description, plan.enqueued());
   } catch (const Error& error) {
     // The run that was to be made longer stays what it was.
@@ -43,8 +40,7 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
     throw usage_error(error.message()).hint(error.hint());
   }
   if (stored["space"] != parse_json(to_json(description["space"]), "space")) {
-    throw usage_error(study_file(context.folder).string() + ": holds a study of another space")
-        .hint("choose another --out");
+    throw usage_error(place.text() + ": holds a study of another space").hint("choose another --out");
   }
   if (!context.helps) {
     storage->revoke_all_but(context.supervisor);
@@ -58,7 +54,7 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context)
     : plan_(plan),
       context_(context),
       study_(open_study(plan, context)),
-      keeper_(study_file(context.folder)),
+      keeper_(StudyPlace::of_stage(context.folder)),
       fits_(plan, context, study_),
       started_(steady_seconds()) {
   before_ = study_.study().trials().ended();

@@ -50,6 +50,5 @@ class Worker {
 
 // The study of a stage, which this process now has a copy of.
 SharedStudy open_study(const StudyPlan& plan, const StageContext& context);
-std::filesystem::path study_file(const std::filesystem::path& stage);
 
 }  // namespace trainlab

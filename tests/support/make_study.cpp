@@ -15,8 +15,8 @@
 #include "core/host.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "study/place.h"
 #include "study/space.h"
-#include "study/storage.h"
 
 namespace {
 
@@ -40,7 +40,7 @@ Storage::Choose always(std::int64_t trial, std::vector<double> point) {
 }
 
 void make_study(const fs::path& file, const Value& spec) {
-  const auto storage = sqlite_storage(file);
+  const auto storage = StudyPlace(file).open();
   storage->open(spec["description"]);
   const Space space = Space::from_value(spec["description"]["space"]);
   Storage::Owner owner{.name = "", .supervisor = "host:6", .expires = never};
@@ -92,7 +92,7 @@ void make_run(const Value& spec, const fs::path& run) {
 }
 
 void work(const fs::path& file, int count) {
-  const auto storage = sqlite_storage(file);
+  const auto storage = StudyPlace(file).open();
   const Space space = Space::from_value(storage->open({})["space"]);
   const Storage::Owner owner{
       .name = host_name() + ":" + std::to_string(::getpid()), .supervisor = "host:6", .expires = never};

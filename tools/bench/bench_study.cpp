@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "core/clock.h"
+#include "study/place.h"
 #include "study/shared_study.h"
 #include "study/study.h"
 
@@ -70,7 +71,7 @@ double stored_seconds(std::int64_t trials) {
   double seconds = 0;
   {
     const double begin = steady_seconds();
-    auto storage = sqlite_storage(folder / "study.db");
+    auto storage = StudyPlace(folder / "study.db").open();
     storage->open(space.to_value());
     SharedStudy study(std::move(storage), Study(space, make_sampler(Options(registry, spec, ""), space, 1, 1), {}),
                       {.name = "bench", .supervisor = "bench", .expires = 0});

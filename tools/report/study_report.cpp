@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "core/host.h"
+#include "study/place.h"
 #include "study/ranking.h"
-#include "study/reader.h"
 
 namespace trainlab::report {
 
@@ -41,12 +41,12 @@ Curve curve_of(std::int64_t trial, const std::vector<StoredReport>& reports) {
   return curve;
 }
 
-void check(const StudyReport& study, const std::filesystem::path& file) {
+void check(const StudyReport& study, const StudyPlace& place) {
   for (const StoredTrial& trial : study.trials) {
     const bool fits = trial.point.size() == study.space.size() &&
                       (trial.state != TrialState::complete || trial.values.size() == study.objectives.size());
     if (!fits) {
-      throw run_error(file.string() + ": trial " + std::to_string(trial.number) +
+      throw run_error(place.text() + ": trial " + std::to_string(trial.number) +
                       " does not fit the study's space and objectives");
     }
   }
@@ -70,17 +70,17 @@ std::vector<Importance> importances(const StudyReport& study) {
   return all;
 }
 
-void read(StudyReader& reader, StudyReport& study, const std::filesystem::path& file, bool all) {
+void read(StudyReader& reader, StudyReport& study, const StudyPlace& place, bool all) {
   study.description = reader.description();
   if (study.description.is_nil()) return;
   if (!study.description["objectives"].is_list() || study.description["objectives"].list().empty() ||
       !study.description["space"].is_list()) {
-    throw run_error(file.string() + " holds no study that this trainlab knows");
+    throw run_error(place.text() + " holds no study that this trainlab knows");
   }
   study.objectives = objectives_in(study.description);
   study.space = Space::from_value(study.description["space"]);
   study.trials = reader.trials(all);
-  check(study, file);
+  check(study, place);
   study.seconds = reader.seconds();
   std::vector<bool> maximize;
   for (const Objective& one : study.objectives) maximize.push_back(one.maximize);
@@ -117,16 +117,15 @@ std::int64_t StudyReport::count(TrialState state) const {
 
 StudyReport read_study_report(StageView stage, bool all) {
   StudyReport study;
-  const std::filesystem::path file = stage.folder / "study.db";
-  std::error_code ignored;
-  if (std::filesystem::exists(file, ignored)) {
-    read_sqlite_study(file, [&](StudyReader& reader) {
+  const StudyPlace place = StudyPlace::of_stage(stage.folder);
+  if (place.exists()) {
+    place.read([&](StudyReader& reader) {
       study = StudyReport();
-      read(reader, study, file, all);
+      read(reader, study, place, all);
     });
     study.importance = importances(study);
   } else if (is_finished(stage.summary) && stage.summary["trials"].is_map()) {
-    throw run_error(file.string() + " is gone, which held the trials of this sweep")
+    throw run_error(place.text() + " is gone, which held the trials of this sweep")
         .hint("summary.json has its best trial, and the trials' folders are in " + (stage.folder / "trials").string());
   }
   study.stage = std::move(stage);

@@ -51,7 +51,7 @@ struct StudyReport {
   const StoredTrial& leader(std::size_t rank) const { return trials[best[rank]]; }
 };
 
-// `all`: `info` of all trials, not only of the leaders and of those in `failed`. Raises what read_sqlite_study does.
+// `all`: `info` of all trials, not only of the leaders and of those in `failed`. Raises what StudyPlace::read does.
 StudyReport read_study_report(StageView stage, bool all);
 
 // `seed_values` of a trial's info, NaN where one has none.

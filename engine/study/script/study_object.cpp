@@ -74,7 +74,8 @@ void StudyObject::open(const Options& options, Study study, const std::vector<st
                                        {"sampler", options.registry().print(options.get("sampler"))},
                                        {"by_order", study.by_order()},
                                        {"seed", seed}};
-  auto storage = sqlite_storage(file);
+  const StudyPlace place(file);
+  auto storage = place.open();
   const Value stored = storage->open(description, first);
   for (const auto& [part, name] : {std::pair{"space", "space"}, {"objectives", "goal"}}) {
     if (to_json(stored[part]) == to_json(description[part])) continue;
@@ -82,7 +83,7 @@ void StudyObject::open(const Options& options, Study study, const std::vector<st
   }
   shared_ = std::make_unique<SharedStudy>(std::move(storage), std::move(study),
                                           Storage::Owner{.name = this_process(), .supervisor = "", .expires = 0});
-  keeper_ = std::make_unique<LeaseKeeper>(file);
+  keeper_ = std::make_unique<LeaseKeeper>(place);
 }
 
 StudyObject::~StudyObject() {

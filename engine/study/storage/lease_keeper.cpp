@@ -7,7 +7,7 @@
 
 namespace trainlab {
 
-LeaseKeeper::LeaseKeeper(const std::filesystem::path& file) : thread_([this, file] { run(file); }) {}
+LeaseKeeper::LeaseKeeper(const StudyPlace& place) : thread_([this, place] { run(place); }) {}
 
 LeaseKeeper::~LeaseKeeper() {
   {
@@ -28,7 +28,7 @@ void LeaseKeeper::remove(const Lease& lease) {
   leases_.erase(lease.trial);
 }
 
-void LeaseKeeper::run(const std::filesystem::path& file) {
+void LeaseKeeper::run(const StudyPlace& place) {
   std::unique_ptr<Storage> storage;
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, std::chrono::duration<double>(lease_seconds / 6), [this] { return ends_; })) {
@@ -36,7 +36,7 @@ void LeaseKeeper::run(const std::filesystem::path& file) {
     lock.unlock();
     for (const auto& [trial, lease] : held) {
       try {
-        if (!storage) storage = sqlite_storage(file);
+        if (!storage) storage = place.open();
         storage->renew(lease, wall_seconds() + lease_seconds);
       } catch (const std::exception&) {
         // Lost, or the disk is full: the thread that trains learns of it when it reports.

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "sqlite.h"
 #include "stored.h"
-#include "study/reader.h"
 
 namespace trainlab {
 
@@ -44,7 +44,7 @@ class Connection {
 
   void check(int code) const {
     if (code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE) {
-      throw study_file_error(file_, sqlite3_errmsg(handle_));
+      throw sqlite_error(file_, sqlite3_errmsg(handle_));
     }
   }
   sqlite3* handle() const { return handle_; }
@@ -91,7 +91,7 @@ class SqliteReader final : public StudyReader {
     Statement version(sql_, "PRAGMA user_version");
     version.next();
     const auto found = static_cast<int>(version.integer(0));
-    if (found > study_schema) throw newer_study(file, found);
+    if (found > study_schema) throw newer_study(file.string(), found);
     is_made_ = found > 0;
   }
 
@@ -137,7 +137,7 @@ class SqliteReader final : public StudyReader {
                      .attempt = rows.integer(1),
                      .report = {.repeat = rows.integer(2),
                                 .resource = rows.integer(3),
-                                .values = report_values(rows.text(4), sql_.file())}});
+                                .values = report_values(rows.text(4), sql_.file().string())}});
     }
     return all;
   }
@@ -170,7 +170,7 @@ std::tuple<bool, std::uintmax_t, fs::file_time_type> state_of(const fs::path& fi
 
 }  // namespace
 
-void read_sqlite_study(const fs::path& file, const std::function<void(StudyReader&)>& read) {
+void read_sqlite(const fs::path& file, const std::function<void(StudyReader&)>& read) {
   // With nobody at work there is no log, and SQLite would make one: unless it is told that the file cannot change,
   // which is looked at afterwards.
   const auto before = state_of(file);

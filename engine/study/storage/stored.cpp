@@ -31,9 +31,9 @@ std::vector<double> parse_numbers(std::string_view text) {
   return numbers;
 }
 
-std::vector<double> report_values(std::string_view text, const std::filesystem::path& file) {
+std::vector<double> report_values(std::string_view text, const std::string& place) {
   std::vector<double> values = parse_numbers(text);
-  if (values.empty()) throw run_error(file.string() + ": a report without a value");
+  if (values.empty()) throw run_error(place + ": a report without a value");
   return values;
 }
 
@@ -45,23 +45,10 @@ TrialState parse_state(std::string_view name) {
   throw run_error("the study's file holds a trial in a state \"" + std::string(name) + "\"");
 }
 
-Error newer_study(const std::filesystem::path& file, int schema) {
-  return usage_error(file.string() + ": written by a newer trainlab (schema " + std::to_string(schema) +
-                     ", this one knows " + std::to_string(study_schema) + ")")
+Error newer_study(const std::string& place, int schema) {
+  return usage_error(place + ": written by a newer trainlab (schema " + std::to_string(schema) + ", this one knows " +
+                     std::to_string(study_schema) + ")")
       .hint("use that version, or another --out folder");
-}
-
-Error study_file_error(const std::filesystem::path& file, const std::string& text) {
-  Error error = run_error(file.string() + ": " + text);
-  if (text.find("malformed") != std::string::npos || text.find("not a database") != std::string::npos) {
-    error.hint(
-        "the file is damaged; sqlite3's .recover saves what is left in it, and finished trials keep their folders");
-  } else if (text.find("full") != std::string::npos || text.find("readonly") != std::string::npos) {
-    error.hint("make room, or make the folder writable, and resume: what was acknowledged is there");
-  } else if (text.find("unable to open") != std::string::npos) {
-    error.hint("it may be read where it can be opened, and with all files study.db… beside it");
-  }
-  return error;
 }
 
 }  // namespace trainlab

@@ -1,7 +1,6 @@
-// What a study's file holds beside SQL's own kinds, its version, and what is said when it cannot be used.
+// What a stored study holds beside SQL's own kinds, and its version.
 #pragma once
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,12 +17,10 @@ inline constexpr int study_schema = 1;
 std::string numbers_text(std::span<const double> numbers);
 // These raise Error{run} for what they did not write.
 std::vector<double> parse_numbers(std::string_view text);
-std::vector<double> report_values(std::string_view text, const std::filesystem::path& file);  // one at least
+std::vector<double> report_values(std::string_view text, const std::string& place);  // one at least
 TrialState parse_state(std::string_view name);
 
-// Error{usage}: the file is of a later schema than this program's.
-Error newer_study(const std::filesystem::path& file, int schema);
-// Error{run}: SQLite's own words, with the file and what to do.
-Error study_file_error(const std::filesystem::path& file, const std::string& text);
+// Error{usage}: the study is of a later schema than this program's.
+Error newer_study(const std::string& place, int schema);
 
 }  // namespace trainlab

@@ -1,5 +1,5 @@
 // A reader sees what was committed, and leaves no trace.
-#include "study/reader.h"
+#include "study/place.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -43,13 +43,13 @@ void run_trial(Storage& storage, std::int64_t number, double value) {
 
 std::size_t trials_in(const fs::path& file) {
   std::size_t count = 0;
-  read_sqlite_study(file, [&](StudyReader& reader) { count = reader.trials(false).size(); });
+  StudyPlace(file).read([&](StudyReader& reader) { count = reader.trials(false).size(); });
   return count;
 }
 
 std::string refusal(const fs::path& file, ErrorKind kind) {
   try {
-    read_sqlite_study(file, [](StudyReader& reader) {
+    StudyPlace(file).read([](StudyReader& reader) {
       reader.description();
       reader.trials(true);
     });
@@ -65,13 +65,13 @@ std::string refusal(const fs::path& file, ErrorKind kind) {
 TEST_CASE("a reader gives what was written") {
   const fs::path folder = empty_folder(), file = folder / "study.db";
   {
-    const auto storage = sqlite_storage(file);
+    const auto storage = StudyPlace(file).open();
     storage->open(Value::Map{{"name", "s"}});
     run_trial(*storage, 0, 3);
     run_trial(*storage, 1, -infinity);
     storage->enqueue(std::vector<double>{0.25, std::nan("")});
   }
-  read_sqlite_study(file, [&](StudyReader& reader) {
+  StudyPlace(file).read([&](StudyReader& reader) {
     CHECK(reader.description() == Value(Value::Map{{"name", "s"}}));
     const auto trials = reader.trials(false);
     REQUIRE(trials.size() == 3);
@@ -100,7 +100,7 @@ TEST_CASE("a reader gives what was written") {
 TEST_CASE("reading makes no file and changes none") {
   const fs::path folder = empty_folder(), file = folder / "study.db";
   {
-    const auto storage = sqlite_storage(file);
+    const auto storage = StudyPlace(file).open();
     storage->open("x");
     run_trial(*storage, 0, 1);
   }
@@ -116,10 +116,10 @@ TEST_CASE("reading makes no file and changes none") {
 
 TEST_CASE("a reader sees a study under way, and its writers go on meanwhile") {
   const fs::path file = empty_folder() / "study.db";
-  const auto storage = sqlite_storage(file);
+  const auto storage = StudyPlace(file).open();
   storage->open("x");
   run_trial(*storage, 0, 1);
-  read_sqlite_study(file, [&](StudyReader& reader) {
+  StudyPlace(file).read([&](StudyReader& reader) {
     CHECK(reader.trials(false).size() == 1);
     run_trial(*storage, 1, 2);                // does not wait: it would for two minutes
     CHECK(reader.trials(false).size() == 1);  // one moment for all that is read
@@ -130,15 +130,15 @@ TEST_CASE("a reader sees a study under way, and its writers go on meanwhile") {
 
 TEST_CASE("a study that is opened while it is read is read again") {
   const fs::path file = empty_folder() / "study.db";
-  sqlite_storage(file)->open("x");
+  StudyPlace(file).open()->open("x");
   std::unique_ptr<Storage> storage;
   int times = 0;
   std::size_t count = 9;
-  read_sqlite_study(file, [&](StudyReader& reader) {
+  StudyPlace(file).read([&](StudyReader& reader) {
     ++times;
     count = reader.trials(false).size();
     if (storage) return;
-    storage = sqlite_storage(file);
+    storage = StudyPlace(file).open();
     storage->open("x");
     run_trial(*storage, 0, 1);
   });
@@ -150,7 +150,7 @@ TEST_CASE("files that are no study are refused") {
   const fs::path file = empty_folder() / "study.db";
   CHECK_THAT(refusal(file, ErrorKind::run), Contains("study.db: unable to open"));
   write_atomic(file, "");
-  read_sqlite_study(file, [](StudyReader& reader) {  // one that is only being made
+  StudyPlace(file).read([](StudyReader& reader) {  // one that is only being made
     CHECK(reader.description().is_nil());
     CHECK(reader.trials(true).empty());
     CHECK_FALSE(reader.seconds());
@@ -159,7 +159,7 @@ TEST_CASE("files that are no study are refused") {
   CHECK_THAT(refusal(file, ErrorKind::run), Contains("not a database") && Contains("the file is damaged"));
   fs::remove(file);
   {
-    const auto storage = sqlite_storage(file);
+    const auto storage = StudyPlace(file).open();
     storage->open("x");
     for (int i = 0; i < 200; ++i) run_trial(*storage, i, 1);
   }

@@ -1,5 +1,5 @@
 // What every storage must keep: numbers without gaps, leases, order, exact numbers, and nothing lost.
-#include "study/storage.h"
+#include "study/place.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,9 +28,10 @@ Storage::Owner owner(const std::string& name, double expires = 100) {
   return {.name = name, .supervisor = "s1", .expires = expires};
 }
 
-// Every kind of storage that there is: opens the study that is kept in a folder. A new one is tested by standing here.
-using Kind = std::unique_ptr<Storage> (*)(const std::filesystem::path& folder);
-constexpr Kind kinds[] = {[](const std::filesystem::path& folder) { return sqlite_storage(folder / "study.db"); }};
+// Every kind of storage that there is: where a study lies that is kept in a folder. A new kind is tested by standing
+// here.
+using Kind = StudyPlace (*)(const std::filesystem::path& folder);
+constexpr Kind kinds[] = {[](const std::filesystem::path& folder) { return StudyPlace(folder / "study.db"); }};
 
 // A place for a study of each kind, empty, in the scratch folder in which tests run.
 struct Folder {
@@ -41,7 +42,7 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(place); }
   Folder(const Folder&) = delete;
   const std::filesystem::path& path() const { return place; }
-  std::unique_ptr<Storage> open() const { return kind(place); }
+  std::unique_ptr<Storage> open() const { return kind(place).open(); }
   Kind kind;
   std::filesystem::path place;
 };
@@ -308,16 +309,16 @@ TEST_CASE("a shared study chooses the same trials with 1, 2 and 8 workers") {
 TEST_CASE("files of a newer version and damaged ones are told") {
   const Folder folder;
   write_atomic(folder.path() / "damaged.db", std::string(8192, 'x'));
-  CHECK_THAT(message([&] { sqlite_storage(folder.path() / "damaged.db")->open("x"); }),
+  CHECK_THAT(message([&] { StudyPlace(folder.path() / "damaged.db").open()->open("x"); }),
              Catch::Contains("damaged.db") && Catch::Contains("the file is damaged"));
   {
-    const auto storage = sqlite_storage(folder.path() / "newer.db");
+    const auto storage = StudyPlace(folder.path() / "newer.db").open();
     storage->open("x");
   }
   // user_version lies at byte 60 of the header, big-endian.
   std::string bytes = read_file(folder.path() / "newer.db");
   bytes[63] = 9;
   write_atomic(folder.path() / "newer.db", bytes);
-  CHECK_THAT(message([&] { sqlite_storage(folder.path() / "newer.db")->open("x"); }),
+  CHECK_THAT(message([&] { StudyPlace(folder.path() / "newer.db").open()->open("x"); }),
              Catch::Contains("newer trainlab (schema 9, this one knows 1)"));
 }

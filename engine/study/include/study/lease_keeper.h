@@ -3,12 +3,11 @@
 #pragma once
 
 #include <condition_variable>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
 
-#include "study/storage.h"
+#include "study/place.h"
 
 namespace trainlab {
 
@@ -17,8 +16,8 @@ class LeaseKeeper {
   // Seconds that a lease holds without being renewed: longer than a process is stopped for by anything but a person.
   static constexpr double lease_seconds = 60;
 
-  // Opens the study's file for itself.
-  explicit LeaseKeeper(const std::filesystem::path& file);
+  // Opens the study for itself.
+  explicit LeaseKeeper(const StudyPlace& place);
   ~LeaseKeeper();
   LeaseKeeper(const LeaseKeeper&) = delete;
 
@@ -26,7 +25,7 @@ class LeaseKeeper {
   void remove(const Lease& lease);
 
  private:
-  void run(const std::filesystem::path& file);
+  void run(const StudyPlace& place);
 
   std::mutex mutex_;
   std::condition_variable changed_;

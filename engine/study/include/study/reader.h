@@ -1,11 +1,9 @@
 // A study as reports read it: what was committed last, all of it as it was at one moment.
 //
 // Nothing is created, locked or changed: those who work on the study do not notice, and a folder that cannot be written
-// can be read. Used by one thread.
+// can be read. Used by one thread. StudyPlace::read() gives a StudyReader.
 #pragma once
 
-#include <filesystem>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -29,10 +27,5 @@ class StudyReader {
   // Sum of `info.seconds`; nullopt where no trial has any.
   virtual std::optional<double> seconds() = 0;
 };
-
-// Hands a reader of a SQLite file to `read`, which may be called a second time, with a new reader, where the file
-// changed under it. Raises what Storage does: Error{run} for a file that is damaged or cannot be read, Error{usage} for
-// one of a newer version.
-void read_sqlite_study(const std::filesystem::path& file, const std::function<void(StudyReader&)>& read);
 
 }  // namespace trainlab

@@ -6,11 +6,10 @@
 //
 // A Storage belongs to one thread of one process; any number of processes open the same study. Readers never wait for
 // writers, and writers wait for each other. All functions raise Error{run} when the store fails (a full disk, a damaged
-// file) and say what to do.
+// file) and say what to do. StudyPlace::open() gives a Storage.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -104,12 +103,9 @@ class Storage {
   // The owner has died: the trial waits again. Nothing happens when the lease has ended already.
   virtual void lose(const Lease& lease) = 0;
 
-  // Engines that other supervisors spawned have been killed: their trials are lost. Not those of engines that joined from
-  // outside.
+  // Engines that other supervisors spawned have been killed: their trials are lost. Not those of engines that joined
+  // from outside.
   virtual void revoke_all_but(const std::string& supervisor) = 0;
 };
-
-// A study in a SQLite file, made where it is not there.
-std::unique_ptr<Storage> sqlite_storage(const std::filesystem::path& file);
 
 }  // namespace trainlab

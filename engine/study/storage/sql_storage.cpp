@@ -1,56 +1,29 @@
-// A study in a SQLite file, through SOCI. Write-ahead log: readers see the last committed state and never wait. Every
-// writing transaction begins with BEGIN IMMEDIATE, so that it waits for its turn at the beginning and cannot fail
-// later.
-//
-// For PostgreSQL the pragmas fall away, BEGIN IMMEDIATE becomes BEGIN and a lock of the table study, which keeps writers
-// apart as here, and reports.id a number that counts by itself; the other statements are plain SQL.
-#include <soci/soci.h>
-#include <soci/sqlite3/soci-sqlite3.h>
+#include "sql_storage.h"
 
-#include <chrono>
+#include <soci/soci.h>
+
 #include <cmath>
 #include <map>
 #include <string_view>
-#include <thread>
 
 #include "core/clock.h"
-#include "core/error.h"
 #include "core/host.h"
 #include "stored.h"
-#include "study/storage.h"
 
 namespace trainlab {
 
 namespace {
 
-constexpr int patience_seconds = 120;  // for other writers
-
-class SqliteStorage final : public Storage {
+class SqlStorage final : public Storage {
  public:
-  explicit SqliteStorage(std::filesystem::path file) : file_(std::move(file)) {
-    guarded([&] {
-      sql_.open(soci::sqlite3, "dbname=\"" + file_.string() + "\" timeout=" + std::to_string(patience_seconds));
-      // Another program's file stays as it is.
-      int version = 0, tables = 0;
-      sql_ << "PRAGMA user_version", soci::into(version);
-      if (version > study_schema) throw newer_study(file_, version);
-      sql_ << "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name NOT IN ('study', 'trials', 'reports')",
-          soci::into(tables);
-      if (tables > 0) throw usage_error(file_.string() + ": holds something else than a study");
-      std::string mode;
-      sql_ << "PRAGMA journal_mode", soci::into(mode);
-      if (mode != "wal") mode = begin_log();
-      if (mode != "wal") throw run_error("this file system cannot hold a study: SQLite has no write-ahead log on it");
-      sql_ << "PRAGMA synchronous = FULL";
-    });
+  explicit SqlStorage(std::unique_ptr<const SqlDialect> dialect) : dialect_(std::move(dialect)) {
+    guarded([&] { dialect_->connect(sql_); });
   }
 
   Value open(const Value& description, std::span<const std::vector<double>> first) override {
     std::string stored;
     transaction(/*durable=*/true, [&] {
-      int version = 0;
-      sql_ << "PRAGMA user_version", soci::into(version);
-      if (version == 0) {
+      if (dialect_->schema(sql_) == 0) {
         create();
         stored = to_json(description);
         run("INSERT INTO study (id, description, change, deadline) VALUES (1, :d, 0, NULL)", soci::use(stored));
@@ -58,15 +31,15 @@ class SqliteStorage final : public Storage {
         return;
       }
       run("SELECT description FROM study WHERE id = 1", soci::into(stored));
-      require_one_host();
+      if (!dialect_->is_for_many_hosts()) require_one_host();
     });
-    return parse_json(stored, file_.string());
+    return parse_json(stored, dialect_->place());
   }
 
   StudyChanges changes() override {
     StudyChanges all;
     // One snapshot for both tables.
-    bracketed("BEGIN", [&] { all = read(); });
+    bracketed(dialect_->begin_to_read(), [&] { all = read(); });
     return all;
   }
 
@@ -96,12 +69,12 @@ class SqliteStorage final : public Storage {
             soci::use(change));
       } else {
         // One that was begun before the deadline is brought to its end after it.
-        const bool found = run(
-            "UPDATE trials SET state = 'running', attempt = attempt + 1, point = :p, owner = :o, supervisor = :s, "
-            "expires = :e, change = :c WHERE number = :n AND state = 'waiting' AND (attempt > 0 OR :over = 0) "
-            "RETURNING attempt",
-            soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(expires), soci::use(change),
-            soci::use(number), soci::use(over), soci::into(attempt));
+        const bool found =
+            run("UPDATE trials SET state = 'running', attempt = attempt + 1, point = :p, owner = :o, supervisor = :s, "
+                "expires = :e, change = :c WHERE number = :n AND state = 'waiting' AND (attempt > 0 OR :over = 0) "
+                "RETURNING attempt",
+                soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(expires),
+                soci::use(change), soci::use(number), soci::use(over), soci::into(attempt));
         if (!found && over > 0) return;
         if (!found) throw std::logic_error("Storage::begin: trial " + std::to_string(number) + " does not wait");
       }
@@ -183,26 +156,12 @@ class SqliteStorage final : public Storage {
   }
 
  private:
-  // Of those who come together one changes the mode, and SQLite does not let the others wait for that.
-  std::string begin_log() {
-    for (const double begin = steady_seconds();; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
-      try {
-        std::string mode;
-        sql_ << "PRAGMA journal_mode = WAL", soci::into(mode);
-        return mode;
-      } catch (const soci::soci_error& error) {
-        const bool is_taken = std::string_view(error.what()).find("locked") != std::string_view::npos;
-        if (!is_taken || steady_seconds() - begin > patience_seconds) throw;
-      }
-    }
-  }
-
   template <class F>
   void guarded(F&& f) {
     try {
       f();
     } catch (const soci::soci_error& error) {
-      throw study_file_error(file_, error.what());
+      throw dialect_->error(error.what());
     }
   }
 
@@ -236,12 +195,10 @@ class SqliteStorage final : public Storage {
   template <class F>
   void transaction(bool durable, F&& f) {
     guarded([&] {
-      // With NORMAL a commit is in the log but may not be on disk yet: a killed process loses nothing, a power loss
-      // may.
-      if (durable != is_durable_) sql_ << (durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+      if (durable != is_durable_) dialect_->set_durable(sql_, durable);
       is_durable_ = durable;
     });
-    bracketed("BEGIN IMMEDIATE", std::forward<F>(f));
+    bracketed(dialect_->begin_to_write(), std::forward<F>(f));
   }
 
   // What is rolled back has not been seen either: it comes again.
@@ -258,7 +215,7 @@ class SqliteStorage final : public Storage {
         try {
           run("ROLLBACK");
         } catch (const soci::soci_error&) {
-          // SQLite has done it already.
+          // The database has done it already.
         }
         throw;
       }
@@ -274,7 +231,8 @@ class SqliteStorage final : public Storage {
     if (ended == 0) return;
     transaction(/*durable=*/false, [&] {
       const long long change = next_change();
-      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND expires < :now",
+      run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND expires < "
+          ":now",
           soci::use(change), soci::use(now));
     });
   }
@@ -288,12 +246,12 @@ class SqliteStorage final : public Storage {
             "expires DOUBLE PRECISION NOT NULL, change INTEGER NOT NULL, info TEXT)";
     sql_ << "CREATE INDEX trials_by_change ON trials (change)";
     sql_ << "CREATE INDEX trials_running ON trials (expires) WHERE state = 'running'";
-    sql_ << "CREATE TABLE reports (id INTEGER PRIMARY KEY, trial INTEGER NOT NULL, attempt INTEGER NOT NULL, "
-            "repeat INTEGER NOT NULL, resource INTEGER NOT NULL, value TEXT NOT NULL)";
-    sql_ << "PRAGMA user_version = " + std::to_string(study_schema);
+    sql_ << "CREATE TABLE reports (id " + std::string(dialect_->counting_key()) +
+                ", trial INTEGER NOT NULL, attempt INTEGER NOT NULL, repeat INTEGER NOT NULL, "
+                "resource INTEGER NOT NULL, value TEXT NOT NULL)";
+    dialect_->set_schema(sql_, study_schema);
   }
 
-  // SQLite's log is shared through the memory of one machine: two of them would overwrite what the other has written.
   void require_one_host() {
     std::string owner;
     const double now = wall_seconds();
@@ -302,7 +260,7 @@ class SqliteStorage final : public Storage {
     rows.execute();
     while (rows.fetch()) {
       if (host_of(owner) == host_name()) continue;
-      throw usage_error(file_.string() + ": the machine " + host_of(owner) + " works on this study")
+      throw usage_error(dialect_->place() + ": the machine " + host_of(owner) + " works on this study")
           .hint("a study in a file is for the processes of one machine; wait until it has ended there");
     }
   }
@@ -367,7 +325,7 @@ class SqliteStorage final : public Storage {
                               .point = parse_numbers(point),
                               .values = parse_numbers(values),
                               .owner = owner,
-                              .info = has_info == soci::i_ok ? parse_json(info, file_.string()) : Value()});
+                              .info = has_info == soci::i_ok ? parse_json(info, dialect_->place()) : Value()});
         last = change;
       }
       seen_change_ = last;
@@ -384,24 +342,24 @@ class SqliteStorage final : public Storage {
       all.reports.push_back(
           {.trial = trial,
            .attempt = attempt,
-           .report = {.repeat = repeat, .resource = resource, .values = report_values(value, file_)}});
+           .report = {.repeat = repeat, .resource = resource, .values = report_values(value, dialect_->place())}});
       last = id;
     }
     seen_report_ = last;
     return all;
   }
 
-  std::filesystem::path file_;
+  std::unique_ptr<const SqlDialect> dialect_;
   soci::session sql_;
   std::map<std::string_view, soci::statement> statements_;  // by their text
-  bool is_durable_ = true;                                  // SQLite's default
+  bool is_durable_ = true;
   long long seen_change_ = 0, seen_report_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Storage> sqlite_storage(const std::filesystem::path& file) {
-  return std::make_unique<SqliteStorage>(file);
+std::unique_ptr<Storage> sql_storage(std::unique_ptr<const SqlDialect> dialect) {
+  return std::make_unique<SqlStorage>(std::move(dialect));
 }
 
 }  // namespace trainlab

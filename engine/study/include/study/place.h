@@ -1,0 +1,39 @@
+// StudyPlace: where a study lies. The one place that knows which databases there are: whoever opens or reads a study is
+// given a StudyPlace.
+//
+// A plain value. Thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "study/reader.h"
+#include "study/storage.h"
+
+namespace trainlab {
+
+class StudyPlace {
+ public:
+  // A SQLite file.
+  explicit StudyPlace(std::filesystem::path file) : file_(std::move(file)) {}
+  // The study of a sweep or an ensemble, by the stage's folder.
+  static StudyPlace of_stage(const std::filesystem::path& folder) { return StudyPlace(folder / "study.db"); }
+
+  // For messages.
+  std::string text() const { return file_.string(); }
+  bool exists() const;
+
+  // To work on the study, which is made where there is none. Error{usage} when the study is of a newer version or the
+  // place holds something else, Error{run} when the place cannot be used.
+  std::unique_ptr<Storage> open() const;
+
+  // Hands a reader to `read`, which may be called a second time, with a new reader, where the study changed under it.
+  // Raises as open() does.
+  void read(const std::function<void(StudyReader&)>& read) const;
+
+ private:
+  std::filesystem::path file_;
+};
+
+}  // namespace trainlab

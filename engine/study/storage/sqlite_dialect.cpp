@@ -1,0 +1,100 @@
+// SQLite through SOCI. Write-ahead log: readers see the last committed state and never wait. Every writing transaction
+// begins with BEGIN IMMEDIATE.
+#include <soci/soci.h>
+#include <soci/sqlite3/soci-sqlite3.h>
+
+#include <chrono>
+#include <string_view>
+#include <thread>
+
+#include "core/clock.h"
+#include "sql_storage.h"
+#include "sqlite.h"
+#include "stored.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr int patience_seconds = 120;  // for other writers
+
+// Of those who come together one changes the mode, and SQLite does not let the others wait for that.
+std::string begin_log(soci::session& sql) {
+  for (const double begin = steady_seconds();; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+    try {
+      std::string mode;
+      sql << "PRAGMA journal_mode = WAL", soci::into(mode);
+      return mode;
+    } catch (const soci::soci_error& error) {
+      const bool is_taken = std::string_view(error.what()).find("locked") != std::string_view::npos;
+      if (!is_taken || steady_seconds() - begin > patience_seconds) throw;
+    }
+  }
+}
+
+class SqliteDialect final : public SqlDialect {
+ public:
+  explicit SqliteDialect(const std::filesystem::path& file) : file_(file), place_(file.string()) {}
+
+  const std::string& place() const override { return place_; }
+  Error error(const std::string& words) const override { return sqlite_error(file_, words); }
+
+  void connect(soci::session& sql) const override {
+    sql.open(soci::sqlite3, "dbname=\"" + place_ + "\" timeout=" + std::to_string(patience_seconds));
+    if (const int found = schema(sql); found > study_schema) throw newer_study(place_, found);
+    int tables = 0;
+    sql << "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name NOT IN ('study', 'trials', 'reports')",
+        soci::into(tables);
+    if (tables > 0) throw usage_error(place_ + ": holds something else than a study");
+    std::string mode;
+    sql << "PRAGMA journal_mode", soci::into(mode);
+    if (mode != "wal") mode = begin_log(sql);
+    if (mode != "wal") throw run_error("this file system cannot hold a study: SQLite has no write-ahead log on it");
+    set_durable(sql, true);
+  }
+
+  int schema(soci::session& sql) const override {
+    int version = 0;
+    sql << "PRAGMA user_version", soci::into(version);
+    return version;
+  }
+  void set_schema(soci::session& sql, int schema) const override {
+    sql << "PRAGMA user_version = " + std::to_string(schema);
+  }
+  // With NORMAL a commit is in the log but may not be on disk yet.
+  void set_durable(soci::session& sql, bool durable) const override {
+    sql << (durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+  }
+
+  const char* begin_to_read() const override { return "BEGIN"; }
+  const char* begin_to_write() const override { return "BEGIN IMMEDIATE"; }
+  const char* counting_key() const override { return "INTEGER PRIMARY KEY"; }
+  // The log is shared through the memory of one machine: two of them would overwrite what the other has written.
+  bool is_for_many_hosts() const override { return false; }
+
+ private:
+  std::filesystem::path file_;
+  std::string place_;
+};
+
+}  // namespace
+
+std::unique_ptr<SqlDialect> sqlite_dialect(const std::filesystem::path& file) {
+  return std::make_unique<SqliteDialect>(file);
+}
+
+Error sqlite_error(const std::filesystem::path& file, const std::string& words) {
+  const auto says = [&](const char* text) { return words.find(text) != std::string::npos; };
+  Error error = run_error(file.string() + ": " + words);
+  if (says("malformed") || says("not a database")) {
+    error.hint(
+        "the file is damaged; sqlite3's .recover saves what is left in it, and finished trials keep their folders");
+  } else if (says("full") || says("readonly")) {
+    error.hint("make room, or make the folder writable, and resume: what was acknowledged is there");
+  } else if (says("unable to open")) {
+    error.hint("it may be read where it can be opened, and with all files study.db… beside it");
+  }
+  return error;
+}
+
+}  // namespace trainlab
