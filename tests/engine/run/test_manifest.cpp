@@ -73,8 +73,26 @@ TEST_CASE("a manifest that cannot be used says why") {
   CHECK_THROWS_WITH(read_manifest(run), Catch::Contains("format 2"));
   write_atomic(manifest_path(run), "format = 1\nseed = \"x\"\n");
   CHECK_THROWS_WITH(read_manifest(run), Catch::Contains("damaged"));
+  write_manifest(run, sample());
+  std::string other = read_file(manifest_path(run));
+  other.replace(other.find("seed = 7"), 8, "seed = [7]");
+  write_atomic(manifest_path(run), other);
+  CHECK_THROWS_WITH(read_manifest(run), Catch::Contains("is damaged: seed is a list of 1"));
   write_atomic(manifest_path(run), "a = [\n");
   CHECK_THROWS_WITH(read_manifest(run), Catch::Contains("manifest.toml:"));
+}
+
+TEST_CASE("a manifest without a setting was written before the flag existed, and holds what the flag's record says") {
+  const fs::path run = empty_folder("earlier");
+  write_manifest(run, sample());
+  std::string text = read_file(manifest_path(run));
+  const std::string line = "threads = 2\n";
+  REQUIRE(text.find(line) != std::string::npos);
+  write_atomic(manifest_path(run), text.erase(text.find(line), line.size()));
+  const Manifest back = read_manifest(run);
+  CHECK(back.setting("threads") == Value(0));
+  CHECK(back.setting("seed") == Value(7));
+  CHECK(back.training_threads() == back.cores);
 }
 
 TEST_CASE("differences name what changed, with both values") {

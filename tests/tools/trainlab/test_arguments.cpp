@@ -80,7 +80,7 @@ TEST_CASE("lines that are refused say why") {
   CHECK_THAT(refusal({"digits.lua", "more"}), Contains("\"more\""));
   CHECK_THAT(refusal({"digits.lua", "-x"}), Contains("unknown flag -x"));
   CHECK_THAT(refusal({"resum", "x"}), Contains("did you mean resume?"));
-  CHECK_THAT(refusal({"profile", "x.lua"}), Contains("unknown command or recipe profile"));
+  CHECK_THAT(refusal({"knead", "x.lua"}), Contains("unknown command or recipe knead"));
   CHECK_THAT(refusal({"run"}), Contains("needs one recipe"));
   CHECK_THAT(refusal({"resume"}), Contains("needs one run folder"));
   CHECK_THAT(refusal({"resume", "x", "--seed", "2"}), Contains("means nothing") && Contains("keeps its parameters"));
