@@ -6,7 +6,6 @@
 
 #include "host_random.h"
 #include "tensor/generator.h"
-#include "tensor/memory.h"
 
 namespace trainlab {
 
@@ -42,41 +41,6 @@ at::Tensor Device::dropout_multipliers(at::IntArrayRef shape, at::ScalarType typ
 void Device::draw(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t generator, Key key) const {
   stack[generator] = keyed_generator(key);
   at::native::cpu_fallback(op, &stack);
-}
-
-namespace {
-
-class Cpu final : public Device {
- public:
-  Cpu() : Device(at::kCPU) {}
-
-  DeviceMemory memory() const override {
-    const TensorMemory counted = tensor_memory();
-    return {
-        .live = counted.live, .peak = counted.peak, .script = counted.script, .script_limit = script_memory_limit()};
-  }
-  void take(std::vector<at::Tensor>&) const override {}
-  void fill_uniform(const at::Tensor& out, Key key, double low, double high) const override {
-    host::fill_uniform(out, key, low, high);
-  }
-  void fill_normal(const at::Tensor& out, Key key, double mean, double deviation) const override {
-    host::fill_normal(out, key, mean, deviation);
-  }
-  at::Tensor dropout_multipliers(at::IntArrayRef shape, at::ScalarType type, std::span<const double> p,
-                                 std::span<const Key> keys) const override {
-    return host::dropout_multipliers(shape, type, p, keys);
-  }
-  void draw(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t generator, Key key) const override {
-    stack[generator] = keyed_generator(key);
-    op.callBoxed(stack);
-  }
-};
-
-}  // namespace
-
-const Device& cpu_device() {
-  static const Cpu cpu;
-  return cpu;
 }
 
 }  // namespace trainlab

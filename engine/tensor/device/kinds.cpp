@@ -9,12 +9,10 @@
 #include <optional>
 #include <utility>
 
-#include "tensor/device.h"
+#include "cpu_device.h"
 #include "tensor/types.h"
 
 namespace trainlab {
-
-const Device& cpu_device();  // device.cpp
 
 namespace {
 
