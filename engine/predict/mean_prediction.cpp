@@ -45,7 +45,7 @@ MeanPrediction::MeanPrediction(const FitPlan& plan, const Part& part, std::strin
 void MeanPrediction::add(const Model& model, const NamedTensors& weights) {
   const at::NoGradGuard no_gradients;
   const Key key(0);  // of initial values, which are replaced
-  const ModelState state = model.initial_state({&key, 1}, plan_.type, plan_.device, false);
+  const ModelState state = model.initial_state({&key, 1}, plan_.precision.weights, plan_.device, false);
   load_named_state(model, state, weights);
   std::vector<at::Tensor> all;
   Evaluator(plan_, part_, prefix_, 0).each([&](const BatchView&, std::span<const at::Tensor> inputs) {

@@ -35,11 +35,16 @@ Signals signals_of(const Dataset& data) {
   return signals;
 }
 
+Precision precision_of(const Options& fit) {
+  const at::ScalarType type = fit.string("precision") == "float64" ? at::kDouble : at::kFloat;
+  return {.weights = type, .compute = type, .loss = type, .batches = type};
+}
+
 Head make_head(const FitPlan& plan) {
   const Dataset& data = *plan.data.train.data;
   const Column& target = data.columns[plan.y];
   const auto type_of = [&plan](const Column& column) {
-    return column.batch_type() == at::kFloat ? plan.type : column.batch_type();
+    return column.batch_type() == at::kFloat ? plan.precision.batches : column.batch_type();
   };
   Head head{.output = plan.model->output(),
             .target = target.sample_shape(),
@@ -47,7 +52,7 @@ Head make_head(const FitPlan& plan) {
             .classes = data.classes,
             .class_names = data.class_names,
             .mixes_labels = mixes_labels(plan.data.train),
-            .float_type = plan.type,
+            .float_type = plan.precision.loss,
             .device = plan.device,
             .target_column = plan.y,
             .weight_column = {},
@@ -67,10 +72,12 @@ Head make_head(const FitPlan& plan) {
   return head;
 }
 
-LoaderOptions loader_options(const Options& fit, at::ScalarType type, std::int64_t samples) {
+LoaderOptions loader_options(const FitPlan& plan) {
+  const Options& fit = plan.options;
+  const std::int64_t asked = fit.integer("batch");
   LoaderOptions loader;
-  loader.batch = fit.given("batch") ? fit.integer("batch") : std::min(fit.integer("batch"), samples);
-  loader.float_type = type;
+  loader.batch = fit.given("batch") ? asked : std::min(asked, plan.data.train.epoch_size());
+  loader.float_type = plan.precision.batches;
   if (fit.given("loader")) {
     const Options given = fit.child("loader");
     loader.drop_last = given.boolean("drop_last");
@@ -335,7 +342,7 @@ std::int64_t FitPlan::parameter_count() const {
 FitPlan plan_fit(const Options& options, const RunSettings& settings, const DataParts* opened) {
   FitPlan plan(options);
   plan.seed = options.given("seed") ? options.integer("seed") : settings.seed;
-  plan.type = options.string("precision") == "float64" ? at::kDouble : at::kFloat;
+  plan.precision = precision_of(options);
   plan.device = parse_device(settings.device);
   // Of the run's seed, not of the fit's: fits that are compared, or averaged, are of one split.
   plan.data = opened ? *opened : open_data(options.child("data"), {.seed = settings.seed});
@@ -356,13 +363,15 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   }
   plan_loss(plan);
 
-  plan.loader = loader_options(options, plan.type, plan.data.train.epoch_size());
+  plan.loader = loader_options(plan);
   plan_length(plan, settings);
   plan_intervals(plan);
   if (!plan.step) plan.clip = clip_of(options, "clip");
   plan_monitor(plan);
   // Made here once to be checked: members make their own.
-  for (const FitPlan::StepModel& one : trained_models(plan)) probe_optimizer(*one.model, one.optimizer, plan.type);
+  for (const FitPlan::StepModel& one : trained_models(plan)) {
+    probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
+  }
   for (const FitPlan::StepModel& one : plan.step_models) {
     if (one.model->parameters().empty()) throw one.optimizer.error("", "expected parameters to optimize, found none");
     step_schedules_of(plan, one, Key(0));
@@ -385,20 +394,21 @@ Batch next_batch(const FitPlan& plan, Loader& loader) {
 }
 
 MemoryEstimate estimate_memory(const FitPlan& plan) {
-  const double value = plan.type == at::kDouble ? 8 : 4;
+  const auto value = static_cast<double>(c10::elementSize(plan.precision.weights));
   const double weights = static_cast<double>(plan.parameter_count()) * value;
   // State tensors per weight, measured on an optimizer of this spec instead of tabulated per kind. Counts of steps and
   // the like are small beside tensors of the parameters' shapes.
   double optimizer = 0, activations = 0;
   for (const FitPlan::StepModel& one : trained_models(plan)) {
-    Probe probe = probe_optimizer(*one.model, one.optimizer, plan.type);
+    Probe probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
     double values = 0, state = 0;
     for (const OptimizedParameter& parameter : probe.parameters) values += static_cast<double>(parameter.value.numel());
     for (const auto& [name, tensor, per_member] : probe.optimizer->state()) {
-      if (tensor.scalar_type() == plan.type && name != "step") state += static_cast<double>(tensor.numel()) / values;
+      const bool is_state = tensor.scalar_type() == plan.precision.weights && name != "step";
+      if (is_state) state += static_cast<double>(tensor.numel()) / values;
     }
     optimizer += state * static_cast<double>(one.model->parameter_count()) * value;
-    activations += one.model->kept_bytes(plan.type) * static_cast<double>(plan.loader.batch);
+    activations += one.model->kept_bytes(plan.precision.compute) * static_cast<double>(plan.loader.batch);
   }
   if (plan.options.given("ema")) optimizer += weights;
   const auto data = static_cast<double>(plan.data.train.data->bytes());

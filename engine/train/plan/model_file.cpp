@@ -44,7 +44,7 @@ ModelFile described(const FitPlan& plan, const std::string& name, const Value& s
   file.name = name;
   file.model = spec;
   file.has_functions = holds_function(spec);
-  file.type = plan.type;
+  file.type = plan.precision.weights;
   file.keeps_best = plan.keep_best;
   if (sizes) {
     file.inputs.push_back({.name = "x", .shape = *sizes});

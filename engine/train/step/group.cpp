@@ -42,7 +42,7 @@ constexpr std::int64_t evaluation_batch = 256;
 constexpr double evaluation_bytes = 1 << 30;
 
 LoaderOptions evaluation_loader(const FitPlan& plan) {
-  const double sample = plan.model->kept_bytes(plan.type);
+  const double sample = plan.model->kept_bytes(plan.precision.compute);
   constexpr auto most = static_cast<double>(evaluation_batch);
   const double fitting = std::clamp(evaluation_bytes / std::max(sample, 1.0), 1.0, most);
   LoaderOptions options = plan.loader;
@@ -146,7 +146,7 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
     : plan_(plan),
       keys_(keys.begin(), keys.end()),
       drop_rates_(std::move(drop_rates)),
-      state_(plan.model->initial_state(keys, plan.type, plan.device, axis)),
+      state_(plan.model->initial_state(keys, plan.precision.weights, plan.device, axis)),
       is_final_(keys.size()),
       train_loss_(axis ? static_cast<std::int64_t>(keys.size()) : 0, plan.loss->parts()),
       passes_(clip_passes(plan.clip)),

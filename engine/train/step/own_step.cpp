@@ -55,7 +55,7 @@ OwnStep::OwnStep(const FitPlan& plan, Key key) : plan_(plan), key_(key) {
   for (const FitPlan::StepModel& spec : plan.step_models) {
     // Models of one fit do not begin alike.
     const Key of_model = spec.name.empty() ? key : key.fold(spec.name);
-    ModelState state = spec.model->initial_state({&of_model, 1}, plan.type, plan.device, false);
+    ModelState state = spec.model->initial_state({&of_model, 1}, plan.precision.weights, plan.device, false);
     const auto model = std::make_shared<ModelObject>(spec.model, std::move(state));
     models_.emplace(spec.name, model);
     model_objects_.emplace(spec.name, model);

@@ -74,7 +74,7 @@ std::vector<double> losses(const std::string& model, const std::string& optimize
     std::vector<std::int64_t> rows;
     for (std::int64_t i = 0; i < batch; ++i) rows.push_back((i * 7 + t * batch) % plan.data.train.size());
     group.train_loss().reset();
-    const Batch rows_of_step = gather(plan.data.train, rows, plan.type);
+    const Batch rows_of_step = gather(plan.data.train, rows, plan.precision.batches);
     group.step({&rows_of_step, 1}, t, {.rates = rate});
     result.push_back(group.train_loss().mean(0));
   }

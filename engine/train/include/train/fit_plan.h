@@ -17,12 +17,20 @@
 
 namespace trainlab {
 
+// The types of numbers in a fit.
+struct Precision {
+  at::ScalarType weights = at::kFloat;  // of parameters, averages and the state of optimizers; in files
+  at::ScalarType compute = at::kFloat;  // of the forward and the backward pass
+  at::ScalarType loss = at::kFloat;     // of the scores that losses and metrics see, and of what they compute with
+  at::ScalarType batches = at::kFloat;  // of the columns of numbers that the loader gives
+};
+
 struct FitPlan {
   explicit FitPlan(Options fit) : options(std::move(fit)) {}
 
   Options options;
   std::int64_t seed = 1;
-  at::ScalarType type = at::kFloat;
+  Precision precision;
   at::Device device = at::kCPU;
 
   DataParts data;
