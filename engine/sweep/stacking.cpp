@@ -66,12 +66,13 @@ std::string structure_of(const Options& fit) {
 }
 
 bool can_stack(const FitPlan& plan) {
-  if (!plan.model || plan.step || plan.device != at::kCPU || !plan.model->not_stackable().empty()) return false;
+  if (!plan.model || plan.step || !plan.model->not_stackable().empty()) return false;
   return takes_members(plan.options.child("optim"));
 }
 
 std::int64_t stack_size(const FitPlan& plan, int threads) {
-  if (!can_stack(plan)) return 1;
+  // The table was measured on CPUs. On other devices a recipe says itself how many trials make a stack.
+  if (!can_stack(plan) || !plan.device.is_cpu()) return 1;
   const Flops flops = plan.model->flops();
   const double step = (flops.forward + flops.backward) * static_cast<double>(plan.loader.batch * plan.accumulate);
   // Threads share the arithmetic of a step that is large enough for them, not the work of starting it.

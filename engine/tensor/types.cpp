@@ -46,6 +46,11 @@ std::string dtype_name(at::ScalarType type) {
 
 Error torch_error(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
+  // Below the first line CUDA explains how its own developers find such errors.
+  if (dynamic_cast<const c10::AcceleratorError*>(&error) != nullptr) {
+    return run_error("the device has failed: " + text.substr(0, text.find('\n')))
+        .hint("a run goes on from its last checkpoint when it is resumed, on this device or with another --device");
+  }
   // "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate
   // 400 bytes. Error code 12 (Cannot allocate memory)"; "CUDA out of memory. Tried to allocate 2.00 GiB. …"
   const bool memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||

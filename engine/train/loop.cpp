@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/trace.h"
+#include "tensor/device.h"
 #include "train/own_step.h"
 
 namespace trainlab {
@@ -226,16 +227,20 @@ void FitLoop::train_step() {
   batches_.clear();
   position_.step += 1;
   if (const std::optional<double> rate = trained_->rate()) rates_.front() = *rate;
+  // Of a device that works behind the program's back the losses are read when a validation shows them.
+  const bool can_read = device_at(plan_.device).is_synchronous();
   for (std::size_t m = 0; m < members_.size(); ++m) {
-    if (!members_[m]->active()) continue;
-    if (plan_.device == at::kCPU && !trained_->finite(m)) {
-      members_[m]->fail("the training loss is not finite at step " + std::to_string(position_.step) +
-                        (plan_.step ? "" : " (learning rate " + number_text(rates_[m]) + ")"));
-      continue;
-    }
+    if (!members_[m]->active() || (can_read && !check_loss(m))) continue;
     of_one(*members_[m], [&] { members_[m]->stepped(position_, rates_[m]); });
   }
   for (const auto& observer : company_.observers) observer->stepped(position_.step);
+}
+
+bool FitLoop::check_loss(std::size_t m) {
+  if (trained_->finite(m)) return true;
+  members_[m]->fail("the training loss is not finite at step " + std::to_string(position_.step) +
+                    (plan_.step ? "" : " (learning rate " + number_text(rates_[m]) + ")"));
+  return false;
 }
 
 void FitLoop::validate() {
@@ -327,6 +332,7 @@ FirstStep FitLoop::try_step() {
   const double begin = steady_seconds();
   if (member.active()) {
     train_step();
+    if (member.active()) check_loss(0);
     first.training = trained_->metrics(0);
     first.training_seconds = steady_seconds() - begin;
   }

@@ -37,6 +37,8 @@ class FitLoop {
   // Lets members go that have ended, where half of the rows would be computed in vain.
   void compact();
   void train_step();
+  // Ends a member whose training loss is not finite at this step, and says whether it is. Waits for the device.
+  bool check_loss(std::size_t m);
   void validate();
   // Does what concerns one member only.
   template <class F>

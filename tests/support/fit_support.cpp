@@ -71,9 +71,14 @@ StageContext quiet_context(const std::filesystem::path& folder, const RunSetting
   return {.name = "test", .folder = folder, .settings = &settings, .resumed = resumed, .say = [](const std::string&) {}};
 }
 
-Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed, RunSettings settings) {
+RunSettings test_settings() {
+  RunSettings settings;
+  settings.device = test_device().str();
   settings.quiet = true;
-  if (settings.device == "auto") settings.device = test_device().str();
+  return settings;
+}
+
+Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed, const RunSettings& settings) {
   make_directories(folder);
   prepare_arithmetic(1);
   const FitMember member{.options = fit, .context = quiet_context(folder, settings, resumed)};

@@ -35,8 +35,12 @@ class TemporaryFolder {
 
 StageContext quiet_context(const std::filesystem::path& folder, const RunSettings& settings, bool resumed = false);
 
+// Those of a quiet run on test_device().
+RunSettings test_settings();
+
 // Runs one fit in `folder`.
-Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed = false, RunSettings settings = {});
+Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed = false,
+              const RunSettings& settings = test_settings());
 
 // The fit that most tests use, with `more` put before its closing brace: `, "epochs": 3`.
 std::string digits_fit(const std::string& more);

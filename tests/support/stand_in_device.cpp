@@ -2,21 +2,22 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
-#include <ATen/native/CPUFallback.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/gru.h>
 #include <ATen/ops/lstm.h>
-#include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -40,9 +41,26 @@ constexpr std::uintptr_t mark = std::uintptr_t{1} << 62;
 void* sealed(void* p) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(p) | mark); }
 void* opened(const void* p) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(p) & ~mark); }
 
+// What is left of the device's life (LostDevice), in calls; negative: the device stays.
+std::atomic<std::int64_t> calls_left{-1};
+std::atomic<bool> has_raised{false};
+
+void use() {
+  if (calls_left < 0) return;
+  if (calls_left > 0) {
+    --calls_left;
+    return;
+  }
+  has_raised = true;
+  throw c10::AcceleratorError(
+      {__func__, __FILE__, __LINE__}, 1,
+      "stand-in error: the device is not there any more\nwhat a driver adds on lines of its own");
+}
+
 class StandInMemory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
+    use();
     if (bytes == 0) return {nullptr, at::Device(stand_in, 0)};
     void* const p = sealed(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
     return {p, p, free_block, at::Device(stand_in, 0)};
@@ -92,10 +110,27 @@ struct Hooks final : at::PrivateUse1HooksInterface {
 
 // The same memory as a tensor of the CPU.
 at::Tensor on_host(const at::Tensor& t) {
-  if (t.device().is_cpu()) return t;
+  if (!t.defined() || t.device().is_cpu()) return t;
   const auto values = static_cast<std::int64_t>(t.storage().nbytes() / t.element_size());
-  return at::from_blob(opened(t.storage().data()), {values}, t.options().device(at::kCPU))
+  return at::from_blob(
+             opened(t.storage().data()), {values}, [kept = t.storage()](void*) {}, t.options().device(at::kCPU))
       .as_strided(t.sizes(), t.strides(), t.storage_offset());
+}
+
+// The same memory as a tensor of the device.
+at::Tensor on_device(const at::Tensor& t) {
+  if (!t.defined()) return t;
+  const c10::Storage& storage = t.storage();
+  c10::DataPtr data(nullptr, at::Device(stand_in, 0));
+  if (storage.nbytes() > 0) {
+    data = {sealed(storage.mutable_data()), new c10::Storage(storage),
+            [](void* kept) { delete static_cast<c10::Storage*>(kept); }, at::Device(stand_in, 0)};
+  }
+  at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(c10::Storage::use_byte_size_t(), storage.nbytes(), std::move(data), &memory(), /*resizable=*/true),
+      c10::DispatchKeySet(stand_in_key), t.dtype());
+  made.unsafeGetTensorImpl()->set_sizes_and_strides(t.sizes(), t.strides(), t.storage_offset());
+  return made;
 }
 
 at::Tensor empty(c10::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
@@ -111,6 +146,7 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef strides, std::o
 }
 
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
+  use();
   if (to.numel() > 0) on_host(to).copy_(on_host(from));
   return to;
 }
@@ -141,10 +177,10 @@ at::Scalar local_scalar(const at::Tensor& self) { return on_host(self).item(); }
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                        c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation, bool transposed,
                        c10::IntArrayRef output_padding, std::int64_t groups) {
-  const auto host_bias = bias && bias->defined() ? std::optional(bias->cpu()) : std::nullopt;
-  return at::convolution(x.cpu(), weight.cpu(), host_bias, stride, padding, dilation, transposed, output_padding,
-                         groups)
-      .to(x.device());
+  use();
+  const auto host_bias = bias && bias->defined() ? std::optional(on_host(*bias)) : std::nullopt;
+  return on_device(at::convolution(on_host(x), on_host(weight), host_bias, stride, padding, dilation, transposed,
+                                   output_padding, groups));
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& gradient, const at::Tensor& x,
@@ -152,28 +188,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
                                                                     c10::IntArrayRef padding, c10::IntArrayRef dilation,
                                                                     bool transposed, c10::IntArrayRef output_padding,
                                                                     std::int64_t groups, std::array<bool, 3> mask) {
+  use();
   const std::array bias{gradient.size(1)};
-  const auto [a, b, c] = at::convolution_backward(gradient.cpu(), x.cpu(), weight.cpu(), at::IntArrayRef(bias), stride,
-                                                  padding, dilation, transposed, output_padding, groups, mask);
-  const auto back = [&](const at::Tensor& t) { return t.defined() ? t.to(x.device()) : t; };
-  return {back(a), back(b), back(c)};
-}
-
-// Its schema does not say that the running statistics are written to, so that the fallback would not bring them back.
-std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& x, const std::optional<at::Tensor>& weight,
-                                                          const std::optional<at::Tensor>& bias,
-                                                          const std::optional<at::Tensor>& mean,
-                                                          const std::optional<at::Tensor>& variance, bool training,
-                                                          double momentum, double epsilon) {
-  const auto moved = [](const std::optional<at::Tensor>& t) { return t && t->defined() ? t->cpu() : at::Tensor(); };
-  const at::Tensor host_mean = moved(mean), host_variance = moved(variance);
-  const auto [y, batch_mean, scale] =
-      at::native_batch_norm(x.cpu(), moved(weight), moved(bias), host_mean, host_variance, training, momentum, epsilon);
-  if (training && host_mean.defined()) {
-    mean->copy_(host_mean);
-    variance->copy_(host_variance);
-  }
-  return {y.to(x.device()), batch_mean.to(x.device()), scale.to(x.device())};
+  const auto [a, b, c] = at::convolution_backward(on_host(gradient), on_host(x), on_host(weight), at::IntArrayRef(bias),
+                                                  stride, padding, dilation, transposed, output_padding, groups, mask);
+  return {on_device(a), on_device(b), on_device(c)};
 }
 
 // LibTorch takes fused cells for these on any other device than the CPU; here they run on the CPU as a whole, and
@@ -200,8 +219,67 @@ std::tuple<at::Tensor, at::Tensor> gru(const at::Tensor& x, const at::Tensor& st
   return {y.to(x.device()), h.to(x.device())};
 }
 
-// All other operators: operands to the CPU, results back.
-void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { at::native::cpu_fallback(op, stack); }
+// An argument for the CPU's kernel. A tensor that it may have to resize before it writes to it is made anew there.
+c10::IValue for_host(const c10::IValue& value, const c10::AliasInfo* alias) {
+  const auto moved = [&](const at::Tensor& t) {
+    const bool is_written = alias && alias->isWrite() && t.defined() && t.numel() == 0 && !t.device().is_cpu();
+    return is_written ? at::empty(t.sizes(), t.options().device(at::kCPU)) : on_host(t);
+  };
+  if (value.isTensor()) return moved(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> all;
+    for (const at::Tensor& t : value.toTensorVector()) all.push_back(moved(t));
+    return all;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> all;
+    for (const std::optional<at::Tensor>& t : value.toOptionalTensorVector())
+      all.push_back(t ? std::optional(moved(*t)) : std::nullopt);
+    return all;
+  }
+  if (value.isDevice()) return at::Device(at::kCPU);
+  return value;
+}
+
+c10::IValue for_device(const c10::IValue& value) {
+  if (value.isTensor()) return on_device(value.toTensor());
+  if (!value.isTensorList()) return value;
+  c10::List<at::Tensor> all;
+  for (const at::Tensor& t : value.toTensorVector()) all.push_back(on_device(t));
+  return all;
+}
+
+// All other operators: the CPU's kernels over the same memory. What they write to is returned as the tensor that it is.
+void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  use();
+  const c10::FunctionSchema& schema = op.schema();
+  const auto& arguments = schema.arguments();
+  const std::vector<c10::IValue> given = torch::jit::pop(*stack, arguments.size());
+  std::vector<c10::IValue> used;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    used.push_back(for_host(given[i], arguments[i].alias_info()));
+    stack->push_back(used.back());
+  }
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+  const auto is_written = [&](std::size_t i) {
+    return arguments[i].alias_info() && arguments[i].alias_info()->isWrite();
+  };
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!is_written(i) || !given[i].isTensor() || !given[i].toTensor().defined()) continue;
+    if (const at::Tensor& there = given[i].toTensor(), &here = used[i].toTensor(); here.numel() != there.numel())
+      copy_from_and_resize(here, there);
+  }
+  const auto& returns = schema.returns();
+  const std::size_t first = stack->size() - returns.size();
+  for (std::size_t r = 0; r < returns.size(); ++r) {
+    c10::IValue& result = (*stack)[first + r];
+    std::size_t same = given.size();
+    for (std::size_t i = 0; i < given.size() && same == given.size(); ++i) {
+      if (returns[r].alias_info() && is_written(i) && *returns[r].alias_info() == *arguments[i].alias_info()) same = i;
+    }
+    result = same < given.size() ? given[same] : for_device(result);
+  }
+}
 
 void register_operators() {
   static torch::Library others(torch::Library::IMPL, "_", stand_in_key, __FILE__, __LINE__);
@@ -219,7 +297,6 @@ void register_operators() {
   own.impl("unfold", at::native::unfold);
   own.impl("convolution_overrideable", convolution);
   own.impl("convolution_backward_overrideable", convolution_backward);
-  own.impl("native_batch_norm", batch_norm);
   own.impl("lstm.input", lstm);
   own.impl("gru.input", gru);
   static torch::Library gradients(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradPrivateUse1, __FILE__,
@@ -248,6 +325,15 @@ void register_stand_in() {
                      .make = [](at::Device place) { return std::make_unique<Device>(place); }});
   });
 }
+
+LostDevice::LostDevice(std::int64_t calls) { calls_left = calls; }
+
+LostDevice::~LostDevice() {
+  calls_left = -1;
+  has_raised = false;
+}
+
+bool LostDevice::is_gone() const { return has_raised; }
 
 at::Device test_device() {
   const char* const name = std::getenv("TRAINLAB_TEST_DEVICE");

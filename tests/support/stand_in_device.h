@@ -2,10 +2,13 @@
 // CPU's.
 //
 // A backend of LibTorch's kind PrivateUse1 over host memory that bare pointers cannot reach; operators are carried out
-// on the CPU.
+// by the CPU's kernels.
 #pragma once
 
 #include <c10/core/Device.h>
+#include <c10/core/TensorOptions.h>
+
+#include <cstdint>
 
 namespace trainlab::test {
 
@@ -15,5 +18,19 @@ void register_stand_in();
 
 // Where a suite's tensors live: the stand-in device where TRAINLAB_TEST_DEVICE=stand_in, else the CPU.
 at::Device test_device();
+// Options of a tensor that lives there.
+inline at::TensorOptions on_test_device(at::ScalarType type = at::kFloat) {
+  return at::TensorOptions(type).device(test_device());
+}
+
+// While this lives, the stand-in device goes away after so many allocations, copies and operators: all later ones raise
+// c10::AcceleratorError, as with a GPU that has failed. When this ends, the device is there again, as in a new process.
+class LostDevice {
+ public:
+  explicit LostDevice(std::int64_t calls);
+  ~LostDevice();
+  LostDevice(const LostDevice&) = delete;
+  bool is_gone() const;  // a call has raised
+};
 
 }  // namespace trainlab::test

@@ -22,10 +22,8 @@ constexpr std::int64_t piece = 2048;
 using Words = std::array<std::uint32_t, piece>;
 
 void check_target(const at::Tensor& out, const char* function) {
-  if (!out.device().is_cpu() || !out.is_contiguous() ||
-      (out.scalar_type() != at::kFloat && out.scalar_type() != at::kDouble)) {
-    throw std::logic_error(std::string(function) + ": expected a contiguous float32 or float64 tensor on the CPU");
-  }
+  if (!out.is_contiguous() || (out.scalar_type() != at::kFloat && out.scalar_type() != at::kDouble))
+    throw std::logic_error(std::string(function) + ": expected a contiguous float32 or float64 tensor");
 }
 
 // Calls use(begin, words, n) for pieces of n ≤ elements_per_piece elements, each taking `words_each` words.
@@ -114,8 +112,6 @@ void dropout_values(T* out, std::int64_t count, Key key, double p) {
 namespace host {
 
 void fill_uniform(const at::Tensor& out, Key key, double low, double high) {
-  check_target(out, "fill_uniform");
-  if (!(low < high)) throw std::logic_error("fill_uniform: expected low < high");
   if (out.scalar_type() == at::kFloat) {
     uniform_values(out.data_ptr<float>(), out.numel(), key, low, high);
   } else {
@@ -124,7 +120,6 @@ void fill_uniform(const at::Tensor& out, Key key, double low, double high) {
 }
 
 void fill_normal(const at::Tensor& out, Key key, double mean, double deviation) {
-  check_target(out, "fill_normal");
   if (out.scalar_type() == at::kFloat) {
     normal_values(out.data_ptr<float>(), out.numel(), key, mean, deviation);
   } else {
@@ -160,10 +155,13 @@ at::Tensor dropout_multipliers(at::IntArrayRef shape, at::ScalarType type, std::
 }  // namespace host
 
 void fill_uniform(const at::Tensor& out, Key key, double low, double high) {
+  check_target(out, "fill_uniform");
+  if (!(low < high)) throw std::logic_error("fill_uniform: expected low < high");
   device_at(out.device()).fill_uniform(out, key, low, high);
 }
 
 void fill_normal(const at::Tensor& out, Key key, double mean, double deviation) {
+  check_target(out, "fill_normal");
   device_at(out.device()).fill_normal(out, key, mean, deviation);
 }
 

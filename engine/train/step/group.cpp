@@ -76,7 +76,9 @@ LossValue loss_of(const FitPlan& plan, const at::Tensor& out, const BatchView& v
   try {
     return (*plan.loss)(out, view);
   } catch (const c10::Error& error) {
-    throw plan.options.error("loss", torch_error(error).message());
+    const Error plain = torch_error(error);
+    if (plain.kind() != ErrorKind::recipe) throw plain;
+    throw plan.options.error("loss", plain.message());
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/callable.h"
 #include "specs.h"
+#include "support/stand_in_device.h"
 #include "tensor/types.h"
 
 using namespace trainlab;
@@ -73,6 +74,13 @@ TEST_CASE("map: the rows of all parts, once, some at a time") {
   CHECK(at::equal(all_of(*first.val).columns[0], all_of(*second.val).columns[0]));
   CHECK(before->sizes == after->sizes);
   CHECK(after->sizes.size() == 2);
+}
+
+TEST_CASE("map: rows that the function has taken to another device come back") {
+  const auto twice = rows([](const at::Tensor& x) { return x.to(test_device()).mul(2); });
+  const Batch plain = all_of(open(data("digits")).train);
+  const Batch whole = all_of(open_with(mapped(data("digits"), "x"), twice).train);
+  CHECK(at::equal(whole.columns[0], plain.columns[0].mul(2)));
 }
 
 TEST_CASE("map: what it draws is keyed by the seed, the column and the rows") {

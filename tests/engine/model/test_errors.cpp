@@ -1,12 +1,15 @@
 // What a wrong model says: layer path, what was expected and found, source line, hint.
 #include <catch2/catch.hpp>
 
-#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include "cases.h"
+#include "support/stand_in_device.h"
 
 using namespace trainlab;
 using namespace trainlab::testing;
+using trainlab::test::on_test_device;
+using trainlab::test::test_device;
 
 namespace {
 
@@ -116,11 +119,11 @@ TEST_CASE("a batch of another shape is refused with both shapes") {
   const Model model = build(sequential({nn("Flatten"), nn("Linear", {3})}), {2, 4});
   const std::array keys = {Key(1), Key(2)};
   const auto one = std::span(keys).first(1);
-  const ModelState single = model.initial_state(one, at::kFloat, at::kCPU, false);
-  const ModelState group = model.initial_state(keys, at::kFloat, at::kCPU, true);
+  const ModelState single = model.initial_state(one, at::kFloat, test_device(), false);
+  const ModelState group = model.initial_state(keys, at::kFloat, test_device(), true);
   const auto message = [&](const ModelState& state, at::IntArrayRef shape) {
     try {
-      model.forward(at::empty(shape).zero_(), {state, false, keys});
+      model.forward(at::zeros(shape, on_test_device()), {state, false, keys});
     } catch (const Error& error) {
       return std::string(error.what());
     }
@@ -135,9 +138,9 @@ TEST_CASE("a batch of another shape is refused with both shapes") {
 TEST_CASE("an operator's error carries the layer's path and source line") {
   const Model model = build(sequential({nn("ReLU"), nn("Residual", {at_line(nn("Linear", {4}), 7)})}), {4});
   const std::array keys = {Key(1)};
-  const ModelState state = model.initial_state(keys, at::kFloat, at::kCPU, false);
+  const ModelState state = model.initial_state(keys, at::kFloat, test_device(), false);
   try {
-    model.forward(at::empty({2, 4}, at::kDouble).zero_(), {state, false, keys});
+    model.forward(at::zeros({2, 4}, on_test_device(at::kDouble)), {state, false, keys});
     FAIL("dtypes were mixed");
   } catch (const Error& error) {
     CHECK(error.path() == "model[2].Residual[1].Linear");
@@ -150,8 +153,8 @@ TEST_CASE("an operator's error carries the layer's path and source line") {
 TEST_CASE("batch norm refuses a training batch of one value per channel") {
   const Model model = build(sequential({nn("BatchNorm1d")}), {4});
   const std::array keys = {Key(1)};
-  const ModelState state = model.initial_state(keys, at::kFloat, at::kCPU, false);
-  const at::Tensor x = at::empty({1, 4}).zero_();
+  const ModelState state = model.initial_state(keys, at::kFloat, test_device(), false);
+  const at::Tensor x = at::zeros({1, 4}, on_test_device());
   try {
     model.forward(x, {state, true, keys});
     FAIL("accepted");

@@ -6,9 +6,12 @@
 
 #include "cases.h"
 #include "model/initial.h"
+#include "support/stand_in_device.h"
 
 using namespace trainlab;
 using namespace trainlab::testing;
+using trainlab::test::on_test_device;
+using trainlab::test::test_device;
 
 namespace {
 
@@ -23,7 +26,7 @@ Value init(const std::string& name, Value::List positional = {}, Value::Map name
 // The first parameter of a model.
 at::Tensor first_weight(const Value& spec, const Shape& input, std::uint64_t seed = 1) {
   const std::array keys = {Key(seed)};
-  return build(spec, input).initial_state(keys, at::kDouble, at::kCPU, false).parameters.at(0).detach();
+  return build(spec, input).initial_state(keys, at::kDouble, test_device(), false).parameters.at(0).detach();
 }
 
 at::Tensor linear(const Value& initial) { return first_weight(nn("Linear", {300}, {{"init", initial}}), {200}); }
@@ -92,9 +95,9 @@ TEST_CASE("named initial values have the deviation and bounds of their formulas"
 
 TEST_CASE("orthogonal weights have rows or columns of unit length at right angles") {
   const at::Tensor wide = first_weight(nn("Linear", {5}, {{"init", init("orthogonal", {2.0})}}), {9});
-  CHECK(wide.matmul(wide.t()).sub(at::eye(5, at::kDouble).mul(4)).abs().max().item<double>() < 1e-12);
+  CHECK(wide.matmul(wide.t()).sub(at::eye(5, on_test_device(at::kDouble)).mul(4)).abs().max().item<double>() < 1e-12);
   const at::Tensor tall = first_weight(nn("Linear", {9}, {{"init", "orthogonal"}}), {5});
-  CHECK(tall.t().matmul(tall).sub(at::eye(5, at::kDouble)).abs().max().item<double>() < 1e-12);
+  CHECK(tall.t().matmul(tall).sub(at::eye(5, on_test_device(at::kDouble))).abs().max().item<double>() < 1e-12);
   CHECK_FALSE(at::equal(tall, first_weight(nn("Linear", {9}, {{"init", "orthogonal"}}), {5}, 2)));
 }
 
@@ -106,7 +109,7 @@ TEST_CASE("patterns choose parameters by name, the longest one first") {
                Value::Map{{"*", init("constant", {1.0})}, {"3.*", init("constant", {3.0})}, {"3.bias", "zeros"}}}}),
       "init");
   const std::array keys = {Key(1)};
-  const ModelState state = model.initial_state(keys, at::kDouble, at::kCPU, false);
+  const ModelState state = model.initial_state(keys, at::kDouble, test_device(), false);
   const std::map<std::string, double> expected = {{"1.weight", 1}, {"1.bias", 1},   {"2.weight", 1},
                                                   {"2.bias", 1},   {"3.weight", 3}, {"3.bias", 0}};
   for (std::size_t i = 0; i < state.parameters.size(); ++i) {
@@ -116,7 +119,7 @@ TEST_CASE("patterns choose parameters by name, the longest one first") {
 
   Model matrices = net();
   initialize_by_pattern(matrices, holder({{"init", "zeros"}}), "init");
-  const ModelState zeroed = matrices.initial_state(keys, at::kDouble, at::kCPU, false);
+  const ModelState zeroed = matrices.initial_state(keys, at::kDouble, test_device(), false);
   CHECK(largest(zeroed.parameters[0]) == 0);
   CHECK(largest(zeroed.parameters[1]) > 0);  // biases and norms keep their own
   CHECK(largest(zeroed.parameters[2]) == 1);
@@ -138,7 +141,7 @@ TEST_CASE("frozen parameters take no gradient") {
   Model model = net();
   freeze_by_pattern(model, holder({{"freeze", Value::List{"1.*", "2.bias"}}}), "freeze");
   const std::array keys = {Key(1)};
-  const ModelState state = model.initial_state(keys, at::kDouble, at::kCPU, false);
+  const ModelState state = model.initial_state(keys, at::kDouble, test_device(), false);
   std::vector<std::string> trained;
   for (std::size_t i = 0; i < state.parameters.size(); ++i) {
     if (state.parameters[i].requires_grad()) trained.push_back(model.parameters()[i].name);

@@ -6,9 +6,12 @@
 #include <ATen/ops/equal.h>
 
 #include "cases.h"
+#include "support/stand_in_device.h"
 
 using namespace trainlab;
 using namespace trainlab::testing;
+using trainlab::test::on_test_device;
+using trainlab::test::test_device;
 
 namespace {
 
@@ -40,8 +43,9 @@ TEST_CASE("nn.Input reads the column of its name, alone and in a group") {
   CHECK((model.output() == Shape{3}));
   CHECK(model.not_stackable().empty());
   for (const bool group : {false, true}) {
-    const ModelState state = model.initial_state(std::span(keys).first(group ? 2 : 1), at::kFloat, at::kCPU, group);
-    const at::Tensor x = at::arange(24, at::kFloat).view(group ? Shape{2, 4, 3} : Shape{8, 3});
+    const ModelState state =
+        model.initial_state(std::span(keys).first(group ? 2 : 1), at::kFloat, test_device(), group);
+    const at::Tensor x = at::arange(24, on_test_device()).view(group ? Shape{2, 4, 3} : Shape{8, 3});
     const std::array columns = {x, x.mul(10)};
     CHECK(at::equal(model.forward(columns, {state, false, {}}), x.mul(11)));
   }
@@ -69,8 +73,8 @@ TEST_CASE("a branch is read by its name, as often as wanted, with gradients") {
                                  nn("Residual", {nn("Identity")}, {{"shortcut", nn("Input", {"t"})}})});
   const Model model = build_on(spec, {{"x", {.shape = {2, 3}}}});
   CHECK((model.output() == Shape{2, 3}));
-  const ModelState state = model.initial_state(std::span(keys).first(1), at::kDouble, at::kCPU, false);
-  const at::Tensor x = at::arange(12, at::kDouble).view({2, 2, 3}).mul(0.1).requires_grad_();
+  const ModelState state = model.initial_state(std::span(keys).first(1), at::kDouble, test_device(), false);
+  const at::Tensor x = at::arange(12, on_test_device(at::kDouble)).view({2, 2, 3}).mul(0.1).requires_grad_();
   const at::Tensor y = model.forward(x, {state, true, {}});
   CHECK(at::equal(y, x.tanh().mul(2)));
   y.sum().backward();
@@ -85,8 +89,8 @@ TEST_CASE("a branch is read by its name, as often as wanted, with gradients") {
 
 TEST_CASE("a column of another shape than at the start is refused by name") {
   const Model model = build_on(sum_with_b(), {{"b", {.shape = {3}}}, {"x", {.shape = {3}}}});
-  const ModelState state = model.initial_state(std::span(keys).first(1), at::kFloat, at::kCPU, false);
-  const std::array columns = {at::empty({2, 3}), at::empty({2, 4})};
+  const ModelState state = model.initial_state(std::span(keys).first(1), at::kFloat, test_device(), false);
+  const std::array columns = {at::empty({2, 3}, on_test_device()), at::empty({2, 4}, on_test_device())};
   CHECK_THROWS_WITH(model.forward(columns, {state, false, {}}),
                     "model: expected a batch of shape [batch, 3] in column b, found [2, 4]");
 }

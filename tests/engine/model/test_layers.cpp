@@ -11,10 +11,13 @@
 #include <set>
 
 #include "cases.h"
+#include "support/stand_in_device.h"
 #include "tensor/random.h"
 
 using namespace trainlab;
 using namespace trainlab::testing;
+using trainlab::test::on_test_device;
+using trainlab::test::test_device;
 using List = Value::List;
 
 namespace {
@@ -32,11 +35,11 @@ std::string refused(const Value& spec, const Shape& input, std::int64_t below = 
 }
 
 ModelState state_of(const Model& model, at::ScalarType type = at::kFloat) {
-  return model.initial_state(keys, type, at::kCPU, false);
+  return model.initial_state(keys, type, test_device(), false);
 }
 
 at::Tensor drawn(at::IntArrayRef shape, at::ScalarType type = at::kFloat) {
-  const at::Tensor out = at::empty(shape, type);
+  const at::Tensor out = at::empty(shape, on_test_device(type));
   fill_normal(out, Key(5), 0, 1);
   return out;
 }
@@ -126,7 +129,7 @@ TEST_CASE("padding \"same\" keeps the size, and transposed convolutions bring ba
 TEST_CASE("a causal layer sees nothing of what comes later") {
   const Model model = build(Case{"", gpt(11, 8, 2, 2), {6}, 11});
   const ModelState state = state_of(model, at::kDouble);
-  const at::Tensor x = at::arange(6, at::kLong).view({1, 6}), y = model.forward(x, {state, false, {}});
+  const at::Tensor x = at::arange(6, on_test_device(at::kLong)).view({1, 6}), y = model.forward(x, {state, false, {}});
   for (std::int64_t t = 0; t < 6; ++t) {
     const at::Tensor other = x.clone();
     other.narrow(1, t, 6 - t).add_(4);
@@ -158,7 +161,7 @@ TEST_CASE("attention with dropout: its mean over many masks is the plain attenti
 }
 
 TEST_CASE("dropout of channels and of samples drops them whole") {
-  const at::Tensor x = at::ones({50, 8, 3, 3});
+  const at::Tensor x = at::ones({50, 8, 3, 3}, on_test_device());
   const Model channels = build(nn("Dropout2d", {0.25}), {8, 3, 3});
   const at::Tensor y = channels.forward(x, {state_of(channels), true, keys});
   CHECK(at::equal(y, y.narrow(2, 0, 1).narrow(3, 0, 1).expand_as(y)));
@@ -200,7 +203,7 @@ TEST_CASE("a spectral norm's estimate reaches the largest singular value") {
   const Model model = build(nn("SpectralNorm", {nn("Linear", {6}, {{"bias", false}})}), {6});
   const ModelState state = state_of(model, at::kDouble);
   at::Tensor y;
-  for (int i = 0; i < 500; ++i) y = model.forward(at::eye(6, at::kDouble), {state, true, {}}).detach();
+  for (int i = 0; i < 500; ++i) y = model.forward(at::eye(6, on_test_device(at::kDouble)), {state, true, {}}).detach();
   CHECK(at::linalg_svdvals(y)[0].item<double>() == Approx(1).epsilon(1e-6));
 }
 
@@ -209,7 +212,7 @@ TEST_CASE("a spectral norm begins with a good estimate") {
   const ModelState state = state_of(model, at::kDouble);
   // The first pass, in evaluation and in training; with one iteration alone the largest value would be some 1.3.
   for (const bool training : {false, true}) {
-    const at::Tensor y = model.forward(at::eye(64, at::kDouble), {state, training, {}}).detach();
+    const at::Tensor y = model.forward(at::eye(64, on_test_device(at::kDouble)), {state, training, {}}).detach();
     CHECK(at::linalg_svdvals(y)[0].item<double>() == Approx(1).epsilon(0.02));
   }
 }
@@ -225,7 +228,7 @@ TEST_CASE("shared layers: one set of weights in the state, counted once, and mas
 
   const Value only_drop = nn("Shared", {"d", nn("Dropout", {0.5})});
   const Model twice = build(sequential({only_drop, only_drop}), {400});
-  const at::Tensor y = twice.forward(at::ones({10, 400}), {state_of(twice), true, keys});
+  const at::Tensor y = twice.forward(at::ones({10, 400}, on_test_device()), {state_of(twice), true, keys});
   CHECK(std::abs(y.ne(0).to(at::kFloat).mean().item<double>() - 0.25) < 0.035);
 
   const Model tied = build(Case{"", gpt(11, 8, 2, 3), {6}, 11});

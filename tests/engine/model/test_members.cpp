@@ -6,10 +6,13 @@
 #include <ATen/ops/equal.h>
 
 #include "cases.h"
+#include "support/stand_in_device.h"
 #include "tensor/random.h"
 
 using namespace trainlab;
 using namespace trainlab::testing;
+using trainlab::test::on_test_device;
+using trainlab::test::test_device;
 
 namespace {
 
@@ -17,7 +20,7 @@ constexpr std::int64_t members = 3, batch = 4;
 const std::array<Key, members> keys = {Key(1), Key(2), Key(3).fold("third")};
 
 at::Tensor drawn(at::IntArrayRef shape, Key key, at::ScalarType type = at::kDouble) {
-  const at::Tensor out = at::empty(shape, type);
+  const at::Tensor out = at::empty(shape, on_test_device(type));
   fill_normal(out, key, 0, 1);
   return out;
 }
@@ -35,7 +38,7 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 
 // A solo state with the values of a group's member.
 ModelState member_of(const Model& model, const ModelState& group, std::int64_t m) {
-  ModelState solo = model.initial_state(std::span(keys).first(1), at::kDouble, at::kCPU, false);
+  ModelState solo = model.initial_state(std::span(keys).first(1), at::kDouble, test_device(), false);
   const NamedTensors values = [&] {
     NamedTensors named;
     for (auto& [name, tensor] : named_state(model, group, m)) named.emplace(name, tensor);
@@ -47,7 +50,7 @@ ModelState member_of(const Model& model, const ModelState& group, std::int64_t m
 
 void check_case(const Case& layer) {
   const Model model = build(layer);
-  const ModelState group = model.initial_state(keys, at::kDouble, at::kCPU, true);
+  const ModelState group = model.initial_state(keys, at::kDouble, test_device(), true);
   {
     // Norms start at one and zero, which would hide a mix-up of members.
     const at::NoGradGuard no_grad;
@@ -122,10 +125,10 @@ TEST_CASE("a member starts with the bits of its solo model, and drops the same e
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     const Model model =
         build(sequential({nn("Linear", {7}), nn("LayerNorm"), nn("Dropout", {0.5}), nn("Linear", {3})}), {5});
-    const ModelState group = model.initial_state(keys, type, at::kCPU, true);
+    const ModelState group = model.initial_state(keys, type, test_device(), true);
     for (std::int64_t m = 0; m < members; ++m) {
       const auto key = std::span(keys).subspan(static_cast<std::size_t>(m), 1);
-      const ModelState solo = model.initial_state(key, type, at::kCPU, false);
+      const ModelState solo = model.initial_state(key, type, test_device(), false);
       for (std::size_t i = 0; i < solo.parameters.size(); ++i) {
         CHECK(at::equal(group.parameters[i].select(0, m), solo.parameters[i]));
       }
@@ -134,11 +137,11 @@ TEST_CASE("a member starts with the bits of its solo model, and drops the same e
 
     const Model drop = build(nn("Dropout", {0.5}), {9, 5});
     const at::Tensor x = drawn({members, batch, 9, 5}, Key(4), type);
-    const ModelState none = drop.initial_state(keys, type, at::kCPU, true);
+    const ModelState none = drop.initial_state(keys, type, test_device(), true);
     const at::Tensor y = drop.forward(x, {none, true, keys});
     for (std::int64_t m = 0; m < members; ++m) {
       const auto key = std::span(keys).subspan(static_cast<std::size_t>(m), 1);
-      const ModelState solo = drop.initial_state(key, type, at::kCPU, false);
+      const ModelState solo = drop.initial_state(key, type, test_device(), false);
       CHECK(at::equal(y.select(0, m), drop.forward(x.select(0, m), {solo, true, key})));
     }
     CHECK(at::equal(drop.forward(x, {none, false, keys}), x));
@@ -148,8 +151,8 @@ TEST_CASE("a member starts with the bits of its solo model, and drops the same e
 TEST_CASE("dropout layers of one model draw masks of their own, and each key another") {
   const Value drop = nn("Dropout", {0.5});
   const Model model = build(sequential({drop, drop}), {64});
-  const ModelState state = model.initial_state(std::span(keys).first(1), at::kFloat, at::kCPU, false);
-  const at::Tensor x = at::empty({50, 64}).fill_(1);
+  const ModelState state = model.initial_state(std::span(keys).first(1), at::kFloat, test_device(), false);
+  const at::Tensor x = at::empty({50, 64}, on_test_device()).fill_(1);
   const auto pass = [&](Key key) {
     const std::array step = {key};
     return model.forward(x, {state, true, step});

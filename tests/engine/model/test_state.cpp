@@ -8,9 +8,11 @@
 #include <cmath>
 
 #include "cases.h"
+#include "support/stand_in_device.h"
 
 using namespace trainlab;
 using namespace trainlab::testing;
+using trainlab::test::test_device;
 
 namespace {
 
@@ -36,7 +38,7 @@ void check_uniform(const at::Tensor& values, double bound) {
 
 TEST_CASE("initial values are distributed as PyTorch's") {
   const Model model = cnn();
-  const ModelState state = model.initial_state(one, at::kFloat, at::kCPU, false);
+  const ModelState state = model.initial_state(one, at::kFloat, test_device(), false);
   const auto named = named_state(model, state);
   std::vector<std::string> names;
   for (const auto& [name, tensor] : named) names.push_back(name);
@@ -48,12 +50,10 @@ TEST_CASE("initial values are distributed as PyTorch's") {
   check_uniform(state.parameters[1], 1 / std::sqrt(8.0 * 3 * 3));
   check_uniform(state.parameters[4], 1 / std::sqrt(64.0 * 3 * 3));
   check_uniform(state.parameters[5], 1 / std::sqrt(64.0 * 3 * 3));
-  for (const std::size_t i : {2, 6})
-    CHECK(at::equal(state.parameters[i], at::empty(state.parameters[i].sizes()).fill_(1)));
-  for (const std::size_t i : {3, 7})
-    CHECK(at::equal(state.parameters[i], at::empty(state.parameters[i].sizes()).fill_(0)));
-  CHECK(at::equal(state.buffers[0], at::empty({64}).fill_(0)));
-  CHECK(at::equal(state.buffers[1], at::empty({64}).fill_(1)));
+  for (const std::size_t i : {2, 6}) CHECK(state.parameters[i].eq(1).all().item<bool>());
+  for (const std::size_t i : {3, 7}) CHECK(state.parameters[i].eq(0).all().item<bool>());
+  CHECK(state.buffers[0].eq(0).all().item<bool>());
+  CHECK(state.buffers[1].eq(1).all().item<bool>());
   for (const at::Tensor& parameter : state.parameters) CHECK((parameter.requires_grad() && parameter.is_leaf()));
 }
 
@@ -68,28 +68,28 @@ TEST_CASE("biases and norms do not decay, weights do") {
 TEST_CASE("a parameter's draw depends on its name and key only") {
   const Model small = build(sequential({nn("Linear", {3})}), {4});
   const Model more = build(sequential({nn("Linear", {3}), nn("ReLU"), nn("Linear", {3}, {{"bias", false}})}), {4});
-  const ModelState a = small.initial_state(one, at::kFloat, at::kCPU, false),
-                   b = more.initial_state(one, at::kFloat, at::kCPU, false);
+  const ModelState a = small.initial_state(one, at::kFloat, test_device(), false),
+                   b = more.initial_state(one, at::kFloat, test_device(), false);
   CHECK(at::equal(a.parameters[0], b.parameters[0]));
   CHECK_FALSE(at::equal(a.parameters[0], a.parameters[1]));
-  const ModelState c = small.initial_state(std::span(keys).subspan(1), at::kFloat, at::kCPU, false);
+  const ModelState c = small.initial_state(std::span(keys).subspan(1), at::kFloat, test_device(), false);
   CHECK_FALSE(at::equal(a.parameters[0], c.parameters[0]));
 }
 
 TEST_CASE("dtypes: buffers follow the parameters, half precision is drawn in float32") {
   const Model model = cnn();
-  const ModelState wide = model.initial_state(one, at::kDouble, at::kCPU, false);
+  const ModelState wide = model.initial_state(one, at::kDouble, test_device(), false);
   CHECK(wide.parameters[0].scalar_type() == at::kDouble);
   CHECK(wide.buffers[1].scalar_type() == at::kDouble);
-  const ModelState half = model.initial_state(one, at::kBFloat16, at::kCPU, false);
-  const ModelState single = model.initial_state(one, at::kFloat, at::kCPU, false);
+  const ModelState half = model.initial_state(one, at::kBFloat16, test_device(), false);
+  const ModelState single = model.initial_state(one, at::kFloat, test_device(), false);
   CHECK(at::equal(half.parameters[0], single.parameters[0].to(at::kBFloat16)));
   CHECK((half.parameters[0].is_leaf() && half.parameters[0].requires_grad()));
 }
 
 TEST_CASE("snapshots are copies") {
   const Model model = cnn();
-  const ModelState state = model.initial_state(one, at::kFloat, at::kCPU, false);
+  const ModelState state = model.initial_state(one, at::kFloat, test_device(), false);
   const ModelState kept = state.snapshot();
   CHECK_FALSE(kept.parameters[0].requires_grad());
   const at::Tensor before = state.parameters[0].detach().clone();
@@ -104,8 +104,8 @@ TEST_CASE("snapshots are copies") {
 
 TEST_CASE("named tensors go into a state and a group's member, all or none") {
   const Model model = cnn();
-  const ModelState group = model.initial_state(keys, at::kFloat, at::kCPU, true);
-  const ModelState solo = model.initial_state(one, at::kDouble, at::kCPU, false);
+  const ModelState group = model.initial_state(keys, at::kFloat, test_device(), true);
+  const ModelState solo = model.initial_state(one, at::kDouble, test_device(), false);
   NamedTensors second;
   for (const auto& [name, tensor] : named_state(model, group, 1)) second.emplace(name, tensor.clone());
   CHECK(second.at("model.4.bias").sizes() == at::IntArrayRef({300}));
@@ -129,12 +129,12 @@ TEST_CASE("a training pass that updates no statistics gives the same output and 
   const Value flat = sequential({nn("SpectralNorm", {nn("Linear", {8})}), nn("BatchNorm1d")});
   for (const bool is_flat : {false, true}) {
     const Model model = is_flat ? build(flat, {6}) : cnn();
-    const ModelState state = model.initial_state(one, at::kFloat, at::kCPU, false);
+    const ModelState state = model.initial_state(one, at::kFloat, test_device(), false);
     std::vector<at::Tensor> before;
     for (const at::Tensor& buffer : state.buffers) before.push_back(buffer.clone());
     Shape shape = model.signals().at("x").shape;
     shape.insert(shape.begin(), 4);
-    const at::Tensor x = at::empty(shape).uniform_(-1, 1);
+    const at::Tensor x = at::empty(shape).uniform_(-1, 1).to(test_device());
     const at::Tensor again =
         model.forward({&x, 1}, {.state = state, .training = true, .keys = {}, .updates_statistics = false});
     for (std::size_t i = 0; i < before.size(); ++i) CHECK(at::equal(state.buffers[i], before[i]));

@@ -9,8 +9,10 @@
 
 #include "optim/average.h"
 #include "specs.h"
+#include "support/stand_in_device.h"
 
 using namespace trainlab;
+using trainlab::test::on_test_device;
 
 namespace {
 
@@ -19,8 +21,9 @@ constexpr RunLength hundred{.total_steps = 100, .steps_per_epoch = 10, .batch = 
 // A weight that takes the values sin(t + shift) and a count of steps beside it.
 struct Weights {
   explicit Weights(std::int64_t members = 0) {
-    value = members ? at::zeros({members, 3}) : at::zeros({3});
-    count = members ? at::zeros({members}, at::kLong) : at::zeros({}, at::kLong);
+    const at::TensorOptions counts = on_test_device(at::kLong);
+    value = members ? at::zeros({members, 3}, on_test_device()) : at::zeros({3}, on_test_device());
+    count = members ? at::zeros({members}, counts) : at::zeros({}, counts);
   }
   void go(std::int64_t t, double shift = 0) {
     if (value.dim() == 1) {

@@ -27,7 +27,7 @@ struct Trained {
   ModelFile file;
   NamedTensors weights;
 
-  Trained(const std::string& json) : fit(parse_options(json)), plan(plan_fit(fit, {})) {
+  Trained(const std::string& json) : fit(parse_options(json)), plan(plan_fit(fit, test_settings())) {
     run_one(fit, folder.path());
     file = read_model(folder.path());
     weights = read_kept(folder.path(), file).weights;

@@ -14,6 +14,7 @@
 #include "predict/generate.h"
 #include "predict/prediction_text.h"
 #include "support/fit_support.h"
+#include "support/stand_in_device.h"
 
 namespace trainlab::test {
 
@@ -63,7 +64,7 @@ TEST_CASE("the accuracy of what is predicted is the one that the fit measured") 
                                     R"(, "epochs": 3, "keep": "last", "ema": {"@": "ema", "decay": 0.9})");
   const TemporaryFolder folder;
   const Value summary = run_one(parse_options(normalised_fit(more)), folder.path());
-  const Predictor predictor(full_registry(), folder.path(), at::kCPU);
+  const Predictor predictor(full_registry(), folder.path(), test_device());
   const Batch test = raw_test();
   const NewInputs inputs = inputs_of({{"x", test.columns[0]}}, "x", predictor.file().inputs, predictor.data());
   const at::Tensor probabilities = predictor.predict(inputs, 100);
@@ -78,8 +79,9 @@ TEST_CASE("the accuracy of what is predicted is the one that the fit measured") 
   CHECK_FALSE(model->training);
   const at::Tensor x = test.columns[0]
                            .sub(predictor.data().at("x.mean").to(at::kFloat))
-                           .div(predictor.data().at("x.std").to(at::kFloat));
-  CHECK(at::equal(model->forward({&x, 1}, Key(0)).argmax(1), probabilities.argmax(1)));
+                           .div(predictor.data().at("x.std").to(at::kFloat))
+                           .to(test_device());
+  CHECK(at::equal(model->forward({&x, 1}, Key(0)).argmax(1).cpu(), probabilities.argmax(1)));
 }
 
 TEST_CASE("a fit that keeps the last weights and an average predicts with the average") {
@@ -87,19 +89,19 @@ TEST_CASE("a fit that keeps the last weights and an average predicts with the av
   run_one(parse_options(normalised_fit(R"(, "epochs": 2, "keep": "last", "ema": {"@": "ema", "decay": 0.9})")),
           folder.path());
   const NamedTensors stored = CheckpointFolder::read_newest(folder.path() / "checkpoints")->tensors;
-  const NamedTensors used = Predictor(full_registry(), folder.path(), at::kCPU).model_object()->tensors();
+  const NamedTensors used = Predictor(full_registry(), folder.path(), test_device()).model_object()->tensors();
   REQUIRE(used.size() == 4);
   for (const auto& [name, tensor] : used) {
     INFO(name);
-    CHECK(at::equal(tensor, stored.at("ema." + name)));
-    CHECK_FALSE(at::equal(tensor, stored.at("model." + name)));
+    CHECK(at::equal(tensor.cpu(), stored.at("ema." + name)));
+    CHECK_FALSE(at::equal(tensor.cpu(), stored.at("model." + name)));
   }
 }
 
 TEST_CASE("bytes count as 0…1") {
   const TemporaryFolder folder;
   run_one(parse_options(normalised_fit(R"(, "epochs": 1)")), folder.path());
-  const Predictor predictor(full_registry(), folder.path(), at::kCPU);
+  const Predictor predictor(full_registry(), folder.path(), test_device());
   const at::Tensor bytes = at::rand({3, 1, 8, 8}).mul(255).to(at::kByte);
   const auto predicted = [&](const at::Tensor& x) {
     return predictor.predict(inputs_of({{"x", x}}, "x", predictor.file().inputs, predictor.data()), 8);
@@ -110,7 +112,7 @@ TEST_CASE("bytes count as 0…1") {
 TEST_CASE("inputs that the model cannot take are refused") {
   const TemporaryFolder folder;
   run_one(parse_options(normalised_fit(R"(, "epochs": 1)")), folder.path());
-  const Predictor predictor(full_registry(), folder.path(), at::kCPU);
+  const Predictor predictor(full_registry(), folder.path(), test_device());
   const auto refused = [&](const at::Tensor& x) {
     return message_of([&] { inputs_of({{"x", x}}, "new.npy", predictor.file().inputs, predictor.data()); });
   };
@@ -123,7 +125,7 @@ TEST_CASE("inputs that the model cannot take are refused") {
 
 TEST_CASE("a folder without weights, or with damaged ones, is said so") {
   const TemporaryFolder folder;
-  const auto opened = [&] { return message_of([&] { Predictor(full_registry(), folder.path(), at::kCPU); }); };
+  const auto opened = [&] { return message_of([&] { Predictor(full_registry(), folder.path(), test_device()); }); };
   CHECK_THAT(opened(), Catch::StartsWith("there is no trained model in "));
   run_one(parse_options(normalised_fit(R"(, "epochs": 1)")), folder.path());
   CHECK(opened() == "no error");
@@ -142,7 +144,7 @@ TEST_CASE("a text that repeats itself is continued, alike for the same seed") {
   for (int i = 0; i < 300; ++i) text += "abcd";
   write_atomic(file, text);
   run_one(parse_options(text_fit(file)), folder.path() / "fit");
-  const Predictor predictor(full_registry(), folder.path() / "fit", at::kCPU);
+  const Predictor predictor(full_registry(), folder.path() / "fit", test_device());
   REQUIRE(predictor.is_language_model());
   CHECK(generate(predictor, "b", {.length = 9, .sampling = {.temperature = 0}}) == "bcdabcdabc");
   // Longer than the context of 6: its last tokens count.
@@ -160,7 +162,7 @@ TEST_CASE("a text that repeats itself is continued, alike for the same seed") {
 TEST_CASE("predictions as text") {
   const TemporaryFolder folder;
   run_one(parse_options(normalised_fit(R"(, "epochs": 1)")), folder.path());
-  const Predictor predictor(full_registry(), folder.path(), at::kCPU);
+  const Predictor predictor(full_registry(), folder.path(), test_device());
   const Batch test = raw_test();
   const NewInputs inputs =
       inputs_of({{"x", test.columns[0].narrow(0, 0, 2)}}, "x", predictor.file().inputs, predictor.data());

@@ -5,6 +5,7 @@
 #include "core/files.h"
 #include "core/params.h"
 #include "support/fit_support.h"
+#include "support/stand_in_device.h"
 #include "sweep/sweep.h"
 #include "sweep_plan.h"
 #include "worker.h"
@@ -72,8 +73,7 @@ Options sweep(const std::string& more, std::int64_t failing = -1) {
 
 // Works on the sweep in `folder` until nothing is left, and hands the study to `check`.
 template <class Check>
-void work(const Options& stage, const fs::path& folder, Check&& check) {
-  const RunSettings settings;
+void work(const Options& stage, const fs::path& folder, Check&& check, const RunSettings& settings = test_settings()) {
   prepare_arithmetic(1);
   const SweepPlan plan(stage, settings);
   const StageContext context = quiet_context(folder, settings);
@@ -134,4 +134,57 @@ TEST_CASE("a trial continues its parent, and a parent without a checkpoint is an
     CHECK(study.stored(4).info["parent"] == Value(best));
     CHECK(study.study().trials().value(4) < study.study().trials().value(best));
   });
+}
+
+TEST_CASE("when its device goes away a sweep ends with one message, no trial has failed, and the sweep goes on") {
+  register_stand_in();
+  RunSettings settings = test_settings();
+  settings.device = "stand_in";
+  for (const std::string more : {R"(, "trials": 4, "stack": 4)", R"(, "trials": 3, "seeds": 2, "stack": false)"}) {
+    const Options stage = sweep(more);
+    const TemporaryFolder whole;
+    std::vector<double> values;
+    const auto read = [](std::vector<double>& to) {
+      return [&to](const SharedStudy& study) {
+        const Trials& trials = study.study().trials();
+        for (std::int64_t t = 0; t < trials.size(); ++t) {
+          CHECK(trials.state(t) == TrialState::complete);
+          to.push_back(trials.value(t));
+        }
+      };
+    };
+    work(stage, whole.path(), read(values), settings);
+    int failures = 0;
+    for (std::int64_t calls = 0;; calls += 2 * calls + 1) {
+      INFO(more << " after " << calls << " calls");
+      const TemporaryFolder folder;
+      {
+        const LostDevice device(calls);
+        const std::string error = error_of([&] {
+          work(
+              stage, folder.path(), [](const SharedStudy&) {}, settings);
+        });
+        if (!device.is_gone()) break;
+        ++failures;
+        CHECK_THAT(error, Catch::Contains("the device has failed: stand-in error: the device is not there any more"));
+      }
+      std::vector<double> again;
+      work(stage, folder.path(), read(again), settings);
+      CHECK(again == values);
+    }
+    CHECK(failures > 5);
+  }
+}
+
+TEST_CASE("a sweep on a device that is not there is refused before its first trial") {
+  register_stand_in();
+  RunSettings settings = test_settings();
+  settings.device = "stand_in:7";
+  const TemporaryFolder folder;
+  CHECK_THAT(error_of([&] {
+               work(
+                   sweep(R"(, "trials": 2)"), folder.path(), [](const SharedStudy&) {}, settings);
+             }),
+             Catch::StartsWith("device stand_in:7 is not there: found one, stand_in:0"));
+  CHECK_FALSE(fs::exists(folder.path() / "trials"));
 }

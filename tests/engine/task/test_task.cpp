@@ -1,14 +1,23 @@
 // lab.task, its function written in C++.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
 #include <catch2/catch.hpp>
 
+#include <filesystem>
+#include <fstream>
+
+#include "core/files.h"
 #include "data/dataset.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
 #include "task/task.h"
+#include "tensor/random.h"
 #include "tensor/types.h"
 
 using namespace trainlab;
 using namespace trainlab::test;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -21,8 +30,10 @@ const Registry& task_registry() {
   return registry;
 }
 
-// Runs a task of this function in a folder of its own.
-void run_task(const std::string& device, const std::function<void(TaskContext&)>& body) {
+using Body = std::function<void(TaskContext&)>;
+
+// Runs a task of this function.
+Value run_task(const std::string& device, const fs::path& folder, const Body& body, bool resumed = false) {
   auto spec = std::make_shared<Spec>();
   spec->value = task_registry().check(
       parse_json(R"({"@": "task", "name": "test", "run": {"@": "function", "index": 0}})", "test"), "task");
@@ -31,22 +42,54 @@ void run_task(const std::string& device, const std::function<void(TaskContext&)>
     return std::vector<Argument>{};
   }));
   const Options task(task_registry(), spec, "task");
-  const TemporaryFolder folder;
-  RunSettings settings;
+  RunSettings settings = test_settings();
   settings.device = device;
-  settings.quiet = true;
-  const StageContext context = quiet_context(folder.path(), settings);
-  task_registry().implementation<StageKind>(task.entry()).prepare(task, settings)(context);
+  make_directories(folder);
+  const StageContext context = quiet_context(folder, settings, resumed);
+  return task_registry().implementation<StageKind>(task.entry()).prepare(task, settings)(context);
+}
+
+Part digits() { return open_data(parse_options(R"({"@": "data.digits"})"), {.seed = 1}).train; }
+
+// A weight on the device that follows the batches of two epochs, and its mean after each step.
+void follow(TaskContext& task, const Part& part, const at::Device& device) {
+  TaskLoopOptions options;
+  options.part = part;
+  options.loader.batch = 256;
+  options.epochs = 2;
+  options.checkpoint = parse_duration("3 steps");
+  const at::Tensor weight = at::zeros({64}, at::TensorOptions(at::kFloat).device(device));
+  options.save = {weight};
+  const auto loop = task.loop(options);
+  while (loop->next()) {
+    const at::Tensor noise = at::empty({64}, weight.options());
+    fill_normal(noise, loop->key(), 0, 0.1);
+    weight.mul_(0.9).add_(loop->batch()->columns.at("x").flatten(1).mean(0)).add_(noise);
+    task.log("mean", weight.mean());
+  }
+  task.save("weight", {{"weight", weight}});
+}
+
+std::string rows(const fs::path& folder) {
+  std::ifstream in(folder / "metrics.jsonl");
+  std::string all;
+  for (std::string line; std::getline(in, line);) {
+    Value row = parse_json(line, "metrics.jsonl");
+    row.set("seconds", Value());
+    all += to_json(row) + "\n";
+  }
+  return all;
 }
 
 }  // namespace
 
 TEST_CASE("task: batches come on the device of the run") {
   register_stand_in();
-  const Part part = open_data(parse_options(R"({"@": "data.digits"})"), {.seed = 1}).train;
+  const TemporaryFolder temporary;
+  const Part part = digits();
   for (const std::string device : {"cpu", "stand_in"}) {
     std::size_t columns = 0;
-    run_task(device, [&](TaskContext& task) {
+    run_task(device, temporary.path() / device, [&](TaskContext& task) {
       TaskLoopOptions options;
       options.part = part;
       options.loader.batch = 32;
@@ -63,6 +106,42 @@ TEST_CASE("task: batches come on the device of the run") {
 }
 
 TEST_CASE("task: a device that is not there is refused before the task begins") {
-  CHECK_THROWS_WITH(run_task("cuda:7", [](TaskContext&) { FAIL("the task has begun"); }),
-                    Catch::Contains("device cuda:7 is not there"));
+  register_stand_in();
+  const TemporaryFolder temporary;
+  const auto refused = [&](const char* device) {
+    return error_of([&] { run_task(device, temporary.path(), [](TaskContext&) { FAIL("the task has begun"); }); });
+  };
+  CHECK_THAT(refused("cuda:7"), Catch::Contains("device cuda:7 is not there"));
+  CHECK_THAT(refused("stand_in:7"), Catch::Contains("device stand_in:7 is not there: found one, stand_in:0"));
+  CHECK_THAT(refused("stand_out"), Catch::Contains("expected a device, found \"stand_out\""));
+}
+
+TEST_CASE("task: whenever its device goes away, it ends with one message, and goes on to the same bytes") {
+  register_stand_in();
+  const at::Device device = parse_device("stand_in");
+  const Part part = digits();
+  const TemporaryFolder temporary;
+  const auto run = [&](const fs::path& folder, bool resumed) {
+    return run_task(
+        "stand_in", folder, [&](TaskContext& task) { follow(task, part, device); }, resumed);
+  };
+  const fs::path whole = temporary.path() / "whole";
+  CHECK(run(whole, false)["steps"] == Value(16));
+  int failures = 0;
+  for (std::int64_t calls = 0;; calls += calls / 2 + 1) {
+    INFO("after " << calls << " calls");
+    const fs::path folder = temporary.path() / std::to_string(calls);
+    {
+      const LostDevice lost(calls);
+      const std::string error = error_of([&] { run(folder, false); });
+      if (!lost.is_gone()) break;
+      ++failures;
+      CHECK_THAT(error, Catch::StartsWith("the device has failed: stand-in error: the device is not there any more"));
+    }
+    CHECK(run(folder, true)["status"] == Value("done"));
+    CHECK(hash_file(folder / "checkpoints" / "weight.safetensors") ==
+          hash_file(whole / "checkpoints" / "weight.safetensors"));
+    CHECK(rows(folder) == rows(whole));
+  }
+  CHECK(failures > 8);
 }

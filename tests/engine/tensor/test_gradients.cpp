@@ -6,12 +6,14 @@
 #include <functional>
 
 #include "operator_support.h"
+#include "support/stand_in_device.h"
 #include "tensor/random.h"
 #include "tensor/types.h"
 
 using namespace trainlab;
 using trainlab::test::Call;
 using trainlab::test::Given;
+using trainlab::test::on_test_device;
 
 namespace {
 
@@ -25,7 +27,7 @@ struct Case {
 };
 
 at::Tensor values(const Shape& shape, std::uint64_t key, double low, double high) {
-  const at::Tensor tensor = at::empty(shape, at::kDouble);
+  const at::Tensor tensor = at::empty(shape, on_test_device(at::kDouble));
   fill_uniform(tensor, Key(key), low, high);
   return tensor;
 }

@@ -15,10 +15,12 @@
 #include <set>
 
 #include "operator_support.h"
+#include "support/stand_in_device.h"
 
 using namespace trainlab;
 using trainlab::test::Call;
 using trainlab::test::Given;
+using trainlab::test::on_test_device;
 
 TEST_CASE("every schema of ATen is either callable or left out for a known reason") {
   // Reasons as the header gives them, with the most overloads that each may hide: more of them want a look.
@@ -78,7 +80,7 @@ TEST_CASE("every schema of ATen is either callable or left out for a known reaso
 }
 
 TEST_CASE("of several overloads the one that fits is chosen") {
-  const at::Tensor t = at::ones({2, 3});
+  const at::Tensor t = at::ones({2, 3}, on_test_device());
   const auto chosen = [](const Call& call) { return call.overload().schema().overload_name(); };
   CHECK(chosen(Call("add", {t, t})) == "Tensor");
   CHECK(chosen(Call("eq", {t, 2})) == "Scalar");
@@ -101,15 +103,17 @@ TEST_CASE("of several overloads the one that fits is chosen") {
 }
 
 TEST_CASE("values are converted as the schema says") {
-  const at::Tensor t = at::arange(6).view({2, 3});
+  const at::Tensor t = at::arange(6, on_test_device(at::kLong)).view({2, 3});
   CHECK(Call("view", {t, 3, 2}).tensor().sizes() == at::IntArrayRef({3, 2}));
   CHECK(Call("permute", {t, 1, 0}).tensor().sizes() == at::IntArrayRef({3, 2}));
   CHECK(Call("zeros", {std::vector<double>{2, 2}}, {{"dtype", "int64"}}).tensor().scalar_type() == at::kLong);
   CHECK(Call("full", {std::vector<double>{2}, 3}).tensor().scalar_type() == at::kFloat);
   CHECK(Call("add", {t, 2}).tensor().scalar_type() == at::kLong);
   CHECK(Call("add", {t, 0.5}).tensor().scalar_type() == at::kFloat);
-  CHECK(Call("conv2d", {at::ones({1, 1, 4, 4}), at::ones({1, 1, 2, 2}), Given::nil(), 2}).tensor().sizes() ==
-        at::IntArrayRef({1, 1, 2, 2}));
+  CHECK(Call("conv2d",
+             {at::ones({1, 1, 4, 4}, on_test_device()), at::ones({1, 1, 2, 2}, on_test_device()), Given::nil(), 2})
+            .tensor()
+            .sizes() == at::IntArrayRef({1, 1, 2, 2}));
   CHECK(Call("cat", {std::vector<at::Tensor>{t, t}}, {{"dim", 1}}).tensor().sizes() == at::IntArrayRef({2, 6}));
   CHECK(Call("to", {t, "cpu"}).tensor().scalar_type() == at::kLong);
   CHECK(Call("empty", {3}).tensor().equal(at::zeros({3})));
@@ -117,7 +121,8 @@ TEST_CASE("values are converted as the schema says") {
 
 TEST_CASE("a number beside a tensor gives what ATen's overload for numbers gives") {
   for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kInt, at::kBool}) {
-    for (const at::Tensor& t : {at::arange(1, 5).to(type), at::ones({}).to(type)}) {
+    for (const at::Tensor& t :
+         {at::arange(1, 5, on_test_device(at::kLong)).to(type), at::ones({}, on_test_device()).to(type)}) {
       for (const double x : {2.0, 0.1, -1e300, 16777217.0}) {
         CAPTURE(type, t.dim(), x);
         const bool whole = x == 2 || x == 16777217;
@@ -134,7 +139,7 @@ TEST_CASE("a number beside a tensor gives what ATen's overload for numbers gives
 }
 
 TEST_CASE("draws are those of the stream, and of a seed where one is given") {
-  const at::Tensor p = at::ones({64}).mul(0.5);
+  const at::Tensor p = at::ones({64}, on_test_device()).mul(0.5);
   const auto cases = [&](std::uint64_t seed) {
     std::vector<at::Tensor> drawn;
     drawn.push_back(Call("randn", {64}).tensor(seed));
@@ -174,7 +179,7 @@ TEST_CASE("a seed is an integer from 0 to 2^53") {
 }
 
 TEST_CASE("a list that the schema gives a length has it") {
-  const at::Tensor t = at::ones({2, 3, 3});
+  const at::Tensor t = at::ones({2, 3, 3}, on_test_device());
   CHECK_THROWS_WITH(Call("reflection_pad3d", {t, std::vector<double>{}}).tensor(),
                     Catch::Contains("argument 2 (padding): expected a list of 6 integers, found an empty list"));
   CHECK_THROWS_WITH(Call("reflection_pad2d", {t, std::vector<double>{1, 1}}).tensor(),
@@ -207,16 +212,16 @@ TEST_CASE("sparse tensors check their indices, and keep them to themselves") {
 }
 
 TEST_CASE("the median of an expanded tensor is that of its copy") {
-  const at::Tensor x = at::arange(25).view({1, 5, 5}).expand({3, 5, 5});
+  const at::Tensor x = at::arange(25, on_test_device(at::kLong)).view({1, 5, 5}).expand({3, 5, 5});
   CHECK(Call("median", {x, 0}).tensor().equal(x[0]));
-  const at::Tensor y = at::arange(25).to(at::kFloat).view({1, 1, 5, 5}).expand({3, 1, 5, 5});
+  const at::Tensor y = at::arange(25, on_test_device(at::kLong)).to(at::kFloat).view({1, 1, 5, 5}).expand({3, 1, 5, 5});
   CHECK(Call("nanmedian", {y, 0}).tensor().equal(y[0]));
 }
 
 TEST_CASE("no operator moves the global generator") {
   const auto state = [] { return at::Generator(at::globalContext().defaultGenerator(at::kCPU)).get_state(); };
   const at::Tensor before = state().clone();
-  const at::Tensor t = at::ones({4, 4});
+  const at::Tensor t = at::ones({4, 4}, on_test_device());
   for (const char* name : {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout", "native_dropout"})
     Call(name, {t, 0.5, true}).tensor();
   for (const char* name : {"rand", "randn"}) Call(name, {4}).tensor();
@@ -229,8 +234,8 @@ TEST_CASE("no operator moves the global generator") {
   CHECK(state().equal(before));
   CHECK_THROWS_WITH(Call("scaled_dot_product_attention", {t, t, t, Given::nil(), 0.1}).tensor(),
                     Catch::Contains("'dropout_p' must be 0"));
-  const std::vector<at::Tensor> hidden{at::zeros({1, 1, 2}), at::zeros({1, 1, 2})};
-  const std::vector<at::Tensor> weights{at::ones({8, 4}), at::ones({8, 2})};
+  const std::vector<at::Tensor> hidden{at::zeros({1, 1, 2}, on_test_device()), at::zeros({1, 1, 2}, on_test_device())};
+  const std::vector<at::Tensor> weights{at::ones({8, 4}, on_test_device()), at::ones({8, 2}, on_test_device())};
   const auto lstm = [&](double p, bool train) {
     Call("lstm", {t.view({4, 1, 4}), hidden, weights, false, 1, p, train, false, false}).tensor();
   };
@@ -239,7 +244,7 @@ TEST_CASE("no operator moves the global generator") {
 }
 
 TEST_CASE("the moments of keyed dropout are right") {
-  const at::Tensor x = at::ones({200'000});
+  const at::Tensor x = at::ones({200'000}, on_test_device());
   const at::Tensor dropped = Call("dropout", {x, 0.3, true}).tensor();
   CHECK(dropped.mean().item<double>() == Approx(1).margin(0.01));
   CHECK(dropped.eq(0).sum().item<double>() / 2e5 == Approx(0.3).margin(0.005));
@@ -247,6 +252,6 @@ TEST_CASE("the moments of keyed dropout are right") {
   const at::Tensor alpha = Call("alpha_dropout", {Call("randn", {200'000}).tensor(7), 0.2, true}).tensor();
   CHECK(alpha.mean().item<double>() == Approx(0).margin(0.02));
   CHECK(alpha.var().item<double>() == Approx(1).margin(0.03));
-  const at::Tensor channels = Call("feature_dropout", {at::ones({50, 20, 3, 3}), 0.5, true}).tensor();
+  const at::Tensor channels = Call("feature_dropout", {at::ones({50, 20, 3, 3}, on_test_device()), 0.5, true}).tensor();
   CHECK(channels.sum({2, 3}).remainder(18).eq(0).all().item<bool>());
 }

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "support/stand_in_device.h"
 #include "tensor/safetensors.h"
 
 using namespace trainlab;
@@ -54,6 +55,7 @@ NamedTensors all_dtypes() {
     tensors[c10::toString(type)] = at::arange(6, at::kFloat).remainder(2).to(type).view({2, 3});
   tensors["scalar"] = at::ones({}, at::kDouble).mul(2.5);
   tensors["empty"] = at::empty({3, 0, 2});
+  for (auto& [name, tensor] : tensors) tensor = tensor.to(test::test_device());
   return tensors;
 }
 

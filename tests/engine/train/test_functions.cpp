@@ -108,7 +108,8 @@ TEST_CASE("metrics written in the recipe are averaged by sample, or kept in a st
 TEST_CASE("tables of metrics are checked, and a monitor needs their direction") {
   const auto error = [](const std::string& metrics, const std::string& more = "") {
     const auto nothing = native([](Arguments) -> Results { return {Value(1)}; });
-    return error_of([&] { plan_fit(parse_options(fit_with(R"("cross_entropy")", metrics, more), {nothing}), {}); });
+    return error_of(
+        [&] { plan_fit(parse_options(fit_with(R"("cross_entropy")", metrics, more), {nothing}), test_settings()); });
   };
   const std::string update = R"("update": {"@": "function", "index": 0})";
   CHECK_THAT(error(R"([{"name": "a b", )" + update + "}]"), Catch::Contains("fit.metrics[1].name"));

@@ -53,8 +53,7 @@ double joint_norm(std::span<at::Tensor> gradients) {
 
 Value run_with(const std::string& fit, const fs::path& folder, std::vector<std::shared_ptr<GradientPass>> passes,
                std::size_t members = 0, bool resumed = false) {
-  RunSettings settings;
-  settings.quiet = true;
+  const RunSettings settings = test_settings();
   prepare_arithmetic(1);
   const Options options = parse_options(fit);
   std::vector<FitMember> all;

@@ -50,7 +50,7 @@ TEST_CASE("a state tensor that members share is stored whole, also where its siz
   const auto spec = std::make_shared<Spec>();
   spec->value = registry_with_shared_state().check(parse_json(text, "test"), "fit");
   const Options options(registry_with_shared_state(), spec, "fit");
-  const FitPlan plan = plan_fit(options, {});
+  const FitPlan plan = plan_fit(options, test_settings());
   const std::vector<Key> keys(member_count, Key(1));
   const std::vector<Options> optimizers(member_count, options.child("optim"));
   Group group(plan, keys, optimizers, true);

@@ -47,8 +47,7 @@ class LoopNotes final : public LoopObserver {
 
 TEST_CASE("observers from outside are told of their member, those of the loop of all members together") {
   const TemporaryFolder temporary;
-  RunSettings settings;
-  settings.quiet = true;
+  const RunSettings settings = test_settings();
   std::vector<FitMember> members;
   std::vector<std::shared_ptr<MemberNotes>> notes;
   for (const char* name : {"a", "b"}) {
@@ -70,8 +69,7 @@ TEST_CASE("observers from outside are told of their member, those of the loop of
 
 TEST_CASE("an observer that raises ends the fit with its error, and the fit goes on from its checkpoint") {
   const TemporaryFolder temporary;
-  RunSettings settings;
-  settings.quiet = true;
+  const RunSettings settings = test_settings();
   const Options fit = parse_options(digits_fit(R"(, "steps": 8, "checkpoint": "3 steps")"));
   const FitMember member{.options = fit, .context = quiet_context(temporary.path(), settings)};
   const auto loop = std::make_shared<LoopNotes>();

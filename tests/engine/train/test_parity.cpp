@@ -1,5 +1,7 @@
 // Losses of 100 steps held against PyTorch's, from the same weights and batches (tests/golden/train_golden.py).
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/tensor.h>
+
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -46,16 +48,12 @@ void fill(const Model& model, const ModelState& state) {
       if (d > 0) fan_in *= info.shape[d];
     }
     if (bias) fan_in = count;
+    std::vector<double> values;
     for (std::int64_t i = 0; i < count; ++i) {
       const std::uint64_t word = (static_cast<std::uint64_t>(i) * 2654435761ULL + (j + 1) * 40503ULL) % (1ULL << 32);
-      const double value = (static_cast<double>(word) / 4294967296.0 - 0.5) * 2 / std::sqrt(static_cast<double>(fan_in));
-      auto flat = state.parameters[j].view({-1});
-      if (flat.scalar_type() == at::kDouble) {
-        flat.mutable_data_ptr<double>()[i] = value;
-      } else {
-        flat.mutable_data_ptr<float>()[i] = static_cast<float>(value);
-      }
+      values.push_back((static_cast<double>(word) / 4294967296.0 - 0.5) * 2 / std::sqrt(static_cast<double>(fan_in)));
     }
+    state.parameters[j].copy_(at::tensor(values, at::kDouble).view(state.parameters[j].sizes()));
   }
 }
 
@@ -63,7 +61,7 @@ std::vector<double> losses(const std::string& model, const std::string& optimize
   const Options fit = parse_options(R"({"@": "fit", "name": "parity", "data": {"@": "data.digits"}, "model": )" +
                                     std::string(model_json(model)) + R"(, "loss": "cross_entropy", "optim": )" + optimizer +
                                     R"(, "steps": 100, "batch": 32, "precision": ")" + precision + "\"}");
-  const FitPlan plan = plan_fit(fit, {});
+  const FitPlan plan = plan_fit(fit, test_settings());
   const Key key(1);
   const std::vector<Options> optim{fit.child("optim")};
   Group group(plan, {&key, 1}, optim, false);

@@ -224,7 +224,7 @@ TEST_CASE("optimizers that evaluate again train in a fit and resume exactly") {
 
 TEST_CASE("a step's options that make no sense are refused with the fit") {
   const auto plan = [](const std::string& more, const std::string& optim = R"({"@": "optim.SGD"})") {
-    plan_fit(parse_options(plain_fit(R"(, "steps": 3)" + more, "\"cross_entropy\"", optim)), {});
+    plan_fit(parse_options(plain_fit(R"(, "steps": 3)" + more, "\"cross_entropy\"", optim)), test_settings());
   };
   CHECK_NOTHROW(plan(R"(, "clip": {"value": 0.5, "norm": 1})"));
   CHECK_THROWS_WITH(plan(R"(, "clip": {})"), Catch::Contains("clip") && Catch::Contains("found neither"));
@@ -245,7 +245,7 @@ TEST_CASE("models and schedules of a step of the recipe's own are checked with t
                                 "step": {"@": "function", "index": 0}, "model": {"a": )" +
                             linear + R"(, "b": )" + model + R"(}, "optim": {"a": )" + sgd + R"(, "b": )" + optim +
                             R"(}, "schedule": {"b": )" + schedule + "}}";
-    plan_fit(parse_options(fit, {step}), {});
+    plan_fit(parse_options(fit, {step}), test_settings());
   };
   CHECK_NOTHROW(plan(linear, sgd, cosine));
   CHECK_THROWS_WITH(plan(R"({"@": "nn.Flatten"})", sgd, cosine),

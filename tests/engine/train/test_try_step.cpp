@@ -17,9 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string tried(const Options& fit) {
-  RunSettings settings;
   prepare_arithmetic(1);
-  return check_fit(plan_fit(fit, settings), true);
+  return check_fit(plan_fit(fit, test_settings()), true);
 }
 
 // The number that `text` gives for a metric.

@@ -36,6 +36,10 @@ class Device {
   at::Device place() const { return place_; }
   std::string name() const { return place_.str(); }  // "cpu", "cuda:1"
 
+  // Whether what was asked of the device is done when the call returns, so that its numbers can be read without
+  // waiting.
+  bool is_synchronous() const { return place_.is_cpu(); }
+
   virtual DeviceMemory memory() const;
 
   // Moves columns of a batch to the device. The host's tensors may be written to again at once.

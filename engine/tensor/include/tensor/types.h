@@ -28,7 +28,7 @@ at::Device parse_device(std::string_view name);
 // residual network. Call before the first operator, on the thread that trains.
 void prepare_arithmetic(int threads);
 
-// What an operator raised, as Error{recipe} in its own words, without its backtrace; Error{run} when memory ran out.
+// What an operator raised, as Error{recipe} in its own words; Error{run} when memory ran out or the device has failed.
 Error torch_error(const c10::Error& error);
 
 // Runs f; a c10::Error becomes torch_error of it.

@@ -1,0 +1,141 @@
+// Fits on a second device: one that is not there, one that goes away, and what they have in common with the CPU.
+#include <ATen/ops/empty.h>
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/files.h"
+#include "support/fit_support.h"
+#include "support/stand_in_device.h"
+#include "tensor/types.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+RunSettings on(const std::string& device) {
+  register_stand_in();
+  RunSettings settings = test_settings();
+  settings.device = device;
+  return settings;
+}
+
+// Name and hash of the newest `last`.
+std::string last_weights(const fs::path& folder) {
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("last-") && name.ends_with(".safetensors")) newest = std::max(newest, entry.path());
+  }
+  return newest.filename().string() + " " + hash_file(newest);
+}
+
+// The rows but for the time that they took.
+std::string rows(const fs::path& folder) {
+  std::ifstream in(folder / "metrics.jsonl");
+  std::string all;
+  for (std::string line; std::getline(in, line);) {
+    Value row = parse_json(line, "metrics.jsonl");
+    row.set("seconds", Value());
+    all += to_json(row) + "\n";
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a device that is not there, or that nobody knows, is refused with the fit") {
+  const Options fit = parse_options(digits_fit(R"(, "steps": 1)"));
+  const auto refused = [&](const std::string& device) { return error_of([&] { plan_fit(fit, on(device)); }); };
+  CHECK_THAT(refused("stand_in:7"), Catch::StartsWith("device stand_in:7 is not there: found one, stand_in:0"));
+  CHECK_THAT(refused("stand_out"), Catch::StartsWith("expected a device, found \"stand_out\""));
+  CHECK_THAT(refused("stand_in:"), Catch::StartsWith("expected a device, found \"stand_in:\""));
+}
+
+TEST_CASE("a fit draws the same numbers on every device, and learns alike") {
+  const TemporaryFolder temporary;
+  const Options fit = parse_options(digits_fit(R"(, "epochs": 2, "precision": "float64")"));
+  const Value here = run_one(fit, temporary.path() / "cpu", false, on("cpu"));
+  const Value there = run_one(fit, temporary.path() / "stand_in", false, on("stand_in"));
+  for (const char* name : {"train.loss", "val.loss", "test.loss"})
+    CHECK(there["metrics"][name].number() == Approx(here["metrics"][name].number()).epsilon(1e-9));
+}
+
+TEST_CASE("whenever its device goes away, a fit ends with one message, and goes on to the same bytes") {
+  const std::string text = digits_fit(
+      R"(, "epochs": 2, "checkpoint": "10 steps", "clip": {"norm": 1}, "ema": {"@": "ema", "decay": 0.9},
+         "schedule": {"@": "sched.cosine"})");
+  const Options fit = parse_options(text);
+  const TemporaryFolder temporary;
+  const RunSettings settings = on("stand_in");
+  const fs::path whole = temporary.path() / "whole";
+  run_one(fit, whole, false, settings);
+  int failures = 0;
+  for (std::int64_t calls = 0;; calls += calls / 2 + 1) {
+    INFO("after " << calls << " calls");
+    const fs::path folder = temporary.path() / std::to_string(calls);
+    {
+      const LostDevice device(calls);
+      const std::string error = error_of([&] { run_one(fit, folder, false, settings); });
+      if (!device.is_gone()) break;
+      ++failures;
+      CHECK_THAT(error,
+                 Catch::Contains("the device has failed: stand-in error: the device is not there any more\n  hint: a "
+                                 "run goes on from its last checkpoint when it is resumed") &&
+                     !Catch::Contains("driver"));
+      CHECK(error.find("has failed", error.find("has failed") + 1) == std::string::npos);
+    }
+    const Value rest = run_one(fit, folder, true, settings);
+    CHECK(rest["status"] == Value("done"));
+    CHECK(last_weights(folder) == last_weights(whole));
+    CHECK(rows(folder) == rows(whole));
+  }
+  CHECK(failures > 15);
+}
+
+TEST_CASE("a loss or a gradient pass in which the device goes away says so, and is not called wrong") {
+  const TemporaryFolder temporary;
+  const auto lose = [] {
+    const LostDevice device(0);
+    at::empty({2}, at::TensorOptions(at::kFloat).device(parse_device("stand_in")));
+  };
+  const auto kind_of = [&](const std::string& json, std::vector<std::shared_ptr<Callable>> functions,
+                           std::vector<std::shared_ptr<GradientPass>> passes) {
+    const RunSettings settings = on("stand_in");
+    const Options fit = parse_options(json, std::move(functions));
+    const FitMember member{.options = fit, .context = quiet_context(temporary.path(), settings)};
+    try {
+      run_fits(plan_fit(fit, settings), {&member, 1}, false, {.passes = std::move(passes)});
+    } catch (const Error& error) {
+      CHECK_THAT(error.message(), Catch::StartsWith("the device has failed"));
+      return error.kind();
+    }
+    FAIL("the fit went on");
+    return ErrorKind::usage;
+  };
+  std::string own_loss = digits_fit(R"(, "steps": 2)");
+  own_loss.replace(own_loss.find(R"("cross_entropy")"), 15, R"({"@": "function", "index": 0})");
+  const auto loss = native([&](std::span<const Argument>) -> std::vector<Argument> {
+    lose();
+    return {};
+  });
+  CHECK(kind_of(own_loss, {loss}, {}) == ErrorKind::run);
+
+  class Pass final : public GradientPass {
+   public:
+    explicit Pass(std::function<void()> act) : act_(std::move(act)) {}
+    std::string_view name() const override { return "test"; }
+    Verdict apply(std::span<at::Tensor>, const StepFacts&) override {
+      act_();
+      return {};
+    }
+
+   private:
+    std::function<void()> act_;
+  };
+  CHECK(kind_of(digits_fit(R"(, "steps": 2)"), {}, {std::make_shared<Pass>(lose)}) == ErrorKind::run);
+}

@@ -1,0 +1,119 @@
+// A training step of the recipe's own, with a native function in its place: what it is given, and that the fit resumes.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+
+#include "core/argument_table.h"
+#include "core/files.h"
+#include "data/batch_object.h"
+#include "objects/model_object.h"
+#include "objects/run_handle.h"
+#include "support/fit_support.h"
+#include "support/stand_in_device.h"
+#include "tensor/types.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string own_fit() {
+  return R"({"@": "fit", "name": "test", "data": {"@": "data.digits"}, "batch": 64, "steps": 12,
+    "step": {"@": "function", "index": 0}, "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"},
+    {"@": "nn.Linear", "out_features": 16}, {"@": "nn.BatchNorm1d"}, {"@": "nn.ReLU"}, {"@": "nn.Dropout", "p": 0.2},
+    {"@": "nn.Linear", "out_features": 10}]}, "optim": {"@": "optim.AdamW", "lr": 0.01},
+    "schedule": {"@": "sched.cosine"}, "on": {"step": {"@": "function", "index": 1}}})";
+}
+
+template <class T>
+std::shared_ptr<T> object(const Argument& argument) {
+  return std::dynamic_pointer_cast<T>(std::get<std::shared_ptr<Object>>(argument));
+}
+
+// Gradients of two batches add up before a step of the optimizer. `seen` is told of each batch.
+std::shared_ptr<Callable> own_step(const std::function<void(const BatchObject&)>& seen = [](const BatchObject&) {}) {
+  return native([seen](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const auto run = object<RunHandle>(arguments[0]);
+    const auto batch = object<BatchObject>(arguments[1]);
+    seen(*batch);
+    const auto model = std::dynamic_pointer_cast<ModelObject>(run->models().at(""));
+    const auto optimizer = std::dynamic_pointer_cast<OptimizerObject>(run->optimizers().at(""));
+    const at::Tensor out = model->forward({&batch->columns.at("x"), 1}, Key(static_cast<std::uint64_t>(run->step())));
+    const at::Tensor loss = out.log_softmax(-1).gather(1, batch->columns.at("y").unsqueeze(1)).neg().mean();
+    loss.backward();
+    if (run->step() % 2 == 1) {
+      optimizer->step();
+      optimizer->zero_grad();
+    }
+    const auto measured = std::make_shared<ArgumentTable>();
+    measured->named.emplace("loss", std::make_shared<TensorObject>(loss));
+    return {measured};
+  });
+}
+
+// A callback that asks the run to stop after this step.
+std::shared_ptr<Callable> stop_at(std::int64_t step) {
+  return native([step](std::span<const Argument> arguments) -> std::vector<Argument> {
+    if (object<RunHandle>(arguments[0])->step() == step) request_stop();
+    return {};
+  });
+}
+
+struct ClearStop {
+  ~ClearStop() { clear_stop_request(); }
+};
+
+// The hash of the newest `last`.
+std::string last(const fs::path& folder) {
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("last-") && name.ends_with(".safetensors")) newest = std::max(newest, entry.path());
+  }
+  return hash_file(newest);
+}
+
+}  // namespace
+
+TEST_CASE("a step of the recipe's own gets its batches where its model is, and trains the model") {
+  const TemporaryFolder temporary;
+  int batches = 0;
+  const auto step = own_step([&](const BatchObject& batch) {
+    ++batches;
+    for (const char* column : {"x", "y"}) CHECK(batch.columns.at(column).device() == test_device());
+  });
+  const Value summary = run_one(parse_options(own_fit(), {step, stop_at(0)}), temporary.path());
+  CHECK(summary["status"] == Value("done"));
+  CHECK(batches == 12);
+  CHECK(summary["metrics"]["train.loss"].number() < std::log(10.0));
+}
+
+TEST_CASE("a fit with a step of its own continues to the same bytes, also between two steps of its optimizer") {
+  const TemporaryFolder temporary;
+  run_one(parse_options(own_fit(), {own_step(), stop_at(0)}), temporary.path() / "whole");
+  for (const std::int64_t step : {3, 6}) {
+    INFO("interrupted at step " << step);
+    const fs::path folder = temporary.path() / std::to_string(step);
+    {
+      const ClearStop clear;
+      CHECK(run_one(parse_options(own_fit(), {own_step(), stop_at(step)}), folder)["status"] == Value("interrupted"));
+    }
+    CHECK(run_one(parse_options(own_fit(), {own_step(), stop_at(0)}), folder, true)["status"] == Value("done"));
+    CHECK(last(folder) == last(temporary.path() / "whole"));
+  }
+}
+
+TEST_CASE("a loss that is not finite in a step of its own ends the fit") {
+  const TemporaryFolder temporary;
+  const auto lost = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const auto measured = std::make_shared<ArgumentTable>();
+    const at::Tensor x = object<BatchObject>(arguments[1])->columns.at("x");
+    measured->named.emplace("loss", std::make_shared<TensorObject>(x.sum().mul(std::nan(""))));
+    return {measured};
+  });
+  const Value summary = run_one(parse_options(own_fit(), {lost, stop_at(0)}), temporary.path());
+  CHECK(summary["status"] == Value("failed"));
+  CHECK_THAT(summary["reason"].string(), Catch::Contains("the training loss is not finite"));
+}
