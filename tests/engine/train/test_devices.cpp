@@ -24,6 +24,14 @@ RunSettings on(const std::string& device) {
   return settings;
 }
 
+// As a run does, which tells LibTorch's errors as errors of the project.
+Value run_stage(const Options& fit, const fs::path& folder, bool resumed, const RunSettings& settings) {
+  make_directories(folder);
+  prepare_arithmetic(1);
+  const auto& stage = full_registry().implementation<StageKind>(fit.entry());
+  return stage.prepare(fit, settings)(quiet_context(folder, settings, resumed));
+}
+
 // Name and hash of the newest `last`.
 std::string last_weights(const fs::path& folder) {
   fs::path newest;
@@ -73,14 +81,14 @@ TEST_CASE("whenever its device goes away, a fit ends with one message, and goes 
   const TemporaryFolder temporary;
   const RunSettings settings = on("stand_in");
   const fs::path whole = temporary.path() / "whole";
-  run_one(fit, whole, false, settings);
+  run_stage(fit, whole, false, settings);
   int failures = 0;
   for (std::int64_t calls = 0;; calls += calls / 2 + 1) {
     INFO("after " << calls << " calls");
     const fs::path folder = temporary.path() / std::to_string(calls);
     {
       const LostDevice device(calls);
-      const std::string error = error_of([&] { run_one(fit, folder, false, settings); });
+      const std::string error = error_of([&] { run_stage(fit, folder, false, settings); });
       if (!device.is_gone()) break;
       ++failures;
       CHECK_THAT(error,
@@ -89,7 +97,7 @@ TEST_CASE("whenever its device goes away, a fit ends with one message, and goes 
                      !Catch::Contains("driver"));
       CHECK(error.find("has failed", error.find("has failed") + 1) == std::string::npos);
     }
-    const Value rest = run_one(fit, folder, true, settings);
+    const Value rest = run_stage(fit, folder, true, settings);
     CHECK(rest["status"] == Value("done"));
     CHECK(last_weights(folder) == last_weights(whole));
     CHECK(rows(folder) == rows(whole));
