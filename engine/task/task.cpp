@@ -158,7 +158,9 @@ void TaskContext::resume(TaskLoop& loop) {
   const NamedTensors tensors = ended ? record_.checkpoints().kept(file) : from_->tensors;
   if (ended) loop.hash_ = from_->kept.at(file);
   loop.restore(tensors, "saved.");
-  replace_state({info["state"], copies(tensors_below(tensors, "state."))});
+  NamedTensors of_state = copies(tensors_below(tensors, "state."));
+  take_to_device(of_state, info["state_on_device"], device_);
+  replace_state({info["state"], std::move(of_state)});
   const bool last = loop.number_ == loops.size();
   loop.done_ = info["steps"].integer();
   if (!ended && loop.loader_) {
@@ -174,7 +176,11 @@ void TaskContext::loop_ended(TaskLoop& loop) {
   end_row();
   if (loop.options_.part == std::nullopt) show();
   ScriptState now = present_state();
-  FinishedLoop left{.tensors = {}, .state = std::move(now.value), .steps = loop.done_, .hash = loop.hash_};
+  FinishedLoop left{.tensors = {},
+                    .state = std::move(now.value),
+                    .on_device = names_on_device(now.tensors),
+                    .steps = loop.done_,
+                    .hash = loop.hash_};
   if (left.hash.empty()) {
     add_below(left.tensors, "saved.", copies(loop.saved()));
     add_below(left.tensors, "state.", copies(now.tensors));
@@ -190,18 +196,20 @@ void TaskContext::commit() {
   Checkpoint checkpoint;
   checkpoint.step = step();
   Value::List loops;
-  const auto add = [&](std::int64_t steps, bool ended, const Value& kept) {
-    loops.push_back(Value::Map{{"steps", steps}, {"ended", ended}, {"state", kept}});
+  const auto add = [&](std::int64_t steps, bool ended, const Value& kept, const Value& on_device) {
+    Value::Map loop{{"steps", steps}, {"ended", ended}, {"state", kept}};
+    if (!on_device.is_nil()) loop.emplace("state_on_device", on_device);
+    loops.push_back(std::move(loop));
   };
   for (FinishedLoop& left : finished_) {
-    add(left.steps, true, left.state);
+    add(left.steps, true, left.state, left.on_device);
     const std::string file = file_of(loops.size());
     if (left.hash.empty()) left.hash = record_.checkpoints().keep(file, std::exchange(left.tensors, {}));
     checkpoint.kept.emplace(file, left.hash);
   }
   if (loop_) {
     const ScriptState now = present_state();
-    add(loop_->done_, false, now.value);
+    add(loop_->done_, false, now.value, names_on_device(now.tensors));
     add_below(checkpoint.tensors, "saved.", loop_->saved());
     add_below(checkpoint.tensors, "state.", now.tensors);
   }

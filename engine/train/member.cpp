@@ -302,10 +302,12 @@ void Member::list_parts() {
                      if (!state.is_nil()) rate_override_ = state.number();
                    }});
   const auto read = std::make_shared<ScriptState>();  // between the two questions of one checkpoint
+  const auto on_device = std::make_shared<Value>();
   record_.add({.name = "state",
                .state =
-                   [this, read] {
+                   [this, read, on_device] {
                      *read = handle_->read_state ? handle_->read_state() : handle_->state;
+                     *on_device = names_on_device(read->tensors);
                      return read->value;
                    },
                .tensors =
@@ -318,6 +320,11 @@ void Member::list_parts() {
                    [this](const Value& state, const NamedTensors& tensors) {
                      handle_->state = {state, tensors_below(tensors, "state.")};
                    }});
+  record_.add(
+      {.name = "state_on_device",
+       .state = [on_device] { return on_device->is_nil() ? std::nullopt : std::optional(*on_device); },
+       .restore = [this](const Value& names,
+                         const NamedTensors&) { take_to_device(handle_->state.tensors, names, plan_.device); }});
   // Less than the checkpoint's step for a member of a group that has stopped.
   record_.add({.name = "own_step",
                .state = [this] { return Value(position_.step); },

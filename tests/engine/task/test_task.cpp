@@ -60,8 +60,11 @@ void follow(TaskContext& task, const Part& part, const at::Device& device) {
   options.checkpoint = parse_duration("3 steps");
   const at::Tensor weight = at::zeros({64}, at::TensorOptions(at::kFloat).device(device));
   options.save = {weight};
+  task.state = {Value(Value::Map{}), {{"there", at::zeros({2}, weight.options())}, {"here", at::zeros({2})}}};
   const auto loop = task.loop(options);
   while (loop->next()) {
+    CHECK(task.state.tensors.at("there").device() == device);
+    CHECK(task.state.tensors.at("here").device() == at::kCPU);
     const at::Tensor noise = at::empty({64}, weight.options());
     fill_normal(noise, loop->key(), 0, 0.1);
     weight.mul_(0.9).add_(loop->batch()->columns.at("x").flatten(1).mean(0)).add_(noise);

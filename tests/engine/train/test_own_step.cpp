@@ -1,4 +1,6 @@
 // A training step of the recipe's own, with a native function in its place: what it is given, and that the fit resumes.
+#include <ATen/ops/zeros.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -103,6 +105,29 @@ TEST_CASE("a fit with a step of its own continues to the same bytes, also betwee
     CHECK(run_one(parse_options(own_fit(), {own_step(), stop_at(0)}), folder, true)["status"] == Value("done"));
     CHECK(last(folder) == last(temporary.path() / "whole"));
   }
+}
+
+TEST_CASE("tensors in run.state come back where they were") {
+  const TemporaryFolder temporary;
+  int checked = 0;
+  const auto keeps = native([&](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const auto run = object<RunHandle>(arguments[0]);
+    if (run->step() == 1) {
+      run->state = {Value(Value::Map{}), {{"there", at::zeros({2}, on_test_device())}, {"here", at::zeros({2})}}};
+    } else {
+      CHECK(run->state.tensors.at("there").device() == test_device());
+      CHECK(run->state.tensors.at("here").device() == at::kCPU);
+      ++checked;
+    }
+    if (run->step() == 3) request_stop();
+    return {};
+  });
+  {
+    const ClearStop clear;
+    run_one(parse_options(own_fit(), {own_step(), keeps}), temporary.path());
+  }
+  CHECK(run_one(parse_options(own_fit(), {own_step(), keeps}), temporary.path(), true)["status"] == Value("done"));
+  CHECK(checked == 11);
 }
 
 TEST_CASE("a loss that is not finite in a step of its own ends the fit") {

@@ -126,7 +126,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   // a file of its own.
   struct FinishedLoop {
     NamedTensors tensors;  // copies of what it saves and of ctx.state's, until they are written
-    Value state;
+    Value state, on_device;  // on_device: names of the state's tensors that were not on the CPU
     std::int64_t steps = 0;
     std::string hash;  // of the file, once it is there
   };

@@ -2,6 +2,7 @@
 // "model.". Thread-safe; tensors are shared, not copied.
 #pragma once
 
+#include "core/value.h"
 #include "tensor/safetensors.h"
 
 namespace trainlab {
@@ -11,5 +12,10 @@ NamedTensors tensors_below(const NamedTensors& all, const std::string& prefix);
 
 // Adds all of `from` with `prefix` before their names. A name that `into` has already keeps its tensor.
 void add_below(NamedTensors& into, const std::string& prefix, const NamedTensors& from);
+
+// The names of those that are not on the CPU, as a list; nil where all are. A file gives tensors back on the CPU.
+Value names_on_device(const NamedTensors& all);
+// Takes those of these names to `device`.
+void take_to_device(NamedTensors& all, const Value& names, at::Device device);
 
 }  // namespace trainlab
