@@ -26,7 +26,7 @@ Error misfit(const std::string& flag, const std::string& expected, const std::st
 }
 
 FlagType device_type() {
-  FlagType type{"D", nullptr, {"auto", "cpu", "cuda"}};
+  FlagType type{.operand = "D", .read = nullptr, .words = {"auto", "cpu", "cuda"}};
   type.read = [words = type.words](const std::string& flag, const std::string& text) -> Value {
     const bool indexed = text.starts_with("cuda:") && text.size() > 5 && text.size() < 9 &&
                          std::all_of(text.begin() + 5, text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -37,7 +37,7 @@ FlagType device_type() {
 }
 
 FlagType assignment_type() {
-  return {"PATH=VALUE", [](const std::string& flag, const std::string& text) -> Value {
+  return {.operand = "PATH=VALUE", .read = [](const std::string& flag, const std::string& text) -> Value {
             const std::size_t equals = text.find('=');
             if (equals == 0 || equals == std::string::npos) {
               throw misfit(flag, "PATH=VALUE or STAGE:PATH=VALUE", text);
@@ -63,17 +63,35 @@ Value threads_or_cores(const Value& threads, int cores) { return threads == Valu
 }  // namespace
 
 FlagType switch_type() {
-  return {"", [](const std::string&, const std::string&) { return Value(true); }};
+  return {.operand = "",
+          .read = [](const std::string&, const std::string&) { return Value(true); },
+          .form = Value::Map{{"type", "switch"}}};
 }
 
-FlagType text_type(std::string operand) { return {std::move(operand), as_text}; }
+FlagType text_type(std::string operand) {
+  Value form = Value::Map{{"type", "text"}, {"operand", operand}};
+  return {.operand = std::move(operand), .read = as_text, .form = std::move(form)};
+}
 
-FlagType file_type(std::string operand) { return {std::move(operand), as_text, {}, FlagType::Names::files}; }
+FlagType file_type(std::string operand) {
+  FlagType type = text_type(std::move(operand));
+  type.names = FlagType::Names::files;
+  type.form.set("type", "file");
+  return type;
+}
 
-FlagType folder_type(std::string operand) { return {std::move(operand), as_text, {}, FlagType::Names::folders}; }
+FlagType folder_type(std::string operand) {
+  FlagType type = text_type(std::move(operand));
+  type.names = FlagType::Names::folders;
+  type.form.set("type", "folder");
+  return type;
+}
 
 FlagType choice_type(std::string operand, std::vector<std::string> words) {
-  FlagType type{std::move(operand), nullptr, std::move(words)};
+  FlagType type = text_type(std::move(operand));
+  type.words = std::move(words);
+  type.form.set("type", "choice");
+  type.form.set("words", Value::List(type.words.begin(), type.words.end()));
   type.read = [words = type.words](const std::string& flag, const std::string& text) -> Value {
     if (std::find(words.begin(), words.end(), text) != words.end()) return text;
     std::string all;
@@ -86,19 +104,57 @@ FlagType choice_type(std::string operand, std::vector<std::string> words) {
 }
 
 FlagType whole_type(std::string operand, std::int64_t low, std::int64_t high) {
-  return {std::move(operand), [low, high](const std::string& flag, const std::string& text) -> Value {
+  Value form = Value::Map{{"type", "whole"}, {"operand", operand}, {"low", low}, {"high", high}};
+  return {.operand = std::move(operand),
+          .read = [low, high](const std::string& flag, const std::string& text) -> Value {
             std::int64_t number = 0;
             if (read_number(text, number) && number >= low && number <= high) return number;
             throw misfit(flag, "a whole number from " + std::to_string(low) + " to " + std::to_string(high), text);
-          }};
+          },
+          .form = std::move(form)};
 }
 
 FlagType number_type(std::string operand, double low, double high, std::string range) {
-  return {std::move(operand), [low, high, range](const std::string& flag, const std::string& text) -> Value {
+  Value form = Value::Map{{"type", "number"}, {"operand", operand}, {"low", low}, {"high", high}, {"range", range}};
+  return {.operand = std::move(operand),
+          .read = [low, high, range](const std::string& flag, const std::string& text) -> Value {
             double number = 0;
             if (read_number(text, number) && number >= low && number <= high) return number;
             throw misfit(flag, "a number " + range, text);
-          }};
+          },
+          .form = std::move(form)};
+}
+
+namespace {
+
+FlagType type_from(const Value& form) {
+  const std::string& type = form["type"].string();
+  if (type == "switch") return switch_type();
+  const std::string& operand = form["operand"].string();
+  if (type == "text") return text_type(operand);
+  if (type == "file") return file_type(operand);
+  if (type == "folder") return folder_type(operand);
+  if (type == "whole") return whole_type(operand, form["low"].integer(), form["high"].integer());
+  if (type == "number") {
+    return number_type(operand, form["low"].number(), form["high"].number(), form["range"].string());
+  }
+  if (type != "choice") throw std::logic_error("no type of flags is named " + type);
+  std::vector<std::string> words;
+  for (const Value& word : form["words"].list()) words.push_back(word.string());
+  return choice_type(operand, std::move(words));
+}
+
+}  // namespace
+
+Value to_value(const Flag& flag) {
+  return Value::Map{{"name", flag.name}, {"type", flag.type.form}, {"help", flag.help}, {"repeats", flag.repeats}};
+}
+
+Flag flag_from(const Value& value) {
+  const std::string &name = value["name"].string(), &help = value["help"].string();
+  const bool is_common = std::ranges::find(common_flags(), name, &Flag::name) != common_flags().end();
+  if (is_common) return common_flag(name, help);
+  return {.name = name, .type = type_from(value["type"]), .help = help, .repeats = value["repeats"].boolean()};
 }
 
 const std::vector<Flag>& common_flags() {

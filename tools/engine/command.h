@@ -2,17 +2,26 @@
 // NAME_command(); the list COMMANDS in CMakeLists.txt names them all.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "run/control.h"
+#include "run/flag.h"
 
 namespace trainlab {
 
 struct Command {
-  const char* name;  // Request::command
+  std::string name;  // Request::command
   // Does what the request asks for, on the recipe's thread. Returns the exit code, and tells everything else to the
   // supervisor. Raises Error for what is wrong before the recipe is executed.
   int (*execute)(const EngineStart& start);
+
+  // What the help of `trainlab` shows of a command on a recipe, `trainlab NAME RECIPE.lua [flags]`, that an engine does
+  // alone: its line in the program's help, the text before its flags (whole lines), and flags of its own. Where the
+  // line is empty, the command line is another one and has a record in tools/trainlab/commands, or there is none.
+  std::string line = {};
+  std::string text = {};
+  std::vector<Flag> flags = {};
 };
 
 // Made once; any thread.

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "command.h"
 #include "core/files.h"
 #include "registry.h"
 #include "tensor/operators.h"
@@ -17,6 +18,19 @@ std::string operator_table() {
     for (const Overload& overload : find_operator(name)->overloads()) text += "ops." + name + "\t" + overload.text() + "\n";
   }
   return text;
+}
+
+// The commands of which `trainlab` knows only what stands here.
+Value command_table() {
+  Value::List table;
+  for (const Command& command : all_commands()) {
+    if (command.line.empty()) continue;
+    Value::List flags;
+    for (const Flag& flag : command.flags) flags.push_back(to_value(flag));
+    table.push_back(Value::Map{
+        {"name", command.name}, {"line", command.line}, {"text", command.text}, {"flags", std::move(flags)}});
+  }
+  return table;
 }
 
 }  // namespace
@@ -35,8 +49,11 @@ bool write_tables(int argc, const char* const* argv) {
       write_atomic(argv[i + 1], luacats_meta(registry));
     } else if (what == "--operators") {
       write_atomic(argv[i + 1], operator_table());
+    } else if (what == "--commands") {
+      write_atomic(argv[i + 1], to_json(command_table(), 1) + "\n");
     } else {
-      throw usage_error("expected --table, --reference, --luacats or --operators, found " + std::string(what));
+      throw usage_error("expected --table, --operators, --commands, --reference or --luacats, found " +
+                        std::string(what));
     }
   }
   return true;

@@ -13,6 +13,10 @@ const Flag* find_in(const std::vector<Flag>& flags, const std::string& name) {
 
 }  // namespace
 
+Words one_recipe() {
+  return {.operand = "RECIPE.lua", .what = "one recipe", .least = 1, .most = 1, .names = FlagType::Names::files};
+}
+
 const Command* find_command(std::span<const Command> commands, const std::string& name) {
   const auto found =
       std::find_if(commands.begin(), commands.end(), [&](const Command& command) { return command.name == name; });

@@ -59,7 +59,7 @@ int tell(const Error& error, bool json) {
 
 int supervise(const Request& request, const Arguments& arguments, std::optional<RunFolder> held) {
   const Outcome outcome = Supervisor(Supervisor::find_engine()).run(request, std::move(held));
-  return tell(outcome, arguments.has("json"), arguments.has("help") ? "help" : "check");
+  return tell(outcome, arguments.has("json"), arguments.has("help") ? "help" : arguments.command->name);
 }
 
 int tell_summary(const fs::path& run, bool json) {

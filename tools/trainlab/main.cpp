@@ -55,7 +55,9 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files (ulimit -f) is told like a full disk
   const std::vector<std::string> words(argv + 1, argv + argc);
   const bool json = asks_for_json(words);
-  const Program program{all_commands(), embedded::table::table_json(), embedded::table::operators_txt()};
+  const std::vector<Command> commands =
+      with_engine_commands(parse_json(embedded::table::commands_json(), "the table of commands"));
+  const Program program{commands, embedded::table::table_json(), embedded::table::operators_txt()};
   try {
     try {
       return perform(program, parse_arguments(program.commands, words));

@@ -8,12 +8,21 @@ using namespace trainlab::cli;
 
 namespace {
 
-Arguments parse(const std::vector<std::string>& words) { return parse_arguments(all_commands(), words); }
+// With a command that the engine does alone, as the table of commands has it.
+const std::vector<Command>& commands_of_program() {
+  static const std::vector<Command> commands = with_engine_commands(parse_json(
+      R"([{"name": "check", "line": "validate a recipe", "text": "Runs nothing.\n", "flags": [
+           {"name": "step", "type": {"type": "switch"}, "help": "also one step", "repeats": false}]}])",
+      "the table"));
+  return commands;
+}
+
+Arguments parse(const std::vector<std::string>& words) { return parse_arguments(commands_of_program(), words); }
 
 // The message and hint of the usage error that a line ends with.
 std::string refusal(const std::vector<std::string>& words) {
   try {
-    parse_arguments(all_commands(), words);
+    parse_arguments(commands_of_program(), words);
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::usage);
     return error.what();
@@ -116,14 +125,14 @@ TEST_CASE("help") {
   const Arguments recipe = parse({"digits.lua", "--help"});
   CHECK(recipe.has("help"));
   CHECK(recipe.words.size() == 1);
-  const std::string program = program_help(all_commands());
-  for (const Command& command : all_commands()) {
+  const std::string program = program_help(commands_of_program());
+  for (const Command& command : commands_of_program()) {
     INFO(command.name);
     CHECK_THAT(program, Catch::Contains("\n  " + command.name + " ") && Catch::Contains(command.line));
     for (const Flag& flag : command.flags) CHECK_THAT(command_help(command), Catch::Contains("--" + flag.name));
   }
   for (const Flag& flag : common_flags()) CHECK_THAT(program, Catch::Contains("\n  --" + flag.name));
-  const auto line_of = [](const char* name) { return usage_line(*find_command(all_commands(), name)); };
+  const auto line_of = [](const char* name) { return usage_line(*find_command(commands_of_program(), name)); };
   CHECK(line_of("run") == "trainlab [run] RECIPE.lua [--PARAMETER VALUE…] [flags]");
   CHECK(line_of("check") == "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]");
   CHECK(line_of("extend") == "trainlab extend RUN --epochs N | --steps N | --trials N [flags]");
@@ -131,12 +140,12 @@ TEST_CASE("help") {
   CHECK(line_of("report") == "trainlab report RUN… [--csv | --json | --html FILE] [flags]");
   CHECK(line_of("help") == "trainlab help [NAME] [flags]");
   CHECK(line_of("completion") == "trainlab completion bash | zsh [flags]");
-  CHECK_FALSE(find_command(all_commands(), "nn.Linear"));
+  CHECK_FALSE(find_command(commands_of_program(), "nn.Linear"));
   CHECK(asks_for_json(std::vector<std::string>{"--nonsense", "--json"}));
 }
 
 TEST_CASE("a command that is one more record is parsed, helped with and completed") {
-  std::vector<Command> commands = all_commands();
+  std::vector<Command> commands = commands_of_program();
   commands.push_back({.name = "weigh",
                       .line = "how heavy a run is",
                       .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
@@ -148,7 +157,7 @@ TEST_CASE("a command that is one more record is parsed, helped with and complete
 
   using Catch::Contains;
   const auto refused = [&](const std::vector<std::string>& words) {
-    CHECK_THROWS_AS(parse_arguments(all_commands(), words), Error);
+    CHECK_THROWS_AS(parse_arguments(commands_of_program(), words), Error);
     try {
       parse_arguments(commands, words);
     } catch (const Error& error) {
@@ -171,8 +180,28 @@ TEST_CASE("a command that is one more record is parsed, helped with and complete
     CHECK_THAT(completion_script(commands, shell), Contains("--unit) offers='kg lb'"));
 }
 
-TEST_CASE("no command restates a common flag with another type") {
+TEST_CASE("flags go through the engine's table of commands as they are") {
+  using Catch::Contains;
   for (const Command& command : all_commands()) {
+    for (const Flag& flag : command.flags) {
+      INFO(command.name << " --" << flag.name);
+      const Flag back = flag_from(parse_json(to_json(to_value(flag)), "a flag"));
+      CHECK(back.help == flag.help);
+      CHECK(back.repeats == flag.repeats);
+      CHECK(back.type.operand == flag.type.operand);
+      CHECK(back.type.words == flag.type.words);
+      CHECK(back.type.names == flag.type.names);
+      CHECK(back.type.form == flag.type.form);
+    }
+  }
+  const Flag number = flag_from(to_value(Flag{"t", number_type("T", 0, 1, "from 0 to 1"), "a share"}));
+  CHECK(number.type.read("--t", "0.5") == Value(0.5));
+  CHECK_THROWS_WITH(number.type.read("--t", "2"), Contains("--t: expected a number from 0 to 1, found \"2\""));
+  CHECK(find_command(commands_of_program(), "check") == &commands_of_program()[1]);
+}
+
+TEST_CASE("no command restates a common flag with another type") {
+  for (const Command& command : commands_of_program()) {
     for (const Flag& flag : command.flags) {
       for (const Flag& common : common_flags()) {
         if (flag.name != common.name) continue;

@@ -52,5 +52,5 @@ TEST_CASE("bash completes names of files and folders with spaces") {
   make_directories("runs of mine/a");
   write_atomic("runs of mine.lua", "");
   CHECK(completed({"resume", "runs"}) == Lines{"runs of mine"});
-  CHECK(completed({"check", "runs"}) == Lines{"runs of mine", "runs of mine.lua"});
+  CHECK(completed({"run", "runs"}) == Lines{"runs of mine", "runs of mine.lua"});
 }

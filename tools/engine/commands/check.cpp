@@ -42,7 +42,13 @@ class CheckExecution final : public Execution {
 }  // namespace
 
 Command check_command() {
-  return {"check", [](const EngineStart& start) { return CheckExecution(start).execute(); }};
+  return {
+      .name = "check",
+      .execute = [](const EngineStart& start) { return CheckExecution(start).execute(); },
+      .line = "validate a recipe and show what it would run",
+      .text = "Prints the model's tree, parameters, FLOPs and a memory estimate, and runs nothing.\n",
+      .flags = {{.name = "step", .type = switch_type(), .help = "also one training and one validation step"}},
+  };
 }
 
 }  // namespace trainlab

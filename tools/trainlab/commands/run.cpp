@@ -13,7 +13,7 @@ Command run_command() {
           "Runs the recipe in runs/NAME/NNN, or in the folder given by --out; an unfinished run of the same recipe "
           "there is\n"
           "continued. `trainlab RECIPE.lua --help` shows the recipe's own parameters.\n",
-      .words = {.operand = "RECIPE.lua", .what = "one recipe", .least = 1, .most = 1, .names = FlagType::Names::files},
+      .words = one_recipe(),
       .works = Command::Works::on_recipe,
       .run = [](const Program&, const Arguments& given) { return supervise(request_for_recipe(given), given); },
   };

@@ -19,6 +19,8 @@ struct FlagType {
   std::function<Value(const std::string& flag, const std::string& text)> read;
   std::vector<std::string> words = {};                                  // the texts that completion offers
   enum class Names { nothing, files, folders } names = Names::nothing;  // what else completion offers
+  // The type as data, from which flag_from makes the type again; nil for the types of some common flags.
+  Value form = {};
 };
 
 FlagType switch_type();
@@ -52,6 +54,11 @@ struct Flag {
   enum class Concerns { everything, engine, new_run } concerns = Concerns::everything;
   std::optional<Recorded> recorded = {};  // without: the value is free, and no run records it
 };
+
+// A flag of a command as data, and back, for the table of commands that the engine writes for `trainlab`. A common flag
+// is known by its name. std::logic_error for what is no flag.
+Value to_value(const Flag& flag);
+Flag flag_from(const Value& value);
 
 // The flags that may stand anywhere on a command line, in the order of the help. Made once; any thread.
 const std::vector<Flag>& common_flags();

@@ -1,5 +1,6 @@
 // Command: one command of `trainlab`, as data. Each stands in a file of its own, commands/NAME.cpp, which defines
-// NAME_command(); the list COMMANDS in CMakeLists.txt names them all.
+// NAME_command(); the list COMMANDS in CMakeLists.txt names them all. The record of a command on a recipe that an
+// engine does alone is made from the engine's own (tools/engine/command.h).
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,9 @@ struct Words {
   FlagType::Names names = FlagType::Names::folders;
   std::vector<std::string> offers = {};
 };
+
+// The words of a command on a recipe.
+Words one_recipe();
 
 // Flags of the command's own that exclude each other.
 struct Alternatives {
@@ -67,8 +71,11 @@ struct Program {
   std::string_view operators;  // the forms of operators, a line each
 };
 
-// All commands, in the order of the help. Made once; any thread.
+// The commands with a file in commands/, in the order of the help. Made once; any thread.
 const std::vector<Command>& all_commands();
+// These and, after the first, the commands in the table that the engine has written. std::logic_error for what is no
+// such table.
+std::vector<Command> with_engine_commands(const Value& table);
 
 // nullptr when there is none of this name.
 const Command* find_command(std::span<const Command> commands, const std::string& name);

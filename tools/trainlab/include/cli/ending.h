@@ -16,7 +16,7 @@ namespace trainlab::cli {
 
 // Tells how an engine ended and gives the exit code. With `json` exactly one object goes to standard output; `kind` is
 // that of a text which the engine sent.
-int tell(const Outcome& outcome, bool json, const std::string& kind = "check");
+int tell(const Outcome& outcome, bool json, const std::string& kind);
 
 // Has an engine do what is asked for, tells how it ended and gives the exit code. `held`: the run that is continued.
 // Raises Error{usage} when the engine cannot be started.

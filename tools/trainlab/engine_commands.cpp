@@ -1,0 +1,22 @@
+// Commands on a recipe that an engine does alone: their records come from the engine's table.
+#include "cli/arguments.h"
+#include "cli/ending.h"
+#include "cli/requests.h"
+
+namespace trainlab::cli {
+
+std::vector<Command> with_engine_commands(const Value& table) {
+  std::vector<Command> commands = all_commands();
+  auto place = commands.begin() + 1;
+  for (const Value& row : table.list()) {
+    Command command{.name = row["name"].string(), .line = row["line"].string(), .text = row["text"].string()};
+    command.words = one_recipe();
+    for (const Value& flag : row["flags"].list()) command.flags.push_back(flag_from(flag));
+    command.works = Command::Works::on_recipe;
+    command.run = [](const Program&, const Arguments& given) { return supervise(request_for_recipe(given), given); };
+    place = commands.insert(place, std::move(command)) + 1;
+  }
+  return commands;
+}
+
+}  // namespace trainlab::cli
