@@ -26,8 +26,10 @@ Manifest sample() {
                          {"tiny", 1e-300},
                          {"text", "a\nb"},
                          {"big", std::int64_t{1} << 60}};
-  manifest.settings = {
-      {"set", Value::List{"optim.lr=0.01", "x:y=\"z\""}}, {"seed", 7}, {"device", "cpu"}, {"threads", 2}};
+  manifest.settings["set"] = Value::List{"optim.lr=0.01", "x:y=\"z\""};
+  manifest.settings["seed"] = 7;
+  manifest.settings["device"] = "cpu";
+  manifest.settings["threads"] = 2;
   manifest.cores = 8;
   manifest.extension = Manifest::Extension{"digits", {60, "steps"}};
   return manifest;
