@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "optim/optimizer.h"
 #include "train/model_file.h"
 
 namespace trainlab {
