@@ -207,6 +207,12 @@ void remove_file(const fs::path& path) {
   if (file_calls().remove(path) != 0 && errno != ENOENT) throw failure("remove", path);
 }
 
+bool rename_folder(const fs::path& from, const fs::path& to) {
+  if (file_calls().rename(from, to) == 0) return true;
+  if (errno == ENOENT) return false;
+  throw failure("rename " + from.string() + " to", to);
+}
+
 void truncate_file(const fs::path& path, std::int64_t length) {
   if (file_calls().truncate(path, length) != 0) throw failure("shorten", path);
 }

@@ -230,6 +230,18 @@ TEST_CASE("folders are made with their parents, and only once") {
   }
 }
 
+TEST_CASE("a folder is renamed, unless the folder or its new place is not there") {
+  const fs::path folder = fresh_folder("rename");
+  make_directories(folder / "a");
+  write_atomic(folder / "a" / "file", "1");
+  CHECK_FALSE(rename_folder(folder / "missing", folder / "b"));
+  CHECK_FALSE(rename_folder(folder / "a", folder / "missing" / "a"));
+  CHECK(rename_folder(folder / "a", folder / "b"));
+  CHECK(content(folder / "b" / "file") == "1");
+  make_directories(folder / "a");
+  CHECK(error_of([&] { rename_folder(folder / "a", folder / "b"); }).find("cannot rename") == 0);
+}
+
 TEST_CASE("files are removed and shortened") {
   const fs::path folder = fresh_folder("remove");
   write_atomic(folder / "a", "12345");

@@ -56,6 +56,9 @@ std::string read_file(const std::filesystem::path& path, std::int64_t limit = st
 
 void make_directories(const std::filesystem::path& path);
 void remove_file(const std::filesystem::path& path);  // no error where it does not exist
+// Gives a folder another path on the same disk, in one step. False where it, or the folder that it is to lie in, does
+// not exist. A power loss may take the step back.
+bool rename_folder(const std::filesystem::path& from, const std::filesystem::path& to);
 void truncate_file(const std::filesystem::path& path, std::int64_t length);
 
 // A file that grows by whole records. append() writes unbuffered, in order, and takes back what a failed call has
