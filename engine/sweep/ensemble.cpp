@@ -10,7 +10,7 @@
 #include "side_by_side.h"
 #include "study/place.h"
 #include "tensor/types.h"
-#include "trial_fits.h"
+#include "trial_folder.h"
 #include "worker.h"
 
 namespace trainlab {
@@ -127,7 +127,7 @@ class Members {
 
 Candidate candidate(const fs::path& stage, std::int64_t trial, std::int64_t repeat, std::int64_t seed) {
   Candidate one{
-      .trial = trial, .repeat = repeat, .seed = seed, .folder = trial_folder(stage, trial, repeat), .metrics = {}};
+      .trial = trial, .repeat = repeat, .seed = seed, .folder = TrialFolder(stage, trial).ended(repeat), .metrics = {}};
   one.metrics = metrics_of(read_summary(one.folder));
   return one;
 }

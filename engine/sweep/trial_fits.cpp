@@ -10,6 +10,7 @@
 #include "run/folder.h"
 #include "stacking.h"
 #include "train/fit.h"
+#include "trial_folder.h"
 
 namespace trainlab {
 
@@ -27,20 +28,17 @@ bool ended(const TrialFit& fit) { return is_finished(fit.summary) || fit.summary
 
 }  // namespace
 
-fs::path trial_folder(const fs::path& stage, std::int64_t trial, std::int64_t repeat) {
-  return stage / "trials" / fmt::format("{:04}", trial) / fmt::format("seed-{}", repeat);
-}
-
 TrialFits::TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study)
     : plan_(plan), context_(context), study_(study), pruner_(plan.pruner()), reports_(plan, study, pruner_.get()) {}
 
 TrialFits::Built TrialFits::build(LeasedTrial& trial) {
   Built built{.trial = &trial, .fits = {}, .failure = {}};
+  const TrialFolder folder(context_.folder, trial.lease.trial);
   try {
     for (std::int64_t repeat = 1; repeat <= plan_.repeats(); ++repeat) {
       TrialFit fit{.options = plan_.build(trial.point, trial.lease.trial, repeat),
                    .repeat = repeat,
-                   .folder = trial_folder(context_.folder, trial.lease.trial, repeat),
+                   .folder = folder.under_way(trial.lease.attempt, repeat),
                    .structure = {},
                    .summary = {}};
       fit.structure = structure_of(fit.options);
@@ -61,7 +59,9 @@ TrialFits::Built TrialFits::build(LeasedTrial& trial) {
 // the parent failed before its first checkpoint, Error{run} when the parent's checkpoints are gone.
 void TrialFits::go_on_from(std::int64_t parent, std::int64_t trial, const TrialFit& fit) const {
   if (CheckpointFolder::newest_step(fit.folder / "checkpoints") > 0) return;
-  const fs::path from = trial_folder(context_.folder, parent, fit.repeat);
+  const TrialFolder folder(context_.folder, parent);
+  folder.settle(study_.stored(parent).attempt);  // the process that ended it may have been killed before
+  const fs::path from = folder.ended(fit.repeat);
   if (CheckpointFolder::newest_step(from / "checkpoints") == 0) {
     const std::string text = fmt::format("trial {} continues trial {}, ", trial, parent);
     if (study_.study().trials().state(parent) == TrialState::failed)
@@ -189,7 +189,8 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
       fit.summary.set("kind", "fit");
       if (members[m].first->trial->segment.until > 0) fit.summary.set("last_value", watches[m]->last_value());
       if (members[m].first->trial->pruned) fit.summary.set("pruned", *members[m].first->trial->pruned);
-      fit.summary.set("out", fit.folder.string());
+      const TrialFolder folder(context_.folder, members[m].first->trial->lease.trial);
+      fit.summary.set("out", folder.ended(fit.repeat).string());
       write_atomic(fit.folder / "summary.json", to_json(fit.summary, 2) + "\n");
     }
   } catch (const LeaseLost&) {

@@ -15,16 +15,13 @@
 
 namespace trainlab {
 
-// trials/0007/seed-1 below a stage's folder.
-std::filesystem::path trial_folder(const std::filesystem::path& stage, std::int64_t trial, std::int64_t repeat);
-
 // One repeat of a trial.
 struct TrialFit {
   Options options;
   std::int64_t repeat = 1;
-  std::filesystem::path folder;
-  std::string structure;  // see structure_of
-  Value summary;          // once it has ended
+  std::filesystem::path folder;  // of the attempt
+  std::string structure;         // see structure_of
+  Value summary;                 // once it has ended
 };
 
 // How a trial ended.

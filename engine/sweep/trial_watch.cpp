@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "core/clock.h"
-#include "study/lease_keeper.h"
 
 namespace trainlab {
 
@@ -12,8 +11,6 @@ namespace {
 
 // Without a pruner nobody waits for a report: several are one transaction.
 constexpr double report_seconds = 1;
-// The file is not asked before each row.
-constexpr double confirm_seconds = LeaseKeeper::lease_seconds / 6;
 
 }  // namespace
 
@@ -34,13 +31,6 @@ void Reports::flush() {
     study_.report(first->second.lease, first->second.reports);
     pending_.erase(first);
   }
-}
-
-void Reports::confirm(LeasedTrial& trial) {
-  const double now = steady_seconds();
-  if (now - trial.confirmed < confirm_seconds) return;
-  study_.report(trial.lease, {});
-  trial.confirmed = now;
 }
 
 void Reports::judge(LeasedTrial& trial, std::int64_t resource) {
@@ -65,8 +55,6 @@ void Reports::begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resour
   }
   trial.judged = std::min(trial.judged, resource);
 }
-
-void TrialWatch::about_to_write() { reports_.confirm(trial_); }
 
 std::optional<std::string> TrialWatch::validated(const Progress& progress) {
   ++resource_;

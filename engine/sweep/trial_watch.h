@@ -23,7 +23,6 @@ struct LeasedTrial {
   Segment segment;                    // what the scheduler gives the trial to train
   std::optional<std::string> pruned;  // why, once it is
   std::int64_t judged = 0;            // the validation of which the pruner was asked last
-  double confirmed = 0;               // steady seconds at which the lease was last known to hold
 };
 
 // Reports of all trials that this process has under way, written together.
@@ -41,9 +40,6 @@ class Reports {
   void begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resource);
   // Writes all that was taken in. Raises LeaseLost when one of the trials is another's by now, Error{run}.
   void flush();
-  // Raises as flush() when the trial is another's by now, which a process that was stopped for longer than a lease
-  // holds does not know. Asks the study only when the lease was not confirmed a short time ago.
-  void confirm(LeasedTrial& trial);
   // What was not written is of trials that were given up.
   void drop() { pending_.clear(); }
 
@@ -66,7 +62,6 @@ class TrialWatch final : public StopRule {
   TrialWatch(const StudyPlan& plan, Reports& reports, LeasedTrial& trial, std::int64_t repeat)
       : plan_(plan), reports_(reports), trial_(trial), repeat_(repeat) {}
 
-  void about_to_write() override;
   std::optional<std::string> validated(const Progress& progress) override;
   std::optional<std::string> all_validated() override;
   // What a checkpoint says was reported has been written.

@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/files.h"
 #include "core/host.h"
+#include "trial_folder.h"
 
 namespace trainlab {
 
@@ -75,15 +76,46 @@ bool Worker::take(std::vector<LeasedTrial>& trials) {
   LeasedTrial trial{.lease = *asked.lease,
                     .point = {point.begin(), point.end()},
                     .segment = study_.study().segment(number),
-                    .pruned = {},
-                    .confirmed = steady_seconds()};
+                    .pruned = {}};
   keeper_.add(trial.lease);
+  const bool is_held = while_leased({&trial, 1}, [&] {
+    const auto confirm = [&] { study_.report(trial.lease, {}); };
+    TrialFolder(context_.folder, number).take_over(trial.lease.attempt, confirm);
+  });
+  if (!is_held) return true;
   if (const std::optional<TrialEnd> end = known_end(trial)) {
     tell(trial, *end);
     return true;
   }
   trials.push_back(std::move(trial));
   return true;
+}
+
+// Does something for trials that this process has leased, and gives them back when that raises. False when the reason
+// is that another process has a trial by now: its files were taken away, or its study refused a write.
+bool Worker::while_leased(std::span<const LeasedTrial> trials, const std::function<void()>& work) {
+  try {
+    work();
+    return true;
+  } catch (...) {
+    const std::optional<std::string> reason = lost(trials);
+    give_back(trials);
+    if (!reason) throw;
+    context_.say(*reason);
+    return false;
+  }
+}
+
+// What the study says of the first of these leases that has been lost.
+std::optional<std::string> Worker::lost(std::span<const LeasedTrial> trials) noexcept {
+  try {
+    for (const LeasedTrial& trial : trials) study_.report(trial.lease, {});
+  } catch (const LeaseLost& lost) {
+    return lost.what();
+  } catch (const std::exception&) {
+    // The study cannot be asked, which is no reason to leave out what was raised before.
+  }
+  return std::nullopt;
 }
 
 std::optional<TrialEnd> Worker::known_end(const LeasedTrial& trial) const {
@@ -168,44 +200,43 @@ Worker::End Worker::run() {
       if (!stopped_ && plan_.ends_without_improvement() && study_.study().trials().size() < plan_.trials())
         stopped_ = "no more improvement is expected";
       show();
+      settle();
       return End::complete;
     }
     check_failures();
     show();
   }
+  settle();
   return End::interrupted;
 }
 
 void Worker::train(std::vector<LeasedTrial> trials) {
   std::vector<TrialEnd> ends;
-  try {
-    ends = fits_.run(trials);
-  } catch (const LeaseLost& lost) {
-    context_.say(lost.what());
-    give_back(trials);
-    return;
-  } catch (...) {
-    give_back(trials);
-    throw;
-  }
+  if (!while_leased(trials, [&] { ends = fits_.run(trials); })) return;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     if (ends[i].interrupted) {
       give_back(std::span(trials).subspan(i, 1));
-      continue;
-    }
-    try {
+    } else {
       tell(trials[i], ends[i]);
-    } catch (const LeaseLost& lost) {
-      keeper_.remove(trials[i].lease);
-      context_.say(lost.what());
     }
   }
 }
 
 void Worker::tell(const LeasedTrial& trial, const TrialEnd& end) {
-  study_.end(trial.lease, end.state, end.values, end.info);
+  if (!while_leased({&trial, 1}, [&] { study_.end(trial.lease, end.state, end.values, end.info); })) return;
   keeper_.remove(trial.lease);
+  TrialFolder(context_.folder, trial.lease.trial).settle(trial.lease.attempt);
   study_.follow();
+}
+
+// The files of trials whose process was killed between their end and settle().
+void Worker::settle() {
+  if (context_.helps) return;
+  study_.follow();
+  const Trials& trials = study_.study().trials();
+  for (std::int64_t t = 0; t < trials.size(); ++t) {
+    if (is_final(trials.state(t))) TrialFolder(context_.folder, t).settle(study_.stored(t).attempt);
+  }
 }
 
 void Worker::give_back(std::span<const LeasedTrial> trials) noexcept {

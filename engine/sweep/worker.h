@@ -27,11 +27,14 @@ class Worker {
  private:
   std::vector<LeasedTrial> ask();
   bool take(std::vector<LeasedTrial>& trials);
+  bool while_leased(std::span<const LeasedTrial> trials, const std::function<void()>& work);
+  std::optional<std::string> lost(std::span<const LeasedTrial> trials) noexcept;
   bool waits_for_another(std::span<const LeasedTrial> trials) const;
   std::optional<TrialEnd> known_end(const LeasedTrial& trial) const;
   void train(std::vector<LeasedTrial> trials);
   void tell(const LeasedTrial& trial, const TrialEnd& end);
   void give_back(std::span<const LeasedTrial> trials) noexcept;
+  void settle();
   void check_failures() const;
   void check_time();
   void show();

@@ -140,12 +140,7 @@ void Member::stepped(const Position& position, double rate) {
   if (!callbacks_.empty()) call("step", position);
 }
 
-void Member::about_to_write() const {
-  for (const auto& rule : stop_rules_) rule->about_to_write();
-}
-
 void Member::validated(const Position& position, MetricMap metrics, Value reports) {
-  about_to_write();
   position_ = position;
   validated_step_ = position.step;
   metrics_ = std::move(metrics);
@@ -332,7 +327,6 @@ void Member::list_parts() {
 }
 
 void Member::commit(const Position& position) {
-  about_to_write();
   call("checkpoint", position);  // before it is written, so that what it leaves in run.state is part of it
   Checkpoint checkpoint{.step = position.step, .tensors = {}, .info = {}, .best = {}};
   checkpoint.info.set("epoch", position.epoch());

@@ -66,6 +66,22 @@ def infos(stage):
     return rows
 
 
+def until_rows(running, stage, trial, count, repeat=1):
+    """Waits for so many rows of a trial's repeat, whichever attempt trains it or whether it has ended."""
+    folder = stage / f"trials/{trial:04}"
+
+    def rows():
+        for place in (folder, *folder.glob("attempt-*")):
+            try:
+                if (place / f"seed-{repeat}/metrics.jsonl").read_bytes().count(b"\n") >= count:
+                    return True
+            except OSError:
+                pass  # not there yet, or moved meanwhile
+        return False
+
+    running.until(rows, f"row {count} of repeat {repeat} in {folder}")
+
+
 class Sweep(CliTest):
     def sweep(self, **options):
         self.write("r.lua", sweep(**options))
@@ -166,29 +182,48 @@ class Sweep(CliTest):
         self.sweep(**SLOW, **PRUNED)
         self.run_program("r.lua", "--out", "whole")
         running = self.start("r.lua", "--out", "cut", "--workers", "2")
-        first = self.folder / "cut/trials/0001/seed-1"
-        running.until_rows(first, 2)
+        until_rows(running, self.folder / "cut", 1, 2)
         running.send(signal.SIGINT)
         self.end(running, 130)
         interrupted = self.summary(self.folder / "cut")
         self.assertEqual(interrupted["status"], "interrupted")
         self.assertEqual(sum(interrupted["trials"].values()), len(trials(self.folder / "cut")))
         running = self.start("resume", "cut")
-        running.until_rows(self.folder / "cut/trials/0009/seed-2", 1)
+        until_rows(running, self.folder / "cut", 9, 1, repeat=2)
         running.process.kill()
         running.end()
         self.run_program("resume", "cut")
         self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
         self.assertEqual(self.timeless(self.folder / "cut"), self.timeless(self.folder / "whole"))
 
+    def test_files_of_trials_whose_process_was_killed_at_their_end_are_found(self):
+        self.sweep(**HALVING)
+        self.run_program("r.lua", "--out", "whole")
+        self.sweep(**{**HALVING, "trials": "trials = 9,"})
+        self.run_program("r.lua", "--out", "cut")
+        left = sorted(path.relative_to(self.folder / "cut") for path in (self.folder / "cut/trials").rglob("*"))
+        # As a process leaves them that is killed when the study has its trials' ends but their files are not moved.
+        for trial in (self.folder / "cut/trials").iterdir():
+            (trial / "attempt-1").mkdir()
+            (trial / "seed-1").rename(trial / "attempt-1/seed-1")
+        (self.folder / "cut/summary.json").unlink()
+        self.run_program("resume", "cut")
+        self.assertEqual(sorted(path.relative_to(self.folder / "cut") for path in (self.folder / "cut/trials").rglob("*")), left)
+        for trial in (self.folder / "cut/trials").iterdir():
+            (trial / "attempt-1").mkdir()
+            (trial / "seed-1").rename(trial / "attempt-1/seed-1")
+        self.run_program("extend", "cut", "--trials", "13")
+        self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
+        self.assertEqual(list((self.folder / "cut/trials").glob("*/attempt-*")), [])
+
     def test_a_damaged_checkpoint_sets_back_its_own_trial(self):
         self.sweep(**SLOW)
         self.run_program("r.lua", "--out", "whole")
         running = self.start("r.lua", "--out", "cut")
-        running.until_rows(self.folder / "cut/trials/0003/seed-1", 2)
+        until_rows(running, self.folder / "cut", 3, 2)
         running.send(signal.SIGTERM)
         self.end(running, 143)
-        newest = sorted((self.folder / "cut/trials/0003/seed-1/checkpoints").glob("last-*.safetensors"))[-1]
+        newest = sorted((self.folder / "cut/trials/0003/attempt-1/seed-1/checkpoints").glob("last-*.safetensors"))[-1]
         newest.write_bytes(newest.read_bytes()[:-1])
         self.run_program("resume", "cut")
         self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
@@ -203,7 +238,7 @@ class Sweep(CliTest):
             others = []
             running.until(lambda: others.extend(int(pid) for pid in children.read_text().split() if int(pid) != main)
                           or others, "it had workers")
-            running.until_rows(self.folder / f"cut/trials/{2 * kill:04}/seed-1", 1)
+            until_rows(running, self.folder / "cut", 2 * kill, 1)
             try:
                 os.kill(others[0], signal.SIGKILL)
             except ProcessLookupError:
@@ -216,7 +251,7 @@ class Sweep(CliTest):
     def test_a_worker_that_joins_helps(self):
         self.sweep(**SLOW)
         running = self.start("r.lua", "--out", "run", "--set", "stack=false")
-        running.until_rows(self.folder / "run/trials/0000/seed-1", 1)
+        until_rows(running, self.folder / "run", 0, 1)
         helper = self.start("worker", "run")
         self.end(running, 0)
         self.end(helper, 0)
@@ -423,7 +458,7 @@ class Sweep(CliTest):
     def test_two_supervisors(self):
         self.sweep(**SLOW)
         running = self.start("r.lua", "--out", "run")
-        running.until_rows(self.folder / "run/trials/0000/seed-1", 1)
+        until_rows(running, self.folder / "run", 0, 1)
         self.assert_said(self.run_program("resume", "run", code=2), "is in use by process")
         running.send(signal.SIGTERM)
         self.end(running, 143)
@@ -431,7 +466,7 @@ class Sweep(CliTest):
     def test_a_damaged_study_is_told(self):
         self.sweep(**SLOW)
         running = self.start("r.lua", "--out", "run")
-        running.until_rows(self.folder / "run/trials/0000/seed-1", 1)
+        until_rows(running, self.folder / "run", 0, 1)
         running.send(signal.SIGTERM)
         self.end(running, 143)
         study = self.folder / "run/study.db"
@@ -516,7 +551,7 @@ class Ensemble(CliTest):
         options = ("--trials", "10", "--seeds", "4", "--epochs", "4")
         self.run_program(recipe, *options, "--out", "whole")
         running = self.start(recipe, *options, "--out", "cut")
-        running.until_rows(self.folder / "cut/stages/search/trials/0000/seed-1", 1)
+        until_rows(running, self.folder / "cut/stages/search", 0, 1)
         running.process.kill()
         running.end()
         self.run_program("resume", "cut", "--workers", "1")

@@ -54,7 +54,8 @@ TEST_CASE("members of a stack have one kind of optimizer, one shape and one leng
 
 TEST_CASE("a probability of dropping on which more depends is one of all members") {
   const auto alpha = [](const std::string& p) {
-    return structure(sgd, R"({"@": "nn.AlphaDropout", "p": )" + p + R"(}, {"@": "nn.Linear", "out_features": 3})", epochs);
+    return structure(sgd, R"({"@": "nn.AlphaDropout", "p": )" + p + R"(}, {"@": "nn.Linear", "out_features": 3})",
+                     epochs);
   };
   CHECK(alpha("0.1") != alpha("0.2"));
 }

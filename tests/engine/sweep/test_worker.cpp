@@ -3,87 +3,12 @@
 #include <catch2/catch.hpp>
 
 #include "core/files.h"
-#include "core/params.h"
-#include "support/fit_support.h"
 #include "support/stand_in_device.h"
-#include "sweep/sweep.h"
-#include "sweep_plan.h"
-#include "worker.h"
+#include "sweep_support.h"
 
 using namespace trainlab;
 using namespace trainlab::test;
 namespace fs = std::filesystem;
-
-namespace {
-
-const Registry& sweep_registry() {
-  static const Registry registry = [] {
-    Registry all;
-    register_fits(all);
-    register_study(all);
-    register_sweep(all);
-    return all;
-  }();
-  return registry;
-}
-
-// In place of a recipe's build: a small fit with the trial's learning rate, whose callback may raise.
-class Build final : public Callable {
- public:
-  explicit Build(std::int64_t failing) : failing_(failing) {}
-  std::vector<Argument> call(std::span<const Argument>) override { return {}; }
-  std::shared_ptr<const Spec> build(std::span<const Argument> arguments) override {
-    const auto hp = std::dynamic_pointer_cast<Params>(std::get<std::shared_ptr<Object>>(arguments[0]));
-    const bool fails = hp->values.at("trial").integer() == failing_;
-    auto spec = std::make_shared<Spec>();
-    spec->value = sweep_registry().check(
-        parse_json(R"({"@": "fit", "name": "member", "loss": "cross_entropy", "batch": 16, "epochs": 4,
-          "data": {"@": "data:split", "source": {"@": "data.blobs", "samples": 64, "seed": 3}, "train": 0.5, "val": 0.5},
-          "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Linear", "out_features": 3}]},
-          "on": {"validate": {"@": "function", "index": 0}},
-          "optim": {"@": "optim.SGD", "lr": )" +
-                       number_text(hp->values.at("lr").number()) + "}}",
-                   "test"),
-        "fit");
-    spec->functions = {native([fails](std::span<const Argument>) -> std::vector<Argument> {
-      if (fails) throw recipe_error("no such luck");
-      return {};
-    })};
-    return spec;
-  }
-  void rekey(Key) override {}
-  const std::string& where() const override { return where_; }
-
- private:
-  std::int64_t failing_;
-  std::string where_ = "native:1";
-};
-
-// A sweep over lr, with `more` put before its closing brace; the callback of trial `failing` raises.
-Options sweep(const std::string& more, std::int64_t failing = -1) {
-  auto spec = std::make_shared<Spec>();
-  spec->value = sweep_registry().check(parse_json(R"({"@": "sweep", "name": "s", "metric": "val.loss",
-    "space": {"lr": {"@": "space.log", "low": 1e-6, "high": 1}}, "sampler": {"@": "sampler.random"},
-    "build": {"@": "function", "index": 0})" + more + "}",
-                                                  "test"),
-                                       "sweep");
-  spec->functions = {std::make_shared<Build>(failing)};
-  return Options(sweep_registry(), spec, "sweep");
-}
-
-// Works on the sweep in `folder` until nothing is left, and hands the study to `check`.
-template <class Check>
-void work(const Options& stage, const fs::path& folder, Check&& check, const RunSettings& settings = test_settings()) {
-  prepare_arithmetic(1);
-  const SweepPlan plan(stage, settings);
-  const StageContext context = quiet_context(folder, settings);
-  Worker worker(plan, context);
-  const Worker::End end = worker.run();
-  REQUIRE(end == Worker::End::complete);
-  check(worker.study());
-}
-
-}  // namespace
 
 TEST_CASE("a trial of a stack that raises fails alone, and the others end as if it had not been there") {
   const TemporaryFolder with, without;
@@ -92,7 +17,10 @@ TEST_CASE("a trial of a stack that raises fails alone, and the others end as if 
     for (std::int64_t t = 0; t < 6; ++t) values.push_back(study.study().trials().value(t));
     CHECK(study.stored(0).info["ran"] == Value("stack of 6"));
   });
-  work(sweep(R"(, "trials": 6, "stack": 8)", 2), with.path(), [&](const SharedStudy& study) {
+  const auto raise = [](std::int64_t trial) {
+    if (trial == 2) throw recipe_error("no such luck");
+  };
+  work(sweep(R"(, "trials": 6, "stack": 8)", {.validate = raise}), with.path(), [&](const SharedStudy& study) {
     for (std::int64_t t = 0; t < 6; ++t) {
       INFO(t);
       CHECK(study.study().trials().state(t) == (t == 2 ? TrialState::failed : TrialState::complete));
@@ -127,7 +55,7 @@ TEST_CASE("a trial continues its parent, and a parent without a checkpoint is an
                  away = folder.path() / "away";
   fs::rename(parent, away);
   const Options more = sweep(halving + R"(, "trials": 5)");
-  CHECK_THAT(error_of([&] { work(more, folder.path(), [](const SharedStudy&) {}); }),
+  CHECK_THAT(error_of([&] { work(more, folder.path()); }),
              Catch::Contains("trial 4 continues trial " + std::to_string(best) + ", but there is no checkpoint in"));
   fs::rename(away, parent);
   work(more, folder.path(), [&](const SharedStudy& study) {
@@ -153,23 +81,20 @@ TEST_CASE("when its device goes away a sweep ends with one message, no trial has
         }
       };
     };
-    work(stage, whole.path(), read(values), settings);
+    work(stage, whole.path(), read(values), {.settings = settings});
     int failures = 0;
     for (std::int64_t calls = 0;; calls += 2 * calls + 1) {
       INFO(more << " after " << calls << " calls");
       const TemporaryFolder folder;
       {
         const LostDevice device(calls);
-        const std::string error = error_of([&] {
-          work(
-              stage, folder.path(), [](const SharedStudy&) {}, settings);
-        });
+        const std::string error = error_of([&] { work(stage, folder.path(), {}, {.settings = settings}); });
         if (!device.is_gone()) break;
         ++failures;
         CHECK_THAT(error, Catch::Contains("the device has failed: stand-in error: the device is not there any more"));
       }
       std::vector<double> again;
-      work(stage, folder.path(), read(again), settings);
+      work(stage, folder.path(), read(again), {.settings = settings});
       CHECK(again == values);
     }
     CHECK(failures > 5);
@@ -181,10 +106,7 @@ TEST_CASE("a sweep on a device that is not there is refused before its first tri
   RunSettings settings = test_settings();
   settings.device = "stand_in:7";
   const TemporaryFolder folder;
-  CHECK_THAT(error_of([&] {
-               work(
-                   sweep(R"(, "trials": 2)"), folder.path(), [](const SharedStudy&) {}, settings);
-             }),
+  CHECK_THAT(error_of([&] { work(sweep(R"(, "trials": 2)"), folder.path(), {}, {.settings = settings}); }),
              Catch::StartsWith("device stand_in:7 is not there: found one, stand_in:0"));
   CHECK_FALSE(fs::exists(folder.path() / "trials"));
 }

@@ -109,7 +109,6 @@ class Member {
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
   void check_extension(std::int64_t before) const;
-  void about_to_write() const;
   // Writes what run:save asked for.
   void write_saves(const Position& position);
   // Tells the record what survives a resume.

@@ -21,8 +21,6 @@ struct Progress {
 class StopRule {
  public:
   virtual ~StopRule() = default;
-  // Before rows or a checkpoint are written: raises when the folder is no longer this process's to write to.
-  virtual void about_to_write() {}
   // A reason to stop now, or nothing.
   virtual std::optional<std::string> validated(const Progress& progress) = 0;
   // The same, asked of those that go on when all members of the group have been validated, unless it was the last time.

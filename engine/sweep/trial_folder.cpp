@@ -1,0 +1,98 @@
+#include "trial_folder.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "core/files.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view attempt_prefix = "attempt-", repeat_prefix = "seed-";
+
+std::string attempt_name(std::int64_t attempt) { return fmt::format("{}{}", attempt_prefix, attempt); }
+
+// Entries of a folder, which need not exist, whose names begin so.
+std::vector<std::string> names_in(const fs::path& folder, std::string_view prefix) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (std::string name = entry.path().filename(); name.starts_with(prefix)) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+// The newest attempt before this one that has a folder; 0: there is none.
+std::int64_t attempt_before(const fs::path& folder, std::int64_t attempt) {
+  std::int64_t newest = 0;
+  for (const std::string& name : names_in(folder, attempt_prefix)) {
+    const std::int64_t other = std::atoll(name.c_str() + attempt_prefix.size());
+    if (other < attempt && other > newest) newest = other;
+  }
+  return newest;
+}
+
+// The process of the attempt before may go on writing into files that it has open. metrics.jsonl and event files, which
+// lie beside the folders of files that are replaced whole, go on as copies.
+void part_from_writers(const fs::path& repeat) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(repeat)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  for (const fs::path& file : files) {
+    if (file.extension() == ".tmp") {
+      remove_file(file);
+    } else {
+      write_atomic(file, read_file(file));
+    }
+  }
+}
+
+}  // namespace
+
+TrialFolder::TrialFolder(const fs::path& stage, std::int64_t trial)
+    : folder_(stage / "trials" / fmt::format("{:04}", trial)) {}
+
+fs::path TrialFolder::ended(std::int64_t repeat) const { return folder_ / fmt::format("{}{}", repeat_prefix, repeat); }
+
+fs::path TrialFolder::under_way(std::int64_t attempt, std::int64_t repeat) const {
+  return folder_ / attempt_name(attempt) / fmt::format("{}{}", repeat_prefix, repeat);
+}
+
+void TrialFolder::take_over(std::int64_t attempt, const std::function<void()>& confirm) const {
+  const fs::path own = folder_ / attempt_name(attempt);
+  if (const std::int64_t before = attempt_before(folder_, attempt); before > 0)
+    rename_folder(folder_ / attempt_name(before), own);
+  // Runs of versions that knew no attempts have the files of trials that have not ended here.
+  if (const std::vector<std::string> repeats = names_in(folder_, repeat_prefix); !repeats.empty()) {
+    // The next attempt renames `own` before it does anything else. So `own` is gone when the lease is lost after it was
+    // confirmed, and the files of a trial that has ended meanwhile cannot be taken away.
+    make_directories(own);
+    confirm();
+    for (const std::string& repeat : repeats) rename_folder(folder_ / repeat, own / repeat);
+  }
+  for (const std::string& repeat : names_in(own, repeat_prefix)) part_from_writers(own / repeat);
+}
+
+void TrialFolder::settle(std::int64_t attempt) const {
+  const std::string own = attempt_name(attempt);
+  for (const std::string& repeat : names_in(folder_ / own, repeat_prefix))
+    rename_folder(folder_ / own / repeat, folder_ / repeat);
+  std::error_code ignored;  // what a process that comes late adds meanwhile is removed another time
+  for (const std::string& name : names_in(folder_, attempt_prefix)) {
+    if (name == own) {
+      fs::remove(folder_ / name, ignored);  // only when it is empty
+    } else {
+      fs::remove_all(folder_ / name, ignored);
+    }
+  }
+}
+
+}  // namespace trainlab

@@ -1,0 +1,35 @@
+// Sweeps over small fits, worked on in this process.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "support/fit_support.h"
+#include "sweep_plan.h"
+#include "worker.h"
+
+namespace trainlab::test {
+
+// What the recipe's callbacks do, told the trial.
+struct Events {
+  std::function<void(std::int64_t trial)> validate = {};
+  std::function<void(std::int64_t trial)> checkpoint = {};
+};
+
+// A sweep over lr of fits of four epochs, with `more` put before its closing brace. A fit validates after each
+// epoch, which has two steps, and commits a checkpoint after each step.
+Options sweep(const std::string& more, const Events& events = {});
+
+// The engine that works on a sweep.
+struct Engine {
+  std::string supervisor = "here:1";
+  RunSettings settings = test_settings();
+};
+
+// Works on the sweep in `folder` until nothing is left or a stop is asked for, and hands the study to `check`. Returns
+// what was said.
+std::string work(const Options& stage, const std::filesystem::path& folder,
+                 const std::function<void(const SharedStudy&)>& check = {}, const Engine& engine = {});
+
+}  // namespace trainlab::test
