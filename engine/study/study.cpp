@@ -30,14 +30,20 @@ Study::Study(Space space, std::unique_ptr<Sampler> sampler, StudySettings settin
   });
 }
 
-void Study::enqueue(std::span<const double> point) {
-  waiting_.insert(trials_.add(TrialState::waiting, point));
+void Study::enqueue(std::span<const double> point, const std::optional<Segment>& segment) {
+  waiting_.insert(trials_.add(TrialState::waiting, point, segment));
   if (space_.is_whole(point)) take(point);
 }
 
 void Study::take(std::span<const double> point) {
   sampler_->take(point);
   if (known_) known_->emplace(point.begin(), point.end());
+}
+
+std::vector<double> Study::given(std::int64_t trial) const {
+  if (trial == trials_.size()) return std::vector(space_.size(), std::numeric_limits<double>::quiet_NaN());
+  const std::span<const double> point = trials_.point(trial);
+  return {point.begin(), point.end()};
 }
 
 bool Study::choose(std::int64_t trial, std::optional<std::int64_t> parent, std::vector<double>& point) {
@@ -60,15 +66,14 @@ bool Study::choose(std::int64_t trial, std::optional<std::int64_t> parent, std::
       for (const std::int64_t other : running_) running.push_back(trials_.point(other));
     }
   }
-  const std::vector<double> given = point;
   const bool is_queued = trial < trials_.size();
   bool is_anywhere = false, refused = false;
   std::vector<double> known;
   for (std::int64_t attempt = 0; attempt < most_attempts; ++attempt) {
     is_anywhere = is_anywhere || attempt == sampler_attempts;
-    point = given;
-    if (parent) settings_.scheduler->inherit(curves(), trial, *parent, attempt, point);
-    if (!space_.is_whole(point)) {
+    if (attempt > 0) point = given(trial);
+    if (parent) settings_.scheduler->inherit(curves(trials_.size()), trial, *parent, attempt, point);
+    if (!parent || !space_.is_whole(point)) {
       if (!is_anywhere && !sampler_->sample(trial, attempt, running, point)) {
         if (!is_queued && !parent) break;
         is_anywhere = true;  // a trial that waits or has a parent runs, though the sampler's points are used up
@@ -88,7 +93,7 @@ bool Study::choose(std::int64_t trial, std::optional<std::int64_t> parent, std::
     return true;
   }
   if (!refused) return false;
-  if (!std::ranges::all_of(given, [](double x) { return std::isnan(x); })) throw given_error();
+  if (!std::ranges::all_of(given(trial), [](double x) { return std::isnan(x); })) throw given_error();
   throw recipe_error("none of " + std::to_string(most_attempts) + " points of the space meets the constraints")
       .in("constraints");
 }
@@ -101,38 +106,48 @@ Value::List Study::by_order() const {
   return what;
 }
 
-bool Study::holds_back() const {
-  return settings_.deterministic && (sampler_->learns() || settings_.compares || settings_.over);
-}
+bool Study::holds_back() const { return settings_.deterministic && (learns() || settings_.compares || settings_.over); }
 
 Study::Next Study::next() {
   const bool queued = !waiting_.empty();
   const std::int64_t trial = queued ? *waiting_.begin() : trials_.size();
-  const std::optional<Segment> segment = settings_.scheduler->segment(curves(), trial);
-  if (!segment) return {.trial = {}, .point = {}, .wait = true};
+  const Next later{.trial = {}, .point = {}, .segment = {}, .wait = true};
   if (holds_back()) {
     for (; observed_ <= trial - lag; ++observed_) {
-      if (!is_final(trials_.state(observed_))) return {.trial = {}, .point = {}, .wait = true};
+      if (!is_final(trials_.state(observed_))) return later;
       if (sampler_->learns()) observe(observed_);
     }
+  }
+  std::optional<Segment> segment;
+  if (settings_.scheduler) {
+    // A trial that was begun before keeps its segment.
+    if (queued) segment = trials_.segment(trial);
+    const std::int64_t visible = settings_.deterministic ? Study::visible(trial) : trials_.size();
+    if (!segment) segment = settings_.scheduler->segment(curves(visible), trial);
+    if (!segment) return later;
   }
   if (!queued && settings_.over) {
     if (settings_.over(trials_, settings_.deterministic ? visible(trial) : trial)) return {};
   }
-  Next next{
-      .trial = trial, .point = std::vector(space_.size(), std::numeric_limits<double>::quiet_NaN()), .wait = false};
-  if (queued) next.point.assign(trials_.point(trial).begin(), trials_.point(trial).end());
+  Next next{.trial = trial, .point = given(trial), .segment = segment, .wait = false};
   // One that was begun before keeps what was chosen then.
-  if (!choose(trial, segment->parent, next.point)) return {};
+  if (!choose(trial, segment ? segment->parent : std::nullopt, next.point)) return {};
   return next;
 }
 
-void Study::begin(std::int64_t trial, std::span<const double> point) {
+Segment Study::segment(std::int64_t trial) const {
+  if (!settings_.scheduler) return {};
+  if (const std::optional<Segment> segment = trials_.segment(trial)) return *segment;
+  // A study of schema 1 has stored no segments. The schedulers of that time say the same at any time.
+  return settings_.scheduler->segment(curves(trials_.size()), trial).value();
+}
+
+void Study::begin(std::int64_t trial, std::span<const double> point, const std::optional<Segment>& segment) {
   if (trial == trials_.size()) {
-    trials_.add(TrialState::running, point);
+    trials_.add(TrialState::running, point, segment);
   } else {
     waiting_.erase(trial);
-    trials_.start(trial, point);
+    trials_.start(trial, point, segment);
   }
   take(point);
   running_.insert(trial);
@@ -146,7 +161,7 @@ void Study::wait_again(std::int64_t trial) {
 
 Study::Asked Study::ask() {
   const Next chosen = next();
-  if (chosen.trial) begin(*chosen.trial, chosen.point);
+  if (chosen.trial) begin(*chosen.trial, chosen.point, chosen.segment);
   return {.trial = chosen.trial, .wait = chosen.wait};
 }
 
@@ -184,7 +199,8 @@ void Study::ended(std::int64_t trial) {
 void Study::observe(std::int64_t trial) {
   Observation seen{
       .trial = trial, .state = trials_.state(trial), .point = trials_.point(trial), .values = {}, .resource = 0};
-  if (seen.state == TrialState::complete && settings_.scheduler->is_partial(trial)) seen.state = TrialState::pruned;
+  const bool is_partial = settings_.scheduler && settings_.scheduler->is_partial(segment(trial));
+  if (seen.state == TrialState::complete && is_partial) seen.state = TrialState::pruned;
   std::vector<double> values;
   if (seen.state != TrialState::failed) {
     for (std::size_t k = 0; k < settings_.maximize.size(); ++k) {

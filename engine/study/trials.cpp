@@ -12,13 +12,14 @@ std::string_view trial_state_name(TrialState state) {
   return names[static_cast<std::size_t>(state)];
 }
 
-std::int64_t Trials::add(TrialState state, std::span<const double> point) {
+std::int64_t Trials::add(TrialState state, std::span<const double> point, const std::optional<Segment>& segment) {
   if (point.size() != parameters_) throw std::logic_error("Trials::add: a point of another space");
   states_.push_back(state);
   ++counts_[static_cast<std::size_t>(state)];
   points_.insert(points_.end(), point.begin(), point.end());
   values_.resize(values_.size() + objectives_, std::numeric_limits<double>::quiet_NaN());
   reported_.emplace_back();
+  set_segment(size() - 1, segment);
   return size() - 1;
 }
 
@@ -36,8 +37,15 @@ void Trials::set_state(std::int64_t trial, TrialState state) {
   own = state;
 }
 
-void Trials::start(std::int64_t trial, std::span<const double> point) {
+void Trials::set_segment(std::int64_t trial, const std::optional<Segment>& segment) {
+  if (!segment) return;
+  if (segments_.size() <= index(trial)) segments_.resize(index(trial) + 1);
+  segments_[index(trial)] = segment;
+}
+
+void Trials::start(std::int64_t trial, std::span<const double> point, const std::optional<Segment>& segment) {
   require_open(trial, "start");
+  set_segment(trial, segment);
   std::copy(point.begin(), point.end(), points_.begin() + static_cast<std::ptrdiff_t>(index(trial) * parameters_));
   set_state(trial, TrialState::running);
 }

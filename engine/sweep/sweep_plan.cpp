@@ -81,15 +81,15 @@ double SweepPlan::time_budget() const {
 
 // The fit is as long as the longest chain of segments, and the sampler has a point for each configuration.
 void SweepPlan::check_example(const FitPlan& fit, const Study& study) const {
-  if (!study.has_segments() || trials() == no_limit) return;
-  if (const std::int64_t begin = study.scheduler().beginnings(trials()); study.points().value_or(begin) < begin) {
+  if (!study.scheduler() || trials() == no_limit) return;
+  if (const std::int64_t begin = study.scheduler()->beginnings(trials()); study.points().value_or(begin) < begin) {
     throw options().error("sampler", "expected points for the " + std::to_string(begin) + " configurations of " +
                                          options().child("scheduler").entry().name + ", found " +
                                          std::to_string(*study.points()));
   }
   if (fit.length.total_steps == 0) return;
   const std::int64_t has = (fit.length.total_steps + fit.validate_every - 1) / fit.validate_every;
-  const std::int64_t needs = study.scheduler().longest(trials());
+  const std::int64_t needs = study.scheduler()->longest(trials());
   if (needs <= has) return;
   throw options()
       .error("scheduler", "its trials train for up to " + std::to_string(needs) +

@@ -154,9 +154,8 @@ std::vector<LeasedTrial> Worker::ask() {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::recipe) throw;  // the trial will fail by it
   }
-  const std::int64_t all =
-      std::min(plan_.trials(),
-               study_.study().has_segments() ? plan_.trials() : study_.study().points().value_or(plan_.trials()));
+  const std::int64_t all = std::min(
+      plan_.trials(), study_.study().scheduler() ? plan_.trials() : study_.study().points().value_or(plan_.trials()));
   const std::int64_t left = std::max<std::int64_t>(all - study_.study().trials().size() + 1, 1);
   const std::int64_t share = left / plan_.workers() + (left % plan_.workers() > 0 ? 1 : 0);
   std::int64_t most = std::min((stack + plan_.repeats() - 1) / plan_.repeats(), share);

@@ -34,6 +34,7 @@ DEFAULTS = {"before": "", "epochs": "4", "fit": "", "run": "return", "lr": "lab.
 SLOW = {"epochs": "40", "fit": "on = { validate = function() for i = 1, 300000 do end end },"}
 HALVING = {"scheduler": "scheduler = lab.scheduler.halving { configurations = 9 },", "epochs": "9",
            "trials": "trials = 13,"}
+ASHA = {"scheduler": "scheduler = lab.scheduler.asha { max = 9 },", "epochs": "9", "trials": "trials = 20,"}
 PRUNED = {"sampler": "tpe { startup = 4 }", "trials": "trials = 14, seeds = 2, deterministic = true,",
           "more": "pruner = lab.pruner.asha { min = 1, reduction = 2 },"}
 
@@ -370,6 +371,12 @@ class Sweep(CliTest):
             (dict(HALVING, sampler="grid { points = 8 }"), "sampler",
              "expected points for the 9 configurations of scheduler.halving, found 8"),
             (dict(HALVING, more="pruner = lab.pruner.median(),"), "pruner", "scheduler.halving itself ends bad configurations"),
+            (dict(ASHA, epochs="8"), "scheduler", "up to 9 validations"),
+            (dict(ASHA, sampler="grid { points = 6 }"), "sampler",
+             "expected points for the 7 configurations of scheduler.asha, found 6"),
+            (dict(ASHA, scheduler="scheduler = lab.scheduler.asha { min = 4, max = 2 },"), "scheduler.max",
+             "expected at least min = 4, found 2"),
+            (dict(ASHA, trials="trials = 8, seeds = 2,"), "seeds", "expected 1 with scheduler.asha, found 2"),
             (dict(sampler="halving()"), "lab.sampler has no 'halving'", "did you mean lab.scheduler.halving?"),
         ]
         for options, path, text in cases:

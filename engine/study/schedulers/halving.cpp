@@ -8,7 +8,6 @@
 // A trial is one configuration's training from one rung to the next. A rung begins when the rung before has ended.
 // Rounds of trials follow each other; each begins with new configurations.
 #include <algorithm>
-#include <cmath>
 
 #include "schedulers.h"
 
@@ -20,7 +19,6 @@ struct Rung {
   std::int64_t first, count;  // trials, counted from the first trial of the round
   std::int64_t until;         // validations in all
   const Rung* before;         // null: the rung begins new configurations
-  bool is_last;               // of its bracket
 };
 
 // The rungs of a round. A bracket is one run of successive halving.
@@ -29,13 +27,11 @@ class Round {
   void add_bracket(std::int64_t configurations, std::int64_t until, std::int64_t reduction, std::int64_t rungs) {
     const Rung* before = nullptr;
     for (std::int64_t count = configurations; count > 0 && rungs > 0; count /= reduction, --rungs) {
-      rungs_.push_back(std::make_unique<Rung>(
-          Rung{.first = size_, .count = count, .until = until, .before = before, .is_last = false}));
+      rungs_.push_back(std::make_unique<Rung>(Rung{.first = size_, .count = count, .until = until, .before = before}));
       before = rungs_.back().get();
       size_ += count;
       until *= reduction;
     }
-    rungs_.back()->is_last = true;
   }
 
   std::int64_t size() const { return size_; }
@@ -68,9 +64,7 @@ class Halving final : public Scheduler {
 
   void inherit(const Curves& trials, std::int64_t, std::int64_t parent, std::int64_t,
                std::span<double> point) const override {
-    for (const std::size_t i : space_.order()) {
-      if (std::isnan(point[i]) && space_.active(i, point)) point[i] = trials.trials().point(parent)[i];
-    }
+    keep_parameters(space_, trials.trials().point(parent), point);
   }
 
   std::int64_t longest(std::int64_t trials) const override {
@@ -91,7 +85,8 @@ class Halving final : public Scheduler {
     return trials / round_.size() * of_round + of_rest;
   }
 
-  bool is_partial(std::int64_t trial) const override { return !round_.rung(trial).is_last; }
+  // The last rungs of all brackets end at the same validation.
+  bool is_partial(const Segment& segment) const override { return segment.until < longest(round_.size()); }
 
  private:
   const Space space_;
@@ -109,27 +104,15 @@ std::shared_ptr<const Scheduler> make_halving(const Options& spec, const Space& 
 // With η = reduction and s_max = ⌊log_η(max / min)⌋: bracket s = s_max … 0 begins ⌈(s_max + 1) · η^s / (s + 1)⌉
 // configurations, which train for max · η^−s validations first.
 std::shared_ptr<const Scheduler> make_hyperband(const Options& spec, const Space& space, std::int64_t) {
-  const std::int64_t min = spec.integer("min"), max = spec.integer("max"), reduction = spec.integer("reduction");
-  if (max < min) {
-    throw spec.error("max", "expected at least min = " + std::to_string(min) + ", found " + std::to_string(max));
-  }
-  std::vector<std::int64_t> lengths{min};
-  while (lengths.back() <= max / reduction) lengths.push_back(lengths.back() * reduction);
+  const std::vector<std::int64_t> lengths = rung_lengths(spec);
   const auto brackets = static_cast<std::int64_t>(lengths.size());
   Round round;
   for (std::int64_t s = brackets - 1; s >= 0; --s) {
-    const std::int64_t power = lengths[static_cast<std::size_t>(s)] / min;
-    round.add_bracket((brackets * power + s) / (s + 1), lengths[static_cast<std::size_t>(brackets - 1 - s)], reduction,
-                      s + 1);
+    const std::int64_t power = lengths[static_cast<std::size_t>(s)] / lengths.front();
+    round.add_bracket((brackets * power + s) / (s + 1), lengths[static_cast<std::size_t>(brackets - 1 - s)],
+                      spec.integer("reduction"), s + 1);
   }
   return std::make_shared<Halving>(space, std::move(round));
-}
-
-Option reduction_option() {
-  return Option("reduction", "keep the best 1 in N; each survivor trains N times as long")
-      .integer()
-      .at_least(2)
-      .or_default(3);
 }
 
 }  // namespace
@@ -143,32 +126,20 @@ void register_halving(Registry& registry) {
                     .at_least(2)
                     .at_most(1'000'000)
                     .or_default(27))
-          .with(Option("min", "number of validations of the first rung")
-                    .integer()
-                    .at_least(1)
-                    .at_most(1'000'000)
-                    .or_default(1))
-          .with(reduction_option())
+          .with(scheduler_min_option("number of validations of the first rung"))
+          .with(scheduler_reduction_option())
           .example("scheduler.halving { configurations = 27, reduction = 3 }")
           .note("Jamieson and Talwalkar 2016. A trial is one configuration's training from one rung to the next; it "
                 "begins with the checkpoint of the configuration's trial in the rung before. A rung begins when the "
                 "rung before has ended. A round of 27, 9, 3 and 1 has 40 trials; more trials begin another round. The "
-                "sampler chooses the configurations. pruner.asha halves without waiting."),
+                "sampler chooses the configurations. scheduler.asha halves without waiting."),
       SchedulerFactory{make_halving});
   registry.add(
       Entry("scheduler.hyperband", "scheduler",
             "Successive halving in several brackets, from many short configurations to few long ones.")
-          .with(Option("min", "number of validations of the shortest rung")
-                    .integer()
-                    .at_least(1)
-                    .at_most(1'000'000)
-                    .or_default(1))
-          .with(Option("max", "number of validations of a whole training")
-                    .integer()
-                    .at_least(1)
-                    .at_most(1'000'000)
-                    .required())
-          .with(reduction_option())
+          .with(scheduler_min_option("number of validations of the shortest rung"))
+          .with(scheduler_max_option())
+          .with(scheduler_reduction_option())
           .example("scheduler.hyperband { max = 27 }")
           .note("Li et al. 2018. With η = reduction and s_max = ⌊log_η(max / min)⌋ a round has the brackets "
                 "s = s_max … 0. Bracket s runs scheduler.halving with s + 1 rungs: "

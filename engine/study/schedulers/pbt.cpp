@@ -50,7 +50,7 @@ class Pbt final : public Scheduler {
     return (trials + settings_.population - 1) / settings_.population * settings_.interval;
   }
   std::int64_t beginnings(std::int64_t trials) const override { return std::min(trials, settings_.population); }
-  bool is_partial(std::int64_t) const override { return false; }
+  bool is_partial(const Segment&) const override { return false; }
 
  private:
   // The value drawn anew, or a number that is larger or smaller by the factor.

@@ -1,23 +1,11 @@
 #include "schedulers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
 namespace trainlab {
-
-namespace {
-
-class OneByOne final : public Scheduler {
- public:
-  std::optional<Segment> segment(const Curves&, std::int64_t) const override { return Segment{}; }
-  void inherit(const Curves&, std::int64_t, std::int64_t, std::int64_t, std::span<double>) const override {}
-  std::int64_t longest(std::int64_t) const override { return 0; }
-  std::int64_t beginnings(std::int64_t trials) const override { return trials; }
-  bool is_partial(std::int64_t) const override { return false; }
-};
-
-}  // namespace
 
 bool have_ended(const Trials& trials, std::int64_t first, std::int64_t last) {
   if (last > trials.size()) return false;
@@ -32,15 +20,48 @@ double loss_of(const Curves& trials, std::int64_t trial) {
   return trials.value(trial);
 }
 
-std::vector<std::int64_t> ranking(const Curves& trials, std::int64_t first, std::int64_t last) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(last - first));
-  std::iota(order.begin(), order.end(), first);
-  std::ranges::stable_sort(order,
+std::vector<std::int64_t> ranking(const Curves& trials, std::vector<std::int64_t> numbers) {
+  std::ranges::stable_sort(numbers,
                            [&](std::int64_t a, std::int64_t b) { return loss_of(trials, a) < loss_of(trials, b); });
-  return order;
+  return numbers;
 }
 
-std::shared_ptr<const Scheduler> one_by_one() { return std::make_shared<OneByOne>(); }
+std::vector<std::int64_t> ranking(const Curves& trials, std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(last - first));
+  std::iota(numbers.begin(), numbers.end(), first);
+  return ranking(trials, std::move(numbers));
+}
+
+void keep_parameters(const Space& space, std::span<const double> parent, std::span<double> point) {
+  for (const std::size_t i : space.order()) {
+    if (std::isnan(point[i]) && space.active(i, point)) point[i] = parent[i];
+  }
+}
+
+Option scheduler_min_option(const char* doc) {
+  return Option("min", doc).integer().at_least(1).at_most(1'000'000).or_default(1);
+}
+
+Option scheduler_max_option() {
+  return Option("max", "number of validations of a whole training").integer().at_least(1).at_most(1'000'000).required();
+}
+
+Option scheduler_reduction_option() {
+  return Option("reduction", "keep the best 1 in N; each survivor trains N times as long")
+      .integer()
+      .at_least(2)
+      .or_default(3);
+}
+
+std::vector<std::int64_t> rung_lengths(const Options& spec) {
+  const std::int64_t min = spec.integer("min"), max = spec.integer("max"), reduction = spec.integer("reduction");
+  if (max < min) {
+    throw spec.error("max", "expected at least min = " + std::to_string(min) + ", found " + std::to_string(max));
+  }
+  std::vector<std::int64_t> lengths{min};
+  while (lengths.back() <= max / reduction) lengths.push_back(lengths.back() * reduction);
+  return lengths;
+}
 
 std::shared_ptr<const Scheduler> make_scheduler(const Options& spec, const Space& space, std::int64_t seed,
                                                 std::size_t objectives) {

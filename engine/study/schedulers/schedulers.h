@@ -13,7 +13,18 @@ bool have_ended(const Trials& trials, std::int64_t first, std::int64_t last);
 // The value of a trial that has ended, smaller is better; infinite unless the trial is complete.
 double loss_of(const Curves& trials, std::int64_t trial);
 
-// The trials first … last − 1, which have ended: the best first, the earlier of equal trials first.
+// Trials that have ended: the best first, the earlier of equal trials first. The second form takes first … last − 1.
+std::vector<std::int64_t> ranking(const Curves& trials, std::vector<std::int64_t> numbers);
 std::vector<std::int64_t> ranking(const Curves& trials, std::int64_t first, std::int64_t last);
+
+// Scheduler::inherit of a configuration that trains on as it is.
+void keep_parameters(const Space& space, std::span<const double> parent, std::span<double> point);
+
+// Options of schedulers with rungs, and the validations at the ends of the rungs: min, min · reduction, … up to max.
+Option scheduler_min_option(const char* doc);
+Option scheduler_max_option();
+Option scheduler_reduction_option();
+// Error{recipe} where max is less than min.
+std::vector<std::int64_t> rung_lengths(const Options& spec);
 
 }  // namespace trainlab

@@ -38,7 +38,7 @@ SharedStudy::Asked SharedStudy::ask(double now, double expires, std::int64_t mos
     Study::Next next = study_.next();
     asked.wait = next.wait;
     if (!next.trial) return std::nullopt;
-    return Storage::Begin{.trial = *next.trial, .point = std::move(next.point)};
+    return Storage::Begin{.trial = *next.trial, .point = std::move(next.point), .segment = next.segment};
   });
   // The trial's own beginning comes back with the next changes.
   if (!asked.lease && study_.trials().count(TrialState::running) > 0) asked.wait = true;
@@ -78,9 +78,9 @@ void SharedStudy::apply(const StudyChanges& changes) {
     check(*trial);
     const bool is_new = number == study_.trials().size();
     if (is_new && trial->state == TrialState::waiting)
-      study_.enqueue(trial->point);
+      study_.enqueue(trial->point, trial->segment);
     else if (is_new || study_.trials().state(number) == TrialState::waiting)
-      study_.begin(number, trial->point);
+      study_.begin(number, trial->point, trial->segment);
     if (trial->state == TrialState::waiting && study_.trials().state(number) == TrialState::running)
       study_.wait_again(number);
     if (number == static_cast<std::int64_t>(stored_.size())) stored_.emplace_back();

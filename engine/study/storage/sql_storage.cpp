@@ -23,7 +23,8 @@ class SqlStorage final : public Storage {
   Value open(const Value& description, std::span<const std::vector<double>> first) override {
     std::string stored;
     transaction(/*durable=*/true, [&] {
-      if (dialect_->schema(sql_) == 0) {
+      const int schema = dialect_->schema(sql_);
+      if (schema == 0) {
         create();
         stored = to_json(description);
         run("INSERT INTO study (id, description, change, deadline) VALUES (1, :d, 0, NULL)", soci::use(stored));
@@ -32,6 +33,7 @@ class SqlStorage final : public Storage {
       }
       run("SELECT description FROM study WHERE id = 1", soci::into(stored));
       if (!dialect_->is_for_many_hosts()) require_one_host();
+      if (schema < study_schema) migrate();
     });
     return parse_json(stored, dialect_->place());
   }
@@ -62,19 +64,24 @@ class SqlStorage final : public Storage {
       const long long number = chosen->trial, change = next_change();
       long long attempt = 1;
       const std::string point = numbers_text(chosen->point);
+      const Segment segment = chosen->segment.value_or(Segment{});
+      const long long parent = segment.parent.value_or(0), until = segment.until;
+      soci::indicator has_parent = segment.parent ? soci::i_ok : soci::i_null;
+      soci::indicator has_segment = chosen->segment ? soci::i_ok : soci::i_null;
       if (number == count) {
-        run("INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change) "
-            "VALUES (:n, 'running', 1, :p, '', :o, :s, :e, :c)",
+        run("INSERT INTO trials (number, state, attempt, point, values_, owner, supervisor, expires, change, "
+            "parent, until) VALUES (:n, 'running', 1, :p, '', :o, :s, :e, :c, :f, :u)",
             soci::use(number), soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(expires),
-            soci::use(change));
+            soci::use(change), soci::use(parent, has_parent), soci::use(until, has_segment));
       } else {
         // One that was begun before the deadline is brought to its end after it.
         const bool found =
             run("UPDATE trials SET state = 'running', attempt = attempt + 1, point = :p, owner = :o, supervisor = :s, "
-                "expires = :e, change = :c WHERE number = :n AND state = 'waiting' AND (attempt > 0 OR :over = 0) "
-                "RETURNING attempt",
+                "expires = :e, change = :c, parent = :f, until = :u WHERE number = :n AND state = 'waiting' AND "
+                "(attempt > 0 OR :over = 0) RETURNING attempt",
                 soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(expires),
-                soci::use(change), soci::use(number), soci::use(over), soci::into(attempt));
+                soci::use(change), soci::use(parent, has_parent), soci::use(until, has_segment), soci::use(number),
+                soci::use(over), soci::into(attempt));
         if (!found && over > 0) return;
         if (!found) throw std::logic_error("Storage::begin: trial " + std::to_string(number) + " does not wait");
       }
@@ -243,12 +250,19 @@ class SqlStorage final : public Storage {
     sql_ << "CREATE TABLE trials (number INTEGER PRIMARY KEY, state TEXT NOT NULL, attempt INTEGER NOT NULL, "
             "lost INTEGER NOT NULL DEFAULT 0, "
             "point TEXT NOT NULL, values_ TEXT NOT NULL, owner TEXT NOT NULL, supervisor TEXT NOT NULL, "
-            "expires DOUBLE PRECISION NOT NULL, change INTEGER NOT NULL, info TEXT)";
+            "expires DOUBLE PRECISION NOT NULL, change INTEGER NOT NULL, info TEXT, parent INTEGER, until INTEGER)";
     sql_ << "CREATE INDEX trials_by_change ON trials (change)";
     sql_ << "CREATE INDEX trials_running ON trials (expires) WHERE state = 'running'";
     sql_ << "CREATE TABLE reports (id " + std::string(dialect_->counting_key()) +
                 ", trial INTEGER NOT NULL, attempt INTEGER NOT NULL, repeat INTEGER NOT NULL, "
                 "resource INTEGER NOT NULL, value TEXT NOT NULL)";
+    dialect_->set_schema(sql_, study_schema);
+  }
+
+  // From schema 1.
+  void migrate() {
+    sql_ << "ALTER TABLE trials ADD COLUMN parent INTEGER";
+    sql_ << "ALTER TABLE trials ADD COLUMN until INTEGER";
     dialect_->set_schema(sql_, study_schema);
   }
 
@@ -307,23 +321,28 @@ class SqlStorage final : public Storage {
   StudyChanges read() {
     StudyChanges all;
     {
-      long long number = 0, attempt = 0, lost = 0, change = 0;
+      long long number = 0, attempt = 0, lost = 0, change = 0, parent = 0, until = 0;
       std::string state, point, values, owner, info;
-      soci::indicator has_info = soci::i_null;
+      soci::indicator has_info = soci::i_null, has_parent = soci::i_null, has_segment = soci::i_null;
       soci::statement& rows = prepared(
-          "SELECT number, state, attempt, lost, point, values_, owner, info, change FROM trials WHERE change > :c "
-          "ORDER BY change, number",
+          "SELECT number, state, attempt, lost, point, values_, owner, info, change, parent, until FROM trials "
+          "WHERE change > :c ORDER BY change, number",
           soci::use(seen_change_), soci::into(number), soci::into(state), soci::into(attempt), soci::into(lost),
-          soci::into(point), soci::into(values), soci::into(owner), soci::into(info, has_info), soci::into(change));
+          soci::into(point), soci::into(values), soci::into(owner), soci::into(info, has_info), soci::into(change),
+          soci::into(parent, has_parent), soci::into(until, has_segment));
       rows.execute();
       long long last = seen_change_;
       while (rows.fetch()) {
+        std::optional<Segment> segment;
+        if (has_segment == soci::i_ok) segment = Segment{.parent = {}, .until = until};
+        if (segment && has_parent == soci::i_ok) segment->parent = parent;
         all.trials.push_back({.number = number,
                               .state = parse_state(state),
                               .attempt = attempt,
                               .lost = lost,
                               .point = parse_numbers(point),
                               .values = parse_numbers(values),
+                              .segment = segment,
                               .owner = owner,
                               .info = has_info == soci::i_ok ? parse_json(info, dialect_->place()) : Value()});
         last = change;

@@ -113,6 +113,7 @@ class SqliteReader final : public StudyReader {
                      .attempt = rows.integer(2),
                      .point = parse_numbers(rows.text(3)),
                      .values = parse_numbers(rows.text(4)),
+                     .segment = {},
                      .owner = std::string(rows.text(5)),
                      .info = info_in(rows, 6)});
     }

@@ -11,7 +11,8 @@
 
 namespace trainlab {
 
-inline constexpr int study_schema = 1;
+// Schema 2: trials have the columns parent and until.
+inline constexpr int study_schema = 2;
 
 // "0.1 nan 3": exact, also what SQL has no number for.
 std::string numbers_text(std::span<const double> numbers);

@@ -27,7 +27,8 @@ std::string entry(const std::string& name) {
                                                              {"pruner.patience", R"(, "patience": 2)"},
                                                              {"pruner.hyperband", R"(, "max": 9)"},
                                                              {"scheduler.halving", R"(, "configurations": 9)"},
-                                                             {"scheduler.hyperband", R"(, "max": 9)"}};
+                                                             {"scheduler.hyperband", R"(, "max": 9)"},
+                                                             {"scheduler.asha", R"(, "max": 9)"}};
   const auto found = options.find(name);
   return R"({"@": ")" + name + "\"" + (found == options.end() ? "" : found->second) + "}";
 }

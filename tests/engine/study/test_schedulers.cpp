@@ -17,15 +17,17 @@ struct Chain {
   std::vector<double> x;
 };
 
-// A study of `count` trials in which a trial's value is its x, which is to be small.
-Chain run(const std::string& scheduler, std::int64_t count, const std::string& sampler = "sampler.random") {
+// A study of `count` trials in which a trial's value is its x, which is to be small. At most `at_once` trials run.
+Chain run(const std::string& scheduler, std::int64_t count, const std::string& sampler = "sampler.random",
+          std::size_t at_once = 1'000'000) {
   const Space space = parse_space(R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})");
   Study study(space, parse_sampler(R"({"@": ")" + sampler + "\"}", space),
               {.scheduler = make_scheduler(parse_entry(scheduler), space, 1, 1)});
   Chain chain;
   std::vector<std::int64_t> open;
   while (study.trials().size() < count || !open.empty()) {
-    const Study::Asked asked = study.trials().size() < count ? study.ask() : Study::Asked{};
+    const bool may_begin = study.trials().size() < count && open.size() < at_once;
+    const Study::Asked asked = may_begin ? study.ask() : Study::Asked{};
     if (asked.trial) {
       const Segment segment = study.segment(*asked.trial);
       chain.parents.push_back(segment.parent.value_or(none));
@@ -82,6 +84,47 @@ TEST_CASE("Hyperband has a bracket for each starting length") {
                     Catch::Contains("expected at least min = 9, found 3"));
 }
 
+TEST_CASE("asynchronous halving continues the best of a rung without waiting, and the longest rung comes first") {
+  const Space space = parse_space(R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})");
+  Study study(
+      space, parse_sampler(R"({"@": "sampler.random"})", space),
+      {.scheduler = make_scheduler(parse_entry(R"({"@": "scheduler.asha", "max": 4, "reduction": 2})"), space, 1, 1)});
+  std::int64_t next = 0;
+  const auto begins = [&](std::int64_t parent, std::int64_t until) {
+    const std::int64_t trial = study.ask().trial.value();
+    INFO(trial);
+    CHECK(trial == next++);
+    CHECK(study.segment(trial).parent.value_or(none) == parent);
+    CHECK(study.segment(trial).until == until);
+    if (parent != none) CHECK(study.trials().point(trial)[0] == study.trials().point(parent)[0]);
+  };
+  for (int i = 0; i < 3; ++i) begins(none, 1);
+  study.tell(0, {3.0});
+  begins(none, 1);  // a half of one trial is none
+  study.tell(1, {2.0});
+  begins(1, 2);
+  begins(none, 1);  // trial 1 continues once
+  study.tell(2, {1.0});
+  study.fail(3);
+  begins(2, 2);  // a failed trial is one of its rung, the worst
+  study.tell(4, {5.0});
+  study.tell(6, {4.0});
+  begins(6, 4);  // though trial 5 would be a new configuration's first rival
+  study.wait_again(7);
+  study.tell(5, {0.5});
+  CHECK(study.ask().trial == 7);  // with the parent that it had, whatever is best by now
+  CHECK(study.segment(7).parent == 6);
+  begins(5, 2);
+  study.tell(7, {0.1});
+  begins(none, 1);  // trial 7 has trained for as long as any trial
+  // A trial whose values are given is a configuration that begins.
+  study.tell(8, {0.2});
+  study.enqueue(std::vector{0.75});
+  begins(none, 1);
+  CHECK(study.trials().point(10)[0] == 0.75);
+  begins(8, 4);
+}
+
 TEST_CASE("each member of a population continues itself, and the worst quarter continues the best quarter") {
   const Chain chain = run(R"({"@": "scheduler.pbt", "population": 8, "interval": 3})", 24);
   std::int64_t copies = 0;
@@ -105,6 +148,27 @@ TEST_CASE("a scheduler knows its longest chain and how many configurations begin
       CHECK(scheduler->beginnings(trials) == std::count(chain.parents.begin(), chain.parents.begin() + trials, none));
     }
   }
+}
+
+TEST_CASE("asynchronous halving has bounds of its longest chain and of the configurations that begin") {
+  const Space space = parse_space(R"({"x": 1})");
+  const std::string entry = R"({"@": "scheduler.asha", "max": 8, "reduction": 2})";
+  const auto scheduler = make_scheduler(parse_entry(entry), space, 1, 1);
+  for (const std::size_t at_once : {1U, 3U}) {
+    const Chain chain = run(entry, 60, "sampler.random", at_once);
+    CHECK(*std::ranges::max_element(chain.until) == 8);
+    for (std::int64_t trials = 1; trials <= 60; ++trials) {
+      CHECK(scheduler->longest(trials) >= *std::max_element(chain.until.begin(), chain.until.begin() + trials));
+      CHECK(scheduler->beginnings(trials) <= std::count(chain.parents.begin(), chain.parents.begin() + trials, none));
+    }
+  }
+  // Where each configuration is better than all before, the sixth trial is in the third rung.
+  Study study(space, parse_sampler(R"({"@": "sampler.random"})", space), {.scheduler = scheduler});
+  for (int trial = 0; trial < 6; ++trial) study.tell(study.ask().trial.value(), {static_cast<double>(-trial)});
+  CHECK(study.segment(4).until == 2);
+  CHECK(study.segment(5).until == 4);
+  CHECK(scheduler->longest(5) == 2);
+  CHECK(scheduler->longest(6) == 4);
 }
 
 TEST_CASE("a scheduler takes one objective") {

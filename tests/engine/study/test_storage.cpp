@@ -116,6 +116,36 @@ TEST_CASE("the first description holds, numbers come back exactly") {
   CHECK(a->changes().reports.empty());
 }
 
+TEST_CASE("the segment with which a trial was begun is kept, whoever takes the trial next") {
+  const Folder folder(any_kind());
+  const auto a = folder.open();
+  a->open("x");
+  const auto begin = [&](std::int64_t trial, std::optional<Segment> segment) {
+    return a->begin(owner("a"), 0, [&](const StudyChanges&) { return Storage::Begin{trial, {0.5}, segment}; });
+  };
+  begin(0, Segment{.parent = {}, .until = 2});
+  a->give_back(*begin(1, Segment{.parent = 0, .until = 6}));
+  a->enqueue(std::vector{0.5});
+  begin(3, std::nullopt);
+  a->enqueue(std::vector{0.5});
+  begin(4, Segment{.parent = 1, .until = 0});
+  std::map<std::int64_t, StoredTrial> trials;
+  for (const StoredTrial& trial : folder.open()->changes().trials) trials[trial.number] = trial;
+  REQUIRE(trials.size() == 5);
+  REQUIRE(trials[0].segment);
+  CHECK_FALSE(trials[0].segment->parent);
+  CHECK(trials[0].segment->until == 2);
+  CHECK(trials[1].state == TrialState::waiting);
+  REQUIRE(trials[1].segment);
+  CHECK(trials[1].segment->parent == 0);
+  CHECK(trials[1].segment->until == 6);
+  CHECK_FALSE(trials[2].segment);
+  CHECK_FALSE(trials[3].segment);
+  REQUIRE(trials[4].segment);
+  CHECK(trials[4].segment->parent == 1);
+  CHECK(trials[4].segment->until == 0);
+}
+
 TEST_CASE("a lease that has ended is refused, whoever has the trial now") {
   const Folder folder(any_kind());
   Worker a(folder), b(folder);
@@ -320,5 +350,5 @@ TEST_CASE("files of a newer version and damaged ones are told") {
   bytes[63] = 9;
   write_atomic(folder.path() / "newer.db", bytes);
   CHECK_THAT(message([&] { StudyPlace(folder.path() / "newer.db").open()->open("x"); }),
-             Catch::Contains("newer trainlab (schema 9, this one knows 1)"));
+             Catch::Contains("newer trainlab (schema 9, this one knows 2)"));
 }

@@ -5,7 +5,8 @@
 // validation. The sampler chooses the parameters of configurations that begin, so that any sampler goes with any
 // scheduler: scheduler.hyperband with sampler.tpe is BOHB (Falkner, Klein and Hutter 2018).
 //
-// A scheduler is a pure function of trials that have ended. Thread-safe.
+// A scheduler is asked when a trial begins, and the study keeps what the scheduler says. Its answers are a pure
+// function of the segments of trials that have begun and of the values of trials that have ended. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -19,36 +20,32 @@
 
 namespace trainlab {
 
-// The part of a fit that a trial trains.
-struct Segment {
-  std::optional<std::int64_t> parent;  // the trial with whose last checkpoint this trial begins
-  std::int64_t until = 0;              // validations at the end, those of all ancestors included; 0: the whole fit
-};
-
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
 
-  // The segment of a trial; nullopt while trials are under way on whose values the segment depends.
+  // The segment of a trial that is to begin: a new one, or one that waits and has no segment yet; nullopt while trials
+  // are under way on whose values the segment depends.
   virtual std::optional<Segment> segment(const Curves& trials, std::int64_t trial) const = 0;
+
+  // Whether segments depend on the order in which trials end, because the scheduler does not wait for all trials that
+  // it compares. In a deterministic study such a scheduler looks at Curves::visible() trials, which have ended.
+  virtual bool is_by_order() const { return false; }
 
   // Gives a trial values of its parent, or values made from them, for parameters that are NaN in `point` and active.
   // The sampler chooses what stays NaN. `attempt` counts from 0: more when the point of the attempt before was refused.
   virtual void inherit(const Curves& trials, std::int64_t trial, std::int64_t parent, std::int64_t attempt,
                        std::span<double> point) const = 0;
 
-  // The validations of the longest chain of segments among the first `trials` trials; 0 where trials are whole fits.
+  // The validations that a chain of segments among the first `trials` trials has at most.
   virtual std::int64_t longest(std::int64_t trials) const = 0;
-  // How many of the first `trials` trials have no parent, so that the sampler chooses their parameters.
+  // How many of the first `trials` trials have no parent at least, so that the sampler chooses their parameters.
   virtual std::int64_t beginnings(std::int64_t trials) const = 0;
 
-  // Whether the best configurations train on after such a trial. Samplers see the trial as a pruned one then, so that
+  // Whether the best configurations train on after such a segment. Samplers see its trial as a pruned one then, so that
   // values after different numbers of validations are not compared.
-  virtual bool is_partial(std::int64_t trial) const = 0;
+  virtual bool is_partial(const Segment& segment) const = 0;
 };
-
-// Every trial is a whole fit.
-std::shared_ptr<const Scheduler> one_by_one();
 
 // The implementation of an entry of kind "scheduler". `seed` is the study's: the entry's own seed takes precedence.
 using SchedulerFactory =

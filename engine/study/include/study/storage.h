@@ -42,8 +42,9 @@ struct StoredTrial {
   std::int64_t attempt = 0;
   std::int64_t lost = 0;  // how often its owner has gone without a word
   std::vector<double> point, values;
-  std::string owner;  // of the last lease
-  Value info;         // of a final trial: how it ran, what failed
+  std::optional<Segment> segment;  // nullopt where it was not stored: see Begin
+  std::string owner;               // of the last lease
+  Value info;                      // of a final trial: how it ran, what failed
 };
 
 struct StoredReport {
@@ -64,7 +65,8 @@ class Storage {
   virtual ~Storage() = default;
 
   // The study's description. The first to come writes it, with trials that wait at these points; of those who come
-  // together one does. Error{usage} when the store is of a newer version, or in use where this process cannot share it.
+  // together one does. A study of an older version is brought to this one's. Error{usage} when the store is of a newer
+  // version, or in use where this process cannot share it.
   virtual Value open(const Value& description, std::span<const std::vector<double>> first = {}) = 0;
 
   // Since the last call on this object; does not wait for writers.
@@ -76,6 +78,7 @@ class Storage {
   struct Begin {
     std::int64_t trial = 0;
     std::vector<double> point;
+    std::optional<Segment> segment = {};  // nullopt in a study without a scheduler
   };
   using Choose = std::function<std::optional<Begin>(const StudyChanges&)>;
   struct Owner {

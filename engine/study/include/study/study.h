@@ -27,8 +27,9 @@ struct StudySettings {
   // Trial k is chosen from the results of trials 0 … k − 8 and no others, and waits for them, so that it does not
   // depend on how many workers there are.
   bool deterministic = false;
-  // Which configuration each trial trains, from where and how far; the sampler chooses those that begin.
-  std::shared_ptr<const Scheduler> scheduler = one_by_one();
+  // Which configuration each trial trains, from where and how far; the sampler chooses those that begin. Null: each
+  // trial is a whole fit.
+  std::shared_ptr<const Scheduler> scheduler = {};
   // Trials are given up by comparison with others: what a deterministic study holds back for, besides its sampler.
   bool compares = false;
   // No point is tried twice but those that are given; the space is used up when none is left that could be found.
@@ -55,19 +56,19 @@ class Study {
   const std::vector<bool>& maximize() const { return settings_.maximize; }
 
   // Whether what is chosen next depends on how trials end that are under way.
-  bool learns() const { return sampler_->learns(); }
+  bool learns() const { return sampler_->learns() || schedules_by_order(); }
   // What of its trials depends on the order in which results come, and so on the number of workers: "chosen", "pruned".
   Value::List by_order() const;
   // The points that the sampler can choose; nullopt: there is no end of them.
   std::optional<std::int64_t> points() const { return sampler_->size(); }
-  // Whether trials continue others.
-  bool has_segments() const { return settings_.scheduler->longest(1) > 0; }
-  const Scheduler& scheduler() const { return *settings_.scheduler; }
+  // Null: each trial is a whole fit.
+  const Scheduler* scheduler() const { return settings_.scheduler.get(); }
   // The segment of a trial that has begun.
-  Segment segment(std::int64_t trial) const { return settings_.scheduler->segment(curves(), trial).value(); }
+  Segment segment(std::int64_t trial) const;
 
-  // A trial for later with values that are chosen already (NaN: the sampler's choice).
-  void enqueue(std::span<const double> point);
+  // A trial for later with values that are chosen already (NaN: the sampler's choice). `segment`: of a trial that was
+  // begun before.
+  void enqueue(std::span<const double> point, const std::optional<Segment>& segment = {});
 
   struct Asked {
     std::optional<std::int64_t> trial;  // running now
@@ -80,11 +81,12 @@ class Study {
   struct Next {
     std::optional<std::int64_t> trial;
     std::vector<double> point;
+    std::optional<Segment> segment;  // nullopt without a scheduler
     bool wait = false;
   };
   Next next();
   // A new trial, or one that waits, runs now, at this point.
-  void begin(std::int64_t trial, std::span<const double> point);
+  void begin(std::int64_t trial, std::span<const double> point, const std::optional<Segment>& segment = {});
   // Its worker was lost.
   void wait_again(std::int64_t trial);
 
@@ -104,10 +106,13 @@ class Study {
   std::optional<std::int64_t> best() const { return best_; }
 
  private:
-  Curves curves() const { return {trials_, settings_.maximize, trials_.size()}; }
+  Curves curves(std::int64_t visible) const { return {trials_, settings_.maximize, visible}; }
+  bool schedules_by_order() const { return settings_.scheduler && settings_.scheduler->is_by_order(); }
   bool holds_back() const;
   void ended(std::int64_t trial);
   void observe(std::int64_t trial);
+  // The values of a trial that were given, or chosen when it was begun before; NaN for what is to be chosen.
+  std::vector<double> given(std::int64_t trial) const;
   bool choose(std::int64_t trial, std::optional<std::int64_t> parent, std::vector<double>& point);
   void take(std::span<const double> point);
 

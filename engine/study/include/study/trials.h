@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,12 @@ namespace trainlab {
 enum class TrialState : std::uint8_t { waiting, running, complete, pruned, failed };
 std::string_view trial_state_name(TrialState state);
 inline bool is_final(TrialState state) { return state >= TrialState::complete; }
+
+// The part of a fit that a trial trains, in a study with a scheduler.
+struct Segment {
+  std::optional<std::int64_t> parent;  // the trial with whose last checkpoint this trial begins
+  std::int64_t until = 0;              // validations at the end, those of all ancestors included; 0: the whole fit
+};
 
 // What one repeat of a running trial has reported.
 struct TrialReport {
@@ -40,10 +47,11 @@ class Trials {
   std::size_t parameters() const { return parameters_; }
   std::size_t objectives() const { return objectives_; }
 
-  // A new trial at a point (NaN: inactive, or for a waiting one not chosen yet); its number.
-  std::int64_t add(TrialState state, std::span<const double> point);
+  // A new trial at a point (NaN: inactive, or for a waiting one not chosen yet); its number. `segment`: once a
+  // scheduler has chosen the segment.
+  std::int64_t add(TrialState state, std::span<const double> point, const std::optional<Segment>& segment = {});
   // Changes one that is not final; std::logic_error otherwise.
-  void start(std::int64_t trial, std::span<const double> point);
+  void start(std::int64_t trial, std::span<const double> point, const std::optional<Segment>& segment = {});
   void report(std::int64_t trial, const TrialReport& report);
   // A repeat goes on from this resource: what it said beyond will be said again.
   void forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource);
@@ -52,6 +60,10 @@ class Trials {
   void wait_again(std::int64_t trial);
 
   TrialState state(std::int64_t trial) const { return states_[index(trial)]; }
+  // nullopt before the trial has begun, and without a scheduler.
+  std::optional<Segment> segment(std::int64_t trial) const {
+    return index(trial) < segments_.size() ? segments_[index(trial)] : std::nullopt;
+  }
   std::span<const double> point(std::int64_t trial) const {
     return {points_.data() + index(trial) * parameters_, parameters_};
   }
@@ -84,13 +96,15 @@ class Trials {
  private:
   std::size_t index(std::int64_t trial) const { return static_cast<std::size_t>(trial); }
   void set_state(std::int64_t trial, TrialState state);
+  void set_segment(std::int64_t trial, const std::optional<Segment>& segment);
   const RepeatReports* last_repeat(std::int64_t trial) const;  // null: nothing was reported
   std::vector<double> mean(std::int64_t trial, std::int64_t resource, bool or_beyond) const;
   void require_open(std::int64_t trial, const char* what) const;
 
   std::size_t parameters_, objectives_;
   std::vector<TrialState> states_;
-  std::vector<double> points_, values_;  // [trial, parameter], [trial, objective]
+  std::vector<double> points_, values_;           // [trial, parameter], [trial, objective]
+  std::vector<std::optional<Segment>> segments_;  // of trials up to the last that has a segment
   struct Reported {
     std::map<std::int64_t, RepeatReports> repeats;  // none of them empty
     std::int64_t last = 0;                          // the repeat that reported last

@@ -1,0 +1,118 @@
+// Asynchronous successive halving (Li et al. 2020, "A system for massively parallel hyperparameter tuning", algorithm
+// 2): when a trial may begin, the best configuration that is in the best 1/η of its rung, and has not trained on yet,
+// trains on to the next rung; where no rung has such a configuration, a new one begins. No trial waits for a rung to
+// fill, so that a configuration may train on that is not among the best in the end.
+//
+// A trial is one configuration's training from one rung to the next.
+#include <algorithm>
+#include <set>
+
+#include "schedulers.h"
+
+namespace trainlab {
+
+namespace {
+
+class Asha final : public Scheduler {
+ public:
+  // `lengths`: validations at the ends of the rungs.
+  Asha(const Space& space, std::vector<std::int64_t> lengths, std::int64_t reduction)
+      : space_(space), lengths_(std::move(lengths)), reduction_(reduction) {}
+
+  std::optional<Segment> segment(const Curves& trials, std::int64_t trial) const override {
+    const Segment first{.parent = {}, .until = lengths_.front()};
+    // What was given for a trial that waits is a configuration that begins.
+    if (trial < trials.trials().size()) return first;
+    const std::set<std::int64_t> continued = parents(trials.trials());
+    const std::vector<std::vector<std::int64_t>> rungs = ended(trials);
+    for (std::size_t rung = rungs.size(); rung-- > 0;) {
+      std::vector<std::int64_t> best = ranking(trials, rungs[rung]);
+      best.resize(best.size() / static_cast<std::size_t>(reduction_));
+      for (const std::int64_t parent : best) {
+        if (trials.trials().state(parent) != TrialState::complete || continued.contains(parent)) continue;
+        return Segment{.parent = parent, .until = lengths_[rung + 1]};
+      }
+    }
+    return first;
+  }
+
+  bool is_by_order() const override { return true; }
+
+  void inherit(const Curves& trials, std::int64_t, std::int64_t parent, std::int64_t,
+               std::span<double> point) const override {
+    keep_parameters(space_, trials.trials().point(parent), point);
+  }
+
+  // The first trial of a rung needs η trials of the rung before, and each further trial one more there at least: before
+  // a rung with n trials is one with n + η − 1 trials.
+  std::int64_t longest(std::int64_t trials) const override {
+    std::int64_t longest = lengths_.front(), needed = 1, in_first_rung = 1;
+    for (const std::int64_t length : lengths_) {
+      if (needed <= trials) longest = length;
+      in_first_rung += reduction_ - 1;
+      needed += in_first_rung;
+    }
+    return longest;
+  }
+
+  // A configuration has a trial in each rung at most.
+  std::int64_t beginnings(std::int64_t trials) const override {
+    const std::int64_t rungs = std::ssize(lengths_);
+    return trials / rungs + (trials % rungs > 0 ? 1 : 0);
+  }
+
+  bool is_partial(const Segment& segment) const override { return segment.until < lengths_.back(); }
+
+ private:
+  // The trials that have ended, by rung, those of the last rung left out.
+  std::vector<std::vector<std::int64_t>> ended(const Curves& trials) const {
+    std::vector<std::vector<std::int64_t>> rungs(lengths_.size() - 1);
+    for (std::int64_t trial = 0; trial < trials.visible(); ++trial) {
+      if (!is_final(trials.trials().state(trial))) continue;
+      const auto length = std::ranges::find(lengths_, trials.trials().segment(trial).value().until);
+      if (const auto rung = static_cast<std::size_t>(length - lengths_.begin()); rung < rungs.size())
+        rungs[rung].push_back(trial);
+    }
+    return rungs;
+  }
+
+  static std::set<std::int64_t> parents(const Trials& trials) {
+    std::set<std::int64_t> parents;
+    for (std::int64_t trial = 0; trial < trials.size(); ++trial) {
+      const std::optional<Segment> segment = trials.segment(trial);
+      if (segment && segment->parent) parents.insert(*segment->parent);
+    }
+    return parents;
+  }
+
+  const Space space_;
+  const std::vector<std::int64_t> lengths_;
+  const std::int64_t reduction_;
+};
+
+std::shared_ptr<const Scheduler> make_asha(const Options& spec, const Space& space, std::int64_t) {
+  return std::make_shared<Asha>(space, rung_lengths(spec), spec.integer("reduction"));
+}
+
+}  // namespace
+
+void register_asha(Registry& registry) {
+  registry.add(
+      Entry("scheduler.asha", "scheduler",
+            "Asynchronous successive halving: the best configurations train on, and no trial waits.")
+          .with(scheduler_min_option("number of validations of the first rung"))
+          .with(scheduler_max_option())
+          .with(scheduler_reduction_option())
+          .example("scheduler.asha { max = 27, reduction = 3 }")
+          .note(
+              "Li et al. 2020, with promotion. A trial is one configuration's training from one rung to the next; the "
+              "rungs end after min, min · η, min · η² … validations, with η = reduction, up to max. When a trial may "
+              "begin, the longest rung is looked at first: the best configuration that is in the best 1/η of its "
+              "rung, and has not continued yet, begins with the checkpoint of its trial there. Where no rung has such "
+              "a configuration, the sampler chooses a new one. Which configurations continue depends on the order in "
+              "which results arrive, unless the sweep is deterministic: trial k then knows trials 0 … k − 8. "
+              "pruner.asha stops whole fits instead."),
+      SchedulerFactory{make_asha});
+}
+
+}  // namespace trainlab

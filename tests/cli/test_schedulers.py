@@ -1,0 +1,105 @@
+"""Sweeps in which configurations train on without waiting for others, and studies of other versions."""
+
+import csv
+import sqlite3
+import unittest
+
+from program import CliTest
+from test_sweep import ASHA, HALVING, SLOW, infos, sweep, trials
+
+
+def segments(stage):
+    """Of each trial the parent, the validations at its end, and the point."""
+    with sqlite3.connect(stage / "study.db") as study:
+        rows = study.execute("SELECT parent, until, point FROM trials ORDER BY number").fetchall()
+    study.close()
+    return rows
+
+
+def make_schema_1(stage):
+    """Makes the study one that was written before trials had a parent and until."""
+    with sqlite3.connect(stage / "study.db") as study:
+        for change in ("ALTER TABLE trials DROP COLUMN parent", "ALTER TABLE trials DROP COLUMN until",
+                       "PRAGMA user_version = 1"):
+            study.execute(change)
+    study.close()
+
+
+class Schedulers(CliTest):
+    def sweep(self, **options):
+        self.write("r.lua", sweep(**options))
+
+    def assert_promoted(self, stage):
+        """Asynchronous halving with rungs of 1, 3 and 9 validations: each configuration continues once from a rung, and
+        of n trials that end in a rung no more than every third was among the best at some time."""
+        rows, values = segments(stage), [float(values) for _, _, _, values, _ in trials(stage)]
+        parents = [parent for parent, _, _ in rows if parent is not None]
+        self.assertEqual(len(parents), len(set(parents)))
+        self.assertGreater(len(parents), 2)
+        for trial, (parent, until, point) in enumerate(rows):
+            if parent is None:
+                self.assertEqual(until, 1)
+                continue
+            self.assertEqual((until, point), (3 * rows[parent][1], rows[parent][2]))
+            self.assertLess(parent, trial)
+            rung = [values[other] for other in range(trial) if rows[other][1] == rows[parent][1]]
+            self.assertGreaterEqual(len(rung), 3)
+            self.assertLess(values[parent], max(rung))
+        for trial, (_, until, _) in enumerate(rows):
+            lines = (stage / f"trials/{trial:04}/seed-1/metrics.jsonl").read_text().splitlines()
+            self.assertEqual(len(lines), until)
+
+    def test_asynchronous_halving_continues_the_best_without_waiting(self):
+        self.sweep(**{**ASHA, "more": "stack = false,"})
+        self.run_program("r.lua", "--workers", 2, "--out", "asha")
+        self.assert_promoted(self.folder / "asha")
+        rows = csv.DictReader(self.run_program("report", "asha", "--csv").out.splitlines())
+        self.assertEqual([row["parent"] for row in rows],
+                         ["" if parent is None else str(parent) for parent, _, _ in segments(self.folder / "asha")])
+
+    def test_asynchronous_halving_that_is_deterministic_ends_alike(self):
+        self.sweep(**{**SLOW, **ASHA, "more": "deterministic = true,"})
+        self.run_program("r.lua", "--out", "whole")
+        self.assert_promoted(self.folder / "whole")
+        running = self.start("r.lua", "--out", "cut", "--workers", "2")
+        running.until_rows(self.folder / "cut/trials/0012/seed-1", 1)
+        running.process.kill()
+        running.end()
+        self.run_program("resume", "cut", "--workers", "2")
+        self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
+        self.assertEqual(segments(self.folder / "cut"), segments(self.folder / "whole"))
+
+    def test_a_study_of_an_older_version_goes_on(self):
+        self.sweep(**HALVING)
+        self.run_program("r.lua", "--out", "whole")
+        self.sweep(**{**HALVING, "trials": "trials = 11,"})
+        self.run_program("r.lua", "--out", "cut")
+        table = self.run_program("report", "cut", "--csv").out
+        make_schema_1(self.folder / "cut")
+        before = trials(self.folder / "cut")
+        self.assertEqual(self.run_program("report", "cut", "--csv").out, table)
+        self.run_program("extend", "cut", "--trials", "13")
+        self.assertEqual(trials(self.folder / "cut")[:11], before)
+        self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
+        parents = [info["parent"] for info in infos(self.folder / "whole")]
+        self.assertEqual([info["parent"] for info in infos(self.folder / "cut")], parents)
+
+    def test_a_study_that_cannot_be_used_is_told(self):
+        self.sweep(trials="trials = 3,")
+        self.run_program("r.lua", "--out", "run")
+        file = self.folder / "run/study.db"
+        whole = file.read_bytes()
+        newer = whole[:60] + (99).to_bytes(4, "big") + whole[64:]
+        damaged = whole[:4096] + bytes(len(whole) - 4096)
+        for content, code, text in ((newer, 2, "written by a newer trainlab (schema 99, this one knows 2)"),
+                                    (damaged, 3, "the file is damaged"),
+                                    (b"no database" * 1000, 3, "the file is damaged")):
+            with self.subTest(text):
+                file.write_bytes(content)
+                self.assert_said(self.run_program("report", "run", code=code), "study.db", text)
+                self.assert_said(self.run_program("extend", "run", "--trials", "4", code=2), "study.db", text)
+                self.assertEqual(file.read_bytes(), content)
+
+
+if __name__ == "__main__":
+    unittest.main()
