@@ -183,6 +183,7 @@ case_packages_as_root() {
   stub dpkg-query <<< "printf 'installed beta\n'"
   stub apt-get <<< '[[ $* != *update* ]] || exit 100'
   call 100 "$setup"
+  says 'apt-get update failed (above); without a network, install these packages by other means first'
   stub apt-get <<< 'echo noise; cat > /dev/null'
   call 0 "$setup"
   called '^apt-get .*update$'
