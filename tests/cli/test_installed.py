@@ -28,6 +28,12 @@ class Installed(CliTest):
         self.assertEqual(result.json()["out"], str(work / "runs/digits/001"))
         self.assertEqual(result.json()["status"], "done")
 
+        # The thin program starts in milliseconds, because few libraries are loaded.
+        needed = subprocess.run(["readelf", "--dynamic", "--wide", str(program)], capture_output=True, text=True,
+                                timeout=LIMIT, check=True).stdout
+        for library in ("libstdc++", "libsoci", "libtorch", "libluajit"):
+            self.assertNotIn(library, needed)
+
         # Nothing of it points back to where it was built: LibTorch comes from the installed tree.
         maps = subprocess.run(["ldd", str(moved / "libexec" / "trainlab-engine")], capture_output=True, text=True,
                               timeout=LIMIT, check=True).stdout

@@ -192,4 +192,18 @@ void read_sqlite(const fs::path& file, const std::function<void(StudyReader&)>& 
   read(reader);
 }
 
+Error sqlite_error(const std::filesystem::path& file, const std::string& words) {
+  const auto says = [&](const char* text) { return words.find(text) != std::string::npos; };
+  Error error = run_error(file.string() + ": " + words);
+  if (says("malformed") || says("not a database")) {
+    error.hint(
+        "the file is damaged; sqlite3's .recover saves what is left in it, and finished trials keep their folders");
+  } else if (says("full") || says("readonly")) {
+    error.hint("make room, or make the folder writable, and resume: what was acknowledged is there");
+  } else if (says("unable to open")) {
+    error.hint("it may be read where it can be opened, and with all files study.db… beside it");
+  }
+  return error;
+}
+
 }  // namespace trainlab

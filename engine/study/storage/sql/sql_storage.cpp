@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 #include "core/host.h"
-#include "stored.h"
+#include "storage/stored.h"
 
 namespace trainlab {
 

@@ -9,8 +9,8 @@
 
 #include "core/clock.h"
 #include "sql_storage.h"
-#include "sqlite.h"
-#include "stored.h"
+#include "storage/sqlite.h"
+#include "storage/stored.h"
 
 namespace trainlab {
 
@@ -81,20 +81,6 @@ class SqliteDialect final : public SqlDialect {
 
 std::unique_ptr<SqlDialect> sqlite_dialect(const std::filesystem::path& file) {
   return std::make_unique<SqliteDialect>(file);
-}
-
-Error sqlite_error(const std::filesystem::path& file, const std::string& words) {
-  const auto says = [&](const char* text) { return words.find(text) != std::string::npos; };
-  Error error = run_error(file.string() + ": " + words);
-  if (says("malformed") || says("not a database")) {
-    error.hint(
-        "the file is damaged; sqlite3's .recover saves what is left in it, and finished trials keep their folders");
-  } else if (says("full") || says("readonly")) {
-    error.hint("make room, or make the folder writable, and resume: what was acknowledged is there");
-  } else if (says("unable to open")) {
-    error.hint("it may be read where it can be opened, and with all files study.db… beside it");
-  }
-  return error;
 }
 
 }  // namespace trainlab
