@@ -31,21 +31,19 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
   Study study = plan.study();
   const Value description = plan.description(study);
   std::unique_ptr<Storage> storage;
-  Value stored;
   try {
     storage = place.open();
-    stored = storage->open(description, plan.enqueued());
+    const Value stored = storage->open(description, plan.enqueued());
+    if (stored["space"] != parse_json(to_json(description["space"]), "space"))
+      throw usage_error(place.text() + ": holds a study of another space").hint("choose another --out");
+    if (!context.helps) {
+      storage->revoke_all_but(context.supervisor);
+      storage->set_deadline(std::numeric_limits<double>::infinity());
+    }
   } catch (const Error& error) {
     // The run that was to be made longer stays what it was.
     if (error.kind() != ErrorKind::run || !plan.extends()) throw;
     throw usage_error(error.message()).hint(error.hint());
-  }
-  if (stored["space"] != parse_json(to_json(description["space"]), "space")) {
-    throw usage_error(place.text() + ": holds a study of another space").hint("choose another --out");
-  }
-  if (!context.helps) {
-    storage->revoke_all_but(context.supervisor);
-    storage->set_deadline(std::numeric_limits<double>::infinity());
   }
   return {
       std::move(storage), std::move(study), {.name = this_process(), .supervisor = context.supervisor, .expires = 0}};

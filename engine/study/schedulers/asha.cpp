@@ -5,7 +5,6 @@
 //
 // A trial is one configuration's training from one rung to the next.
 #include <algorithm>
-#include <set>
 
 #include "schedulers.h"
 
@@ -23,13 +22,14 @@ class Asha final : public Scheduler {
     const Segment first{.parent = {}, .until = lengths_.front()};
     // What was given for a trial that waits is a configuration that begins.
     if (trial < trials.trials().size()) return first;
-    const std::set<std::int64_t> continued = parents(trials.trials());
+    const std::vector<bool> continued = parents(trials.trials());
     const std::vector<std::vector<std::int64_t>> rungs = ended(trials);
     for (std::size_t rung = rungs.size(); rung-- > 0;) {
       std::vector<std::int64_t> best = ranking(trials, rungs[rung]);
       best.resize(best.size() / static_cast<std::size_t>(reduction_));
       for (const std::int64_t parent : best) {
-        if (trials.trials().state(parent) != TrialState::complete || continued.contains(parent)) continue;
+        if (trials.trials().state(parent) != TrialState::complete || continued[static_cast<std::size_t>(parent)])
+          continue;
         return Segment{.parent = parent, .until = lengths_[rung + 1]};
       }
     }
@@ -68,19 +68,21 @@ class Asha final : public Scheduler {
   std::vector<std::vector<std::int64_t>> ended(const Curves& trials) const {
     std::vector<std::vector<std::int64_t>> rungs(lengths_.size() - 1);
     for (std::int64_t trial = 0; trial < trials.visible(); ++trial) {
-      if (!is_final(trials.trials().state(trial))) continue;
-      const auto length = std::ranges::find(lengths_, trials.trials().segment(trial).value().until);
+      const std::optional<Segment> segment = trials.trials().segment(trial);
+      if (!segment || !is_final(trials.trials().state(trial))) continue;
+      const auto length = std::ranges::find(lengths_, segment->until);
       if (const auto rung = static_cast<std::size_t>(length - lengths_.begin()); rung < rungs.size())
         rungs[rung].push_back(trial);
     }
     return rungs;
   }
 
-  static std::set<std::int64_t> parents(const Trials& trials) {
-    std::set<std::int64_t> parents;
+  // By trial: whether another trial continues it.
+  static std::vector<bool> parents(const Trials& trials) {
+    std::vector<bool> parents(static_cast<std::size_t>(trials.size()));
     for (std::int64_t trial = 0; trial < trials.size(); ++trial) {
       const std::optional<Segment> segment = trials.segment(trial);
-      if (segment && segment->parent) parents.insert(*segment->parent);
+      if (segment && segment->parent) parents[static_cast<std::size_t>(*segment->parent)] = true;
     }
     return parents;
   }

@@ -61,6 +61,8 @@ void SharedStudy::check(const StoredTrial& trial) const {
   if (trial.number > study_.trials().size()) wrong = "trial " + std::to_string(study_.trials().size()) + " is missing";
   if (trial.point.size() != study_.space().size())
     wrong = "its point has " + std::to_string(trial.point.size()) + " values";
+  const std::optional<std::int64_t> parent = trial.segment ? trial.segment->parent : std::nullopt;
+  if (parent && (*parent < 0 || *parent >= trial.number)) wrong = "it continues trial " + std::to_string(*parent);
   if (is_complete && trial.values.size() != study_.trials().objectives())
     wrong = "it is complete with " + std::to_string(trial.values.size()) + " values";
   if (wrong.empty()) return;

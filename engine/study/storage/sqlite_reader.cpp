@@ -201,7 +201,9 @@ Error sqlite_error(const std::filesystem::path& file, const std::string& words) 
   } else if (says("full") || says("readonly")) {
     error.hint("make room, or make the folder writable, and resume: what was acknowledged is there");
   } else if (says("unable to open")) {
-    error.hint("it may be read where it can be opened, and with all files study.db… beside it");
+    error.hint(
+        "whoever works on a study must be able to write into its folder; whoever reads it needs all files study.db… "
+        "there");
   }
   return error;
 }

@@ -146,6 +146,17 @@ TEST_CASE("the segment with which a trial was begun is kept, whoever takes the t
   CHECK(trials[4].segment->until == 0);
 }
 
+TEST_CASE("a stored trial that continues a later one is told") {
+  const Folder folder(any_kind());
+  const auto a = folder.open();
+  a->open("x");
+  a->begin(owner("a"), 0, [](const StudyChanges&) {
+    return Storage::Begin{0, {0.5}, Segment{.parent = 3, .until = 2}};
+  });
+  CHECK_THAT(message([&] { shared(folder, "b", R"({"@": "sampler.random"})"); }),
+             Catch::Contains("holds trial 0, but it continues trial 3"));
+}
+
 TEST_CASE("a lease that has ended is refused, whoever has the trial now") {
   const Folder folder(any_kind());
   Worker a(folder), b(folder);

@@ -168,7 +168,7 @@ class SqlStorage final : public Storage {
     try {
       f();
     } catch (const soci::soci_error& error) {
-      throw dialect_->error(error.what());
+      throw dialect_->error(error.get_error_message());
     }
   }
 

@@ -37,7 +37,11 @@ class SqliteDialect final : public SqlDialect {
   explicit SqliteDialect(const std::filesystem::path& file) : file_(file), place_(file.string()) {}
 
   const std::string& place() const override { return place_; }
-  Error error(const std::string& words) const override { return sqlite_error(file_, words); }
+  // SOCI puts the name of its own function before SQLite's words.
+  Error error(const std::string& words) const override {
+    const std::size_t name = words.starts_with("sqlite3_") ? words.find(": ") : std::string::npos;
+    return sqlite_error(file_, name == std::string::npos ? words : words.substr(name + 2));
+  }
 
   void connect(soci::session& sql) const override {
     sql.open(soci::sqlite3, "dbname=\"" + place_ + "\" timeout=" + std::to_string(patience_seconds));
