@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/params.h"
+#include "support/stand_in_device.h"
 #include "sweep/sweep.h"
 
 namespace trainlab::test {
@@ -69,6 +70,7 @@ Options sweep(const std::string& more, const Events& events) {
 
 std::string work(const Options& stage, const std::filesystem::path& folder,
                  const std::function<void(const SharedStudy&)>& check, const Engine& engine) {
+  register_stand_in();  // before the first backward pass of the process
   prepare_arithmetic(1);
   const SweepPlan plan(stage, engine.settings);
   StageContext context = quiet_context(folder, engine.settings);

@@ -65,7 +65,6 @@ TEST_CASE("a trial continues its parent, and a parent without a checkpoint is an
 }
 
 TEST_CASE("when its device goes away a sweep ends with one message, no trial has failed, and the sweep goes on") {
-  register_stand_in();
   RunSettings settings = test_settings();
   settings.device = "stand_in";
   for (const std::string more : {R"(, "trials": 4, "stack": 4)", R"(, "trials": 3, "seeds": 2, "stack": false)"}) {
@@ -102,7 +101,6 @@ TEST_CASE("when its device goes away a sweep ends with one message, no trial has
 }
 
 TEST_CASE("a sweep on a device that is not there is refused before its first trial") {
-  register_stand_in();
   RunSettings settings = test_settings();
   settings.device = "stand_in:7";
   const TemporaryFolder folder;
