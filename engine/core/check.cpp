@@ -40,8 +40,8 @@ class Checker {
     if (is_by_name(option, value)) return by_name(option, value.map(), path, at);
     if (!option.is_many) return single(option, value, path, at, option.type_text());
     if (value.is_list() || is_empty_table(value)) return list(option, value, path, at);
-    Value one = single(option, value, path, at, option.type_text());
-    return Value::List(static_cast<std::size_t>(std::max(1, option.count)), std::move(one));
+    const Value one = single(option, value, path, at, option.type_text());
+    return Value::List(static_cast<std::size_t>(std::max(1, option.count)), one);
   }
 
  private:
