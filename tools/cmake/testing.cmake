@@ -1,9 +1,11 @@
 # trainlab_tests: a module's Catch2 tests.  trainlab_cli_test: a test that runs programs.
 
 # What sanitizer builds need to run. LibTorch itself is not instrumented, yet runs under the address sanitizer without
-# false alarms; leaks that are not ours are named in lsan.supp.
+# false alarms; leaks that are not ours are named in lsan.supp. Instrumented code is several times slower.
 set(TRAINLAB_TEST_ENVIRONMENT "")
+set(TRAINLAB_TEST_PATIENCE 1)
 if(TRAINLAB_SANITIZE)
+  set(TRAINLAB_TEST_PATIENCE 5)
   set(support "${CMAKE_SOURCE_DIR}/tests/support")
   list(APPEND TRAINLAB_TEST_ENVIRONMENT
     "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_init_order=1"
@@ -33,6 +35,7 @@ function(trainlab_tests)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  math(EXPR timeout "${arg_TIMEOUT} * ${TRAINLAB_TEST_PATIENCE}")
 
   set(target test_${arg_MODULE})
   add_executable(${target} ${arg_FILES})
@@ -42,9 +45,9 @@ function(trainlab_tests)
   target_link_libraries(${target} PRIVATE ${targets} trainlab_test_main)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   # Tests are compiled file by file: each may call its helpers what it likes. They check the modules, which are optimised;
-  # their own speed does not matter.
+  # their own speed does not matter. (With -O0 the precompiled header would not serve them.)
   trainlab_compile_together(${target})
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Sanitize>:-Og>)
   foreach(file IN LISTS arg_FILES)
     cmake_path(GET file STEM stem)
     if(NOT stem MATCHES "^test_")
@@ -65,7 +68,7 @@ function(trainlab_tests)
         bash "${CMAKE_SOURCE_DIR}/tests/support/in_scratch" "${scratch}"
         $<TARGET_FILE:${target}> --filenames-as-tags --warn NoTests "[#${stem}]~[.]")
       set_tests_properties(${name} PROPERTIES
-        LABELS unit TIMEOUT ${arg_TIMEOUT}
+        LABELS unit TIMEOUT ${timeout}
         ENVIRONMENT "OMP_NUM_THREADS=1;TRAINLAB_TEST_DEVICE=${device};${TRAINLAB_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
     endforeach()
   endforeach()
@@ -89,10 +92,11 @@ function(trainlab_cli_test)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  math(EXPR timeout "${arg_TIMEOUT} * ${TRAINLAB_TEST_PATIENCE}")
   add_test(NAME ${arg_NAME} COMMAND
     bash "${CMAKE_SOURCE_DIR}/tests/support/in_scratch" "${CMAKE_BINARY_DIR}/tests/scratch/${arg_NAME}"
     ${arg_COMMAND})
   set_tests_properties(${arg_NAME} PROPERTIES
-    LABELS cli TIMEOUT ${arg_TIMEOUT}
+    LABELS cli TIMEOUT ${timeout}
     ENVIRONMENT "TRAINLAB=${CMAKE_BINARY_DIR}/bin/trainlab;SOURCE_DIR=${CMAKE_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR};${TRAINLAB_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
 endfunction()
