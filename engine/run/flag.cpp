@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>
+#include <string_view>
 
 #include "core/error.h"
 
@@ -25,12 +26,20 @@ Error misfit(const std::string& flag, const std::string& expected, const std::st
   return usage_error(flag + ": expected " + expected + ", found \"" + text + "\"");
 }
 
+// NAME or NAME:N. Which kinds there are is known to the engine alone, because plugins bring kinds.
 FlagType device_type() {
   FlagType type{.operand = "D", .read = nullptr, .words = {"auto", "cpu", "cuda"}};
-  type.read = [words = type.words](const std::string& flag, const std::string& text) -> Value {
-    const bool indexed = text.starts_with("cuda:") && text.size() > 5 && text.size() < 9 &&
-                         std::all_of(text.begin() + 5, text.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (indexed || std::find(words.begin(), words.end(), text) != words.end()) return text;
+  type.read = [](const std::string& flag, const std::string& text) -> Value {
+    const auto all = [](std::string_view part, auto allowed) {
+      return !part.empty() && std::ranges::all_of(part, allowed);
+    };
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    const std::string_view whole = text;
+    const std::size_t colon = whole.find(':');
+    const bool named =
+        all(whole.substr(0, colon), [&](char c) { return (c >= 'a' && c <= 'z') || c == '_' || is_digit(c); });
+    const std::string_view index = colon == std::string_view::npos ? "0" : whole.substr(colon + 1);
+    if (named && index.size() < 4 && all(index, is_digit)) return text;
     throw misfit(flag, "auto, cpu, cuda or cuda:N", text);
   };
   return type;

@@ -54,7 +54,9 @@ class Line(CliTest):
         self.refused([], "expected a recipe or a command", "trainlab --help")
         self.recipe()
         self.refused(["r.lua", "--threads", "0"], '--threads: expected a whole number from 1 to 4096, found "0"')
-        self.refused(["r.lua", "--device", "gpu"], '--device: expected auto, cpu, cuda or cuda:N, found "gpu"')
+        self.refused(["r.lua", "--device", "GPU"], '--device: expected auto, cpu, cuda or cuda:N, found "GPU"')
+        self.assert_said(self.run_program("r.lua", "--device", "gpu", code=2), 'expected a device, found "gpu"',
+                         "hint: the devices are auto, cpu, cuda and cuda:N")
 
     def test_completion(self):
         for shell, last in (("bash", "complete -o filenames -F _trainlab trainlab"), ("zsh", "compdef _trainlab trainlab")):

@@ -12,6 +12,7 @@
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_native.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
@@ -41,6 +42,9 @@ constexpr std::uintptr_t mark = std::uintptr_t{1} << 62;
 void* sealed(void* p) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(p) | mark); }
 void* opened(const void* p) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(p) & ~mark); }
 
+constexpr c10::DeviceIndex devices = 2;
+thread_local c10::DeviceIndex current = 0;
+
 // What is left of the device's life (LostDevice), in calls; negative: the device stays.
 std::atomic<std::int64_t> calls_left{-1};
 std::atomic<bool> has_raised{false};
@@ -61,9 +65,9 @@ class StandInMemory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     use();
-    if (bytes == 0) return {nullptr, at::Device(stand_in, 0)};
+    if (bytes == 0) return {nullptr, at::Device(stand_in, current)};
     void* const p = sealed(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
-    return {p, p, free_block, at::Device(stand_in, 0)};
+    return {p, p, free_block, at::Device(stand_in, current)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return free_block; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
@@ -79,18 +83,22 @@ StandInMemory& memory() {
   return one;
 }
 
-// One device with one stream, on which everything has been done when a call returns.
+// Two devices with one stream each, on which everything has been done when a call returns.
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return stand_in; }
-  c10::Device exchangeDevice(c10::Device) const override { return getDevice(); }
-  c10::Device getDevice() const override { return {stand_in, 0}; }
-  void setDevice(c10::Device) const override {}
-  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  c10::Device exchangeDevice(c10::Device device) const override {
+    const c10::Device before = getDevice();
+    setDevice(device);
+    return before;
+  }
+  c10::Device getDevice() const override { return {stand_in, current}; }
+  void setDevice(c10::Device device) const override { uncheckedSetDevice(device); }
+  void uncheckedSetDevice(c10::Device device) const noexcept override { current = device.index(); }
   c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
   c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
-  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  c10::DeviceIndex deviceCount() const noexcept override { return devices; }
   void record(void**, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {}
   void block(void*, const c10::Stream&) const override {}
   bool queryEvent(void*) const override { return true; }
@@ -104,8 +112,8 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
-  c10::DeviceIndex deviceCount() const override { return 1; }
-  c10::DeviceIndex getCurrentDevice() const override { return 0; }
+  c10::DeviceIndex deviceCount() const override { return devices; }
+  c10::DeviceIndex getCurrentDevice() const override { return current; }
 };
 
 // The same memory as a tensor of the CPU.
@@ -117,14 +125,14 @@ at::Tensor on_host(const at::Tensor& t) {
       .as_strided(t.sizes(), t.strides(), t.storage_offset());
 }
 
-// The same memory as a tensor of the device.
+// The same memory as a tensor of the current device.
 at::Tensor on_device(const at::Tensor& t) {
   if (!t.defined()) return t;
   const c10::Storage& storage = t.storage();
-  c10::DataPtr data(nullptr, at::Device(stand_in, 0));
+  c10::DataPtr data(nullptr, at::Device(stand_in, current));
   if (storage.nbytes() > 0) {
     data = {sealed(storage.mutable_data()), new c10::Storage(storage),
-            [](void* kept) { delete static_cast<c10::Storage*>(kept); }, at::Device(stand_in, 0)};
+            [](void* kept) { delete static_cast<c10::Storage*>(kept); }, at::Device(stand_in, current)};
   }
   at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(c10::Storage::use_byte_size_t(), storage.nbytes(), std::move(data), &memory(), /*resizable=*/true),
@@ -133,14 +141,21 @@ at::Tensor on_device(const at::Tensor& t) {
   return made;
 }
 
+// "stand_in" without an index is the current device.
+at::Device place_of(std::optional<at::Device> device) {
+  return {stand_in, device && device->has_index() ? device->index() : current};
+}
+
 at::Tensor empty(c10::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
-                 std::optional<at::Device>, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+                 std::optional<at::Device> device, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+  const c10::DeviceGuard there(place_of(device));
   return at::detail::empty_generic(size, &memory(), c10::DispatchKeySet(stand_in_key), c10::dtype_or_default(dtype),
                                    format);
 }
 
 at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef strides, std::optional<at::ScalarType> dtype,
-                         std::optional<at::Layout>, std::optional<at::Device>, std::optional<bool>) {
+                         std::optional<at::Layout>, std::optional<at::Device> device, std::optional<bool>) {
+  const c10::DeviceGuard there(place_of(device));
   return at::detail::empty_strided_generic(size, strides, &memory(), c10::DispatchKeySet(stand_in_key),
                                            c10::dtype_or_default(dtype));
 }
@@ -157,6 +172,7 @@ const at::Tensor& resized(const at::Tensor& self, c10::IntArrayRef size, std::op
       at::detail::computeStorageNbytesContiguous(size, self.element_size(), self.storage_offset());
   c10::StorageImpl* const storage = tensor->unsafe_storage().unsafeGetStorageImpl();
   if (storage->nbytes() < bytes) {
+    const c10::DeviceGuard there(self.device());
     c10::DataPtr data = memory().allocate(bytes);
     if (storage->nbytes() > 0) memory().copy_data(data.get(), storage->data(), storage->nbytes());
     storage->set_data_ptr_noswap(std::move(data));
@@ -178,6 +194,7 @@ at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const std:
                        c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation, bool transposed,
                        c10::IntArrayRef output_padding, std::int64_t groups) {
   use();
+  const c10::DeviceGuard there(x.device());
   const auto host_bias = bias && bias->defined() ? std::optional(on_host(*bias)) : std::nullopt;
   return on_device(at::convolution(on_host(x), on_host(weight), host_bias, stride, padding, dilation, transposed,
                                    output_padding, groups));
@@ -189,6 +206,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
                                                                     bool transposed, c10::IntArrayRef output_padding,
                                                                     std::int64_t groups, std::array<bool, 3> mask) {
   use();
+  const c10::DeviceGuard there(x.device());
   const std::array bias{gradient.size(1)};
   const auto [a, b, c] = at::convolution_backward(on_host(gradient), on_host(x), on_host(weight), at::IntArrayRef(bias),
                                                   stride, padding, dilation, transposed, output_padding, groups, mask);
@@ -249,12 +267,29 @@ c10::IValue for_device(const c10::IValue& value) {
   return all;
 }
 
+// The device of an operator's results: that of the first tensor, or the device that is asked for.
+at::Device place_of(const std::vector<c10::IValue>& arguments) {
+  std::optional<at::Device> asked;
+  for (const c10::IValue& value : arguments) {
+    if (value.isTensor() && value.toTensor().defined() && !value.toTensor().device().is_cpu())
+      return value.toTensor().device();
+    if (value.isTensorList()) {
+      for (const at::Tensor& t : value.toTensorVector()) {
+        if (t.defined() && !t.device().is_cpu()) return t.device();
+      }
+    }
+    if (value.isDevice()) asked = value.toDevice();
+  }
+  return place_of(asked);
+}
+
 // All other operators: the CPU's kernels over the same memory. What they write to is returned as the tensor that it is.
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   use();
   const c10::FunctionSchema& schema = op.schema();
   const auto& arguments = schema.arguments();
   const std::vector<c10::IValue> given = torch::jit::pop(*stack, arguments.size());
+  const c10::DeviceGuard there(place_of(given));
   std::vector<c10::IValue> used;
   for (std::size_t i = 0; i < given.size(); ++i) {
     used.push_back(for_host(given[i], arguments[i].alias_info()));
@@ -321,7 +356,7 @@ void register_stand_in() {
                      .type = stand_in,
                      .automatic = false,
                      .none = "none",
-                     .count = [] { return 1; },
+                     .count = [] { return static_cast<int>(devices); },
                      .make = [](at::Device place) { return std::make_unique<Device>(place); }});
   });
 }

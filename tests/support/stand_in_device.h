@@ -12,8 +12,8 @@
 
 namespace trainlab::test {
 
-// Makes the device "stand_in" known to LibTorch and to parse_device(); before the first backward pass of the process,
-// later calls do nothing.
+// Makes the devices "stand_in:0" and "stand_in:1" known to LibTorch and to parse_device(); before the first backward
+// pass of the process, later calls do nothing.
 void register_stand_in();
 
 // Where a suite's tensors live: the stand-in device where TRAINLAB_TEST_DEVICE=stand_in, else the CPU.

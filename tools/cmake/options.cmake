@@ -97,8 +97,8 @@ if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 
 set(TRAINLAB_BIN_DIR bin)                      # trainlab
-set(TRAINLAB_LIBEXEC_DIR libexec)              # trainlab-engine
-set(TRAINLAB_LIB_DIR lib/trainlab)             # LibTorch, plugins
+set(TRAINLAB_LIBEXEC_DIR libexec)              # trainlab-engine, device plugins
+set(TRAINLAB_LIB_DIR lib/trainlab)             # LibTorch
 set(TRAINLAB_SHARE_DIR share/trainlab)         # recipes, stdlib
 
 # Programs find their libraries by the same relative path in the build tree and in the installed tree, so nothing is

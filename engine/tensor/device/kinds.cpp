@@ -1,7 +1,4 @@
 // The table of device kinds, and devices by their names.
-#include <ATen/Context.h>
-#include <ATen/detail/CUDAHooksInterface.h>
-
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -10,62 +7,92 @@
 #include <utility>
 
 #include "cpu_device.h"
+#include "plugins.h"
 #include "tensor/types.h"
 
 namespace trainlab {
 
 namespace {
 
-std::unique_ptr<Device> plain_device(at::Device place) { return std::make_unique<Device>(place); }
+std::mutex kinds_mutex;
 
-int usable_gpus() { return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0; }
-
-// All but the CPU.
+// All but the CPU. A GPU is asked for by its name also where no plugin brings the kind.
 std::vector<DeviceKind>& kinds() {
   static std::vector<DeviceKind> all{{.name = "cuda",
                                       .type = at::kCUDA,
                                       .automatic = true,
                                       .none = "no usable GPU",
-                                      .count = usable_gpus,
-                                      .make = plain_device}};
+                                      .count = [] { return 0; },
+                                      .make = [](at::Device place) { return std::make_unique<Device>(place); }}};
   return all;
 }
 
-// "cuda", "cuda:1": the kind and the index; nothing where the text names none.
-std::optional<std::pair<const DeviceKind*, int>> kind_and_index(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  const auto found = std::ranges::find(kinds(), text.substr(0, colon), &DeviceKind::name);
-  if (found == kinds().end()) return {};
+template <class Wanted, class Member>
+std::optional<DeviceKind> known_kind(const Wanted& wanted, Member member) {
+  const std::lock_guard lock(kinds_mutex);
+  const auto found = std::ranges::find(kinds(), wanted, member);
+  return found == kinds().end() ? std::nullopt : std::optional(*found);
+}
+
+// A device's name as it is written: "cuda", "cuda:1".
+struct DeviceName {
+  std::string_view kind;
   int index = 0;
-  if (colon != std::string_view::npos) {
-    const char* const end = text.data() + text.size();
-    const auto [rest, status] = std::from_chars(text.data() + colon + 1, end, index);
-    if (status != std::errc() || rest != end || index < 0) return {};
-  }
-  return std::pair(&*found, index);
+};
+
+std::optional<DeviceName> read_name(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  DeviceName name{text.substr(0, colon)};
+  if (colon == std::string_view::npos) return name;
+  const char* const end = text.data() + text.size();
+  const auto [rest, status] = std::from_chars(text.data() + colon + 1, end, name.index);
+  if (status != std::errc() || rest != end || name.index < 0) return {};
+  return name;
+}
+
+std::optional<DeviceKind> automatic_kind() {
+  load_device_plugins();
+  const std::lock_guard lock(kinds_mutex);
+  const auto found =
+      std::ranges::find_if(kinds(), [](const DeviceKind& kind) { return kind.automatic && kind.count() > 0; });
+  return found == kinds().end() ? std::nullopt : std::optional(*found);
+}
+
+Error unknown_device(std::string_view text, const std::optional<DeviceName>& name) {
+  std::string hint = "the devices are auto, cpu, cuda and cuda:N with N counted from 0";
+  if (const auto plugin = name ? device_plugin(name->kind) : std::filesystem::path(); !plugin.empty())
+    hint += "; another kind needs its plugin, " + plugin.string();
+  return usage_error("expected a device, found \"" + std::string(text) + "\"").hint(hint);
 }
 
 }  // namespace
 
-void add_device_kind(DeviceKind kind) { kinds().push_back(std::move(kind)); }
+void add_device_kind(DeviceKind kind) {
+  const std::lock_guard lock(kinds_mutex);
+  std::erase_if(kinds(), [&](const DeviceKind& known) { return known.name == kind.name; });
+  kinds().push_back(std::move(kind));
+}
 
-bool names_device(std::string_view text) { return text == "auto" || text == "cpu" || kind_and_index(text); }
+bool names_device(std::string_view text) {
+  if (text == "auto" || text == "cpu") return true;
+  const auto name = read_name(text);
+  if (!name) return false;
+  std::error_code ignored;
+  return known_kind(name->kind, &DeviceKind::name) || std::filesystem::exists(device_plugin(name->kind), ignored);
+}
 
 at::Device parse_device(std::string_view text) {
   if (text == "cpu") return at::kCPU;
   if (text == "auto") {
-    for (const DeviceKind& kind : kinds())
-      if (kind.automatic && kind.count() > 0) return {kind.type, 0};
-    return at::kCPU;
+    const auto kind = automatic_kind();
+    return kind ? at::Device(kind->type, 0) : at::Device(at::kCPU);
   }
-  const auto named = kind_and_index(text);
-  if (!named) {
-    throw usage_error("expected a device, found \"" + std::string(text) + "\"")
-        .hint("the devices are auto, cpu, cuda and cuda:N with N counted from 0");
-  }
-  const auto& [kind, index] = *named;
+  const auto name = read_name(text);
+  if (name) load_device_plugin(name->kind);
+  const auto kind = name ? known_kind(name->kind, &DeviceKind::name) : std::nullopt;
+  if (!kind) throw unknown_device(text, name);
   const int there = kind->count();
-  if (index >= there) {
+  if (name->index >= there) {
     const std::string found =
         there == 0   ? kind->none
         : there == 1 ? "one, " + kind->name + ":0"
@@ -73,7 +100,7 @@ at::Device parse_device(std::string_view text) {
     throw usage_error("device " + std::string(text) + " is not there: found " + found)
         .hint("--device auto takes a GPU where there is one, else the CPU");
   }
-  return {kind->type, static_cast<c10::DeviceIndex>(index)};
+  return {kind->type, static_cast<c10::DeviceIndex>(name->index)};
 }
 
 const Device& device_at(at::Device place) {
@@ -83,8 +110,8 @@ const Device& device_at(at::Device place) {
   const std::lock_guard lock(mutex);
   std::unique_ptr<Device>& device = made[{place.type(), place.index()}];
   if (!device) {
-    const auto kind = std::ranges::find(kinds(), place.type(), &DeviceKind::type);
-    device = kind == kinds().end() ? plain_device(place) : kind->make(place);
+    const auto kind = known_kind(place.type(), &DeviceKind::type);
+    device = kind ? kind->make(place) : std::make_unique<Device>(place);
   }
   return *device;
 }

@@ -29,12 +29,13 @@ at::Device stand_in() {
 TEST_CASE("device: a kind that was added is known by its name and its index, and is not taken by itself") {
   CHECK(stand_in() == at::Device(at::kPrivateUse1, 0));
   CHECK(parse_device("stand_in:0") == stand_in());
+  CHECK(parse_device("stand_in:1") == at::Device(at::kPrivateUse1, 1));
   CHECK(parse_device("auto") == at::Device(at::kCPU));
   CHECK(device_at(stand_in()).name() == "stand_in:0");
   CHECK(device_at(at::kCPU).name() == "cpu");
-  for (const char* text : {"auto", "cpu", "cuda", "cuda:3", "stand_in", "stand_in:0"}) CHECK(names_device(text));
+  for (const char* text : {"auto", "cpu", "cuda", "cuda:3", "stand_in", "stand_in:1"}) CHECK(names_device(text));
   for (const char* text : {"", "gpu", "cuda:", "cuda:-1", "cuda:1x", "cpu:0"}) CHECK_FALSE(names_device(text));
-  CHECK_THROWS_WITH(parse_device("stand_in:1"), Catch::Contains("found one, stand_in:0"));
+  CHECK_THROWS_WITH(parse_device("stand_in:2"), Catch::Contains("found 2, the last is stand_in:1"));
 }
 
 TEST_CASE("device: memory of one that does not count it, and of the CPU") {

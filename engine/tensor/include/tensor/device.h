@@ -2,7 +2,7 @@
 //
 // A device draws the numbers of a key (tensor/random.h) into its own memory: what Device itself does is to draw them on
 // the host and to copy them, so that all devices draw alike; a device that is faster by itself overrides that.
-// Thread-safe, but for add_device_kind().
+// Thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -70,11 +70,12 @@ struct DeviceKind {
   std::function<std::unique_ptr<Device>(at::Device)> make;
 };
 
-// Makes a kind known beside the CPU and "cuda", as plugins do; before the first tensor on such a device.
+// Makes a kind known beside the CPU, in the place of one of the same name; before the first tensor on such a device and
+// the first backward pass of the process. Plugins call it (tensor/device_plugin.h).
 void add_device_kind(DeviceKind kind);
 
-// Whether the text is one that parse_device() understands, whether or not such a device is there. (parse_device()
-// itself stands in tensor/types.h.)
+// Whether the text is one that parse_device() understands, whether or not such a device is there; loads no plugin.
+// (parse_device() itself stands in tensor/types.h.)
 bool names_device(std::string_view text);
 
 }  // namespace trainlab

@@ -18,7 +18,8 @@ using Shape = std::vector<std::int64_t>;
 std::string shape_text(at::IntArrayRef shape);  // "[32, 1, 8, 8]"
 std::int64_t element_count(const Shape& shape);
 std::string dtype_name(at::ScalarType type);  // "float32"
-// "auto", "cpu", "cuda", "cuda:1". Error{usage} when the device is not there; "auto" is the GPU where one is usable.
+// "auto", "cpu", "cuda", "cuda:1", or a device that a plugin brings, which is loaded for it (tensor/device_plugin.h).
+// Error{usage} when the device is not there; "auto" is the GPU where one is usable.
 at::Device parse_device(std::string_view name);
 
 // Sets ATen's operator threads for this process, and numbers below 1e-38 to count as 0 on this thread and those that

@@ -1,0 +1,86 @@
+#include "plugins.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "tensor/device_plugin.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view file_begin = "trainlab-", file_end = ".so";
+
+fs::path plugin_folder() {
+  const char* const given = std::getenv("TRAINLAB_DEVICES");
+  return given != nullptr && *given != '\0' ? fs::path(given) : fs::read_symlink("/proc/self/exe").parent_path();
+}
+
+bool can_name_kind(std::string_view name) {
+  return !name.empty() &&
+         std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+Error refused(const fs::path& file, const std::string& why) {
+  return usage_error("the device plugin " + file.string() + " cannot be used: " + why)
+      .hint("an engine and its plugins must be of the same build; --device cpu needs no plugin");
+}
+
+void load(const fs::path& file) {
+  // Lazily: a plugin of another build, whose functions are not all there, can then say which build it is of.
+  void* const library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) {
+    std::string why = ::dlerror();
+    if (const std::string path = file.string() + ": "; why.starts_with(path)) why.erase(0, path.size());
+    throw refused(file, why);
+  }
+  const auto* const plugin = static_cast<const DevicePlugin*>(::dlsym(library, "trainlab_device_plugin"));
+  if (plugin == nullptr) throw refused(file, "it does not define trainlab_device_plugin");
+  if (const std::string_view found = plugin->interface; found != device_interface) {
+    throw refused(
+        file, "expected the interface \"" + std::string(device_interface) + "\", found \"" + std::string(found) + "\"");
+  }
+  plugin->add();
+}
+
+}  // namespace
+
+fs::path device_plugin(std::string_view kind) {
+  if (!can_name_kind(kind)) return {};
+  return plugin_folder() / (std::string(file_begin) + std::string(kind) + std::string(file_end));
+}
+
+void load_device_plugin(std::string_view kind) {
+  static std::mutex mutex;
+  static std::set<fs::path> loaded;
+  const fs::path file = device_plugin(kind);
+  const std::lock_guard lock(mutex);
+  std::error_code ignored;
+  if (file.empty() || loaded.contains(file) || !fs::exists(file, ignored)) return;
+  load(file);
+  loaded.insert(file);
+}
+
+void load_device_plugins() {
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (const fs::directory_entry& entry : fs::directory_iterator(plugin_folder(), unreadable)) {
+    std::string name = entry.path().filename();
+    if (!name.starts_with(file_begin) || !name.ends_with(file_end)) continue;
+    name.erase(name.size() - file_end.size()).erase(0, file_begin.size());
+    names.push_back(std::move(name));
+  }
+  std::ranges::sort(names);
+  for (const std::string& name : names) load_device_plugin(name);
+}
+
+}  // namespace trainlab

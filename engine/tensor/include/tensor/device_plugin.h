@@ -1,0 +1,29 @@
+// A kind of devices from a shared library, which the engine loads when such a device is asked for.
+//
+// The plugin of the kind NAME is the file trainlab-NAME.so in the folder of the environment variable TRAINLAB_DEVICES,
+// or else beside the engine. The file defines one symbol:
+//
+//   extern "C" const trainlab::DevicePlugin trainlab_device_plugin;
+//   const trainlab::DevicePlugin trainlab_device_plugin = {trainlab::device_interface, add};
+//
+// A plugin links LibTorch and none of the engine's libraries: what it uses of the namespace trainlab, as the class
+// Device, is the engine's own, which exports these symbols.
+#pragma once
+
+#include <torch/headeronly/version.h>
+
+#include "tensor/device.h"
+
+namespace trainlab {
+
+// Which engines a plugin fits: the engine and the plugin are compiled with the same text. The number changes with this
+// header and with tensor/device.h.
+inline constexpr char device_interface[] = "1, LibTorch " TORCH_VERSION;
+
+struct DevicePlugin {
+  const char* interface;
+  // Calls add_device_kind() for the kind NAME; called once in a process. May raise Error.
+  void (*add)();
+};
+
+}  // namespace trainlab

@@ -1,0 +1,133 @@
+"""Devices that plugins bring: the same results as the CPU's, and what is wrong is refused.
+
+The plugin here is tests/support/stand_in_plugin.cpp: two devices, "stand_in:0" and "stand_in:1".
+"""
+
+import csv
+import io
+import os
+import pathlib
+import struct
+import unittest
+
+from program import SOURCE, CliTest
+
+PLUGINS = pathlib.Path(os.environ["DEVICES"])
+
+TASK = """local nn = lab.nn
+local data = lab.data.blobs { samples = 96, seed = 3 }
+return lab.task { name = "t", run = function(ctx)
+  local model = lab.build(nn.Sequential { nn.Linear(8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(3) },
+    { input = { 2 }, seed = ctx.seed })
+  local opt = lab.optimizer(lab.optim.SGD { lr = 0.1, momentum = 0.9 }, model:parameters())
+  for batch in ctx:batches(data.train, { size = 16, epochs = 3, save = { model, opt } }) do
+    local loss = lab.ops.cross_entropy_loss(model:forward(batch.x), batch.y)
+    opt:zero_grad(); loss:backward(); opt:step()
+    ctx:log("train.loss", loss)
+  end
+  print("on " .. model:parameters()[1].device)
+end }
+"""
+SWEEP = """local nn = lab.nn
+local data = lab.data.blobs { samples = 120, seed = 3 }:split { train = 0.5, val = 0.5 }
+return lab.sweep {
+  name = "s", space = { lr = lab.space.log(1e-3, 1) }, metric = "val.loss", sampler = lab.sampler.random(),
+  trials = %d,
+  build = function(hp)
+    return lab.fit {
+      name = "member", data = data, batch = 16, epochs = 2, optim = lab.optim.SGD { lr = hp.lr },
+      model = nn.Sequential { nn.Linear(8), nn.ReLU(), nn.Linear(3) },
+      loss = function(out, batch)
+        print("on " .. out.device)
+        return lab.ops.cross_entropy_loss(out, batch.y)
+      end,
+    }
+  end,
+}
+"""
+
+
+def devices_in(log):
+    return {line.rsplit(" ", 1)[1] for line in log.read_text().splitlines() if " on stand_in:" in line}
+
+
+class Devices(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.use(PLUGINS / "stand_in")
+        self.addCleanup(os.environ.pop, "TRAINLAB_DEVICES")
+
+    def use(self, folder):
+        os.environ["TRAINLAB_DEVICES"] = str(folder)
+
+    def on_both(self, *arguments, recipe="r.lua"):
+        """The summaries of a run on the CPU and of one on the stand-in."""
+        return [self.train(*arguments, "--device", device, "--out", device, "--json", recipe=recipe).json()
+                for device in ("cpu", "stand_in")]
+
+    def assert_close(self, one, other):
+        self.assertEqual(one.keys(), other.keys())
+        for name, value in one.items():
+            self.assertAlmostEqual(value, other[name], delta=2e-3 * max(1, abs(value)), msg=name)
+
+    def test_fit_and_predict(self):
+        recipe = SOURCE / "recipes" / "digits.lua"
+        here, there = self.on_both("--epochs", "2", recipe=recipe)
+        self.assert_close(here["metrics"], there["metrics"])
+        self.assertEqual(here["steps"], there["steps"])
+        self.assertIn("device = 'stand_in:0'", (self.folder / "stand_in" / "manifest.toml").read_text())
+
+        values = [(i * 7 % 17) / 16 for i in range(3 * 64)]
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 1, 8, 8), }"
+        header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+        self.write("x.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+                   + struct.pack(f"<{len(values)}f", *values))
+        tables = [list(csv.reader(io.StringIO(self.run_program(
+            "predict", "stand_in", "--input", "x.npy", "--device", device).out))) for device in ("cpu", "stand_in")]
+        self.assertEqual(tables[0][0], tables[1][0])
+        for one, other in zip(tables[0][1:], tables[1][1:], strict=True):
+            for a, b in zip(one, other, strict=True):
+                self.assertAlmostEqual(float(a), float(b), places=4)
+
+    def test_task(self):
+        self.write("r.lua", TASK)
+        here, there = self.on_both()
+        self.assert_close(here["metrics"], there["metrics"])
+        self.assertIn("on stand_in:0", (self.folder / "stand_in" / "log.txt").read_text())
+
+    def test_sweep(self):
+        self.write("r.lua", SWEEP % 4)
+        here, there = self.on_both()
+        self.assertEqual(here["best"]["trial"], there["best"]["trial"])
+        self.assertAlmostEqual(here["best"]["value"], there["best"]["value"], places=3)
+        self.assertEqual(devices_in(self.folder / "stand_in" / "log.txt"), {"stand_in:0"})
+        self.train("--device", "stand_in:1", "--out", "one")
+        self.assertEqual(devices_in(self.folder / "one" / "log.txt"), {"stand_in:1"})
+
+    def test_what_is_not_there(self):
+        self.recipe()
+        self.assert_message(self.train("--device", "stand_in:9", code=2),
+                            "trainlab: device stand_in:9 is not there: found 2, the last is stand_in:1")
+        self.use(PLUGINS / "none")
+        result = self.train("--device", "stand_in", code=2)
+        self.assert_message(result, 'trainlab: expected a device, found "stand_in"')
+        self.assert_said(result, "hint: ", str(PLUGINS / "none" / "trainlab-stand_in.so"))
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_plugin_that_cannot_be_used(self):
+        self.recipe()
+        self.write("broken/trainlab-broken.so", "no library")
+        for name, folder, why in (("broken", self.folder / "broken", ""),
+                                  ("other", PLUGINS / "other", 'expected the interface "1, LibTorch '),
+                                  ("empty", PLUGINS / "empty", "it does not define trainlab_device_plugin")):
+            self.use(folder)
+            for device in (name, "auto"):
+                result = self.train("--device", device, code=2)
+                self.assert_said(result, f"trainlab: the device plugin {folder / f'trainlab-{name}.so'} cannot be used: "
+                                 + why, "hint: ")
+            self.assertFalse((self.folder / "runs").exists())
+        self.train("--device", "cpu")
+
+
+if __name__ == "__main__":
+    unittest.main()
