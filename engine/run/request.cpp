@@ -32,6 +32,7 @@ Value Request::to_value() const {
       {"extend", extend ? Value(Value::Map{{"count", extend->count}, {"unit", extend->unit}}) : Value()},
       {"helps", helps},
       {"joins", joins},
+      {"worker", worker},
       {"terminal", terminal},
       {"supervisor", supervisor},
   };
@@ -52,6 +53,7 @@ Request Request::from_value(const Value& value) try {
   }
   request.helps = value["helps"].boolean();
   request.joins = value["joins"].boolean();
+  request.worker = static_cast<int>(value["worker"].integer());
   request.terminal = value["terminal"].boolean();
   request.supervisor = value["supervisor"].integer();
   return request;

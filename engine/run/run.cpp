@@ -34,7 +34,7 @@ Run::Run(const Registry& registry, Request request, Environment environment, Cha
       channel_(channel),
       settings_(settled(request_)),
       asks_threads_(request_.has("threads")) {
-  settings_.device = environment_.device;
+  settings_.device = environment_.own_device(environment_.device);
 }
 
 Run::~Run() = default;

@@ -30,7 +30,8 @@ void Run::join() {
   }
   settings_.threads = manifest_.training_threads();
   asks_threads_ = manifest_.setting("threads") != Value(0);
-  settings_.device = manifest_.setting("device").string();
+  settings_.device =
+      environment_.own_device(request_.has("device") ? environment_.device : manifest_.setting("device").string());
   const std::lock_guard lock(log_mutex_);
   log_.emplace(*folder_ / ("log-" + host_name() + "-" + std::to_string(::getpid()) + ".txt"));
   log_->append(early_log_);

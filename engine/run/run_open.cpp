@@ -47,7 +47,7 @@ Manifest Run::present() const {
   for (const auto& [path, text] : sources_) manifest.sources.insert_or_assign(path, hash_bytes(text));
   manifest.parameters = parameters_;
   manifest.settings = recorded_settings(request_.options);
-  manifest.settings["device"] = settings_.device;
+  manifest.settings["device"] = environment_.device;
   manifest.cores = usable_cores();
   return manifest;
 }
@@ -78,7 +78,7 @@ void Run::continue_existing() {
 
   settings_.threads = now.training_threads();
   asks_threads_ = now.setting("threads") != Value(0);
-  settings_.device = now.setting("device").string();
+  settings_.device = environment_.own_device(now.setting("device").string());
   records_ = read_stages(*folder_);
   manifest_ = recorded;
 

@@ -26,6 +26,7 @@ namespace {
 struct Helper {
   pid_t pid = 0;
   std::unique_ptr<Channel> channel;
+  int number = 1;       // Request::worker
   bool leaves = false;  // the helper was asked to end
 };
 
@@ -108,8 +109,11 @@ class Watch {
     request.options.set("quiet", true);
     request.options.set("out", held_->path().string());
     request.recipe = held_->path() / "recipe" / request_.recipe.filename();
+    request.worker = 1;
+    while (std::ranges::count(helpers_, request.worker, &Helper::number) > 0) ++request.worker;
     auto [mine, theirs] = Channel::pair();
-    helpers_.push_back({spawn_engine(engine_, to_json(request.to_value()), theirs->fd()), std::move(mine), false});
+    const pid_t pid = spawn_engine(engine_, to_json(request.to_value()), theirs->fd());
+    helpers_.push_back({pid, std::move(mine), request.worker, false});
   }
 
   // A stage may want fewer than the one before.

@@ -1,4 +1,4 @@
-"""Devices that plugins bring: the same results as the CPU's, and what is wrong is refused.
+"""Devices that plugins bring: the same results as the CPU's, a device for each worker, and what is wrong is refused.
 
 The plugin here is tests/support/stand_in_plugin.cpp: two devices, "stand_in:0" and "stand_in:1".
 """
@@ -7,6 +7,7 @@ import csv
 import io
 import os
 import pathlib
+import signal
 import struct
 import unittest
 
@@ -75,7 +76,7 @@ class Devices(CliTest):
         here, there = self.on_both("--epochs", "2", recipe=recipe)
         self.assert_close(here["metrics"], there["metrics"])
         self.assertEqual(here["steps"], there["steps"])
-        self.assertIn("device = 'stand_in:0'", (self.folder / "stand_in" / "manifest.toml").read_text())
+        self.assertIn("device = 'stand_in'", (self.folder / "stand_in" / "manifest.toml").read_text())
 
         values = [(i * 7 % 17) / 16 for i in range(3 * 64)]
         header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 1, 8, 8), }"
@@ -103,6 +104,21 @@ class Devices(CliTest):
         self.assertEqual(devices_in(self.folder / "stand_in" / "log.txt"), {"stand_in:0"})
         self.train("--device", "stand_in:1", "--out", "one")
         self.assertEqual(devices_in(self.folder / "one" / "log.txt"), {"stand_in:1"})
+
+    def test_each_worker_has_a_device(self):
+        self.write("r.lua", SWEEP % 100000)
+        run = self.folder / "run"
+        running = self.start("r.lua", "--device", "stand_in", "--workers", "2", "--out", "run")
+
+        def helpers():
+            return set().union(*map(devices_in, run.glob("log-*.txt")))
+
+        running.until(lambda: helpers() and devices_in(run / "log.txt"), "both workers trained")
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        self.assertEqual(helpers(), {"stand_in:1"})
+        self.assertEqual(devices_in(run / "log.txt"), {"stand_in:0"})
+        self.assertIn("device = 'stand_in'", (run / "manifest.toml").read_text())
 
     def test_what_is_not_there(self):
         self.recipe()

@@ -71,7 +71,8 @@ int engine(int argc, char** argv) {
   }
   Registry registry;
   testing::add_stage_kind(registry, "fit", [&](const Options&, const StageContext&) { return body(mode); });
-  Run run(registry, start.request, {"2.11.0", "cpu", wall_seconds(), [](int) {}}, *start.channel);
+  const auto own_device = [](const std::string& device) { return device; };
+  Run run(registry, start.request, {"2.11.0", "cpu", wall_seconds(), [](int) {}, own_device}, *start.channel);
   try {
     run.source("fake.lua", "return nil");
     run.parameter("mode", mode);

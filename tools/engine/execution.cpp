@@ -8,6 +8,7 @@
 #include "registry.h"
 #include "run/manifest.h"
 #include "stdlib/stdlib.h"
+#include "tensor/device.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -31,8 +32,10 @@ double started_at(const Request& request) {
 }
 
 Environment environment(const Request& request) {
-  const at::Device device = parse_device(settled(request).device);
-  return {TORCH_VERSION, device.str(), started_at(request), prepare_arithmetic};
+  const auto own_device = [worker = request.worker](const std::string& device) {
+    return worker_device(device, worker).str();
+  };
+  return {TORCH_VERSION, settled_device(settled(request).device), started_at(request), prepare_arithmetic, own_device};
 }
 
 }  // namespace

@@ -103,6 +103,19 @@ at::Device parse_device(std::string_view text) {
   return {kind->type, static_cast<c10::DeviceIndex>(name->index)};
 }
 
+std::string settled_device(std::string_view text) {
+  if (text != "auto") return std::string(text);
+  const auto kind = automatic_kind();
+  return kind ? kind->name : "cpu";
+}
+
+at::Device worker_device(std::string_view text, int worker) {
+  const at::Device first = parse_device(text);
+  if (first.is_cpu() || text.find(':') != std::string_view::npos) return first;
+  const int there = known_kind(first.type(), &DeviceKind::type)->count();
+  return {first.type(), static_cast<c10::DeviceIndex>(worker % there)};
+}
+
 const Device& device_at(at::Device place) {
   if (place.is_cpu()) return cpu_device();
   static std::mutex mutex;

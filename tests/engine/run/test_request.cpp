@@ -17,6 +17,7 @@ TEST_CASE("a request survives its way through JSON") {
                                {"out", "/o"},
                                {"seed", std::int64_t{9007199254740991}},
                                {"quiet", true}};
+  request.worker = 2;
   request.extend = NewTotal{60, "epochs"};
   request.supervisor = 123;
 

@@ -38,6 +38,19 @@ TEST_CASE("device: a kind that was added is known by its name and its index, and
   CHECK_THROWS_WITH(parse_device("stand_in:2"), Catch::Contains("found 2, the last is stand_in:1"));
 }
 
+TEST_CASE(
+    "device: processes that are given a kind take its devices in turn, and a device that is named is taken by all") {
+  stand_in();
+  for (const int worker : {0, 1, 2, 3}) {
+    CHECK(worker_device("stand_in", worker) == at::Device(at::kPrivateUse1, static_cast<c10::DeviceIndex>(worker % 2)));
+    CHECK(worker_device("stand_in:1", worker) == at::Device(at::kPrivateUse1, 1));
+    CHECK(worker_device("auto", worker) == at::Device(at::kCPU));
+  }
+  CHECK(settled_device("auto") == "cpu");
+  CHECK(settled_device("stand_in") == "stand_in");
+  CHECK(settled_device("stand_in:1") == "stand_in:1");
+}
+
 TEST_CASE("device: memory of one that does not count it, and of the CPU") {
   CHECK(device_at(stand_in()).memory().live == 0);
   count_tensor_memory();

@@ -30,8 +30,8 @@ struct Manifest {
   std::map<std::string, std::string> sources;  // path below recipe/ → hash; the recipe and what it required
 
   Value::Map parameters;  // every declared parameter's value (boolean, number, integer, string)
-  // The flags that a run records, by name, each as its record says (run/flag.h): "device" resolved ("cuda:0");
-  // "threads" 0 where each kind of stage takes its own number.
+  // The flags that a run records, by name, each as its record says (run/flag.h): "device" as given, "auto" resolved
+  // ("cpu", "cuda", "cuda:1"); "threads" 0 where each kind of stage takes its own number.
   Value::Map settings = recorded_settings();
   int cores = 0;       // usable cores when the run was begun
   bool exact = true;   // false once the run was continued with other threads, another device or other versions

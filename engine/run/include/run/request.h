@@ -47,6 +47,8 @@ struct Request {
   bool helps = false;
   // It does so without belonging to the run's supervisor (`trainlab worker`).
   bool joins = false;
+  // The number of this engine among those of the supervisor, from 0: of a kind with several devices each takes another.
+  int worker = 0;
 
   // The process that supervises. An engine whose parent is another one ends at once.
   std::int64_t supervisor = 0;

@@ -36,10 +36,12 @@ namespace trainlab {
 // Facts about the engine's process that this module, which knows neither LibTorch nor Lua, is told.
 struct Environment {
   std::string libtorch;  // its version
-  std::string device;    // the resolved one of --device: "cpu"
+  std::string device;    // that of --device, or what "auto" stands for: "cpu", "cuda", "cuda:1"
   double started = 0;    // when the run began, wall seconds: what the recipe was told, so that it is recorded
   // Makes arithmetic use this many threads from now on. Called on the recipe's thread.
   std::function<void(int)> use_threads;
+  // The device that this engine takes of such a text: "cpu", "cuda:0". Raises Error{usage} when the device is not there.
+  std::function<std::string(const std::string&)> own_device;
 };
 
 // Cores that this process may use: its affinity, within the CPU quota of its control group.

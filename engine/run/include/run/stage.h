@@ -19,7 +19,7 @@ namespace trainlab {
 struct RunSettings {
   std::int64_t seed = 1;
   int threads = 1;             // of one training
-  std::string device = "auto";
+  std::string device = "auto";  // of this engine
   bool quiet = false;          // no progress on standard error
   // `trainlab extend`, now or in an earlier process.
   std::optional<NewTotal> extended;

@@ -78,4 +78,11 @@ void add_device_kind(DeviceKind kind);
 // (parse_device() itself stands in tensor/types.h.)
 bool names_device(std::string_view text);
 
+// What "auto" stands for on this machine, "cpu" or the name of a kind; any other text as it is.
+std::string settled_device(std::string_view text);
+
+// parse_device() for one of several processes that share a text: where the text names a kind without an index, process
+// `worker`, counted from 0, takes the device of number `worker` modulo the number of devices.
+at::Device worker_device(std::string_view text, int worker);
+
 }  // namespace trainlab
