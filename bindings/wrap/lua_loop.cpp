@@ -17,7 +17,7 @@ class PlainLoop final : public Object {
   PlainLoop(const Part& part, std::int64_t size, at::Device device)
       : data_(part.data),
         device_(device),
-        loader_(part, {.batch = size, .shuffle = false}, {Key(0)}, false),
+        loader_(part, {.batch = size, .shuffle = false, .device = device}, {Key(0)}, false),
         left_(loader_.batches_per_epoch()) {}
   std::string_view type_name() const override { return "batches"; }
 

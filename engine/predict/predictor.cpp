@@ -86,6 +86,7 @@ at::Tensor Predictor::predict(const NewInputs& inputs, std::int64_t batch) const
   options.batch = batch;
   options.shuffle = false;
   options.float_type = file_.type;
+  options.device = device_;
   Loader loader(inputs.part, options, {Key(0)}, false);
   std::vector<at::Tensor> all;
   for (std::int64_t i = 0; i < loader.batches_per_epoch(); ++i) {

@@ -17,6 +17,7 @@ std::string name_of(std::size_t place) { return std::to_string(place + 1) + ".";
 TaskLoop::TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t number, Key key)
     : task_(task.weak_from_this()), options_(std::move(options)), number_(number), key_(key) {
   if (options_.part) {
+    options_.loader.device = task.device_;
     loader_ = std::make_unique<Loader>(*options_.part, options_.loader, std::vector<Key>{key_.fold("data")}, false);
     batches_per_epoch_ = loader_->batches_per_epoch();
   }

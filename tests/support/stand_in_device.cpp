@@ -24,6 +24,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <tuple>
 #include <vector>
 
@@ -83,39 +84,6 @@ StandInMemory& memory() {
   return one;
 }
 
-// Two devices with one stream each, on which everything has been done when a call returns.
-class Guard final : public c10::impl::DeviceGuardImplInterface {
- public:
-  c10::DeviceType type() const override { return stand_in; }
-  c10::Device exchangeDevice(c10::Device device) const override {
-    const c10::Device before = getDevice();
-    setDevice(device);
-    return before;
-  }
-  c10::Device getDevice() const override { return {stand_in, current}; }
-  void setDevice(c10::Device device) const override { uncheckedSetDevice(device); }
-  void uncheckedSetDevice(c10::Device device) const noexcept override { current = device.index(); }
-  c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
-  c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
-  c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
-  c10::DeviceIndex deviceCount() const noexcept override { return devices; }
-  void record(void**, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {}
-  void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
-  void destroyEvent(void*, const c10::DeviceIndex) const noexcept override {}
-  bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override {}
-  void synchronizeDevice(const c10::DeviceIndex) const override {}
-};
-
-struct Hooks final : at::PrivateUse1HooksInterface {
-  bool isBuilt() const override { return true; }
-  bool isAvailable() const override { return true; }
-  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
-  c10::DeviceIndex deviceCount() const override { return devices; }
-  c10::DeviceIndex getCurrentDevice() const override { return current; }
-};
-
 // The same memory as a tensor of the CPU.
 at::Tensor on_host(const at::Tensor& t) {
   if (!t.defined() || t.device().is_cpu()) return t;
@@ -141,6 +109,82 @@ at::Tensor on_device(const at::Tensor& t) {
   return made;
 }
 
+// Copies from the host that need not be done yet as far as the program can know. An event is over when two more have
+// been recorded, and so are the copies that were begun before the event: until then nobody may write to their memory.
+class LateCopies {
+ public:
+  void begin(const at::Tensor& host) {
+    const std::lock_guard lock(mutex_);
+    const at::Tensor seen = at::from_blob(host.data_ptr(), host.sizes(), host.strides(), host.options());
+    copies_.push_back({events_ + 1, seen, seen.clone()});
+  }
+  std::uintptr_t record() {
+    const std::lock_guard lock(mutex_);
+    return ++events_;
+  }
+  bool is_over(std::uintptr_t event) {
+    const std::lock_guard lock(mutex_);
+    if (event + 2 > events_) return false;
+    bool intact = true;
+    std::erase_if(copies_, [&](const Copy& copy) {
+      if (copy.event > event) return false;
+      intact = intact && copy.host.allclose(copy.content, 0, 0, /*equal_nan=*/true);
+      return true;
+    });
+    if (!intact) throw std::logic_error("memory of the host was written to before its copy to the device was done");
+    return true;
+  }
+
+ private:
+  struct Copy {
+    std::uintptr_t event;
+    at::Tensor host, content;  // `host` does not hold the memory
+  };
+  std::mutex mutex_;
+  std::uintptr_t events_ = 0;
+  std::vector<Copy> copies_;
+};
+
+LateCopies& late_copies() {
+  static LateCopies one;
+  return one;
+}
+
+// Two devices with one stream each, on which everything but a copy from the host has been done when a call returns.
+class Guard final : public c10::impl::DeviceGuardImplInterface {
+ public:
+  c10::DeviceType type() const override { return stand_in; }
+  c10::Device exchangeDevice(c10::Device device) const override {
+    const c10::Device before = getDevice();
+    setDevice(device);
+    return before;
+  }
+  c10::Device getDevice() const override { return {stand_in, current}; }
+  void setDevice(c10::Device device) const override { uncheckedSetDevice(device); }
+  void uncheckedSetDevice(c10::Device device) const noexcept override { current = device.index(); }
+  c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
+  c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
+  c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
+  c10::DeviceIndex deviceCount() const noexcept override { return devices; }
+  void record(void** event, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {
+    *event = reinterpret_cast<void*>(late_copies().record());
+  }
+  void block(void*, const c10::Stream&) const override {}
+  bool queryEvent(void* event) const override { return late_copies().is_over(reinterpret_cast<std::uintptr_t>(event)); }
+  void destroyEvent(void*, const c10::DeviceIndex) const noexcept override {}
+  bool queryStream(const c10::Stream&) const override { return true; }
+  void synchronizeStream(const c10::Stream&) const override {}
+  void synchronizeDevice(const c10::DeviceIndex) const override {}
+};
+
+struct Hooks final : at::PrivateUse1HooksInterface {
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  c10::DeviceIndex deviceCount() const override { return devices; }
+  c10::DeviceIndex getCurrentDevice() const override { return current; }
+};
+
 // "stand_in" without an index is the current device.
 at::Device place_of(std::optional<at::Device> device) {
   return {stand_in, device && device->has_index() ? device->index() : current};
@@ -160,8 +204,9 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef strides, std::o
                                            c10::dtype_or_default(dtype));
 }
 
-at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
+at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   use();
+  if (non_blocking && from.device().is_cpu() && from.numel() > 0) late_copies().begin(from);
   if (to.numel() > 0) on_host(to).copy_(on_host(from));
   return to;
 }
@@ -340,7 +385,20 @@ void register_operators() {
   gradients.impl("gru.input", gru);
 }
 
+std::atomic<int> buffers_given{0};
+
+class StandIn final : public Device {
+ public:
+  using Device::Device;
+  c10::Storage host_buffer(std::size_t bytes) const override {
+    ++buffers_given;
+    return Device::host_buffer(bytes);
+  }
+};
+
 }  // namespace
+
+int stand_in_buffers() { return buffers_given; }
 
 void register_stand_in() {
   static std::once_flag once;
@@ -357,7 +415,7 @@ void register_stand_in() {
                      .automatic = false,
                      .none = "none",
                      .count = [] { return static_cast<int>(devices); },
-                     .make = [](at::Device place) { return std::make_unique<Device>(place); }});
+                     .make = [](at::Device place) { return std::make_unique<StandIn>(place); }});
   });
 }
 

@@ -2,7 +2,8 @@
 // CPU's.
 //
 // A backend of LibTorch's kind PrivateUse1 over host memory that bare pointers cannot reach; operators are carried out
-// by the CPU's kernels.
+// by the CPU's kernels. A copy from the host that need not be done when the call returns counts as done a few such
+// copies later, and whoever wrote to the host's memory before is found out then.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -15,6 +16,9 @@ namespace trainlab::test {
 // Makes the devices "stand_in:0" and "stand_in:1" known to LibTorch and to parse_device(); before the first backward
 // pass of the process, later calls do nothing.
 void register_stand_in();
+
+// How many buffers for batches the devices have given to loaders.
+int stand_in_buffers();
 
 // Where a suite's tensors live: the stand-in device where TRAINLAB_TEST_DEVICE=stand_in, else the CPU.
 at::Device test_device();

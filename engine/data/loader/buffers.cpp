@@ -1,6 +1,5 @@
 #include "buffers.h"
 
-#include <ATen/ops/empty.h>
 #include <c10/core/TensorImpl.h>
 
 #include <algorithm>
@@ -16,7 +15,7 @@ c10::Storage Buffers::take() {
     std::atomic_thread_fence(std::memory_order_acquire);
     return storage;
   }
-  c10::Storage storage = at::empty({static_cast<std::int64_t>(bytes_)}, at::kByte).storage();
+  c10::Storage storage = device_.host_buffer(bytes_);
   if (kept_.size() == keep_) kept_.erase(kept_.begin());
   kept_.push_back(storage);
   return storage;

@@ -7,17 +7,21 @@
 #include <mutex>
 #include <vector>
 
+#include "tensor/device.h"
+
 namespace trainlab {
 
 class Buffers {
  public:
-  // Keeps at most `keep` buffers of `bytes` bytes; further ones belong to their tensors alone.
-  Buffers(std::size_t bytes, std::size_t keep) : bytes_(bytes), keep_(keep) {}
+  // Keeps at most `keep` buffers of `bytes` bytes; further ones belong to their tensors alone. `device` will take what
+  // the buffers hold.
+  Buffers(const Device& device, std::size_t bytes, std::size_t keep) : device_(device), bytes_(bytes), keep_(keep) {}
 
   // 64-byte aligned, of unspecified content, seen by nobody else. Thread-safe.
   c10::Storage take();
 
  private:
+  const Device& device_;
   const std::size_t bytes_, keep_;
   std::mutex mutex_;
   std::vector<c10::Storage> kept_;

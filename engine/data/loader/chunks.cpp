@@ -75,8 +75,9 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
     ahead_ = std::max({asked, std::int64_t{2} * options_.threads, 2 * std::min(chunks_between_wakes, fitting)});
   }
   // Beside those ahead one is in use, and the last batch of the one before may still be held.
+  const Device& device = device_at(options_.device);
   for (Layout& layout : layouts_) {
-    layout.buffers = std::make_unique<Buffers>(layout.block_bytes * static_cast<std::size_t>(per_chunk_),
+    layout.buffers = std::make_unique<Buffers>(device, layout.block_bytes * static_cast<std::size_t>(per_chunk_),
                                                static_cast<std::size_t>(ahead_) + 2);
   }
 }

@@ -3,6 +3,7 @@
 #include <ATen/native/CPUFallback.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "host_random.h"
 #include "tensor/generator.h"
@@ -17,8 +18,18 @@ DeviceMemory Device::memory() const {
   return {.live = all.current, .peak = all.peak};
 }
 
+c10::Storage Device::host_buffer(std::size_t bytes) const {
+  return at::empty({static_cast<std::int64_t>(bytes)}, at::kByte).storage();
+}
+
 void Device::take(std::vector<at::Tensor>& columns) const {
-  for (at::Tensor& column : columns) column = column.to(place_);
+  const c10::impl::VirtualGuardImpl device(place_.type());
+  Copy copy{c10::Event(place_.type()), columns};
+  for (at::Tensor& column : columns) column = column.to(place_, /*non_blocking=*/true);
+  copy.done.record(device.getStream(place_));
+  const std::lock_guard lock(copies_mutex_);
+  std::erase_if(copies_, [](const Copy& earlier) { return earlier.done.query(); });
+  copies_.push_back(std::move(copy));
 }
 
 void Device::fill_uniform(const at::Tensor& out, Key key, double low, double high) const {

@@ -78,6 +78,7 @@ LoaderOptions loader_options(const FitPlan& plan) {
   LoaderOptions loader;
   loader.batch = fit.given("batch") ? asked : std::min(asked, plan.data.train.epoch_size());
   loader.float_type = plan.precision.batches;
+  loader.device = plan.device;
   if (fit.given("loader")) {
     const Options given = fit.child("loader");
     loader.drop_last = given.boolean("drop_last");

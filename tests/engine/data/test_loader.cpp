@@ -9,6 +9,8 @@
 #include <set>
 
 #include "support/data_support.h"
+#include "support/stand_in_device.h"
+#include "tensor/device.h"
 
 using namespace trainlab;
 using namespace trainlab::test;
@@ -256,4 +258,23 @@ TEST_CASE("a loader without a single batch is refused") {
         "there are no samples in this part of the data");
   CHECK_THROWS_AS(Loader(numbered(20), {}, {}, false), std::logic_error);
   CHECK_THROWS_AS(Loader(numbered(20), {}, {key, key}, false), std::logic_error);
+}
+
+TEST_CASE("a device that copies later gives the loader's buffers, and gets the same batches") {
+  register_stand_in();
+  const at::Device place = parse_device("stand_in");
+  const Part part = numbered(3000, 40);
+  for (const int threads : {0, 2}) {
+    const LoaderOptions options{.batch = 16, .threads = threads, .device = place};
+    const std::vector<Batch> all = expected(part, options, key, 2);
+    const int before = stand_in_buffers();
+    Loader loader(part, options, {key}, false);
+    for (const Batch& wanted : all) {
+      Batch batch = loader.next();
+      device_at(place).take(batch.columns);
+      for (at::Tensor& column : batch.columns) column = column.cpu();
+      require_equal(batch, wanted);
+    }
+    CHECK(stand_in_buffers() > before);
+  }
 }

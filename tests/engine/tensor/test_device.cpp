@@ -69,6 +69,30 @@ TEST_CASE("device: columns of a batch come to it, and stay where they are on the
   CHECK(columns[0].cpu().equal(at::arange(6).view({2, 3})));
 }
 
+TEST_CASE("device: memory of the host is held until its copy is done, and writing to it before is found out") {
+  const Device& device = device_at(stand_in());
+  const auto moved = [&](const at::Tensor& host) {
+    std::vector<at::Tensor> columns{host};
+    device.take(columns);
+    return columns.front();
+  };
+  const auto later = [&] {
+    for (int i = 0; i < 4; ++i) moved(at::ones({1}));
+  };
+  later();
+  at::Tensor host = at::ones({8});
+  const at::Tensor there = moved(host);
+  CHECK(host.use_count() > 1);
+  later();
+  CHECK(host.use_count() == 1);
+  host.zero_();
+  CHECK(there.cpu().equal(at::ones({8})));
+
+  moved(host);
+  host.fill_(2);
+  CHECK_THROWS_WITH(later(), Catch::Contains("before its copy"));
+}
+
 TEST_CASE("device: the numbers of a key are those of the CPU") {
   const std::array keys = {Key(1), Key(2)};
   const std::array p = {0.3, 0.5};

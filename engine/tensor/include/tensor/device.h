@@ -7,10 +7,12 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/Event.h>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,7 +44,13 @@ class Device {
 
   virtual DeviceMemory memory() const;
 
-  // Moves columns of a batch to the device. The host's tensors may be written to again at once.
+  // Memory of the host for batches that this device will take: 64-byte aligned, of unspecified content. A device that
+  // copies faster from pinned memory gives pinned memory.
+  virtual c10::Storage host_buffer(std::size_t bytes) const;
+
+  // Moves columns of a batch to the device, in the order of the device's current stream. The copies may go on after the
+  // call; until they are done, the device holds the host's tensors. So memory of the host may be written to again as
+  // soon as nobody holds a tensor on it, as the loader does with its buffers.
   virtual void take(std::vector<at::Tensor>& columns) const;
 
   // fill_uniform, fill_normal and dropout_multipliers of tensor/random.h, for tensors that live here.
@@ -54,7 +62,14 @@ class Device {
   virtual void draw(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t generator, Key key) const;
 
  private:
+  struct Copy {
+    c10::Event done;
+    std::vector<at::Tensor> host;
+  };
+
   const at::Device place_;
+  mutable std::mutex copies_mutex_;
+  mutable std::vector<Copy> copies_;  // that were not done at the last look
 };
 
 // The object of a device that parse_device() gave, or on which a tensor lives.
