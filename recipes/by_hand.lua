@@ -5,7 +5,7 @@ local nn, optim, sched, ops = lab.nn, lab.optim, lab.sched, lab.ops
 
 local lr = lab.param { "lr", 3e-3, doc = "peak learning rate", min = 0 }
 local epochs = lab.param { "epochs", 10, doc = "passes over the training part", min = 1 }
-local size = lab.param { "batch", 64, doc = "samples of a batch", min = 1 }
+local size = lab.param { "batch", 64, doc = "number of samples in a batch", min = 1 }
 
 local data = lab.data.digits():split { train = 0.8, val = 0.1, test = 0.1, seed = 7 }
 local net = nn.Sequential { nn.Flatten(), nn.Linear(64), nn.ReLU(), nn.Dropout(0.1), nn.Linear(10) }

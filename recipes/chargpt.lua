@@ -6,17 +6,17 @@ local nn, init, optim, sched = lab.nn, lab.init, lab.optim, lab.sched
 
 local text = lab.param { "text", type = "path", doc = "a text file" }
 local steps = lab.param { "steps", 2000, doc = "optimizer steps", min = 1 }
-local batch = lab.param { "batch", 12, doc = "windows of a batch", min = 1 }
-local context = lab.param { "context", 64, doc = "characters of a window", min = 2 }
+local batch = lab.param { "batch", 12, doc = "number of windows in a batch", min = 1 }
+local context = lab.param { "context", 64, doc = "number of characters in a window", min = 2 }
 local layers = lab.param { "layers", 4, doc = "transformer blocks", min = 1 }
 local heads = lab.param { "heads", 4, doc = "attention heads", min = 1 }
-local width = lab.param { "width", 128, doc = "features of a character", min = 1 }
+local width = lab.param { "width", 128, doc = "number of features of a character", min = 1 }
 local dropout = lab.param { "dropout", 0.0, type = "number", doc = "dropout in the blocks", min = 0, max = 0.9 }
 local lr = lab.param { "lr", 1e-3, doc = "peak learning rate; it falls to a tenth", min = 0 }
 
 local data = lab.data.text { path = text, context = context }:split { train = 0.9, val = 0.1 }
 local vocabulary = data.train.classes
--- Initial values as GPT-2 has them: projections into the residual stream are smaller the more of them there are.
+-- Initial values as in GPT-2: the more projections into the residual stream there are, the smaller they start.
 local small, residual = init.normal(0.02), init.normal(0.02 / math.sqrt(2 * layers))
 
 return lab.fit {

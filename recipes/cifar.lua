@@ -6,7 +6,7 @@ local nn, augment = lab.nn, lab.augment
 
 local path = lab.param { "data", type = "path", doc = "archive or folder of images: train/CLASS/FILE, test/CLASS/FILE" }
 local time = lab.param { "time", "10 min", doc = "budget of time" }
-local width = lab.param { "width", 16, doc = "channels of the first layer; the last has eight times as many", min = 8 }
+local width = lab.param { "width", 16, doc = "channels of the first layer, an eighth of those of the last", min = 8 }
 local lr = lab.param { "lr", 0.2, doc = "peak learning rate", min = 0 }
 local batch = lab.param { "batch", 128, doc = "samples per step", min = 1 }
 

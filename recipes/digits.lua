@@ -1,4 +1,4 @@
--- A small classifier of handwritten digits (8 × 8 pixels, part of trainlab) that stops early and keeps its best weights.
+-- A small classifier of handwritten digits (8 × 8 pixels, part of trainlab). It stops early and keeps its best weights.
 --   trainlab recipes/digits.lua
 --   trainlab recipes/digits.lua --lr 0.01 --epochs 20
 local nn, optim, sched, stop = lab.nn, lab.optim, lab.sched, lab.stop

@@ -15,13 +15,15 @@ return lab.fit {
   data   = lab.data.digits(),
   input  = { g = { noise }, d = { 1, 8, 8 } },
   model  = {
-    -- Without the generator's batch norm it falls into a few shapes.
+    -- Without batch norm the generator collapses to a few shapes.
     g = nn.Sequential { nn.Linear(128), nn.BatchNorm1d(), nn.LeakyReLU(0.2),
                         nn.Linear(128), nn.BatchNorm1d(), nn.LeakyReLU(0.2),
                         nn.Linear(64), nn.Sigmoid(), nn.Reshape { 1, 8, 8 } },
-    d = nn.Sequential { nn.Flatten(), nn.Linear(128), nn.LeakyReLU(0.2), nn.Linear(128), nn.LeakyReLU(0.2), nn.Linear(1) },
+    d = nn.Sequential {
+      nn.Flatten(), nn.Linear(128), nn.LeakyReLU(0.2), nn.Linear(128), nn.LeakyReLU(0.2), nn.Linear(1),
+    },
   },
-  -- Short memories, because what the gradients say changes with the other model; and a slower discriminator.
+  -- Short running means, because the gradients change with the other model; and a slower discriminator.
   optim  = { g = optim.Adam { lr = 1e-3, betas = { 0.5, 0.9 } }, d = optim.Adam { lr = 5e-4, betas = { 0.5, 0.9 } } },
   batch  = 64,
   epochs = epochs,

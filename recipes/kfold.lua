@@ -1,13 +1,15 @@
 -- Classification of a table, judged by k-fold cross-validation: what heats a house, from its size and demand.
--- Every row validates once. The mean and deviation over the folds are printed and kept as artifacts/folds.txt of the last
--- stage, which trains the model for use on all rows.
+-- Every row validates once. The mean and deviation over the folds are printed and written to artifacts/folds.txt of the
+-- last stage, which trains the final model on all rows.
 --   trainlab recipes/kfold.lua
 --   trainlab recipes/kfold.lua --data mine.csv --target class --folds 10
 local nn, optim, sched = lab.nn, lab.optim, lab.sched
 
-local path = lab.param { "data", type = "path", optional = true, doc = "a CSV file (without: the heating table beside the recipe)" }
+local path = lab.param {
+  "data", type = "path", optional = true, doc = "a CSV file (default: the heating table beside the recipe)",
+}
 local target = lab.param { "target", "heater", doc = "the column of classes" }
-local classes = lab.param { "classes", 3, doc = "how many classes the target has", min = 2 }
+local classes = lab.param { "classes", 3, doc = "number of classes of the target", min = 2 }
 local folds = lab.param { "folds", 5, doc = "number of folds", min = 2 }
 local epochs = lab.param { "epochs", 30, doc = "passes over the training rows", min = 1 }
 
@@ -15,7 +17,9 @@ local function fit(name, data, on)
   return lab.fit {
     name     = name,
     data     = data:normalize(),
-    model    = nn.Sequential { nn.Linear(64), nn.SiLU(), nn.Dropout(0.1), nn.Linear(32), nn.SiLU(), nn.Linear(classes) },
+    model    = nn.Sequential {
+      nn.Linear(64), nn.SiLU(), nn.Dropout(0.1), nn.Linear(32), nn.SiLU(), nn.Linear(classes),
+    },
     loss     = "cross_entropy",
     metrics  = { "accuracy" },
     optim    = optim.AdamW { lr = 3e-3, weight_decay = 0.01 },

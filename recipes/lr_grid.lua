@@ -2,7 +2,7 @@
 local nn = lab.nn
 
 local folder = lab.param { "data", type = "path", doc = "folder with the IDX files" }
-local epochs = lab.param { "epochs", 2, doc = "of each fit", min = 1 }
+local epochs = lab.param { "epochs", 2, doc = "passes over the training part in each fit", min = 1 }
 
 local data = lab.data.mnist { path = folder }:split { train = 0.9, val = 0.1, seed = 7 }
 

@@ -1,10 +1,12 @@
--- Which language is a surname from? An LSTM reads its letters.
+-- An LSTM reads the letters of a surname and tells its language.
 --
 --   trainlab recipes/names.lua
 --   trainlab recipes/names.lua --data mine.csv --text word --target kind
 local nn, optim, sched, stop = lab.nn, lab.optim, lab.sched, lab.stop
 
-local path = lab.param { "data", type = "path", optional = true, doc = "a CSV file (without: common surnames of five languages)" }
+local path = lab.param {
+  "data", type = "path", optional = true, doc = "a CSV file (default: common surnames of five languages)",
+}
 local text = lab.param { "text", "name", doc = "the column of words" }
 local target = lab.param { "target", "language", doc = "the column of classes" }
 local epochs = lab.param { "epochs", 60, doc = "longest training, in passes over the data", min = 1 }

@@ -1,8 +1,8 @@
--- recipes/population.lua: population-based training: eight nets whose learning rate and weight decay change as they train
+-- recipes/population.lua: population-based training: eight nets whose learning rates change while they train
 local nn, space = lab.nn, lab.space
 
 local population  = lab.param { "population", 8, doc = "nets that train side by side", min = 2 }
-local generations = lab.param { "generations", 6, doc = "times that the worst take over from the best", min = 1 }
+local generations = lab.param { "generations", 6, doc = "how often the worst nets take over from the best", min = 1 }
 
 local data = lab.data.digits():split { train = 0.8, val = 0.2, seed = 7 }
 

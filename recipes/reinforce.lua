@@ -7,7 +7,7 @@ local cartpole = require "envs.cartpole"
 local episodes = lab.param { "episodes", 300, doc = "episodes to play", min = 1 }
 local gamma = lab.param { "gamma", 0.99, doc = "discount of a later reward", min = 0, max = 1 }
 
--- Discounted sums of the rewards that follow each step, normalised: every step that the pole stands is worth 1.
+-- Discounted sums of the rewards after each step, normalised; each step with a standing pole has the reward 1.
 local function returns_of(steps)
   local values, sum = {}, 0
   for i = steps, 1, -1 do

@@ -7,7 +7,7 @@ local noise = lab.param { "noise", 0.05, doc = "deviation of the noise on the po
 local epochs = lab.param { "epochs", 30, doc = "passes over the data", min = 1 }
 local waves, points = 2000, 32
 
--- x [waves, points, 1], y [waves, 1]: the point after the last, without noise.
+-- x [waves, points, 1]; y [waves, 1] is the next point, without noise.
 local data = lab.data.tensors(function()
   local period = lab.tensor.rand({ waves, 1 }, { seed = 1 }) * 20 + 10
   local phase = lab.tensor.rand({ waves, 1 }, { seed = 2 }) * (2 * math.pi)

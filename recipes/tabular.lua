@@ -3,7 +3,9 @@
 --   trainlab recipes/tabular.lua --data mine.csv --target price
 local nn, optim, sched, stop = lab.nn, lab.optim, lab.sched, lab.stop
 
-local path = lab.param { "data", type = "path", optional = true, doc = "a CSV file (without: the heating table beside the recipe)" }
+local path = lab.param {
+  "data", type = "path", optional = true, doc = "a CSV file (default: the heating table beside the recipe)",
+}
 local target = lab.param { "target", "heat_mwh", doc = "the column to predict" }
 local lr = lab.param { "lr", 3e-3, doc = "peak learning rate", min = 0 }
 local width = lab.param { "width", 64, doc = "hidden units", min = 1 }

@@ -3,7 +3,7 @@ local nn, space = lab.nn, lab.space
 
 local trials = lab.param { "trials", 16, doc = "points of the space to try", min = 1 }
 local seeds  = lab.param { "seeds", 8, doc = "members of the ensemble", min = 1 }
-local epochs = lab.param { "epochs", 10, doc = "of each fit", min = 1 }
+local epochs = lab.param { "epochs", 10, doc = "passes over the training part in each fit", min = 1 }
 
 local data = lab.data.digits():split { train = 0.7, val = 0.15, test = 0.15, seed = 7 }
 
@@ -29,7 +29,7 @@ local found = lab.run(lab.sweep {
   trials        = trials,
   seeds         = 2,
   workers       = 2,
-  deterministic = true, -- the same result however many processes work on it
+  deterministic = true, -- the same result for any number of processes
   build         = build,
 })
 

@@ -27,7 +27,12 @@ def house(rng):
     side = area**0.5
     wall = 4 * side * height
     window = wall * glazing
-    losses = ((wall - window) * U_WALL[insulation] + area * U_WALL[insulation] * 0.8 + window * 1.6 + 0.34 * 0.5 * area * height)
+    losses = (
+        (wall - window) * U_WALL[insulation]
+        + area * U_WALL[insulation] * 0.8
+        + window * 1.6
+        + 0.34 * 0.5 * area * height
+    )
     demand = losses * (indoor - 7.5) * 5200 / 1000  # kWh
     demand -= 0.5 * window * SUN[orientation]
     demand = max(demand, 400) / EFFICIENCY[heater] * rng.lognormvariate(0, 0.05)

@@ -4,14 +4,14 @@ local cartpole = { observations = 4, actions = 2, longest = 500 }
 local gravity, cart_mass, pole_mass, half_length, force, tau = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
 local most_x, most_angle = 2.4, 12 * math.pi / 180
 
--- A new episode; `random` gives numbers in 0…1.
+-- Begins an episode; `random` returns numbers in 0…1.
 function cartpole.new(random)
   local env = { steps = 0 }
   local x, v, angle, w = random() * 0.1 - 0.05, random() * 0.1 - 0.05, random() * 0.1 - 0.05, random() * 0.1 - 0.05
 
   function env.observe() return { x, v, angle, w } end
 
-  -- action 0 pushes left, 1 right. Gives whether the episode has ended. Explicit Euler steps of 20 ms.
+  -- Action 0 pushes left, 1 right. Returns whether the episode has ended. Explicit Euler steps of 20 ms.
   function env.act(action)
     local push = action == 1 and force or -force
     local sin, cos, mass = math.sin(angle), math.cos(angle), cart_mass + pole_mass

@@ -6,7 +6,8 @@ local epochs = lab.param { "epochs", 3, min = 1, doc = "passes over the training
 local models = {
   mlp = nn.Sequential { nn.Flatten(), nn.Linear(128), nn.ReLU(), nn.Linear(10) },
   cnn = nn.Sequential {
-    nn.Conv2d(8, 3, { padding = 1 }), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 3, { padding = 1 }), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(8, 3, { padding = 1 }), nn.ReLU(), nn.MaxPool2d(2),
+    nn.Conv2d(16, 3, { padding = 1 }), nn.ReLU(), nn.MaxPool2d(2),
     nn.Flatten(), nn.Linear(10),
   },
 }
