@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What require holds; lives in the state, as userdata.
+// The data of require, which lives in the state as userdata.
 struct ModuleLoader {
   const RecipeFiles* files;
   std::function<void(const std::string&, std::string_view)> source;

@@ -23,7 +23,7 @@ bool is_name(const std::string& name) {
          std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
-// "integer" for 3, "number" for 0.3, …; empty for what is no parameter's value.
+// "integer" for 3, "number" for 0.3, …; empty for a value that parameters cannot have.
 std::string type_of(const Value& value) {
   if (value.is_integer()) return "integer";
   if (value.is_number()) return "number";
@@ -82,7 +82,7 @@ bool fits(const Rule& rule, const Value& value) {
   return rule.type != "path" || !value.string().empty();
 }
 
-// nil where the text is none of the type.
+// nil if the text is not of the type.
 Value from_text(const std::string& type, const std::string& text) {
   if (type == "integer") {
     std::int64_t n = 0;

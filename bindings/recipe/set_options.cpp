@@ -64,7 +64,7 @@ std::vector<Value> parse_path(const std::string& path, const std::string& text) 
   return steps;
 }
 
-// Null: the value is none, or of no entry that there is.
+// Null if the value is not an entry, or of an unknown entry.
 const Entry* entry_in(const Registry& registry, const Value& value) {
   const Value& name = value["@"];
   return name.is_string() ? registry.find(name.string()) : nullptr;
@@ -86,8 +86,8 @@ bool is_keyed(const Registry& registry, const Value& entry, const std::string& o
   return found && found->is_keyed;
 }
 
-// What the recipe names itself (a space's parameters, the optimizers of several models) can be changed, not added to: a
-// misspelt name would be a new one.
+// Names that the recipe chooses (a space's parameters, the optimizers of several models) can be changed, but not added:
+// a misspelt name would be a new name.
 void require_known(const Value& table, const std::string& path, const std::string& name, const std::string& text) {
   if (table.map().empty() || table.map().contains("@") || table.map().contains(name)) return;
   std::vector<std::string> names;
@@ -129,7 +129,7 @@ Value SetOptions::apply(const Registry& registry, Value stage, bool returned) {
         if (at->is_nil()) *at = Value::Map{};
         if ((*at)["@"] == Value("function")) {
           throw wrong(change.text, so_far + " is a function, which has no option '" + step.string() + "'")
-              .hint("what it makes is changed in the recipe, or through a parameter of lab.param");
+              .hint("change the function in the recipe, or use a parameter of lab.param");
         }
         if (has_own_names) require_known(*at, so_far, step.string(), change.text);
         has_own_names = is_keyed(registry, *at, step.string());

@@ -82,7 +82,7 @@ int l_undefined(lua_State* L) {
 int l_new_global(lua_State* L) {
   return guarded(L, [&]() -> int {
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
-    throw recipe_error("assignment to '" + name + "', which is no local variable")
+    throw recipe_error("assignment to '" + name + "', which is not a local variable")
         .hint("write: local " + name + " = …");
   });
 }

@@ -1,5 +1,5 @@
-// The library functions of a recipe: an allow-list of LuaJIT's, in fresh tables, and own ones in place of those that
-// can hang, crash, or show what must not be seen.
+// The library functions of a recipe: an allow-list of LuaJIT's functions in new tables, and functions of our own in
+// place of those that can hang, crash, or show secrets (addresses, files).
 #pragma once
 
 #include "bindings/lua_state.h"

@@ -139,7 +139,7 @@ void LuaState::call(lua_State* L, int arguments, int results, Part part) {
   throw error;
 }
 
-// The traceback of the script's own lines; kept aside, so that the error value stays what it is.
+// The traceback of the script's own lines; kept aside, so that the error value is unchanged.
 int LuaState::on_error(lua_State* L) {
   return guarded(L, [&] {
     constexpr int kFrames = 20;
@@ -198,7 +198,7 @@ Error LuaState::take_error(lua_State* L, int status) {
   if (type == LUA_TSTRING) {
     const std::string text = valid_utf8(plain_text(L, -1));
     if (raised_ && text == raised_text_) {
-      // What is wrong with the command line is in no line of the recipe.
+      // An error in the command line has no line in the recipe.
       return raised_->kind() == ErrorKind::usage ? *raised_ : Error(*raised_).traceback(traceback);
     }
     Error error = from_text(text).traceback(traceback);
@@ -208,7 +208,7 @@ Error LuaState::take_error(lua_State* L, int status) {
   const std::string kind =
       type == LUA_TNUMBER ? number_text(lua_tonumber(L, -1)) : std::string("a ") + lua_typename(L, type);
   Error error = recipe_error("the recipe raised " + kind + " as an error")
-                    .hint("raise a text: error(\"…\")")
+                    .hint("raise a string: error(\"…\")")
                     .traceback(traceback);
   if (at.line > 0) error.at(at.file, at.line);
   return error;
@@ -219,7 +219,7 @@ void LuaState::raise_kept(lua_State* L) {
     Error& error = *kept_;
     const LuaPosition here = position(L);
     if (here.line > 0) error.at(here.file, here.line);
-    // What the recipe sees is the message without a traceback.
+    // The recipe sees the message without a traceback.
     Error shown(error.kind(), error.message());
     if (!error.file().empty()) shown.at(error.file(), error.line());
     shown.in(error.path()).hint(error.hint());

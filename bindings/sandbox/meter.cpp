@@ -122,7 +122,7 @@ void Meter::on_hook(lua_State* L) {
   if (interval_ == 1) watch_closely(false);
 
   LuaPosition here = LuaState::position(L);
-  // A callback is allowed to come to its end: the loop that called it looks at its next step.
+  // A callback may run to its end: the loop that called it asks at its next step.
   const bool callback = state_.part() == LuaState::Part::callback;
   if (!callback && stop_requested()) {
     Error error(ErrorKind::interrupted, "interrupted while the recipe was being executed");
@@ -131,7 +131,7 @@ void Meter::on_hook(lua_State* L) {
   } else if (executed_ > limits_.instructions) {
     Error error = recipe_error("stopped after " + count_text(limits_.instructions) +
                                " instructions without a call that did work" + (callback ? " in this callback" : ""));
-    error.hint("a loop that does not end? Long computations belong into stages");
+    error.hint("there may be a loop that does not end; long computations belong into stages");
     if (here.line > 0) error.at(here.file, here.line);
     state_.set_doom({error, false});
   }
@@ -139,7 +139,7 @@ void Meter::on_hook(lua_State* L) {
   position_ = std::move(here);
 }
 
-// Collects; too little to collect is the end. The limit is for what is in use, not for garbage.
+// Collects garbage, and raises if too much memory remains in use. The limit does not count garbage.
 void Meter::over_memory(lua_State* L) {
   over_ = false;
   unlimited_ = true;

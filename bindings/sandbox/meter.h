@@ -1,8 +1,8 @@
 // Meter: counts what a script uses (memory, instructions, silence) and stops it at the limits.
 //
-// Memory, as LuaJIT wants it: it has no emergency collection, so a plain refusal leaves a heap in which nothing runs
-// any more. Crossing the limit is therefore granted, and the next instruction collects the garbage and raises if too
-// much is left. Only a single large request beyond the limit, or the far ceiling, is refused.
+// LuaJIT has no emergency collection, so a refused allocation leaves a heap in which nothing runs any more. Crossing
+// the memory limit is therefore granted, and the next instruction collects the garbage and raises if too much is left.
+// Only a single large request beyond the limit, or a request beyond the far ceiling, is refused.
 #pragma once
 
 #include <atomic>
@@ -26,14 +26,14 @@ class Meter {
   void attach(lua_State* L);  // installs the hook
   void detach() { main_ = nullptr; }
 
-  // What one call used, restored for its caller when it ends.
+  // The counters of a call, which are restored for its caller when the call ends.
   struct Saved {
     std::int64_t executed;
     std::int64_t heard;
   };
   Saved begin();
   void end(Saved saved);
-  // Native code that did work has come back: instructions are counted anew.
+  // Called when native code that did work has returned: instructions are counted anew.
   void restart() { executed_ = 0; }
 
   // The clock of silence. heard() when a script begins to run or shows that it lives; pause() while the engine works.
@@ -48,7 +48,7 @@ class Meter {
   // Remembers where the script is before a library function that may take long.
   void note(lua_State* L);
 
-  // A doomed script is asked at every instruction, others rarely.
+  // The hook runs at every instruction of a doomed script, and rarely otherwise.
   void watch_closely(bool closely);
 
   // After a call at the outermost level: drops garbage that stands above the limit.
@@ -56,7 +56,7 @@ class Meter {
   std::int64_t memory_used() const { return used_; }
   const LuaPosition& refused_at() const { return refused_at_; }
   Error memory_error() const;
-  // While held, allocations are granted: the collector and the closing of a state need some.
+  // While this guard exists, allocations are granted: the collector and the closing of a state need some.
   void set_unlimited(bool unlimited) { unlimited_ = unlimited; }
 
  private:

@@ -27,7 +27,7 @@ void Watchdog::watch() {
     Error error = recipe_error("no answer for " + number_text(limit_) + " s");
     const LuaPosition last = meter_.last_position();
     if (last.line > 0) error.at(last.file, last.line);
-    error.hint("a string pattern that explodes? Patterns with many of * + - ? on long text take exponential time");
+    error.hint("string patterns with many of * + - ? can take exponential time on long text");
     silent_(error);
     return;
   }

@@ -1,5 +1,5 @@
 // Watchdog: a thread that notices when a script shows no sign of life, inside a library function that no hook can
-// interrupt (a string pattern that explodes), and tells the host, who ends the process.
+// interrupt (a string pattern of exponential time), and tells the host, which ends the process.
 #pragma once
 
 #include <condition_variable>

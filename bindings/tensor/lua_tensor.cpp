@@ -67,7 +67,7 @@ const at::Tensor& check_tensor(lua_State* L, int index) {
   }
   if (!tensor->defined()) {
     throw recipe_error("a tensor was used after it had been released")
-        .hint("lab.scope releases all that its function made and does not return");
+        .hint("lab.scope releases all tensors that its function makes and does not return");
   }
   return *tensor;
 }

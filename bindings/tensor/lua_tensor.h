@@ -18,7 +18,7 @@ struct lua_State;
 
 namespace trainlab {
 
-// What a state keeps for its tensors.
+// The data that a state keeps for its tensors.
 struct TensorBinding {
   const void* metatable = nullptr;  // of tensors
   int metatable_reference = 0;
@@ -28,7 +28,7 @@ struct TensorBinding {
   std::size_t scope_depth = 0;
   std::int64_t collect_at = 0;      // live tensor bytes at which garbage is collected
   OperatorArguments arguments;     // of the call under way; operators do not nest
-  std::deque<std::string> others;  // descriptions of arguments that have no form
+  std::deque<std::string> others;  // descriptions of arguments of unknown form
   torch::jit::Stack results;
 };
 
@@ -41,14 +41,14 @@ void open_tensors(lua_State* L);
 // A full collection of Lua's garbage, which Lua would put off: it does not see the bytes of tensors.
 void collect_tensors(lua_State* L);
 
-// Error{recipe} where the dtype is one of integers and cannot hold x.
+// Error{recipe} if the dtype is an integer type that cannot hold x.
 void check_holds(at::ScalarType dtype, double x);
 
-// A tensor as userdata; nil for an undefined one. Collects garbage first where tensors have taken much memory.
+// Pushes a tensor as userdata, nil for an undefined tensor. Collects garbage first if tensors have taken much memory.
 void push_tensor(lua_State* L, at::Tensor tensor);
 
-// Runs what allocates tensors for the recipe. Where its memory ends, garbage is collected and `f` runs once more, unless
-// `once`. LibTorch's errors come out as they are.
+// Runs `f`, which allocates tensors for the recipe. If the recipe's memory is used up, garbage is collected and `f`
+// runs once more, unless `once`. LibTorch's errors pass through.
 template <class F>
 void for_recipe(lua_State* L, bool once, F&& f) {
   const ScriptAllocations mine;
@@ -62,7 +62,7 @@ void for_recipe(lua_State* L, bool once, F&& f) {
   f();
 }
 
-// nullptr where the value is no tensor. Undefined once it was released.
+// nullptr if the value is not a tensor. The tensor is undefined once it was released.
 at::Tensor* to_tensor(lua_State* L, int index);
 
 // Error{recipe} for another value and for a released tensor. Valid as long as the value is on the stack.
@@ -78,17 +78,18 @@ void open_operators(lua_State* L, int metatable);        // lab.ops, arithmetic
 void open_tensor_constructors(lua_State* L);             // lab.tensor
 void open_tensor_scopes(lua_State* L);                   // lab.no_grad, lab.scope
 
-// t.name of what is no method yet; 1 and 2 are the tensor and the name, upvalue 1 the methods.
+// Finds t.name if no method of this name is in the table yet. Stack 1 and 2 are the tensor and the name, upvalue 1 the
+// methods.
 int find_member(lua_State* L);
 
 // Pushes the function that calls an operator.
 void push_operator(lua_State* L, const Operator& op);
-// Calls it with the arguments on the stack (`count` of them from index 1 on) and pushes its results: their number.
-// Named arguments stand in a last table. Inside guarded().
+// Calls an operator with `count` arguments from stack index 1 on, pushes its results and returns their number. Named
+// arguments stand in a last table. Called inside guarded().
 int call_operator(lua_State* L, const Operator& op, int count);
 
 // Userdata with members that are found without a call: __index is `members`, the table on top of the stack, which is
-// replaced by the object. Names that are not there go to `missing`, whose second argument is the name.
+// replaced by the object. Unknown names go to `missing`, whose second argument is the name.
 void make_namespace(lua_State* L, const char* name, int (*missing)(lua_State*), int (*call)(lua_State*));
 
 }  // namespace trainlab

@@ -55,7 +55,7 @@ at::Tensor slice(lua_State* L, int range, const at::Tensor& tensor, std::int64_t
 
 struct Place {
   at::Tensor view;                                  // after numbers and ranges
-  c10::List<std::optional<at::Tensor>> by_tensors;  // what is left to index with tensors, by axis of the view
+  c10::List<std::optional<at::Tensor>> by_tensors;  // indices that are tensors, by axis of the view
 };
 
 void add_tensor(Place& place, std::int64_t axis, const at::Tensor& index) {

@@ -156,7 +156,7 @@ int l_backward(lua_State* L) {
       throw recipe_error("expected a gradient and a table of options, found " + type_text(L, next))
           .in("tensor:backward");
     if (!tensor.requires_grad()) {
-      throw recipe_error("nothing that this tensor came from requires a gradient")
+      throw recipe_error("no tensor from which this tensor was computed requires a gradient")
           .in("tensor:backward")
           .hint("weights are made with { requires_grad = true }, and not inside lab.no_grad");
     }
@@ -224,7 +224,7 @@ struct Field {
 constexpr Field fields[] = {{"shape", l_field_shape}, {"dtype", l_field_dtype}, {"device", l_field_device},
                             {"ndim", l_field_ndim},   {"grad", l_field_grad},   {"is_leaf", l_field_leaf}};
 
-// What PyTorch's methods of conversion are called after C's types: t:long() is t:to("int64") here.
+// PyTorch's methods of conversion with names of C types: t:long() is t:to("int64") here.
 const char* dtype_called(std::string_view method) {
   constexpr std::pair<std::string_view, const char*> methods[] = {
       {"float", "float32"}, {"double", "float64"}, {"half", "float16"}, {"long", "int64"}, {"int", "int32"},

@@ -1,5 +1,5 @@
-// lab.no_grad and lab.scope: functions that call a function in another condition, and bring back the one before,
-// whether it returns or raises (Lua's errors unwind C++ frames; a test holds LuaJIT to that).
+// lab.no_grad and lab.scope call a function under another condition and restore the previous condition, whether the
+// function returns or raises (Lua's errors unwind C++ frames; a test holds LuaJIT to that).
 #include <ATen/core/grad_mode.h>
 
 #include <lua.hpp>
@@ -31,7 +31,7 @@ int l_no_grad(lua_State* L) {
   return lua_gettop(L);
 }
 
-// Takes the set of what is made from the stack.
+// Pops the set of tensors that the scope has made.
 class Scope {
  public:
   Scope(lua_State* L, TensorBinding& binding)
@@ -75,7 +75,7 @@ void keep(lua_State* L, int kept, int depth) {
 int l_scope(lua_State* L) {
   check_function(L, "lab.scope");
   TensorBinding& binding = *LuaState::of(L).tensors;
-  lua_newtable(L);  // weak: what is garbage before the end may go
+  lua_newtable(L);  // weak: garbage may be collected before the end
   lua_newtable(L);
   lua_pushliteral(L, "v");
   lua_setfield(L, -2, "__mode");
@@ -102,7 +102,7 @@ int l_scope(lua_State* L) {
     lua_pop(L, 1);
     at::Tensor* tensor = to_tensor(L, -1);
     if (!stays && tensor) tensor->reset();
-    // What stays belongs to the scope around this one.
+    // Returned tensors belong to the enclosing scope.
     if (stays && binding.scope_reference != 0) {
       lua_rawgeti(L, LUA_REGISTRYINDEX, binding.scope_reference);
       lua_pushvalue(L, -2);

@@ -1,4 +1,4 @@
-// What a recipe gives to methods that write or log something under a name: the name, and the content of a file.
+// The arguments of methods that write or log something under a name: the name, and the content of a file.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace trainlab {
 // A string. Error{recipe} at `method` for anything else.
 std::string name_at(lua_State* L, int index, const char* method);
 
-// A text, a tensor in the format that the file's name says, or a table of tensors by name. Error{recipe} at `method` for
-// anything else.
+// A text, a tensor in the format that the file's name says, or a table of tensors by name. Error{recipe} at `method`
+// for anything else.
 Artifact artifact_at(lua_State* L, int index, const std::string& name, const char* method);
 
 }  // namespace trainlab

@@ -12,16 +12,17 @@ namespace trainlab {
 
 class CallArguments {
  public:
-  // What stands before the colon of a method: the option `source` of what a chained entry makes, or nothing that
-  // the entry declares (run:stop).
+  // The value before the colon of a method: the option `source` of the entry that a chained method makes; other methods
+  // (run:stop) do not declare the receiver.
   enum class Receiver { none, option, object };
-  // Of the call under way in L. Raises Error.
+  // Reads the arguments of the present call in L. Raises Error.
   CallArguments(lua_State* L, const Entry& entry, Receiver receiver);
 
-  // The map of the entry's options, not checked yet; the functions in it are put into `functions`, where given.
+  // The map of the entry's options, not checked yet; functions among the options are added to `functions` if it is
+  // given.
   Value::Map map(const Registry& registry, std::vector<std::shared_ptr<Callable>>* functions = nullptr) const;
 
-  // Pushes a table with the options by name and what an array option takes as array part.
+  // Pushes a table with the options by name, and the elements of an array option as array part.
   void push_table() const;
 
  private:

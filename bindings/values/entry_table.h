@@ -1,4 +1,4 @@
-// What the marshalling needs to know of the tables that constructors make (lua_entries.cpp).
+// Facts about the tables that constructors make (lua_entries.cpp), for the marshalling.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace trainlab {
 // The declaration behind a table that a constructor made; nullptr for any other value.
 const Entry* entry_of(lua_State* L, int index);
 
-// Pushes the table in which the options of the entry at `index` stand: itself, or one within.
+// Pushes the table that holds the options of the entry at `index`: the entry itself, or a table within it.
 void push_content(lua_State* L, int index);
 
 // Completes the map of an entry, read from the table at `index`: name, position, the array part under its option's
@@ -32,7 +32,7 @@ void note_lookup(lua_State* L);
 // "a function", "a table", "an object of type run": for messages.
 std::string type_text(lua_State* L, int index);
 
-// "digits.lua:18", where a function was written; and such a text taken apart, line 0 where it has none.
+// The place where a function was written, "digits.lua:18"; and such a text taken apart, with line 0 if it has none.
 std::string function_position(lua_State* L, int index);
 LuaPosition position_of_text(const std::string& text);
 

@@ -1,4 +1,4 @@
-// KeptTable: the table behind run.state and ctx.state. It lives with the script while the run goes on, and every
+// KeptTable: the table behind run.state and ctx.state. The table lives with the script during the run, and every
 // checkpoint reads it.
 #pragma once
 
@@ -21,7 +21,7 @@ class KeptTable {
 
   void push(lua_State* L) const;
   ScriptState read() const;
-  // The content of the table becomes that of `state`: a script may hold on to the table.
+  // Fills the same table with the content of `state`, because a script may hold on to the table.
   void replace(const ScriptState& state) const;
 
  private:
@@ -30,7 +30,8 @@ class KeptTable {
   int reference_;
 };
 
-// The table that `reader` reads; at the first call it is made of `state`, and `reader` set to read it and to hold it.
+// The table that `reader` reads. The first call makes the table from `state` and sets `reader`, which then reads and
+// holds the table.
 std::shared_ptr<KeptTable> kept_table(lua_State* L, std::function<ScriptState()>& reader, const ScriptState& state,
                                       const char* name);
 

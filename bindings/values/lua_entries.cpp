@@ -120,7 +120,7 @@ int l_construct(lua_State* L) {
   });
 }
 
-// What a value of a kind with methods does not have. Upvalues as of l_entry_index.
+// Raises the error for an unknown member of a value with methods. Upvalues as in l_entry_index.
 int refuse_member(lua_State* L) {
   return guarded(L, [&]() -> int {
     const auto& entry = *static_cast<const Entry*>(lua_touserdata(L, lua_upvalueindex(2)));
@@ -147,7 +147,7 @@ int l_entry_index(lua_State* L) {
   return 1;
 }
 
-// Of data: its parts too.
+// Indexing of data, which has parts too.
 int l_data_index(lua_State* L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     const std::string_view name = lua_tostring(L, 2);
@@ -163,7 +163,8 @@ int l_data_index(lua_State* L) {
 
 int l_data_assign(lua_State* L) {
   return guarded(L, [&]() -> int {
-    throw recipe_error("a data source cannot be changed").hint("make another one, with the options that you want");
+    throw recipe_error("a data source cannot be changed")
+        .hint("make another data source with the options that you want");
   });
 }
 
@@ -323,66 +324,75 @@ void register_language(Registry& registry) {
       Entry("param", "function",
             "Declares a parameter of the recipe and gives its value: from the command line, from --params, or the "
             "default.")
-          .with(Option("name", "how it is called on the command line: --name VALUE").string().required().positional())
+          .with(Option("name", "name of the parameter, on the command line --name VALUE")
+                    .string()
+                    .required()
+                    .positional())
           .with(
-              Option("default", "its value where none is given; without one a value must be given").any().positional())
-          .with(Option("optional", "without a default: nil where no value is given, instead of an error")
+              Option("default", "value of the parameter if none is given; a parameter without a default must be given")
+                  .any()
+                  .positional())
+          .with(Option("optional", "a parameter without a default that is not given is nil, instead of an error")
                     .boolean()
                     .or_default(false))
-          .with(Option("doc", "what it means, for --help").string())
-          .with(Option("type", "taken from the default where there is one: 3 is an integer, 0.3 a number")
+          .with(Option("doc", "meaning of the parameter, for --help").string())
+          .with(Option("type",
+                       "type of the parameter, taken from the default if there is one: 3 is an integer, 0.3 a number")
                     .choice({"integer", "number", "boolean", "string", "path", "choice"}))
-          .with(Option("min", "least value").number())
-          .with(Option("max", "greatest value").number())
-          .with(Option("choices", "the texts that are accepted; implies the type choice").string().many())
-          .returns("the value; a path is absolute, and relative ones are below the working folder")
+          .with(Option("min", "smallest value").number())
+          .with(Option("max", "largest value").number())
+          .with(Option("choices", "the strings that are accepted; the type is then choice").string().many())
+          .returns("the value; a relative path is taken from the working folder and made absolute")
           .example("local lr = lab.param { \"lr\", 3e-3, doc = \"peak learning rate\", min = 0 }"));
   registry.add(Entry("run", "function",
-                     "Runs a stage to its end, or finds the result of an earlier time, and gives its summary.")
-                   .with(Option("stage", "what to run").entry("stage").required().positional())
-                   .returns("result, a table with what summary.json holds")
+                     "Runs a stage to its end and returns its summary; a stage that this run has completed earlier is "
+                     "not run again.")
+                   .with(Option("stage", "the stage to run").entry("stage").required().positional())
+                   .returns("result, a table with the contents of summary.json")
                    .example("local first = lab.run(lab.fit { … })"));
-  registry.add(Entry("load_run", "function", "The result of a stage of another run, from its folder.")
-                   .with(Option("path", "the run's folder, or one in its stages/").path().required().positional())
-                   .with(Option("stage", "the stage's name (default: the one that its recipe returned)").string())
-                   .returns("result, a table with what summary.json holds")
+  registry.add(Entry("load_run", "function", "Loads the result of a stage of another run from that run's folder.")
+                   .with(Option("path", "the run's folder, or a folder in its stages/").path().required().positional())
+                   .with(Option("stage", "name of the stage (default: the stage that the recipe returned)").string())
+                   .returns("result, a table with the contents of summary.json")
                    .example("local teacher = lab.load_run(\"runs/teacher/001\"):model()")
-                   .note("It is read only. A model with functions of its recipe cannot be built without that recipe."));
-  registry.add(Entry("result:model", "method",
-                     "The trained model of a fit, in evaluation mode, with the weights that the fit kept.")
-                   .with(Option("name", "of a fit with several models: which").string().positional())
-                   .returns("model")
-                   .example("local teacher = lab.run(fit):model()")
-                   .note("Each call gives a model of its own, on the CPU. It reads x as the model does: after "
-                         "normalize()."));
-  registry.add(Entry("result:predict", "method", "What the trained model of a fit says of new inputs.")
-                   .with(Option("x", "a tensor [N, …] as the data source gave it, before normalize(); a table of tensors "
-                                     "by name for a model that reads several columns")
+                   .note("The folder is only read. A model that uses functions of the run's recipe cannot be built "
+                         "without that recipe."));
+  registry.add(
+      Entry("result:model", "method",
+            "The trained model of a fit, in evaluation mode, with the weights that the fit kept.")
+          .with(Option("name", "name of the model, if the fit has several").string().positional())
+          .returns("model")
+          .example("local teacher = lab.run(fit):model()")
+          .note("Each call returns a new model, on the CPU. The model expects x after normalize(), as in training."));
+  registry.add(Entry("result:predict", "method", "Predicts for new inputs with the trained model of a fit.")
+                   .with(Option("x",
+                                "a tensor [N, …] as the data source gave it, before normalize(); a table of tensors "
+                                "by name for a model that reads several columns")
                              .any()
                              .required()
                              .positional())
-                   .with(Option("model", "of a fit with several models: which").string())
-                   .returns("tensor [N, …]: probabilities of a classification, else the values")
+                   .with(Option("model", "name of the model, if the fit has several").string())
+                   .returns("tensor [N, …]: the probabilities of a classification, the values of a regression")
                    .example("local p = lab.run(fit):predict(lab.tensor.rand({ 5, 1, 8, 8 }, { seed = 1 }))")
-                   .note("Bytes count as 0…1. A single logit gives the probabilities of two classes."));
-  registry.add(Entry("result:generate", "method", "A text that the trained language model of a fit goes on with.")
-                   .with(Option("prompt", "how the text begins").string().required().positional())
-                   .with(Option("length", "tokens to add").integer().at_least(0).or_default(200))
-                   .with(Option("temperature", "scores are divided by it; 0: always the most probable token")
+                   .note("Bytes (uint8) are read as 0…1. A single logit gives the probabilities of two classes."));
+  registry.add(Entry("result:generate", "method", "Continues a text with the trained language model of a fit.")
+                   .with(Option("prompt", "beginning of the text").string().required().positional())
+                   .with(Option("length", "number of tokens to add").integer().at_least(0).or_default(200))
+                   .with(Option("temperature", "number by which scores are divided; 0: always the most probable token")
                              .number()
                              .at_least(0)
                              .or_default(0.8))
-                   .with(Option("top_k", "only so many of the most probable tokens").integer().at_least(1))
-                   .with(Option("top_p", "only the most probable tokens that together have this probability")
+                   .with(Option("top_k", "draw only from this many of the most probable tokens").integer().at_least(1))
+                   .with(Option("top_p", "draw only from the most probable tokens that together have this probability")
                              .number()
                              .more_than(0)
                              .at_most(1)
                              .or_default(1.0))
-                   .with(Option("seed", "of the draws (default: lab.seed)").integer().at_least(0))
-                   .with(Option("model", "of a fit with several models: which").string())
+                   .with(Option("seed", "seed of the draws (default: lab.seed)").integer().at_least(0))
+                   .with(Option("model", "name of the model, if the fit has several").string())
                    .returns("string, the prompt and its continuation")
                    .example("print(lab.run(fit):generate(\"ROMEO:\", { length = 300, top_p = 0.9 }))"));
-  registry.add(Entry("seed", "field", "The seed of the run, --seed, and the default of every option called seed.")
+  registry.add(Entry("seed", "field", "The seed of the run (--seed), which is the default of every option called seed.")
                    .returns("integer"));
 }
 

@@ -76,7 +76,7 @@ class LuaFunction final : public Callable {
   const std::string& where() const override { return where_; }
 
  private:
-  // What a trial is recorded with is what it was built with.
+  // A trial must be recorded with the values with which it was built.
   void require_unchanged(lua_State* L, int first, std::span<const Argument> arguments) const {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const auto* object = std::get_if<std::shared_ptr<Object>>(&arguments[i]);

@@ -8,7 +8,7 @@ struct lua_State;
 
 namespace trainlab {
 
-// A method is found without a call into native code. Unknown members are an error with the names there are.
+// A method is found without a call into native code. An unknown member is an error that lists the known names.
 struct ObjectType {
   using Function = int (*)(lua_State*);
   struct Member {

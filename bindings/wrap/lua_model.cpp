@@ -28,8 +28,8 @@ Options called_options(lua_State* L, const char* name) {
   const Registry& registry = *LuaState::of(L).host().registry;
   const Entry& entry = *registry.find(name);
   auto spec = std::make_shared<Spec>();
-  spec->value = registry.check(
-      CallArguments(L, entry, CallArguments::Receiver::none).map(registry, &spec->functions), std::string("lab.") + name);
+  spec->value = registry.check(CallArguments(L, entry, CallArguments::Receiver::none).map(registry, &spec->functions),
+                               std::string("lab.") + name);
   return {registry, spec, std::string("lab.") + name};
 }
 
@@ -62,7 +62,7 @@ int l_build(lua_State* L) {
   });
 }
 
-// What model:forward is given from 2 on: a batch, or a tensor for each column that the model reads.
+// The arguments of model:forward from stack index 2 on: a batch, or a tensor for each column that the model reads.
 std::vector<at::Tensor> columns_at(lua_State* L, const Model& model) {
   std::vector<at::Tensor> all;
   if (const auto batch = std::dynamic_pointer_cast<BatchObject>(to_object(L, 2))) {
@@ -135,7 +135,8 @@ int l_tensors(lua_State* L) {
 int l_load(lua_State* L) {
   return guarded(L, [&] {
     ModelObject& model = model_at(L, 1);
-    if (!lua_istable(L, 2)) throw recipe_error("expected a table of tensors by name, found " + type_text(L, 2)).in("model:load");
+    if (!lua_istable(L, 2))
+      throw recipe_error("expected a table of tensors by name, found " + type_text(L, 2)).in("model:load");
     try {
       model.restore(named_tensors_at(L, 2));
     } catch (Error& error) {

@@ -1,4 +1,4 @@
-// lab.build, lab.optimizer, lab.schedule, and the objects that they give: models, optimizers, schedules.
+// lab.build, lab.optimizer, lab.schedule, and the objects that they return: models, optimizers, schedules.
 #pragma once
 
 struct lua_State;

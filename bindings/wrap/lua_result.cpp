@@ -25,7 +25,7 @@ const char kMethods = 0;  // the metatable of results
 
 constexpr std::int64_t batch = 256;  // samples at a time
 
-// In a recipe it is the recipe that asks for what is not there, not the command line.
+// The error is the recipe's: the recipe, not the command line, asks for a missing thing.
 Error asked_by_recipe(const Error& error) {
   if (error.kind() != ErrorKind::usage) return error;
   Error wrong = recipe_error(error.message());
@@ -58,7 +58,7 @@ class ResultObject final : public Object {
   std::map<std::optional<std::string>, Predictor> predictors_;
 };
 
-// The model behind the table before the colon; the one of this name, where there are several.
+// The model behind the table before the colon; with several models, the model of this name.
 const Predictor& predictor_at(lua_State* L, const char* method, const std::optional<std::string>& model = {}) {
   std::shared_ptr<Object> object;
   if (lua_istable(L, 1)) {
@@ -72,15 +72,15 @@ const Predictor& predictor_at(lua_State* L, const char* method, const std::optio
   const EngineWork work(L);
   try {
     return with_torch_errors([&]() -> const Predictor& {
-      return dynamic_cast<ResultObject&>(*object).predictor(*LuaState::of(L).host().registry, run_device(LuaState::of(L)),
-                                                            model);
+      return dynamic_cast<ResultObject&>(*object).predictor(*LuaState::of(L).host().registry,
+                                                            run_device(LuaState::of(L)), model);
     });
   } catch (Error& error) {
     throw error.in(method);
   }
 }
 
-// Checked options of a call that takes plain data.
+// The checked options of a call that takes plain data.
 Options called_options(lua_State* L, const char* name, CallArguments::Receiver receiver) {
   const LuaState& state = LuaState::of(L);
   const Registry& registry = *state.host().registry;

@@ -1,4 +1,4 @@
-// The result of a stage in Lua: a fresh table with what summary.json holds. Its methods (model, predict, generate)
+// The result of a stage in Lua: a new table with the contents of summary.json. Its methods (model, predict, generate)
 // stand in a locked metatable, so that pairs and constructors see the data only.
 #pragma once
 

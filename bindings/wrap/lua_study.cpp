@@ -138,7 +138,7 @@ std::vector<double> values_at(lua_State* L, int index, std::size_t objectives, c
       .in(where);
 }
 
-// The state that study:tell is given; what it is without one.
+// The state given to study:tell, or its default.
 TrialState told_state(lua_State* L, int index) {
   if (lua_isnoneornil(L, index)) return TrialState::complete;
   if (!lua_istable(L, index)) {
@@ -171,7 +171,7 @@ int l_tell(lua_State* L) {
       number = whole_number(L, 2, 0, "study:tell.trial");
     } else {
       const auto& trial = check_object<TrialObject>(L, 2, "trial");
-      if (trial.study.get() != &study) throw recipe_error("the trial is one of another study").in("study:tell.trial");
+      if (trial.study.get() != &study) throw recipe_error("the trial belongs to another study").in("study:tell.trial");
       number = trial.number;
     }
     const TrialState state = told_state(L, 4);
@@ -183,7 +183,7 @@ int l_tell(lua_State* L) {
     } else if (none) {
       throw recipe_error("missing; expected a number")
           .in("study:tell.value")
-          .hint("of a trial without a value: study:tell(trial, nil, { state = \"failed\" })");
+          .hint("for a trial without a value: study:tell(trial, nil, { state = \"failed\" })");
     } else {
       values = values_at(L, 3, objectives, "study:tell.value");
     }
@@ -232,7 +232,7 @@ int get_best(lua_State* L) {
   study.follow();
   if (study.study().trials().objectives() > 1) {
     throw recipe_error("a study of several objectives has no single best trial")
-        .hint("study.pareto lists the best ones");
+        .hint("study.pareto lists the best trials");
   }
   if (const auto best = study.study().best()) {
     push_best(L, study, *best);

@@ -97,7 +97,7 @@ int l_save(lua_State* L) {
   });
 }
 
-// The options of ctx:batches and ctx:steps that are data; what is saved is taken out before, for it is objects.
+// The options of ctx:batches and ctx:steps that are data; `save` holds objects and is taken out before.
 TaskLoopOptions loop_options(lua_State* L, const Entry& entry, Value::Map& given) {
   TaskLoopOptions options;
   const int table = lua_gettop(L);
@@ -225,7 +225,11 @@ int get_state(lua_State* L) {
 
 void open_tasks(lua_State* L) {
   define(L, {.name = "ctx",
-             .methods = {{"log", l_task_log}, {"artifact", l_task_artifact}, {"save", l_save}, {"batches", l_batches}, {"steps", l_steps}},
+             .methods = {{"log", l_task_log},
+                         {"artifact", l_task_artifact},
+                         {"save", l_save},
+                         {"batches", l_batches},
+                         {"steps", l_steps}},
              .get = {{"seed", get_seed}, {"step", get_step}, {"epoch", get_epoch}, {"state", get_state}}});
 }
 

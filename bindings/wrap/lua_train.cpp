@@ -137,7 +137,7 @@ int l_run_index(lua_State* L) {
 int l_read_only(lua_State* L) {
   return guarded(L, [&]() -> int {
     throw recipe_error("the fields of run cannot be set")
-        .hint("what is to be kept belongs into run.state: run.state.name = value");
+        .hint("values to keep belong into run.state: run.state.name = value");
   });
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 const char kOpened = 0;  // weak table: data entry → what was opened of it
 
-// What stands in the weak table.
+// The userdata in the weak table.
 class OpenedObject final : public Object {
  public:
   explicit OpenedObject(std::shared_ptr<RecipeData> data) : opened(std::move(data)) {}
@@ -67,7 +67,9 @@ int l_part_text(lua_State* L) {
 }  // namespace
 
 RecipeData::RecipeData(lua_State* L, int index)
-    : registry_(*LuaState::of(L).host().registry), seed_(LuaState::of(L).host().seed), describes_(LuaState::of(L).host().describes) {
+    : registry_(*LuaState::of(L).host().registry),
+      seed_(LuaState::of(L).host().seed),
+      describes_(LuaState::of(L).host().describes) {
   auto spec = std::make_shared<Spec>(to_spec(L, index));
   spec->value = registry_.check(spec->value);
   spec_ = std::move(spec);

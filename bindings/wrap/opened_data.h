@@ -1,4 +1,4 @@
-// Data that a recipe looks into itself: data.train, data.val and data.test of a source, opened at the first look.
+// Data that a recipe itself reads: data.train, data.val and data.test of a source, opened at the first access.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class PartObject final : public Object {
   std::string_view type_name() const override { return "part"; }
   const std::string& name() const { return name_; }
 
-  // Error{recipe} where the data has no such part.
+  // Error{recipe} if the data has no such part.
   const Part& part() const;
 
  private:

@@ -122,11 +122,12 @@ const Attempt kAttempts[] = {
      "local T = lab.tensor local i = T({{1}}, {dtype = 'int64'}) local s = lab.ops.sparse_coo_tensor(i, T{1}, {4}) "
      "i:fill_(100000) assert(s:to_dense():sum():item() == 1)",
      nullptr},
-    {"indices that a sparse tensor hands out",
-     "local s = lab.tensor.ones(4):to_sparse() s:indices():fill_(100000)", "indices"},
+    {"indices that a sparse tensor hands out", "local s = lab.tensor.ones(4):to_sparse() s:indices():fill_(100000)",
+     "indices"},
     {"what forward saved changed behind the back of backward", "lab.tensor.zeros(4):data()", "data"},
     {"an inner part of a backward pass",
-     "local T = lab.tensor lab.ops.embedding_dense_backward(T.ones(1, 4), T({100000}, {dtype = 'int64'}), 4, -1, false)",
+     "local T = lab.tensor lab.ops.embedding_dense_backward(T.ones(1, 4), T({100000}, {dtype = 'int64'}), 4, -1, "
+     "false)",
      "lab.ops has no 'embedding_dense_backward'"},
     {"an entry's kind given as an option", "return lab.stage { ['@'] = 'nn.Linear' }",
      "names that begin with @ are taken"},
@@ -170,7 +171,9 @@ TEST_CASE("no table that a recipe can reach holds a forbidden function") {
       if type(t) ~= 'table' or seen[t] then return end
       seen[t] = true
       for k, v in next, t do
-        if bad[k] or (path == '.os' and k ~= 'clock' and k ~= 'date' and k ~= 'time' and k ~= 'difftime') then error(path .. '.' .. k) end
+        if bad[k] or (path == '.os' and k ~= 'clock' and k ~= 'date' and k ~= 'time' and k ~= 'difftime') then
+          error(path .. '.' .. k)
+        end
         visit(v, path .. '.' .. tostring(k))
       end
     end

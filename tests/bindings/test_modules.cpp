@@ -60,5 +60,5 @@ TEST_CASE("a module shares no globals with the recipe by accident") {
   Sandbox sandbox;
   sandbox.folder.write("m.lua", "shared = 1\nreturn {}");
   CHECK_THAT(sandbox.fails("require 'm'").what(),
-             Catch::StartsWith("m.lua:1: assignment to 'shared', which is no local variable"));
+             Catch::StartsWith("m.lua:1: assignment to 'shared', which is not a local variable"));
 }

@@ -94,7 +94,8 @@ TEST_CASE("NaN fails a trial, infinity is a value, a finished trial does not cha
 
 TEST_CASE("several objectives have a front of best trials") {
   CHECK(value(R"(
-    local study = lab.study { space = { x = lab.space.int(0, 9) }, sampler = lab.sampler.grid(), goal = { "min", "max" } }
+    local space = { x = lab.space.int(0, 9) }
+    local study = lab.study { space = space, sampler = lab.sampler.grid(), goal = { "min", "max" } }
     for trial in study.ask, study do
       local x = trial.params.x
       study:tell(trial, { math.abs(x - 3), x < 6 and x or 0 })
@@ -235,7 +236,8 @@ TEST_CASE("a study in a file goes on where it ended, and is shared") {
     local three, four = a:ask(), a:ask()
     a:tell(three, 1 / 0)
     a:tell(four, 0 / 0)
-    return lab.stage { value = { three.number, three.params.x, four.params.x, a.trials[3].state, a.trials[4].state } })");
+    local third, fourth = a.trials[3].state, a.trials[4].state
+    return lab.stage { value = { three.number, three.params.x, four.params.x, third, fourth } })");
   CHECK(second == Value(Value::List{2, first.list()[0], 0.5, "complete", "failed"}));
   CHECK_THAT(sandbox.fails(open + "a:tell(2, 1)").what(), Catch::Contains("trial 2 has ended (complete)"));
   CHECK_THAT(sandbox.fails(open + "local b = open()\nlocal t = b:ask()\na:tell(t.number, 1)").what(),
@@ -271,7 +273,7 @@ TEST_CASE("wrong calls are told") {
   CHECK_THAT(failure("lab.study { space = { x = lab.sampler.random() } }"),
              Catch::Contains("lab.study.space.x: expected") && Catch::Contains("found a sampler (sampler.random)"));
   CHECK_THAT(failure("lab.study { space = { x = lab.space.uniform(0, 1) }, sampler = lab.sampler.grid() }"),
-             Catch::Contains("lab.study.sampler.points: the range of 'x' has no end of values"));
+             Catch::Contains("lab.study.sampler.points: the range of 'x' has infinitely many values"));
   CHECK_THAT(failure("lab.study { space = { x = lab.space.uniform(0, 1) }, sampler = lab.sampler.pbt() }"),
              Catch::Contains("lab.sampler has no 'pbt'") && Catch::Contains("did you mean lab.scheduler.pbt?"));
   const auto told = [](const std::string& call) { return failure(with_study("", "local t = study:ask()\n" + call)); };
@@ -294,7 +296,7 @@ TEST_CASE("wrong calls are told") {
   CHECK_THAT(told("return t.params.y"), Catch::StartsWith("x.lua:3: the space has no parameter 'y'"));
   CHECK_THAT(told("return t.value"), Catch::Contains("trial has no 'value'"));
   CHECK_THAT(told("local other = lab.study { space = { x = 1 } }\nother:tell(t, 1)"),
-             Catch::Contains("study:tell.trial: the trial is one of another study"));
+             Catch::Contains("study:tell.trial: the trial belongs to another study"));
 }
 
 TEST_CASE("a loop that gets no trials does not escape the limit") {

@@ -137,12 +137,14 @@ TEST_CASE("a scope releases what its function made and does not return") {
   CHECK_THAT(error(sandbox, "lab.scope(function() local x = t + 1 error('inside') end)"),
              Catch::Contains("x.lua:2: inside"));
   // Scopes that raise leave the ones around them as they were, and nothing in Lua's memory.
-  CHECK(text(sandbox,
-             "local function raise() lab.scope(function() lab.scope(function() error('inside') end) end) end "
-             "local function many(n) for i = 1, n do pcall(raise) end collectgarbage() return collectgarbage('count') end "
-             "local kept lab.scope(function() kept = T.zeros(1) pcall(raise) end) "
-             "local before = many(10) local grown = many(20000) - before "
-             "return tostring(kept) .. ' ' .. (grown < 32 and 'same' or grown)") == "a tensor that was released same");
+  CHECK(
+      text(
+          sandbox,
+          "local function raise() lab.scope(function() lab.scope(function() error('inside') end) end) end "
+          "local function many(n) for i = 1, n do pcall(raise) end collectgarbage() return collectgarbage('count') end "
+          "local kept lab.scope(function() kept = T.zeros(1) pcall(raise) end) "
+          "local before = many(10) local grown = many(20000) - before "
+          "return tostring(kept) .. ' ' .. (grown < 32 and 'same' or grown)") == "a tensor that was released same");
 }
 
 TEST_CASE("integers that a dtype cannot hold are refused") {
@@ -158,7 +160,8 @@ TEST_CASE("integers that a dtype cannot hold are refused") {
       Row{"T({ 2^63 }, { dtype = 'int64' })", "expected numbers of 64 bits"},
       Row{"T({ 2^31 }, { dtype = 'int32' })", "from -2147483648 to 2147483647"},
       Row{"T({ 0/0 }, { dtype = 'int64' })", "expected whole numbers for dtype int64"},
-      Row{"local u = T({ 1, 2 }, { dtype = 'uint8' }) u[0] = 256", "expected numbers from 0 to 255 for dtype uint8, found 256"},
+      Row{"local u = T({ 1, 2 }, { dtype = 'uint8' }) u[0] = 256",
+          "expected numbers from 0 to 255 for dtype uint8, found 256"},
       Row{"local u = T({ 1, 2 }, { dtype = 'int64' }) u[u:eq(1)] = 1e300", "expected numbers of 64 bits"},
       Row{"local u = T({ 1, 2 }, { dtype = 'int64' }) u[0] = 0.5", "expected whole numbers for dtype int64, found 0.5"},
       Row{"T({ 1 }, { device = 5 })", "device: expected \"cpu\", \"cuda\" or \"cuda:N\", found the number 5"},
@@ -199,7 +202,7 @@ TEST_CASE("errors name the operator, the argument, shapes and dtypes") {
       Row{"t:item()", "tensor:item: expected a tensor of one element, found float32 [2, 3]"},
       Row{"T { 2^53, dtype = 'int64' }:add(1):item()", "has no exact Lua number"},
       Row{"T { 2^53, dtype = 'int64' }:add(1):tolist()", "the integer 9007199254740993 has no exact Lua number"},
-      Row{"t:backward()", "tensor:backward: nothing that this tensor came from requires a gradient"},
+      Row{"t:backward()", "tensor:backward: no tensor from which this tensor was computed requires a gradient"},
       Row{"T({ 1, 2 }, { requires_grad = true }):mul(2):backward()",
           "tensor:backward: expected a scalar, found float32 [2]"},
       Row{"local w = T({ 1 }, { requires_grad = true }) local y = w:exp() y:add_(1) y:sum():backward()",

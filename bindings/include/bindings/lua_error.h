@@ -1,7 +1,7 @@
 // The border between C++ exceptions and Lua errors, in both directions, is here and in lua_state.cpp.
 //
 // A C++ exception must not run into Lua (it would become the bare text "C++ exception"), and a Lua error, which jumps,
-// should not meet C++ objects. So each native function that Lua calls is
+// should not meet C++ objects. Each native function that Lua calls is therefore
 //
 //   int l_name(lua_State* L) { return guarded(L, [&] { …; return number_of_results; }); }
 //
@@ -35,16 +35,16 @@ int guarded(lua_State* L, Body&& body) {
   state.raise_kept(L);
 }
 
-// As long as it lives, the engine works and not the script: the clock of silence stands, functions of the recipe are
-// called on L, and afterwards instructions are counted anew. Not for what a loop could do for ever at no cost, such as
-// logging a value.
+// While this guard exists, the engine works and not the script: the clock of silence stands still, functions of the
+// recipe are called on L, and instructions are counted anew afterwards. Cheap operations that a loop could repeat for
+// ever, like logging a value, must not use the guard.
 class EngineWork {
  public:
   explicit EngineWork(lua_State* L);
   ~EngineWork();
   EngineWork(const EngineWork&) = delete;
 
-  // False: nothing has come of it, instructions are not counted anew.
+  // False: the work was not done, and instructions are not counted anew.
   void set_done(bool done) { done_ = done; }
 
  private:

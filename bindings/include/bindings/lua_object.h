@@ -12,14 +12,14 @@ struct lua_State;
 
 namespace trainlab {
 
-// Makes the type known: leaves nothing on the stack and takes the table on its top, the metatable of the type
-// (__index, __tostring as wanted; locking and release are added). Inside enter(), once for each type.
+// Makes a type known. Pops the table on top of the stack, which becomes the metatable of the type (with __index and
+// __tostring as the caller wants them; locking and release are added). Called inside enter(), once for each type.
 void define_object_type(lua_State* L, std::string_view type);
 
 // std::logic_error for an unknown type.
 void push_object(lua_State* L, const std::shared_ptr<Object>& object);
 
-// nullptr where the value is no object. Error{recipe} for a tensor that was released.
+// nullptr if the value is not an object. Error{recipe} for a released tensor.
 std::shared_ptr<Object> to_object(lua_State* L, int index);
 
 // The object, of the given type; Error{recipe} otherwise. Valid as long as the value is on the stack.

@@ -1,5 +1,5 @@
-// Params tables: parameters of a trial by name (core/params.h). Values stand in the table itself, so that pairs gives
-// them; a name without a value reads as nil, a name that is not among them is an error, at reading and at setting.
+// Params tables: parameters of a trial by name (core/params.h). Values stand in the table itself, so that pairs lists
+// them; a name without a value reads as nil, and reading or setting an unknown name is an error.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ struct lua_State;
 
 namespace trainlab {
 
-// A fresh table with these names; what is nil has no value.
+// A new table with these names; a nil is a name without a value.
 void push_params(lua_State* L, const Value::Map& values);
 
-// The metatable alone, which tables of the same names can share: whoever gives it to a table fills that raw.
+// The metatable alone, which tables of the same names can share. The caller fills such a table with raw access.
 void push_params_metatable(lua_State* L, std::span<const std::string> names);
 
 // All names of the params table at `index`, in order; nullopt for any other value.

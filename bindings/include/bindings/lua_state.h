@@ -35,7 +35,7 @@ struct LuaLimits {
   std::int64_t memory = std::int64_t{1} << 30;   // bytes of the Lua heap
   double silence = 60;                           // s without a sign of life while Lua or its libraries run
   int coroutines = 100;                          // nested resumes
-  std::int64_t output = std::int64_t{64} << 20;  // bytes of print; what is more is dropped
+  std::int64_t output = std::int64_t{64} << 20;  // bytes of print; further output is dropped
 };
 
 // A file of the standard library: "base.lua" and its text.
@@ -44,22 +44,22 @@ struct LuaSource {
   std::string text;
 };
 
-// What a state gets from its host.
+// The values and functions that a state gets from its host.
 struct LuaHost {
   const Registry* registry = nullptr;  // must outlive the state
   LuaLimits limits;
-  std::vector<LuaSource> stdlib;                  // without it: no coroutines that nest, no xpcall, native pairs
+  std::vector<LuaSource> stdlib;                  // if empty: no nested coroutines, no xpcall, native pairs
   std::int64_t seed = 1;                          // lab.seed
-  std::function<std::string()> device;            // the run's, for lab.build and results; empty: the CPU
-  double started = 0;                             // what os.time() gives: wall seconds of the run's start
+  std::function<std::string()> device;            // device of the run, for lab.build and results; empty: the CPU
+  double started = 0;                             // value of os.time(): wall seconds of the run's start
   bool describes = false;                         // only the recipe's parameters are wanted (--help)
   std::string recipe_folder;                      // absolute: option values that are paths are relative to it
   std::function<void(const std::string&)> print;  // one line, without control characters
-  // Nothing was heard for limits.silence: called once, on the watchdog's thread, to end the process.
+  // Called once, on the watchdog's thread, when the script was silent for limits.silence; it ends the process.
   std::function<void(const Error&)> silent;
 };
 
-// A place in a script: "recipes/digits.lua", 12; line 0 where there is none.
+// A place in a script: "recipes/digits.lua", 12; line 0 if it is not known.
 struct LuaPosition {
   std::string file;
   int line = 0;
@@ -72,8 +72,8 @@ struct LuaLookup {
   int depth = 0;
 };
 
-// An error that ends the execution: `pcall` cannot hold it back. until_outermost: of the recipe as a whole, not only
-// of the callback in which it happened.
+// An error that ends the execution and that `pcall` cannot catch. until_outermost: it ends the whole recipe, not only
+// the callback in which it happened.
 struct Doom {
   Error error;
   bool until_outermost = false;
@@ -89,8 +89,8 @@ class LuaState {
 
   const LuaHost& host() const { return host_; }
   Meter& meter() { return *meter_; }
-  // What a recipe prints, as lines without control characters, to the host. Beyond limits.output it is dropped,
-  // and said so once: a log that fills up is no reason to end a training.
+  // Hands what a recipe prints to the host, as lines without control characters. Output beyond limits.output is dropped
+  // with one warning: a full log is no reason to end a training.
   void print(std::string_view text);
 
   Stream& random() { return random_; }
@@ -100,11 +100,11 @@ class LuaState {
   lua_State* current() const { return current_; }
   void set_current(lua_State* L) { current_ = L; }
 
-  // Runs `body` where Lua may raise, for lack of memory for example. What it leaves on the stack is dropped. Raises
-  // Error for Lua's errors; exceptions of the body come through.
+  // Runs `body` where Lua may raise errors, for lack of memory for example. Values that the body leaves on the stack
+  // are dropped. Raises Error for Lua's errors; exceptions of the body pass through.
   void enter(const std::function<void(lua_State*)>& body);
 
-  // What a call is: the recipe's own text, or a function of it that the engine calls.
+  // The kind of a call: the recipe's own text, or a function of the recipe that the engine calls.
   enum class Part { recipe, build, callback };
   // Inside enter(): calls the function below `arguments` values on the stack, under limits that are counted from
   // nothing; leaves `results` values (−1: all). Raises Error.
@@ -114,8 +114,8 @@ class LuaState {
   // Inside enter(): pushes the function that a text compiles to. `shown` is the name in messages.
   void load(lua_State* L, std::string_view text, const std::string& shown);
 
-  // For native functions that Lua called: raises `error` in Lua, positioned at the caller's line unless it has a
-  // position. No C++ object of the caller may need its destructor.
+  // For native functions that Lua called: raises `error` in Lua, at the caller's line unless the error has a position.
+  // No C++ object of the caller may need its destructor.
   [[noreturn]] void raise_kept(lua_State* L);
   void keep(Error error) { kept_ = std::move(error); }
 
@@ -126,7 +126,7 @@ class LuaState {
   void set_ended() { ended_ = true; }
   bool ended() const { return ended_; }
 
-  // What the bindings of tensors keep for this state (lua_tensor.h); null before open_tensors.
+  // Data of the tensor bindings for this state (lua_tensor.h); null before open_tensors.
   std::shared_ptr<TensorBinding> tensors;
 
   // Where the script stands: the innermost line of a recipe or module.
@@ -159,7 +159,7 @@ class LuaState {
   std::optional<Doom> doom_;
   bool ended_ = false;
   std::optional<Error> kept_;    // on its way into Lua
-  std::optional<Error> raised_;  // the last that went in, to be found again when it comes out
+  std::optional<Error> raised_;  // the last error raised in Lua, to be found again when it comes out
   std::string raised_text_;
   std::string traceback_;  // of the error on its way out
   LuaPosition failed_at_;

@@ -2,8 +2,8 @@
 //
 // Lua tables are read raw: no metamethod runs. A table with positions 1 … n is a list, one with names a map; a mixture,
 // a hole, a cycle, more than 100 levels or a million values are errors that name the path. Whole numbers up to 2^53
-// are integers. What a constructor made is an entry map (core/value.h). The reverse makes fresh tables; an integer that
-// a double cannot hold is refused, never rounded.
+// are integers. A table that a constructor made becomes an entry map (core/value.h). The reverse makes new tables; an
+// integer that a double cannot hold is refused, never rounded.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@ struct lua_State;
 namespace trainlab {
 
 enum class Functions {
-  refuse,  // plain data is wanted
-  mark,    // a function map without the function behind it: enough to check a spec
+  refuse,  // only plain data is allowed
+  mark,    // a function map without the function itself: enough to check a spec
 };
 
 // All of these run inside LuaState::enter or in a native function that Lua called; they raise Error.

@@ -15,8 +15,8 @@ namespace trainlab {
 
 class Parameters {
  public:
-  // `describe`: only the declarations are wanted (--help): one without a default gets a value of its type.
-  // `declared` is told each value.
+  // `describe`: only the declarations are wanted (--help); a parameter without a default gets some value of its type.
+  // `declared` is called with each value.
   Parameters(std::vector<GivenParameter> given, std::filesystem::path working_folder, bool describe,
              std::function<void(const std::string&, const Value&)> declared);
 
@@ -24,7 +24,7 @@ class Parameters {
   // that contradicts itself, Error{usage} for a given value that does not fit.
   Value declare(const Value& options, const LuaPosition& at);
 
-  // No further declarations; what was given and not declared is Error{usage} with "did you mean".
+  // Called after the last declaration. Error{usage} with "did you mean" for a given parameter that was not declared.
   void close();
   bool closed() const { return closed_; }
 

@@ -1,7 +1,7 @@
 // Recipe: a recipe file, executed.
 //
-// It brings together the state, the constructors, lab.param, lab.run and require. What a recipe requires are files
-// beside it, in its folder or below, named from there: require "models.cnn" is models/cnn.lua.
+// Recipe brings together the state, the constructors, lab.param, lab.run and require. Modules are files in the recipe's
+// folder or below, named from there: require "models.cnn" is models/cnn.lua.
 #pragma once
 
 #include <filesystem>
@@ -25,9 +25,9 @@ struct RecipeFiles {
 class Recipe {
  public:
   struct Calls {
-    // lab.run: gives the result. May raise ExecutionEnds.
+    // Implements lab.run: returns the result. May raise ExecutionEnds.
     std::function<StageResult(const std::shared_ptr<const Spec>&)> run;
-    // A file that was loaded, by path relative to the recipe's folder; the recipe first.
+    // Called with each loaded file and its path relative to the recipe's folder; the recipe comes first.
     std::function<void(const std::string& path, std::string_view text)> source;
   };
 
@@ -54,7 +54,7 @@ class Recipe {
   Parameters& parameters_;
   Calls calls_;
   std::string text_;
-  LuaState state_;  // last: what it calls must outlive it
+  LuaState state_;  // declared last: the objects that it calls must outlive it
 };
 
 }  // namespace trainlab

@@ -20,10 +20,11 @@ class SetOptions {
   // The texts after --set, in order. Raises Error{usage} for one without "=".
   explicit SetOptions(const std::vector<std::string>& texts);
 
-  // The checked stage with the changes that are meant for it, checked again. Raises Error{usage} naming the text.
+  // Applies the changes for this stage to the checked stage and checks the result again. Raises Error{usage} naming the
+  // text.
   Value apply(const Registry& registry, Value stage, bool returned);
 
-  // Raises Error{usage} when a text named a stage that did not come.
+  // Raises Error{usage} if a text named a stage that did not occur.
   void check_all_used() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a stage of a run has left, as lab.run hands it to a recipe.
+// The result of a stage of a run, as lab.run hands it to a recipe.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace trainlab {
 struct StageResult {
   Value summary;
   std::filesystem::path folder;       // the stage's
-  std::shared_ptr<const Spec> stage;  // as this recipe gives it, with functions; null for another run's
+  std::shared_ptr<const Spec> stage;  // as this recipe gives it, with functions; null for a stage of another run
 };
 
 }  // namespace trainlab
