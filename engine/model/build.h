@@ -8,7 +8,7 @@ namespace trainlab {
 std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& spec, const Signal& incoming,
                                    const std::string& path, const std::string& name, const std::string& place);
 
-// The spec of a layer that another one makes of its own options: nn.NAME { options }, at the same line of the recipe.
+// The spec of a layer that another layer makes of its own options: nn.NAME { options }, at the same line of the recipe.
 Options made_spec(const Options& maker, const std::string& name, Value::Map options);
 
 // "Conv2d" of "nn.Conv2d".

@@ -1,4 +1,4 @@
-// Chain: layers one after the other, for layers that contain such.
+// Chain: layers one after the other, for layers that contain a list of layers.
 #pragma once
 
 #include <memory>
@@ -51,7 +51,7 @@ class Chain {
   std::vector<std::unique_ptr<Layer>> layers_;
 };
 
-// A layer that is such a chain and no more.
+// A layer that is only a chain.
 class ChainLayer : public Layer {
  public:
   ChainLayer(const std::vector<Options>& specs, LayerContext& context) : chain_(specs, context) {

@@ -11,7 +11,8 @@ Initializer constant(double value);
 // (kaiming_uniform_ with a = √5, gain √(2 / (1 + a²)), bound gain·√(3 / fan_in)).
 Initializer uniform_by_fan_in(std::int64_t fan_in);
 
-// The option `init` of layers with a weight, and what it says for a weight of this shape, or `otherwise`.
+// The option `init` of layers with a weight, and its value for a weight of this shape, or `otherwise` if the option is
+// not given.
 Option init_option();
 Initializer weight_init(const Options& options, const Shape& shape, Initializer otherwise);
 

@@ -99,19 +99,22 @@ Option nonlinearity_option() {
 
 Entry kaiming(std::string name, std::string doc) {
   return Entry(std::move(name), "init", std::move(doc))
-      .with(Option("mode", "what keeps its variance: activations forward or gradients backward")
+      .with(Option("mode",
+                   "\"fan_in\" keeps the variance of activations in the forward pass, \"fan_out\" that of gradients in "
+                   "the backward pass")
                 .choice({"fan_in", "fan_out"})
                 .or_default("fan_in"))
       .with(nonlinearity_option())
       .with(Option("a", "negative slope of leaky_relu").number().or_default(0.01))
       .note(
-          "He et al. 2015, equation 10. gain: √2 for relu, √(2/(1 + a²)) for leaky_relu, 5/3 for tanh, 3/4 for selu, "
+          "He et al. 2015, equation 10. The gain is √2 for relu, √(2/(1 + a²)) for leaky_relu, 5/3 for tanh, 3/4 for "
+          "selu, "
           "1 for linear.");
 }
 
 Entry xavier(std::string name, std::string doc) {
   return Entry(std::move(name), "init", std::move(doc))
-      .with(Option("gain", "factor").number().more_than(0).or_default(1.0).positional())
+      .with(Option("gain", "factor of the values").number().more_than(0).or_default(1.0).positional())
       .note("Glorot and Bengio 2010, equation 16.");
 }
 
@@ -132,7 +135,7 @@ void register_init_entries(Registry& registry) {
   add(registry, Entry("init.ones", "init", "All ones.").example("init.ones()"),
       [](const Options&, const Shape&) { return constant(1); });
   add(registry,
-      Entry("init.constant", "init", "All of one value.")
+      Entry("init.constant", "init", "Sets every element to one value.")
           .with(Option("value", "the value").number().required().positional())
           .example("init.constant(0.1)"),
       [](const Options& options, const Shape&) { return constant(options.number("value")); });
@@ -141,8 +144,8 @@ void register_init_entries(Registry& registry) {
       [](const Options& options, const Shape&) { return normal(options.number("mean"), options.number("std")); });
   add(registry,
       Entry("init.uniform", "init", "Uniform draws of low ≤ value < high.")
-          .with(Option("low", "the smallest").number().or_default(0.0).positional())
-          .with(Option("high", "the end").number().or_default(1.0).positional())
+          .with(Option("low", "smallest value").number().or_default(0.0).positional())
+          .with(Option("high", "upper end, not included").number().or_default(1.0).positional())
           .example("init.uniform(-0.1, 0.1)"),
       [](const Options& options, const Shape&) {
         if (options.number("low") >= options.number("high")) {
@@ -152,11 +155,11 @@ void register_init_entries(Registry& registry) {
         return uniform(options.number("low"), options.number("high"));
       });
   add(registry,
-      Entry("init.truncated_normal", "init", "Normal draws, those outside low … high drawn again.")
+      Entry("init.truncated_normal", "init", "Normal draws; values outside low … high are drawn again.")
           .with(std_option())
           .with(mean_option())
-          .with(Option("low", "the smallest").number().or_default(-2.0))
-          .with(Option("high", "the largest").number().or_default(2.0))
+          .with(Option("low", "smallest value").number().or_default(-2.0))
+          .with(Option("high", "largest value").number().or_default(2.0))
           .example("init.truncated_normal(0.02)"),
       [](const Options& options, const Shape&) {
         const double mean = options.number("mean"), deviation = options.number("std");
@@ -169,21 +172,23 @@ void register_init_entries(Registry& registry) {
         }
         return truncated_normal(mean, deviation, low, high);
       });
-  add(registry, kaiming("init.kaiming_normal", "Normal with deviation gain/√fan.").example("init.kaiming_normal()"),
+  add(registry,
+      kaiming("init.kaiming_normal", "Normal draws with standard deviation gain/√fan.")
+          .example("init.kaiming_normal()"),
       [](const Options& options, const Shape& shape) { return normal(0, kaiming_deviation(options, shape)); });
   add(registry,
-      kaiming("init.kaiming_uniform", "Uniform with deviation gain/√fan.")
+      kaiming("init.kaiming_uniform", "Uniform draws with standard deviation gain/√fan.")
           .example("init.kaiming_uniform { nonlinearity = \"linear\" }"),
       [](const Options& options, const Shape& shape) {
         const double bound = std::sqrt(3.0) * kaiming_deviation(options, shape);
         return uniform(-bound, bound);
       });
   add(registry,
-      xavier("init.xavier_normal", "Normal with deviation gain·√(2/(fan_in + fan_out)).")
+      xavier("init.xavier_normal", "Normal draws with standard deviation gain·√(2/(fan_in + fan_out)).")
           .example("init.xavier_normal()"),
       [](const Options& options, const Shape& shape) { return normal(0, xavier_deviation(options, shape)); });
   add(registry,
-      xavier("init.xavier_uniform", "Uniform with deviation gain·√(2/(fan_in + fan_out)).")
+      xavier("init.xavier_uniform", "Uniform draws with standard deviation gain·√(2/(fan_in + fan_out)).")
           .example("init.xavier_uniform()"),
       [](const Options& options, const Shape& shape) {
         const double bound = std::sqrt(3.0) * xavier_deviation(options, shape);
@@ -191,9 +196,9 @@ void register_init_entries(Registry& registry) {
       });
   add(registry,
       Entry("init.orthogonal", "init", "A random orthogonal matrix: rows or columns of unit length at right angles.")
-          .with(Option("gain", "factor").number().more_than(0).or_default(1.0).positional())
+          .with(Option("gain", "factor of the values").number().more_than(0).or_default(1.0).positional())
           .example("init.orthogonal()")
-          .note("Weights of more axes are taken as [first axis, all others]. Saxe et al. 2013."),
+          .note("A weight of more than two axes counts as a matrix [first axis, all other axes]. Saxe et al. 2013."),
       [](const Options& options, const Shape& shape) {
         fans_of(options, shape);
         return orthogonal(options.number("gain"));

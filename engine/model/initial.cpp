@@ -54,7 +54,7 @@ std::vector<Target> targets_of(const Model& model) {
   return all;
 }
 
-// What there are stored values for and the model has in another form or not at all, as one message.
+// Collects the tensors for which stored values are missing or have another shape, for one message.
 class Misfits {
  public:
   void add(const Target& target, const at::Tensor* found) {
@@ -67,10 +67,10 @@ class Misfits {
     std::string names;
     for (const auto& [name, tensor] : tensors)
       names += (names.empty() ? "" : ", ") + name + " " + shape_text(tensor.sizes());
-    Error error =
-        init.error("path", std::to_string(count_) + " of the model's tensors are not there in this shape: " + text_ +
-                               (count_ > shown ? "; …" : ""));
-    throw error.hint("`except = { \"PATTERN\" }` leaves some as they are drawn. It has " + names);
+    Error error = init.error("path", std::to_string(count_) +
+                                         " of the model's tensors are missing or have another shape: " + text_ +
+                                         (count_ > shown ? "; …" : ""));
+    throw error.hint("`except = { \"PATTERN\" }` keeps some of the model's own initial values. The file has " + names);
   }
 
  private:
@@ -132,7 +132,7 @@ Initializer initializer_of(const Options& options, std::string_view option, cons
   const Options init = options.child(option);
   if (stored_values(init)) {
     throw options.error(option, init.entry().name + " goes by the names of a whole model's parameters")
-        .hint("it belongs into the option init of lab.fit");
+        .hint("init.weights belongs into the option init of lab.fit");
   }
   return init.registry().implementation<InitFactory>(init.entry())(init, shape);
 }
@@ -154,7 +154,7 @@ void initialize_by_pattern(Model& model, const Options& options, std::string_vie
       const std::size_t now = literal_characters(pattern);
       if (!chosen[i].empty() && before == now) {
         throw options.error(option, "\"" + chosen[i] + "\" and \"" + pattern + "\" both match " + targets[i].name)
-            .hint("of several patterns the one with more characters counts: make one of them longer");
+            .hint("of several matching patterns the longest counts: make one of these longer");
       }
       if (chosen[i].empty() || now > before) chosen[i] = pattern;
     }

@@ -69,7 +69,7 @@ std::string joined(const std::string& prefix, std::string_view name) {
   return prefix.empty() ? std::string(name) : prefix + "." + std::string(name);
 }
 
-// Declares a tensor, or finds the one that a layer which shares its weights has declared under the same name.
+// Declares a tensor, or finds the tensor that a layer with the same shared weights has declared.
 template <class Info>
 std::size_t declare(std::vector<Info>& all, Info info, const LayerContext& context) {
   const auto first = std::find_if(all.begin(), all.end(), [&](const Info& other) { return other.name == info.name; });
@@ -81,7 +81,7 @@ std::size_t declare(std::vector<Info>& all, Info info, const LayerContext& conte
     throw context
         .error("expected " + info.name + " of shape " + shape_text(first->shape) +
                " as in the layer that it is shared with, found " + shape_text(info.shape))
-        .hint("layers that share weights need equal sizes; under another name they have weights of their own");
+        .hint("layers that share weights need equal sizes; a layer under another name has its own weights");
   }
   return static_cast<std::size_t>(first - all.begin());
 }

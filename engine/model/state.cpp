@@ -98,7 +98,7 @@ void load_named_state(const Model& model, const ModelState& state, const NamedTe
     if (found->second.sizes() != tensor.sizes()) {
       throw recipe_error("expected " + name + " of shape " + shape_text(tensor.sizes()) + ", found " +
                          shape_text(found->second.sizes()))
-          .hint("the weights are of another model");
+          .hint("the weights belong to another model");
     }
   });
   const at::NoGradGuard no_grad;

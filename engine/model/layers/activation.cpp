@@ -174,11 +174,7 @@ void add(Registry& registry, Entry entry, LayerKind flags = {}) {
 Option softmax_dim(std::string doc =
                        "the axis that sums to one, counted from the end: -1 is the last (features), -3 the channels "
                        "of images") {
-  return Option("dim", std::move(doc))
-      .integer()
-      .at_most(-1)
-      .or_default(-1)
-      .positional();
+  return Option("dim", std::move(doc)).integer().at_most(-1).or_default(-1).positional();
 }
 
 }  // namespace
@@ -194,27 +190,29 @@ void register_activation(Registry& registry) {
   add<LeakyReLU>(registry, Entry("nn.LeakyReLU", "layer", "x where positive, else negative_slope·x.")
                                .with(Option("negative_slope", "slope for x < 0").number().or_default(0.01).positional())
                                .example("nn.LeakyReLU(0.2)"));
-  add<ELU>(registry, Entry("nn.ELU", "layer", "x where positive, else alpha·(exp(x) − 1).")
-                         .with(Option("alpha", "minus the value for x → −∞").number().or_default(1.0).positional())
-                         .example("nn.ELU()"));
-  add<GELU>(registry,
-            Entry("nn.GELU", "layer", "x·Φ(x) with the normal distribution function Φ.")
-                .with(Option("approximate", "\"tanh\": by 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), which is faster")
-                          .choice({"none", "tanh"})
-                          .or_default("none"))
-                .example("nn.GELU { approximate = \"tanh\" }")
-                .note("Hendrycks and Gimpel 2016."));
-  add<Softplus>(
-      registry,
-      Entry("nn.Softplus", "layer", "log(1 + exp(beta·x)) / beta, a smooth max(0, x).")
-          .with(Option("beta", "sharpness").number().more_than(0).or_default(1.0).positional())
-          .with(Option("threshold", "x itself where beta·x is larger than this").number().or_default(20.0).positional())
-          .example("nn.Softplus()"));
+  add<ELU>(registry,
+           Entry("nn.ELU", "layer", "x where positive, else alpha·(exp(x) − 1).")
+               .with(Option("alpha", "the output approaches −alpha for x → −∞").number().or_default(1.0).positional())
+               .example("nn.ELU()"));
+  add<GELU>(registry, Entry("nn.GELU", "layer", "x·Φ(x) with the normal distribution function Φ.")
+                          .with(Option("approximate",
+                                       "\"tanh\": computes 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), which is faster")
+                                    .choice({"none", "tanh"})
+                                    .or_default("none"))
+                          .example("nn.GELU { approximate = \"tanh\" }")
+                          .note("Hendrycks and Gimpel 2016."));
+  add<Softplus>(registry, Entry("nn.Softplus", "layer", "log(1 + exp(beta·x)) / beta, a smooth max(0, x).")
+                              .with(Option("beta", "sharpness").number().more_than(0).or_default(1.0).positional())
+                              .with(Option("threshold", "the output is x itself where beta·x is larger than this")
+                                        .number()
+                                        .or_default(20.0)
+                                        .positional())
+                              .example("nn.Softplus()"));
   add<Plain<mish, Keeps::input>>(
       registry, Entry("nn.Mish", "layer", "x·tanh(softplus(x)).").example("nn.Mish()").note("Misra 2019."));
   add<Plain<selu, Keeps::output>>(registry, Entry("nn.SELU", "layer", "Scaled ELU that keeps mean 0 and variance 1.")
                                                 .example("nn.SELU()")
-                                                .note("With init.kaiming_normal { nonlinearity = \"linear\" } and "
+                                                .note("Goes with init.kaiming_normal { nonlinearity = \"linear\" } and "
                                                       "nn.AlphaDropout. Klambauer et al. 2017."));
   add<Plain<hardswish, Keeps::input>>(
       registry, Entry("nn.Hardswish", "layer", "x·min(max(x + 3, 0), 6) / 6.").example("nn.Hardswish()"));
@@ -222,36 +220,35 @@ void register_activation(Registry& registry) {
       registry, Entry("nn.Hardsigmoid", "layer", "min(max(x + 3, 0), 6) / 6.").example("nn.Hardsigmoid()"));
   add<Plain<relu6, Keeps::input>>(registry, Entry("nn.ReLU6", "layer", "min(max(0, x), 6).").example("nn.ReLU6()"));
   add<Plain<log_sigmoid, Keeps::input>>(
-      registry, Entry("nn.LogSigmoid", "layer", "log(1 / (1 + exp(−x))).").example("nn.LogSigmoid()"),
-      {.applies = "sigmoid"});
-  add<CELU>(registry,
-            Entry("nn.CELU", "layer", "max(0, x) + min(0, alpha·(exp(x / alpha) − 1)).")
-                .with(Option("alpha", "minus the value for x → −∞").number().more_than(0).or_default(1.0).positional())
-                .example("nn.CELU()"));
+      registry, Entry("nn.LogSigmoid", "layer", "log(1 / (1 + exp(−x))).").example("nn.LogSigmoid()"));
+  add<CELU>(registry, Entry("nn.CELU", "layer", "max(0, x) + min(0, alpha·(exp(x / alpha) − 1)).")
+                          .with(Option("alpha", "the output approaches −alpha for x → −∞")
+                                    .number()
+                                    .more_than(0)
+                                    .or_default(1.0)
+                                    .positional())
+                          .example("nn.CELU()"));
   add<GLU>(registry, Entry("nn.GLU", "layer", "The first half of an axis times sigmoid of the second half.")
                          .with(softmax_dim("the axis that is halved, counted from the end: -1 is the last (features)"))
                          .example("nn.GLU()")
                          .note("Dauphin et al. 2017."));
-  add<PReLU>(registry, Entry("nn.PReLU", "layer", "x where positive, else a learned slope times x.")
-                           .with(Option("num_parameters", "one slope, or one for each channel (the first axis)")
-                                     .integer()
-                                     .at_least(1)
-                                     .or_default(1)
-                                     .positional())
-                           .with(Option("init", "slope at the start").number().or_default(0.25).positional())
-                           .example("nn.PReLU()")
-                           .note("He et al. 2015."));
-  add<Softmax<false>>(registry,
-                      Entry("nn.Softmax", "layer", "exp(x) divided by its sum along one axis.")
-                          .with(softmax_dim())
-                          .example("nn.Softmax()")
-                          .note("The cross_entropy loss takes logits: it wants no softmax before it."),
-                      {.applies = "softmax"});
-  add<Softmax<true>>(registry,
-                     Entry("nn.LogSoftmax", "layer", "The logarithm of softmax along one axis.")
-                         .with(softmax_dim())
-                         .example("nn.LogSoftmax()"),
-                     {.applies = "softmax"});
+  add<PReLU>(registry,
+             Entry("nn.PReLU", "layer", "x where positive, else a learned slope times x.")
+                 .with(Option("num_parameters", "number of slopes: 1, or the number of channels (the first axis)")
+                           .integer()
+                           .at_least(1)
+                           .or_default(1)
+                           .positional())
+                 .with(Option("init", "initial slope").number().or_default(0.25).positional())
+                 .example("nn.PReLU()")
+                 .note("He et al. 2015."));
+  add<Softmax<false>>(registry, Entry("nn.Softmax", "layer", "exp(x) divided by its sum along one axis.")
+                                    .with(softmax_dim())
+                                    .example("nn.Softmax()")
+                                    .note("The loss cross_entropy takes logits: put no softmax before it."));
+  add<Softmax<true>>(registry, Entry("nn.LogSoftmax", "layer", "The logarithm of softmax along one axis.")
+                                   .with(softmax_dim())
+                                   .example("nn.LogSoftmax()"));
 }
 
 }  // namespace trainlab

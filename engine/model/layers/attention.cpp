@@ -207,16 +207,22 @@ void register_attention(Registry& registry) {
                     .at_least(1)
                     .positional()
                     .required())
-          .with(Option("causal", "each position attends to itself and those before only").boolean().or_default(false))
-          .with(Option("kv_heads", "heads of keys and values, shared by groups of query heads (num_heads unless given)")
+          .with(Option("causal", "each position attends only to itself and to earlier positions")
+                    .boolean()
+                    .or_default(false))
+          .with(Option("kv_heads", "heads of keys and values, shared by groups of query heads (default: num_heads)")
                     .integer()
                     .at_least(1))
-          .with(Option("rotary", "turns queries and keys by their position; the base of the angles, usually 10000")
+          .with(Option("rotary",
+                       "rotary positions: the base of the angles by which queries and keys are turned, usually 10000")
                     .number()
                     .more_than(1))
           .with(dropout_option("dropout", "probability that an attention weight is zeroed in training").or_default(0.0))
           .with(Option("bias", "the projections add a learned bias").boolean().or_default(true))
-          .with(Option("memory", "attends to this column or nn.Branch instead, of as many features").string())
+          .with(
+              Option("memory",
+                     "column or nn.Branch that is attended to in place of the input; has as many features as the input")
+                  .string())
           .example("nn.MultiheadAttention(4, { causal = true })")
           .note(
               "in_proj_weight holds the projections to queries, keys and values, in this order. Vaswani et al. 2017; "

@@ -124,7 +124,7 @@ Option branches_option(std::string doc) { return Option("branches", std::move(do
 void register_branches(Registry& registry) {
   registry.add(
       Entry("nn.Concat", "layer", "The outputs of several layers, which all receive the input, joined along one axis.")
-          .with(branches_option("the layers; their shapes differ in the joined axis only"))
+          .with(branches_option("the layers; the shapes of their outputs may differ in the joined axis only"))
           .with(Option("dim", "the axis, counted from the end: -1 features, -3 the channels of images")
                     .integer()
                     .at_most(-1)
@@ -133,7 +133,7 @@ void register_branches(Registry& registry) {
                    "nn.Input(\"numbers\") }"),
       layer_kind<Concat>());
   registry.add(Entry("nn.Sum", "layer", "The sum of the outputs of several layers, which all receive the input.")
-                   .with(branches_option("the layers, of one output shape"))
+                   .with(branches_option("the layers, which all have the same output shape"))
                    .example("nn.Sum { nn.Linear(8), nn.Sequential { nn.Input(\"other\"), nn.Linear(8) } }"),
                layer_kind<Sum>());
   registry.add(

@@ -65,14 +65,16 @@ void register_containers(Registry& registry) {
   registry.add(Entry("nn.Sequential", "layer", "Layers one after the other.")
                    .with(Option("layers", "the layers, in order").entry("layer").array().required())
                    .example("nn.Sequential { nn.Flatten(), nn.Linear(64), nn.ReLU(), nn.Linear(10) }"),
-               layer_kind<Sequential>({.chain = "layers"}));
-  registry.add(Entry("nn.Residual", "layer", "The output of a chain of layers plus its input: body(x) + shortcut(x).")
-                   .with(Option("body", "the layers of the chain, in order").entry("layer").array().required())
-                   .with(Option("shortcut", "layer on the way round the body; without it the input itself is added")
-                             .entry("layer"))
-                   .example("nn.Residual { nn.Linear(64), nn.ReLU(), nn.Linear(64) }")
-                   .note("Body and shortcut must give the same shape. He et al. 2015."),
-               layer_kind<Residual>());
+               layer_kind<Sequential>());
+  registry.add(
+      Entry("nn.Residual", "layer", "The output of a chain of layers plus its input: body(x) + shortcut(x).")
+          .with(Option("body", "the layers of the chain, in order").entry("layer").array().required())
+          .with(Option("shortcut",
+                       "layer that the input passes beside the body; without a shortcut the input itself is added")
+                    .entry("layer"))
+          .example("nn.Residual { nn.Linear(64), nn.ReLU(), nn.Linear(64) }")
+          .note("Body and shortcut must give the same shape. He et al. 2015."),
+      layer_kind<Residual>());
 }
 
 }  // namespace trainlab

@@ -187,7 +187,7 @@ Option window_option(std::string name, std::string doc, std::size_t axes, int le
   return sizes_option(std::move(name), std::move(doc), axes).at_least(least).in("pixels");
 }
 Option same_option(std::size_t axes) {
-  return window_option("padding", "zeros added on each side; \"same\": as many as keep the size", axes, 0)
+  return window_option("padding", "zeros added on each side; \"same\": as many zeros as keep the size", axes, 0)
       .choice({"same"})
       .or_default(each(0, axes));
 }
@@ -224,9 +224,11 @@ void add(Registry& registry) {
                 "output), as PyTorch's do."),
       layer_kind<Conv<axes, false>>());
   registry.add(
-      conv("nn.ConvTranspose" + d, "Transposed convolution of " + axes_text(axes) + ": a stride enlarges.", axes)
-          .with(window_option("padding", "cut off on each side of the output", axes, 0).or_default(each(0, axes)))
-          .with(window_option("output_padding", "added to the output's end, below the stride", axes, 0)
+      conv("nn.ConvTranspose" + d, "Transposed convolution of " + axes_text(axes) + "; a stride enlarges the output.",
+           axes)
+          .with(
+              window_option("padding", "pixels cut off on each side of the output", axes, 0).or_default(each(0, axes)))
+          .with(window_option("output_padding", "pixels added to the output's end, fewer than the stride", axes, 0)
                     .or_default(each(0, axes)))
           .example("nn.ConvTranspose" + d + "(16, 4, { stride = 2, padding = 1 })")
           .note("A size n becomes (n − 1)·stride − 2·padding + dilation·(kernel_size − 1) + output_padding + 1."),
@@ -244,7 +246,7 @@ void register_conv(Registry& registry) {
           .with(same_option(2))
           .with(bias_option())
           .example("nn.SeparableConv2d(64, 3, { padding = \"same\" })")
-          .note("Far fewer weights and products than nn.Conv2d. Chollet 2017."),
+          .note("Has far fewer weights and products than nn.Conv2d. Chollet 2017."),
       layer_kind<SeparableConv2d>());
 }
 

@@ -84,7 +84,7 @@ class Dropout final : public Layer {
   KeyedDropout drop_;
 };
 
-// Klambauer et al. 2017, section 3: what is dropped becomes −λα, and an affine map restores mean 0 and variance 1.
+// Klambauer et al. 2017, section 3: dropped elements become −λα, and an affine map restores mean 0 and variance 1.
 class AlphaDropout final : public Layer {
  public:
   AlphaDropout(const Options& options, LayerContext& context) : drop_(options.number("p"), context) {
@@ -148,7 +148,7 @@ class StochasticDepth final : public Layer {
 Option p_option(std::string doc) { return dropout_option("p", std::move(doc)).or_default(0.5).positional(); }
 
 constexpr const char* keyed_note =
-    "Drawn from the fit's seed, the layer's place and the step: a resumed run drops the same elements.";
+    "The draws depend on the fit's seed, the layer's place and the step alone: a resumed run drops the same elements.";
 
 }  // namespace
 
@@ -178,7 +178,7 @@ void register_dropout(Registry& registry) {
   registry.add(Entry("nn.StochasticDepth", "layer",
                      "A residual chain that training leaves out at random, sample by sample: x + body(x)·keep/(1 − p).")
                    .with(Option("body", "the layers of the chain, in order").entry("layer").array().required())
-                   .with(dropout_option("p", "probability that a sample passes by").or_default(0.1))
+                   .with(dropout_option("p", "probability that a sample skips the body").or_default(0.1))
                    .example("nn.StochasticDepth { p = 0.2, nn.Linear(64), nn.ReLU() }")
                    .note(std::string(keyed_note) + " Huang et al. 2016."),
                layer_kind<StochasticDepth>());

@@ -10,15 +10,15 @@ namespace trainlab {
 
 class KeyedDropout {
  public:
-  // `purpose` tells several of one layer apart.
+  // `purpose` distinguishes several dropouts of one layer.
   KeyedDropout(double p, LayerContext& context, std::string_view purpose = "dropout");
 
   // Whether anything is dropped in this pass; for a group of members, whether any member drops something.
   bool acts(const Pass& pass) const;
   double p() const { return p_; }
-  // Multipliers 0 and 1/(1 − p) of this shape, with the member axis where there is one.
+  // Multipliers 0 and 1/(1 − p) of this shape, with the member axis if there is one.
   at::Tensor multipliers(at::IntArrayRef shape, const at::TensorOptions& type, const Pass& pass) const;
-  // x with its elements dropped, in training.
+  // x with elements dropped in training.
   at::Tensor operator()(const at::Tensor& x, const Pass& pass) const;
   // Adds the memory that the backward pass keeps for one sample's tensor of this many values.
   void count_kept(KeptMemory& memory, double values) const;

@@ -21,7 +21,9 @@ class Embedding final : public Layer {
       : count_(options.integer("num_embeddings")), size_(options.integer("embedding_dim")) {
     if (!context.incoming().integers) {
       throw context.shape_error("integers (token ids, categories)")
-          .hint("these are floating-point numbers: nn.Linear takes such; data sources say which columns hold integers");
+          .hint(
+              "these are floating-point numbers, which nn.Linear takes; the help of a data source says which columns "
+              "hold integers");
     }
     output = context.any_input();
     output.push_back(size_);
@@ -106,11 +108,12 @@ void register_embedding(Registry& registry) {
           .example("nn.Embedding(65, 128, { init = lab.init.normal(0.02) })")
           .note("Vectors start as normal draws of deviation 1, as PyTorch's do."),
       layer_kind<Embedding>());
-  registry.add(Entry("nn.PositionalEmbedding", "layer", "Adds a learned vector to each position of [length, features].")
-                   .with(init_option())
-                   .example("nn.PositionalEmbedding { init = lab.init.normal(0.02) }")
-                   .note("The length is that of the input. Starts as normal draws of deviation 1."),
-               layer_kind<PositionalEmbedding>());
+  registry.add(
+      Entry("nn.PositionalEmbedding", "layer", "Adds a learned vector to each position of [length, features].")
+          .with(init_option())
+          .example("nn.PositionalEmbedding { init = lab.init.normal(0.02) }")
+          .note("There is a vector for each position of the input. Vectors start as normal draws of deviation 1."),
+      layer_kind<PositionalEmbedding>());
 }
 
 }  // namespace trainlab

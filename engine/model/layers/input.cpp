@@ -53,23 +53,22 @@ class Branch final : public Layer {
 }  // namespace
 
 void register_input(Registry& registry) {
-  registry.add(
-      Entry("nn.Input", "layer", "The batch's column of this name, or a branch's output, in place of what comes in.")
-          .with(Option("name", "the column, as the data names it, or the name of an nn.Branch before")
-                    .string()
-                    .positional()
-                    .required())
-          .example("nn.Sequential { nn.Input(\"image\"), nn.Flatten() }")
-          .note(
-              "A model without it reads the column x. Branches of nn.Concat and nn.Sum may begin with columns of their "
-              "own. Columns of integers go into nn.Embedding."),
-      layer_kind<Input>());
+  registry.add(Entry("nn.Input", "layer",
+                     "Gives a column of the batch or the output of an nn.Branch, in place of its own input.")
+                   .with(Option("name", "name of the column in the data, or of an earlier nn.Branch")
+                             .string()
+                             .positional()
+                             .required())
+                   .example("nn.Sequential { nn.Input(\"image\"), nn.Flatten() }")
+                   .note("A model without nn.Input reads the column x. Branches of nn.Concat and nn.Sum may begin with "
+                         "columns of their own. A column of integers goes into nn.Embedding."),
+               layer_kind<Input>());
   registry.add(Entry("nn.Branch", "layer",
-                     "Layers whose output is kept under a name for nn.Input; what comes in is passed on unchanged.")
-                   .with(Option("name", "how the output is read").string().required())
+                     "Layers whose output is kept under a name for nn.Input; the input itself is passed on unchanged.")
+                   .with(Option("name", "name under which nn.Input reads the output").string().required())
                    .with(Option("layers", "the layers, in order").entry("layer").array().required())
                    .example("nn.Branch { name = \"memory\", nn.Input(\"source\"), nn.Linear(32) }")
-                   .note("For skip connections over several layers, and for the memory of nn.TransformerDecoderLayer."),
+                   .note("Serves skip connections over several layers, and the memory of nn.TransformerDecoderLayer."),
                layer_kind<Branch>());
 }
 

@@ -109,20 +109,21 @@ class Module final : public Layer {
 void register_module(Registry& registry) {
   registry.add(
       Entry("nn.Module", "layer", "A layer whose forward pass is a function of the recipe.")
-          .with(Option("params", "the parameters by name: their sizes").integer().at_least(1).many().keyed())
+          .with(Option("params", "sizes of the parameters, by name").integer().at_least(1).many().keyed())
           .with(Option("forward",
-                       "gives the output for a batch x; self.NAME is a parameter, self.training whether it trains")
+                       "returns the output for a batch x; self.NAME is a parameter, self.training is true in training")
                     .function("function(self, x) → tensor")
                     .required())
           .with(Option("init",
-                       "initial values, by name of the parameter, or of all with two or more axes (default: "
-                       "U(±1/√n) over the n values behind the first axis; 0 for those of one axis)")
+                       "initial values by name of the parameter, or one init for all parameters with two or more axes "
+                       "(default: uniform in ±1/√n, where n is the product of all sizes but the first; 0 for "
+                       "parameters with one axis)")
                     .entry("init")
                     .keyed())
           .example("nn.Module { params = { weight = { 10, 64 } }, forward = function(self, x) return "
                    "x:matmul(self.weight:t()) end }")
-          .note("The output's shape is seen by calling it once with two samples of zeros. Random operators and "
-                "math.random in it are keyed by seed, step and place in the model."),
+          .note("forward is called once with two samples of zeros, to find the shape of the output. Random operators "
+                "and math.random in forward are keyed by seed, step and place in the model."),
       layer_kind<Module>());
 }
 

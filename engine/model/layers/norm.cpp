@@ -237,9 +237,7 @@ class RMSNorm final : public Layer {
   Slot weight_;
 };
 
-Option epsilon_option() {
-  return Option("eps", "added to the variance").number().more_than(0).or_default(1e-5);
-}
+Option epsilon_option() { return Option("eps", "added to the variance").number().more_than(0).or_default(1e-5); }
 
 Entry batch_norm(std::string name, std::string doc) {
   return Entry(std::move(name), "layer", std::move(doc))
@@ -253,7 +251,9 @@ Entry batch_norm(std::string name, std::string doc) {
       .with(Option("track_running_stats", "keeps running statistics and uses them outside training")
                 .boolean()
                 .or_default(true))
-      .note("In training by mean and variance of the batch, else by the running ones. Ioffe and Szegedy 2015.");
+      .note(
+          "Training uses the mean and variance of the batch, evaluation the running mean and variance. Ioffe and "
+          "Szegedy 2015.");
 }
 
 }  // namespace
@@ -269,10 +269,10 @@ void register_norm(Registry& registry) {
       Entry("nn.LayerNorm", "layer", "Normalisation of each sample by mean and variance of its last axes.")
           .with(epsilon_option())
           .with(Option("elementwise_affine", "learns a weight (and a bias) per element").boolean().or_default(true))
-          .with(Option("bias", "learns a bias, where there is a weight").boolean().or_default(true))
+          .with(Option("bias", "learns a bias beside the weight").boolean().or_default(true))
           .with(Option("normalized_shape",
-                       "sizes of the axes that are normalised together, which must be the input's last "
-                       "ones; the last axis unless given")
+                       "sizes of the axes that are normalised together, which must be the input's last axes (default: "
+                       "the last axis)")
                     .integer()
                     .at_least(1)
                     .many()
@@ -299,8 +299,8 @@ void register_norm(Registry& registry) {
           .with(epsilon_option())
           .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(true))
           .example("nn.GroupNorm(8)")
-          .note("The same in training and outside, whatever the batch. Wu and He 2018."),
-      LayerKind{[](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
+          .note("Training and evaluation compute the same, whatever the batch. Wu and He 2018."),
+      LayerKind([](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
         if (context.input().empty()) throw context.shape_error("an input of [channels, …]");
         return std::make_unique<GroupNorm>(options, context, options.integer("num_groups"), options.boolean("affine"));
       }});

@@ -1,4 +1,4 @@
-// nn.WeightNorm and nn.SpectralNorm: a layer whose weight is computed anew in each pass from the one that it declares.
+// nn.WeightNorm and nn.SpectralNorm: a layer whose weight is computed in each pass from the weight that it declares.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_weight_norm.h>
 #include <ATen/ops/div.h>
@@ -89,11 +89,10 @@ class SpectralNorm final : public Reweighted {
         iterations_(options.integer("n_power_iterations")),
         epsilon_(options.number("eps")) {
     const std::int64_t rows = declared().shape[0], columns = element_count(declared().shape) / rows;
-    // An average of directions is none: its length is below 1, and the weight would be divided by too little.
-    left_ = context.buffer({.name = "weight_u",
-                            .shape = {rows},
-                            .value = 1.0 / std::sqrt(static_cast<double>(rows)),
-                            .averages = false});
+    // An average of directions is not a direction: its length is below 1, and the weight would be divided by too
+    // little.
+    left_ = context.buffer(
+        {.name = "weight_u", .shape = {rows}, .value = 1.0 / std::sqrt(static_cast<double>(rows)), .averages = false});
     right_ = context.buffer({.name = "weight_v",
                              .shape = {columns},
                              .value = 1.0 / std::sqrt(static_cast<double>(columns)),
@@ -146,21 +145,21 @@ void register_norm_weight(Registry& registry) {
       Entry("nn.WeightNorm", "layer", "A layer whose weight is learned as direction and length: g·v/‖v‖ per output.")
           .with(layer_option())
           .example("nn.WeightNorm(nn.Linear(64))")
-          .note("The directions are layer.weight, the lengths weight_g; these start as those of a weight drawn as "
-                "the layer says. Salimans and Kingma 2016."),
+          .note("The tensor layer.weight holds the directions, weight_g the lengths. Both start from the initial "
+                "weight that the layer draws. Salimans and Kingma 2016."),
       layer_kind<WeightNorm>());
-  registry.add(
-      Entry("nn.SpectralNorm", "layer", "A layer whose weight is divided by its largest singular value.")
-          .with(layer_option())
-          .with(Option("n_power_iterations", "improvements of the estimate in each training pass")
-                    .integer()
-                    .at_least(1)
-                    .or_default(1))
-          .with(Option("eps", "least norm that is divided by").number().more_than(0).or_default(1e-12))
-          .example("nn.SpectralNorm(nn.Conv2d(16, 3))")
-          .note("The value is estimated by power iteration, 15 of them on the initial weight, which begin with equal "
-                "numbers. Averages of the weights (lab.ema, lab.swa) take the latest estimate. Miyato et al. 2018."),
-      layer_kind<SpectralNorm>());
+  registry.add(Entry("nn.SpectralNorm", "layer", "A layer whose weight is divided by its largest singular value.")
+                   .with(layer_option())
+                   .with(Option("n_power_iterations", "power iterations in each training pass")
+                             .integer()
+                             .at_least(1)
+                             .or_default(1))
+                   .with(Option("eps", "smallest norm to divide by").number().more_than(0).or_default(1e-12))
+                   .example("nn.SpectralNorm(nn.Conv2d(16, 3))")
+                   .note("The largest singular value is estimated by power iteration: 15 iterations on the initial "
+                         "weight, from a vector of equal numbers, then some in each training pass. Averages of the "
+                         "weights (lab.ema, lab.swa) take the latest estimate. Miyato et al. 2018."),
+               layer_kind<SpectralNorm>());
 }
 
 }  // namespace trainlab

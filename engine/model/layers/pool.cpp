@@ -112,7 +112,7 @@ Option sized(std::string name, std::string doc, std::size_t axes, int least) {
 }
 Option kernel_option(std::size_t axes) { return sized("kernel_size", "size of a window", axes, 1).required(); }
 Option stride_option(std::size_t axes) {
-  return sized("stride", "step between windows, kernel_size unless given", axes, 1);
+  return sized("stride", "step between windows (default: kernel_size)", axes, 1);
 }
 Option padding_option(const std::string& with, std::size_t axes) {
   return sized("padding", with + " added on each side, at most half the kernel", axes, 0).or_default(each(0, axes));

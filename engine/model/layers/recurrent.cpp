@@ -109,14 +109,19 @@ class Recurrent final : public Layer {
 
 Entry recurrent(std::string name, std::string doc) {
   return Entry(std::move(name), "layer", std::move(doc))
-      .with(Option("hidden_size", "features of the state").integer().at_least(1).positional().required())
-      .with(Option("num_layers", "layers, each reading the states of the one before")
+      .with(Option("hidden_size", "number of features of the state").integer().at_least(1).positional().required())
+      .with(Option("num_layers", "number of layers; each layer reads the states of the layer before")
                 .integer()
                 .at_least(1)
                 .at_most(1000)
                 .or_default(1))
-      .with(Option("bidirectional", "a second one reads backwards; both states are joined").boolean().or_default(false))
-      .with(Option("output", "the states of all steps, [length, hidden_size], or the last one's, [hidden_size]")
+      .with(Option("bidirectional",
+                   "a second pass reads the sequence backwards; the states of both directions are joined")
+                .boolean()
+                .or_default(false))
+      .with(Option("output",
+                   "\"sequence\": the states of all steps, [length, hidden_size]; \"last\": the state of the last "
+                   "step, [hidden_size]")
                 .choice({"sequence", "last"})
                 .or_default("sequence"))
       .with(dropout_option("dropout", "probability that a state is zeroed between layers in training").or_default(0.0))
@@ -126,12 +131,11 @@ Entry recurrent(std::string name, std::string doc) {
 }  // namespace
 
 void register_recurrent(Registry& registry) {
-  registry.add(
-      recurrent("nn.LSTM", "Long short-term memory over [length, features].")
-          .example("nn.LSTM(64, { num_layers = 2, output = \"last\" })")
-          .note("Weights start uniform in ±1/√hidden_size and states at 0, as PyTorch's do. The last state of the "
-                "backward direction is the one at the first step. Hochreiter and Schmidhuber 1997."),
-      layer_kind<Recurrent<Cell::lstm>>());
+  registry.add(recurrent("nn.LSTM", "Long short-term memory over [length, features].")
+                   .example("nn.LSTM(64, { num_layers = 2, output = \"last\" })")
+                   .note("Weights start uniform in ±1/√hidden_size and states at 0, as PyTorch's do. The last state of "
+                         "the backward direction is its state at the first step. Hochreiter and Schmidhuber 1997."),
+               layer_kind<Recurrent<Cell::lstm>>());
   registry.add(recurrent("nn.GRU", "Gated recurrent units over [length, features].")
                    .example("nn.GRU(64, { bidirectional = true })")
                    .note("Weights start uniform in ±1/√hidden_size and states at 0, as PyTorch's do. Cho et al. 2014."),

@@ -111,8 +111,9 @@ template <std::size_t axes, bool reflect>
 void add_pad(Registry& registry) {
   const std::string name = std::string(reflect ? "nn.ReflectionPad" : "nn.ZeroPad") + std::to_string(axes) + "d";
   registry.add(Entry(name, "layer", (reflect ? "Mirrors the edges of " : "Adds zeros round ") + axes_text(axes) + ".")
-                   .with(Option("padding", axes == 1 ? "one for both ends, or { before, after }"
-                                                     : "one for all sides, or { left, right, top, bottom }")
+                   .with(Option("padding",
+                                axes == 1 ? "elements added: one number for both ends, or { before, after }"
+                                          : "elements added: one number for all sides, or { left, right, top, bottom }")
                              .integer()
                              .at_least(0)
                              .many()
@@ -128,8 +129,11 @@ void register_resize(Registry& registry) {
   registry.add(
       Entry("nn.Upsample", "layer", "Enlarges [channels, length] or [channels, height, width].")
           .with(Option("scale_factor", "factor of each size").integer().at_least(1).positional())
-          .with(Option("size", "the new size, or one for each axis, instead").integer().at_least(1).many())
-          .with(Option("mode", "copies the nearest element, or interpolates between neighbours")
+          .with(Option("size", "the new size, or a size for each axis, instead of scale_factor")
+                    .integer()
+                    .at_least(1)
+                    .many())
+          .with(Option("mode", "\"nearest\" copies the nearest element, \"linear\" interpolates between neighbours")
                     .choice({"nearest", "linear"})
                     .or_default("nearest"))
           .with(Option("align_corners", "first and last elements keep their values").boolean().or_default(false))
@@ -140,11 +144,12 @@ void register_resize(Registry& registry) {
   add_pad<2, false>(registry);
   add_pad<1, true>(registry);
   add_pad<2, true>(registry);
-  registry.add(Entry("nn.PixelShuffle", "layer", "[channels·r², height, width] becomes [channels, height·r, width·r].")
-                   .with(Option("upscale_factor", "r").integer().at_least(1).positional().required())
-                   .example("nn.PixelShuffle(2)")
-                   .note("Shi et al. 2016."),
-               layer_kind<PixelShuffle>());
+  registry.add(
+      Entry("nn.PixelShuffle", "layer", "[channels·r², height, width] becomes [channels, height·r, width·r].")
+          .with(Option("upscale_factor", "factor of height and width, r").integer().at_least(1).positional().required())
+          .example("nn.PixelShuffle(2)")
+          .note("Shi et al. 2016."),
+      layer_kind<PixelShuffle>());
 }
 
 }  // namespace trainlab

@@ -131,7 +131,7 @@ class Transpose final : public Moves {
 };
 
 Option axis_option(std::string name, std::string doc, std::int64_t at) {
-  return Option(std::move(name), std::move(doc) + ", of a sample, from 0, or negative from the end")
+  return Option(std::move(name), std::move(doc) + "; axes of a sample count from 0, or from −1 at the end")
       .integer()
       .or_default(at)
       .positional();
@@ -140,32 +140,37 @@ Option axis_option(std::string name, std::string doc, std::int64_t at) {
 }  // namespace
 
 void register_shape(Registry& registry) {
-  registry.add(Entry("nn.Flatten", "layer", "Axes of a sample made into one: [1, 8, 8] becomes [64].")
-                   .with(axis_option("start_dim", "the first of them", 0))
-                   .with(axis_option("end_dim", "the last of them", -1))
+  registry.add(Entry("nn.Flatten", "layer", "Joins axes of a sample into one axis: [1, 8, 8] becomes [64].")
+                   .with(axis_option("start_dim", "first axis to join", 0))
+                   .with(axis_option("end_dim", "last axis to join", -1))
                    .example("nn.Flatten()"),
                layer_kind<Flatten>());
-  registry.add(Entry("nn.Identity", "layer", "Passes its input on.").example("nn.Identity()"), layer_kind<Identity>());
-  registry.add(Entry("nn.Reshape", "layer", "The values of a sample in another shape.")
-                   .with(Option("shape", "the shape of a sample; one -1 stands for what is left")
-                             .integer()
-                             .at_least(-1)
-                             .array()
-                             .required())
-                   .example("nn.Reshape { 16, 4, 4 }"),
-               layer_kind<Reshape>());
-  registry.add(Entry("nn.Permute", "layer", "The axes of a sample in another order.")
-                   .with(Option("dims", "for each new axis the old one, of a sample, from 0, or negative from the end")
-                             .integer()
-                             .many()
-                             .positional()
-                             .required())
-                   .example("nn.Permute { dims = { 1, 2, 0 } }"),
-               layer_kind<Permute>());
+  registry.add(Entry("nn.Identity", "layer", "Returns its input.").example("nn.Identity()"), layer_kind<Identity>());
   registry.add(
-      Entry("nn.Transpose", "layer", "Two axes of a sample exchanged: [length, features] becomes [features, length].")
-          .with(axis_option("dim0", "one axis", -2))
-          .with(axis_option("dim1", "the other", -1))
+      Entry("nn.Reshape", "layer", "Gives the values of a sample another shape.")
+          .with(Option("shape", "new shape of a sample; one size may be -1, which stands for all remaining elements")
+                    .integer()
+                    .at_least(-1)
+                    .array()
+                    .required())
+          .example("nn.Reshape { 16, 4, 4 }"),
+      layer_factory<Reshape>());
+  registry.add(
+      Entry("nn.Permute", "layer", "Puts the axes of a sample into another order.")
+          .with(
+              Option(
+                  "dims",
+                  "the number of the old axis for each new axis; axes of a sample count from 0, or from −1 at the end")
+                  .integer()
+                  .many()
+                  .positional()
+                  .required())
+          .example("nn.Permute { dims = { 1, 2, 0 } }"),
+      layer_factory<Permute>());
+  registry.add(
+      Entry("nn.Transpose", "layer", "Exchanges two axes of a sample: [length, features] becomes [features, length].")
+          .with(axis_option("dim0", "one of the two axes", -2))
+          .with(axis_option("dim1", "the other axis", -1))
           .example("nn.Transpose()"),
       layer_kind<Transpose>());
 }

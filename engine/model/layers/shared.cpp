@@ -27,7 +27,7 @@ class Shared final : public Layer {
 
 void register_shared(Registry& registry) {
   registry.add(
-      Entry("nn.Shared", "layer", "A layer that shares its weights with all others under the same name.")
+      Entry("nn.Shared", "layer", "A layer that shares its weights with all layers under the same name.")
           .with(Option("name", "layers under one name have the same weights").string().positional().required())
           .with(Option("layer", "the layer").entry("layer").positional().required())
           .example("nn.Shared(\"tokens\", nn.Embedding(65, 128))")

@@ -58,16 +58,16 @@ class SqueezeExcitation final : public Layer {
 }  // namespace
 
 void register_squeeze(Registry& registry) {
-  registry.add(
-      Entry("nn.SqueezeExcitation", "layer", "Scales each channel by what a small net makes of all channels' means.")
-          .with(Option("reduction", "channels per hidden unit of the net")
-                    .integer()
-                    .at_least(1)
-                    .or_default(16)
-                    .positional())
-          .example("nn.SqueezeExcitation(8)")
-          .note("sigmoid(fc2(relu(fc1(means)))). Hu et al. 2018."),
-      layer_kind<SqueezeExcitation>());
+  registry.add(Entry("nn.SqueezeExcitation", "layer",
+                     "Scales each channel by a factor that a small net computes from the means of all channels.")
+                   .with(Option("reduction", "channels per hidden unit of the net")
+                             .integer()
+                             .at_least(1)
+                             .or_default(16)
+                             .positional())
+                   .example("nn.SqueezeExcitation(8)")
+                   .note("The factors are sigmoid(fc2(relu(fc1(means)))). Hu et al. 2018."),
+               layer_kind<SqueezeExcitation>());
 }
 
 }  // namespace trainlab

@@ -137,24 +137,25 @@ Entry transformer(std::string name, std::string doc) {
                 .at_least(1)
                 .positional()
                 .required())
-      .with(Option("dim_feedforward", "width of the feed-forward net (4 times the features unless given)")
+      .with(Option("dim_feedforward", "width of the feed-forward net (default: 4 times the features)")
                 .integer()
                 .at_least(1))
-      .with(
-          dropout_option("dropout", "of attention weights, of the feed-forward net's middle and of each step's output")
-              .or_default(0.0))
-      .with(Option("activation", "of the feed-forward net; nn.GLU gates one half of its width by the other")
+      .with(dropout_option("dropout",
+                           "probability that a value is zeroed in training: attention weights, the middle of the "
+                           "feed-forward net, and the outputs of attention and of the feed-forward net")
+                .or_default(0.0))
+      .with(Option("activation", "activation of the feed-forward net; nn.GLU gates one half of the width by the other")
                 .entry("layer")
                 .or_default(Value::Map{{"@", "nn.GELU"}}))
-      .with(Option("norm_first", "norms before attention and feed-forward net (pre-norm), not after the sums")
+      .with(Option("norm_first",
+                   "true: norms come before attention and feed-forward net (pre-norm); false: after the sums")
                 .boolean()
                 .or_default(true))
-      .with(Option("norm", "nn.LayerNorm or nn.RMSNorm").choice({"layer", "rms"}).or_default("layer"))
-      .with(Option("eps", "of the norms").number().more_than(0).or_default(1e-5))
+      .with(
+          Option("norm", "kind of the norms: nn.LayerNorm or nn.RMSNorm").choice({"layer", "rms"}).or_default("layer"))
+      .with(Option("eps", "eps of the norms").number().more_than(0).or_default(1e-5))
       .with(Option("bias", "projections, linear maps and norms add a learned bias").boolean().or_default(true))
-      .with(Option("kv_heads", "heads of keys and values in self-attention (num_heads unless given)")
-                .integer()
-                .at_least(1))
+      .with(Option("kv_heads", "heads of keys and values in self-attention (default: num_heads)").integer().at_least(1))
       .with(Option("rotary", "rotary positions in self-attention: the base of the angles, usually 10000")
                 .number()
                 .more_than(1));
@@ -165,20 +166,22 @@ Entry transformer(std::string name, std::string doc) {
 void register_transformer(Registry& registry) {
   registry.add(
       transformer("nn.TransformerEncoderLayer", "Self-attention and a feed-forward net on [positions, features].")
-          .with(Option("causal", "each position attends to itself and those before only: a language model's block")
+          .with(Option("causal",
+                       "each position attends only to itself and to earlier positions: a language model's block")
                     .boolean()
                     .or_default(false))
           .example("nn.Repeat(4, nn.TransformerEncoderLayer(4, { causal = true }))")
-          .note(
-              "Vaswani et al. 2017; pre-norm: Xiong et al. 2020. After the last pre-norm block comes an nn.LayerNorm."),
+          .note("Vaswani et al. 2017; pre-norm: Xiong et al. 2020. With pre-norm, an nn.LayerNorm follows the last "
+                "block."),
       layer_kind<TransformerEncoderLayer>());
   registry.add(
       transformer("nn.TransformerDecoderLayer",
                   "Causal self-attention, attention to a memory, and a feed-forward net on [positions, features].")
-          .with(
-              Option("memory", "the column or nn.Branch that is attended to, of as many features").string().required())
+          .with(Option("memory", "column or nn.Branch that is attended to; has as many features as the input")
+                    .string()
+                    .required())
           .example("nn.Repeat(2, nn.TransformerDecoderLayer(4, { memory = \"source\" }))")
-          .note("Vaswani et al. 2017. The memory is named by nn.Branch { name = \"source\", … }."),
+          .note("Vaswani et al. 2017. nn.Branch { name = \"source\", … } gives the memory its name."),
       layer_kind<TransformerDecoderLayer>());
 }
 

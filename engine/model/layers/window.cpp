@@ -6,8 +6,8 @@
 namespace trainlab {
 
 Option sizes_option(std::string name, std::string doc, std::size_t axes) {
-  constexpr std::array more = {"", "; one for both axes, or { height, width }",
-                               "; one for all axes, or { depth, height, width }"};
+  constexpr std::array more = {"", "; one number for both axes, or { height, width }",
+                               "; one number for all axes, or { depth, height, width }"};
   return Option(std::move(name), std::move(doc) + more.at(axes - 1)).integer().many(static_cast<int>(axes));
 }
 

@@ -1,4 +1,4 @@
-// Windows that slide over the last one, two or three axes: what convolutions and pools have in common.
+// Windows that slide over the last one, two or three axes, for convolutions and pools.
 #pragma once
 
 #include <cstdint>

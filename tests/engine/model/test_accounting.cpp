@@ -91,8 +91,8 @@ std::vector<Network> networks() {
   const Value relu = nn("ReLU");
   return {
       {"mlp",
-       sequential({nn("Flatten"), nn("Linear", {32}), relu, nn("Dropout", {0.1}), nn("Linear", {16}, {{"bias", false}}), nn("GELU"),
-                   nn("Linear", {10})}),
+       sequential({nn("Flatten"), nn("Linear", {32}), relu, nn("Dropout", {0.1}), nn("Linear", {16}, {{"bias", false}}),
+                   nn("GELU"), nn("Linear", {10})}),
        {1, 8, 8}},
       {"cnn",
        sequential({nn("Conv2d", {8, 3}, {{"padding", 1}}), nn("BatchNorm2d"), relu, nn("MaxPool2d", {2}),

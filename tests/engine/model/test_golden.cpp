@@ -73,7 +73,8 @@ class Parity {
 
   void pass(const std::string& prefix, bool training) {
     const at::Tensor& stored = golden().at(name_ + "/x");
-    const at::Tensor x = integers_ ? stored.to(test_device()) : stored.to(test_device(), type_).clone().requires_grad_();
+    const at::Tensor x =
+        integers_ ? stored.to(test_device()) : stored.to(test_device(), type_).clone().requires_grad_();
     for (const at::Tensor& parameter : state_.parameters) parameter.mutable_grad() = at::Tensor();
     const at::Tensor y = model_.forward(x, {state_, training, {}});
     y.backward(golden().at(name_ + "/g").to(test_device(), type_));

@@ -104,10 +104,16 @@ TEST_CASE("every stackable layer: members side by side equal members alone") {
 }
 
 TEST_CASE("what takes a member axis, and which layer is named when a model does not") {
-  for (const char* name :
-       {"Linear", "ReLU", "LeakyReLU", "ELU", "GELU", "SiLU", "Sigmoid", "Tanh", "Softplus", "Softmax", "LogSoftmax",
-        "LayerNorm", "RMSNorm", "Embedding", "PositionalEmbedding", "Concat", "Sum", "Repeat", "Shared", "Branch", "Input",
-        "Mish", "GLU", "StochasticDepth", "Dropout", "Flatten", "Identity", "Sequential", "Residual"}) {
+  for (const char* name : {"Linear",     "ReLU",       "LeakyReLU",
+                           "ELU",        "GELU",       "SiLU",
+                           "Sigmoid",    "Tanh",       "Softplus",
+                           "Softmax",    "LogSoftmax", "LayerNorm",
+                           "RMSNorm",    "Embedding",  "PositionalEmbedding",
+                           "Concat",     "Sum",        "Repeat",
+                           "Shared",     "Branch",     "Input",
+                           "Mish",       "GLU",        "StochasticDepth",
+                           "Dropout",    "Flatten",    "Identity",
+                           "Sequential", "Residual"}) {
     INFO(name);
     bool some = false;
     for (const Case& layer : cases()) {

@@ -6,7 +6,8 @@ using namespace trainlab;
 using namespace trainlab::testing;
 
 TEST_CASE("the tree shows path, constructor, output, parameters and FLOPs in columns") {
-  const Value block = nn("Residual", {nn("Linear", {512}), nn("ReLU")}, {{"shortcut", nn("Linear", {512}, {{"bias", false}})}});
+  const Value block =
+      nn("Residual", {nn("Linear", {512}), nn("ReLU")}, {{"shortcut", nn("Linear", {512}, {{"bias", false}})}});
   const Model model = build(
       sequential({nn("Flatten"), nn("Linear", {64}), nn("Dropout", {0.1}), block, nn("Linear", {10})}), {1, 28, 28});
   CHECK(model.tree() ==

@@ -18,14 +18,14 @@ struct StoredValues {
   std::function<NamedTensors(const Options&)> read;
 };
 
-// The value of an option that holds an entry of kind "init", for a parameter of this shape. Error{recipe} for one of
-// stored values, which need a name.
+// The value of an option that holds an entry of kind "init", for a parameter of this shape. Error{recipe} for stored
+// values, which need a name.
 Initializer initializer_of(const Options& options, std::string_view option, const Shape& shape);
 
 // Gives the model the initial values that a keyed option of entries "init" states. A single entry is for all parameters
 // of two or more axes; the entries of a table are for the parameters whose names match the entry's pattern. If several
 // patterns match a name, the pattern with the most characters beside its wildcards counts. Stored values are for all
-// parameters and buffers, or for those that match. Does nothing where the option was not given. Error{recipe} for a
+// parameters and buffers, or for those that match. Does nothing if the option was not given. Error{recipe} for a
 // pattern without a match, for two equally long patterns that match one name, and for stored values that are missing or
 // of another shape.
 void initialize_by_pattern(Model& model, const Options& options, std::string_view option);

@@ -26,28 +26,28 @@ struct ModelState {
   std::vector<at::Tensor> buffers;     // running statistics
   std::int64_t members = 0;            // 0: one model, no member axis
 
-  // Deep copy, detached, without grad requirement.
+  // A deep copy, detached, that does not require gradients.
   ModelState snapshot() const;
 };
 
-// Where a tensor that has a name is found in a pass: a column of the batch, or the output of an nn.Branch.
+// The place of a named tensor in a pass: a column of the batch, or the output of an nn.Branch.
 struct Source {
   bool branch = false;
   std::size_t slot = 0;
 };
 
-// Probabilities with which the layers of a group drop, where its members differ: one for each member, by the key under
-// which a layer draws.
+// The dropout probabilities of a group whose members differ in them: one for each member, by the key under which a
+// layer draws.
 using DropRates = std::map<std::uint64_t, std::vector<double>>;
 
-// One forward pass. `keys` holds a key per member (one where there is no member axis), already folded with step and
-// micro-batch; random layers fold in their own place. Model::forward sets `columns`, the batch's in the order of
-// Model::columns(), and `branches`, which fill as the pass goes on.
+// One forward pass. `keys` holds a key for each member (a single key without a member axis), already folded with step
+// and micro-batch; random layers fold in their own place. Model::forward sets `columns`, the columns of the batch in
+// the order of Model::columns(), and `branches`, which the pass fills.
 struct Pass {
   const ModelState& state;
   bool training = false;
   std::span<const Key> keys;
-  const DropRates* drop_rates = nullptr;  // where members have their own
+  const DropRates* drop_rates = nullptr;  // null unless members differ in them
   // Whether a training pass takes its batch into the running statistics of the state. A second evaluation of the same
   // batch does not.
   bool updates_statistics = true;
@@ -66,12 +66,12 @@ struct Pass {
   const at::Tensor& buffer(std::size_t slot) const { return state.buffers[slot]; }
 };
 
-// What passes from one layer to the next.
+// The description of a tensor that passes from one layer to the next.
 struct Signal {
   Shape shape = {};             // of one sample: no batch and no member axis
   bool integers = false;        // token ids, labels, counts; otherwise numbers of the model's floating type
   bool needs_gradient = false;  // depends on parameters
-  bool nothing = false;         // before an nn.Input, where the data has no column "x"
+  bool nothing = false;         // true before an nn.Input if the data has no column "x"
 };
 // The columns of a batch that a model may read, by name.
 using Signals = std::map<std::string, Signal, std::less<>>;
@@ -91,14 +91,14 @@ struct BufferInfo {
   Shape shape;
   double value;                      // initial
   at::ScalarType type = at::kFloat;  // kFloat stands for the dtype of the parameters
-  bool averages = true;              // averages of the weights average it along; if not, they have the latest
-  // Where its beginning depends on parameters: sets it, once the whole state has its initial values.
+  bool averages = true;              // averages of the weights average it too; if false, they have its latest value
+  // Sets a buffer whose initial value depends on parameters, after the whole state has its initial values.
   std::function<void(const ModelState&)> begin = {};
 };
 
-// Arithmetic per sample: the multiply-adds of matrix products and convolutions, each counted as two operations, and
-// nothing else (no biases, norms, activations or pools), which is the convention of PyTorch's FlopCounterMode and of
-// the literature on scaling. Such counts hold for any device and library.
+// Arithmetic per sample: only the multiply-adds of matrix products and convolutions, each counted as two operations (no
+// biases, norms, activations or pools). This is the convention of PyTorch's FlopCounterMode and of the literature on
+// scaling; the counts hold for any device and library.
 struct Flops {
   double forward = 0;
   double backward = 0;  // gradients of parameters, and of the input where something before it needs them
@@ -109,9 +109,10 @@ struct Flops {
   }
 };
 
-// What autograd keeps of one sample from the forward to the backward pass, followed along the layers: each says
-// whether it keeps what comes in, which tensor it makes, and whether it keeps that. A tensor that two layers keep is
-// counted once, one that nobody keeps not at all. An estimate: operators may keep more than their formulas need.
+// Counts the memory that autograd keeps for one sample from the forward to the backward pass. Each layer says whether
+// it keeps its input, which tensor it makes, and whether it keeps that tensor. A tensor that two layers keep is counted
+// once, a tensor that no layer keeps not at all. The result is an estimate: operators may keep more than their formulas
+// need.
 class KeptMemory {
  public:
   // Starts at the model's input, which is the batch and not counted.
@@ -124,7 +125,7 @@ class KeptMemory {
     current_ = add(output, false);
     tensors_[current_].channels_last = channels_last;
   }
-  // The layer works on images whose channels lie side by side: on a copy of those that are not.
+  // The layer works on images whose channels lie side by side, and copies other images.
   void put_channels_last(const Shape& images) {
     if (tensors_[current_].channels_last) return;
     current_ = add(images, false);
@@ -172,14 +173,15 @@ class KeptMemory {
 
 class Layer;
 
-// What a layer sees while it is built: its place in the model, what comes in, and where to declare.
+// The context in which a layer is built: its place in the model, its input, and the functions with which it declares
+// parameters and buffers.
 class LayerContext {
  public:
-  // The shape that comes in, of one sample. input() is for layers that calculate: an error where integers come in.
-  // any_input() takes them too. Both: an error where nothing comes in (the data has no column "x").
+  // The shape of the input, for one sample. input() is for layers that calculate: integers are an error. any_input()
+  // takes integers too. For both a missing input is an error (the data has no column "x").
   const Shape& input() const;
   const Shape& any_input() const;
-  // The same unchecked, for containers to hand on to what they contain.
+  // The same unchecked, for containers that hand the input on to their children.
   const Signal& incoming() const { return incoming_; }
   bool input_needs_gradient() const { return incoming_.needs_gradient; }
 
@@ -187,8 +189,8 @@ class LayerContext {
   const std::string& name() const { return name_; }    // of tensors: "3", "3.1"; empty for the root
   const std::string& place() const { return place_; }  // the same, but for shared layers, which are in several places
 
-  // Declares; the slot is the index in ModelState. Layers that share their weights declare each of them again, and get
-  // the slot of the first; an error where the shapes differ.
+  // Declares a parameter; the slot is the index in ModelState. Layers that share weights declare each weight again and
+  // get the slot of the first; different shapes are an error.
   std::size_t parameter(std::string_view name, Shape shape, Initializer initialize, bool decays = true);
   std::size_t buffer(std::string_view name, Shape shape, double value, at::ScalarType type = at::kFloat);
   std::size_t buffer(BufferInfo info);  // info.name is the layer's own, as above
@@ -196,17 +198,16 @@ class LayerContext {
   // Builds a child layer at position `position` (from 1) of a list, or under a name; `input` is what it receives.
   std::unique_ptr<Layer> child(const Options& spec, const Signal& input, int position);
   std::unique_ptr<Layer> child(const Options& spec, const Signal& input, std::string_view name);
-  // A child whose tensors are those of all layers that are shared under this name: "shared.NAME.weight".
+  // Builds a child that shares its tensors with all layers under this name: "shared.NAME.weight".
   std::unique_ptr<Layer> shared_child(const Options& spec, const Signal& input, std::string_view name);
 
-  // What has this name: a column of the batch, or the output of an nn.Branch that was built before. Error when there
-  // is none.
+  // Finds a column of the batch, or the output of an earlier nn.Branch, by name. Error if there is none.
   std::pair<Source, Signal> named(const std::string& name);
-  // For a layer that drops with probability p what it draws under this key.
+  // For a layer that drops elements with probability p by draws under this key.
   void declare_drop(std::uint64_t key, double p) { tables_->drops.emplace(key, p); }
-  // Names an output; the slot is the index in Pass::branches. Error when something has the name already.
+  // Names an output; the slot is the index in Pass::branches. Error if the name is taken.
   std::size_t name_branch(const std::string& name, const Signal& output);
-  // For a layer that reads this in place of what comes in.
+  // For a layer that reads this tensor in place of its input.
   void replace_incoming(const Signal& signal) { incoming_ = signal; }
 
   // Error with the layer's path, source line and "expected …, found an input of shape […]".
@@ -242,7 +243,7 @@ class Layer {
   // x: [B, input…], or with members [M, B, input…]; a shared input of a group is expanded by the caller.
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) const = 0;
 
-  // Whether forward takes a member axis. A layer that cannot (or has no gain) makes its trials run side by side.
+  // Whether forward() takes a member axis. A fit with a layer that does not cannot be stacked with others.
   virtual bool stackable() const = 0;
   virtual Flops flops() const { return {}; }
   // Default: keeps its input, makes an output of its own.
@@ -250,7 +251,7 @@ class Layer {
   // Children for the printed tree, in order.
   virtual std::vector<const Layer*> children() const { return {}; }
 
-  // What goes out, for the layer after this one.
+  // The output, for the layer after this one.
   Signal outgoing() const { return {output, integers, needs_gradient}; }
 
   // Set by the layer's constructor.
@@ -276,7 +277,7 @@ struct LayerKind {
       {};  // the option with the layers whose last makes the output, of a layer that only joins them
 };
 
-// Of a class with a constructor (const Options&, LayerContext&).
+// The factory of a layer class with a constructor (const Options&, LayerContext&).
 template <class T>
 LayerKind layer_kind(LayerKind flags = {}) {
   flags.make = [](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {

@@ -14,23 +14,24 @@ namespace trainlab {
 
 class Model {
  public:
-  // Builds the layers for batches with these columns. The model's input is the column "x", where there is one; layers
-  // nn.Input read others. Error{recipe} with the layer's path, both shapes and the source line when they do not fit.
+  // Builds the layers for batches with these columns. The model's input is the column "x", if there is one; layers
+  // nn.Input read other columns. Error{recipe} with the layer's path, both shapes and the source line when they do not
+  // fit.
   Model(const Options& spec, Signals columns);
-  // For samples of this shape, of floating-point numbers: one column "x".
+  // Builds the layers for a single column "x" of floating-point numbers, with samples of this shape.
   Model(const Options& spec, const Shape& input) : Model(spec, Signals{{"x", {.shape = input}}}) {}
 
-  // The columns that the model reads, in the order in which forward takes them: "x" first, where the data has it.
+  // The columns that the model reads, in the order in which forward() takes them: "x" comes first if the data has it.
   const std::vector<std::string>& columns() const { return tables_.read; }
   const Shape& output() const { return root_->output; }
-  // The columns that it was built for.
+  // The columns for which the model was built.
   const Signals& signals() const { return tables_.columns; }
   // Probabilities of dropping, by the keys under which layers draw.
   const std::map<std::uint64_t, double>& drops() const { return tables_.drops; }
   const std::vector<ParameterInfo>& parameters() const { return tables_.parameters; }
   const std::vector<BufferInfo>& buffers() const { return tables_.buffers; }
   std::int64_t parameter_count() const;
-  // Before states are made: other initial values of one parameter or buffer, and a parameter that does not train.
+  // Set other initial values of a parameter or buffer, and freeze a parameter. To be called before states are made.
   void set_initial(std::size_t parameter, Initializer initialize) {
     tables_.parameters.at(parameter).initialize = std::move(initialize);
   }
@@ -59,7 +60,7 @@ class Model {
 
  private:
   LayerContext::Tables tables_;
-  std::map<std::size_t, at::Tensor> buffer_values_;  // in place of those that their layers declared
+  std::map<std::size_t, at::Tensor> buffer_values_;  // values in place of those that the layers declared
   std::unique_ptr<Layer> root_;
 };
 

@@ -1,4 +1,4 @@
-// What the function of an nn.Module gets as `self`.
+// The argument `self` of the function of an nn.Module.
 #pragma once
 
 #include <ATen/core/Tensor.h>
