@@ -105,33 +105,33 @@ std::vector<std::pair<std::string, at::Tensor>> WeightAverage::state() const {
 void register_average(Registry& registry) {
   const auto entry = [](const char* name, const char* doc) { return Entry(name, "average", doc); };
   const Option evaluate =
-      Option("evaluate", "validate, test and keep the average in place of the weights, once it has begun")
+      Option("evaluate", "validate, test and keep the average in place of the weights, from the first update on")
           .boolean()
           .or_default(true);
-  registry.add(
-      entry("ema", "Exponential moving average of the weights.")
-          .with(Option("decay", "share of the average that is kept at each update")
-                    .number()
-                    .at_least(0)
-                    .less_than(1)
-                    .or_default(0.999)
-                    .positional())
-          .with(Option("every", "time between two updates").duration().or_default("1 steps"))
-          .with(Option("start", "time before the first update").duration().or_default("0 steps"))
-          .with(evaluate)
-          .example("lab.ema { decay = 0.999 }")
-          .note("The first update copies; then a ← decay·a + (1 − decay)·p, also for the running statistics of "
-                "norms: PyTorch's AveragedModel with get_ema_multi_avg_fn and use_buffers. Training goes on with "
-                "the weights themselves."),
-      AverageKind{.decay = "decay"});
-  registry.add(entry("swa", "Stochastic weight averaging: the equal average of weights from a point on.")
-                   .with(Option("start", "time before the first update").duration().or_default("75%").positional())
-                   .with(Option("every", "time between two updates").duration().or_default("1 epochs"))
+  registry.add(entry("ema", "Exponential moving average of the weights.")
+                   .with(Option("decay", "share of the average that is kept at each update")
+                             .number()
+                             .at_least(0)
+                             .less_than(1)
+                             .or_default(0.999)
+                             .positional())
+                   .with(Option("every", "time between two updates").duration().or_default("1 steps"))
+                   .with(Option("start", "time before the first update").duration().or_default("0 steps"))
                    .with(evaluate)
-                   .example("lab.swa { start = \"75%\", every = \"1 epochs\" }")
-                   .note("The mean of the weights, and of the running statistics of norms, at each update: PyTorch's "
-                         "AveragedModel with use_buffers (Izmailov et al. 2018). Best with a constant or cyclic rate."),
-               AverageKind{});
+                   .example("lab.ema { decay = 0.999 }")
+                   .note("The first update copies the weights p; each later update sets a ← decay·a + (1 − decay)·p. "
+                         "The running statistics of norms are averaged too, as by PyTorch's AveragedModel with "
+                         "get_ema_multi_avg_fn and use_buffers. Training continues with the weights themselves."),
+               AverageKind{.decay = "decay"});
+  registry.add(
+      entry("swa", "Stochastic weight averaging: the plain mean of the weights from a point of the run on.")
+          .with(Option("start", "time before the first update").duration().or_default("75%").positional())
+          .with(Option("every", "time between two updates").duration().or_default("1 epochs"))
+          .with(evaluate)
+          .example("lab.swa { start = \"75%\", every = \"1 epochs\" }")
+          .note("Averages the weights and the running statistics of norms over all updates, as PyTorch's AveragedModel "
+                "does with use_buffers (Izmailov et al. 2018). Works best with a constant or cyclic rate."),
+      AverageKind{});
 }
 
 }  // namespace trainlab

@@ -1,10 +1,10 @@
-// The rules of the elementwise optimizers, each written once: what an update does to one element.
+// The rules of the elementwise optimizers, each written once for a single element.
 //
 // An element's rule is made from its slice's numbers (kernels.h) and called with the parameter p, the gradient g and
 // the states. S is the type of the numbers and V that of the values: for loops over host memory both are float or
 // double; for whole tensors on any device (whole.h) S is double and V stands for a tensor, so that a rule must not ask
 // for single values: it calls root(), magnitude(), sign_of(), larger(), limited(), by_sign() and zero_where_negative()
-// instead. What a rule gives to a local it must not change afterwards.
+// instead. A rule must not change a local variable after its first value.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@ template <class T>
 TRAINLAB_INLINE T sign_of(T x) {
   return T(x > 0) - T(x < 0);
 }
-// The larger of two; b where they cannot be compared.
+// The larger of two; b if they cannot be compared.
 template <class T>
 TRAINLAB_INLINE T larger(T a, T b) {
   return a > b ? a : b;

@@ -7,7 +7,9 @@ namespace trainlab {
 
 
 Option rate_option(double by_default);
-Option betas_option(double first, double second);
+// `doc` says what the two numbers do.
+Option betas_option(double first, double second,
+                    std::string doc = "decay of the running means of the gradient and of its square");
 Option eps_option(double by_default);
 // The option `weight_decay` in its two meanings.
 Option l2_option();

@@ -11,9 +11,8 @@
 
 namespace trainlab {
 
-// state: velocity, unless it is not wanted: then p ← p − rate·g. velocity ← keep·velocity + take·g; p ← p −
-// rate·(look·g + use·velocity). The first step of PyTorch's momentum has keep = 0 and take = 1; Nesterov has look = 1
-// and use = momentum.
+// state: velocity; without it p ← p − rate·g. velocity ← keep·velocity + take·g; p ← p − rate·(look·g + use·velocity).
+// The first step of PyTorch's momentum has keep = 0 and take = 1; Nesterov has look = 1 and use = momentum.
 struct SgdSlice {
   double rate, decay, keep, take, look, use;
   bool with_velocity;
@@ -112,7 +111,7 @@ double sum_of_squares(const double* x, std::int64_t n);
 // x ← factor·x.
 void scale(float* x, std::int64_t n, double factor);
 void scale(double* x, std::int64_t n, double factor);
-// x ← x limited to −bound … bound; what is not a number stays so.
+// x ← x limited to −bound … bound; NaN stays NaN.
 void limit(float* x, std::int64_t n, double bound);
 void limit(double* x, std::int64_t n, double bound);
 // y ← y + factor·x.

@@ -51,8 +51,8 @@ Option rate_option(double by_default) {
   return Option("lr", "learning rate").number().at_least(0).or_default(by_default);
 }
 
-Option betas_option(double first, double second) {
-  return Option("betas", "decay of the running means of the gradient and of its square")
+Option betas_option(double first, double second, std::string doc) {
+  return Option("betas", std::move(doc))
       .number()
       .at_least(0)
       .less_than(1)
@@ -69,7 +69,7 @@ Option l2_option() {
 }
 
 Option decoupled_option(double by_default) {
-  return Option("weight_decay", "share of lr by which weights shrink at each step")
+  return Option("weight_decay", "weights shrink by lr·weight_decay at each step")
       .number()
       .at_least(0)
       .or_default(by_default);

@@ -1,4 +1,4 @@
-// Which options hold for which parameter: those of the spec, or of the first of its `groups` whose pattern matches.
+// The options that hold for each parameter: those of the spec, or of the first of its `groups` whose pattern matches.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class ParameterGroups {
   const Options& options(std::int64_t row, std::size_t i) const {
     return specs_[static_cast<std::size_t>(row)][places_[place(row, i)].group];
   }
-  // What the row's rate is multiplied by: the group's own rate over the spec's, and the layer's decay.
+  // The factor of the row's rate: the group's own rate divided by the spec's, times the layer's decay.
   double rate_factor(std::int64_t row, std::size_t i) const { return places_[place(row, i)].rate_factor; }
   // Whether one set of options and one rate hold for both parameters of a row.
   bool alike(std::int64_t row, std::size_t i, std::size_t j) const {

@@ -1,4 +1,4 @@
-// What all optimizers share: parameters and their state tensors, as wholes and as slices of single members.
+// Parameters and their state tensors for all optimizers, as wholes and as slices of single members.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class ParameterSet {
 
   // Raises std::logic_error unless there is a gradient (or none) for each parameter and a rate for each row.
   void check_step(std::span<const at::Tensor> gradients, const StepInputs& inputs) const;
-  // The gradient of parameter i as the kernels need it: contiguous, of the parameter's dtype and shape.
+  // The gradient of parameter i in the form that the kernels need: contiguous, of the parameter's dtype and shape.
   at::Tensor gradient(std::span<const at::Tensor> gradients, std::size_t i) const;
 
   // Tells autograd that parameter i was changed; neither bare pointers nor the fused operators do.

@@ -30,7 +30,7 @@ class RuleOptimizer : public SetOptimizer {
       : SetOptimizer(specs, std::move(parameters), members, has_fused) {
     for (std::int64_t row = 0; row < set_.rows(); ++row)
       for (std::size_t i = 0; i < set_.size(); ++i) rules_.emplace_back(options_.options(row, i));
-    // Checks the options where there are no parameters too.
+    // Checks the options, even if there are no parameters.
     if (rules_.empty()) Rule{specs.front()};
     places_.fill(-1);
     int next = 0;
@@ -47,7 +47,7 @@ class RuleOptimizer : public SetOptimizer {
   const Rule& rule(std::int64_t row, std::size_t i) const {
     return rules_[static_cast<std::size_t>(row) * set_.size() + i];
   }
-  // The place of a state among those of a parameter; −1 where no rule needs it.
+  // The place of a state among the states of a parameter; −1 if no rule needs it.
   int state_place(std::size_t state) const { return places_[state]; }
 
   void step_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) final {

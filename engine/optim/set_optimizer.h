@@ -44,9 +44,9 @@ class SetOptimizer : public Optimizer {
   SetOptimizer(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members,
                bool has_fused);
 
-  // One slice: parameter i of a row. `gradient` is the whole tensor, contiguous.
+  // Updates one slice: parameter i of a row. `gradient` is the whole tensor, contiguous.
   virtual void step_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& numbers) = 0;
-  // All parameters of `indices` in a row, which have the same options and rate. Only with has_fused.
+  // Updates all parameters of `indices` in a row, which have the same options and rate. Only with has_fused.
   virtual void step_fused(std::span<const at::Tensor> gradients, std::span<const std::size_t> indices, std::int64_t row,
                           const StepNumbers& numbers);
 

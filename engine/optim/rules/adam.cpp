@@ -112,7 +112,7 @@ void register_adam(Registry& registry) {
                 "torch.optim.Adam."),
       kind(false));
   registry.add(with_groups(adam_entry("optim.AdamW", "Adam with decoupled weight decay (Loshchilov and Hutter 2019).",
-                                      0.01, "share of lr by which weights shrink at each step"))
+                                      0.01, "weights shrink by lr·weight_decay at each step"))
                    .example("optim.AdamW { lr = 3e-3, groups = { { params = \"*.bias\", weight_decay = 0 } } }")
                    .note("p ← p·(1 − lr·weight_decay), then Adam's step. The same rule and defaults as PyTorch's "
                          "torch.optim.AdamW."),

@@ -7,7 +7,7 @@
 namespace trainlab {
 namespace {
 
-// What the three have in common.
+// The common part of the three rules.
 struct Family {
   double beta1, beta2, eps;
   WeightDecay decay;

@@ -108,7 +108,7 @@ class Lbfgs final : public Optimizer {
   }
 
  private:
-  // What is kept in numbers_: iterations so far, pairs in the history and the place of the oldest, the latest length,
+  // The contents of numbers_: iterations so far, pairs in the history and the place of the oldest, the latest length,
   // the scale of the initial inverse Hessian.
   enum Number : std::int64_t { n_iter, pairs, oldest, length, scale, number_count };
   double& number(Number which) { return numbers_.mutable_data_ptr<double>()[which]; }
@@ -203,17 +203,20 @@ void register_lbfgs(Registry& registry) {
   registry.add(
       Entry("optim.LBFGS", "optimizer", "Limited-memory quasi-Newton steps (Liu and Nocedal 1989); for full batches.")
           .with(rate_option(1.0))
-          .with(Option("max_iter", "iterations within a step").integer().at_least(1).or_default(20))
-          .with(Option("max_eval", "evaluations within a step (default: 5/4 of max_iter)").integer().at_least(1))
-          .with(Option("tolerance_grad", "ends the step when no gradient is larger")
+          .with(Option("max_iter", "largest number of iterations within a step").integer().at_least(1).or_default(20))
+          .with(Option("max_eval", "largest number of evaluations within a step (default: 5/4 of max_iter)")
+                    .integer()
+                    .at_least(1))
+          .with(Option("tolerance_grad", "the step ends when no gradient is larger than this")
                     .number()
                     .at_least(0)
                     .or_default(1e-7))
-          .with(Option("tolerance_change", "ends the step when weights or loss change less")
+          .with(Option("tolerance_change", "the step ends when weights or loss change by less than this")
                     .number()
                     .at_least(0)
                     .or_default(1e-9))
-          .with(Option("history_size", "pairs of changes kept; each is as large as the weights, twice")
+          .with(Option("history_size",
+                       "number of pairs of changes that are kept; a pair is twice as large as the weights")
                     .integer()
                     .at_least(1)
                     .or_default(100))

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double decrease = 1e-4, curvature = 0.9;  // the two Wolfe conditions' constants
 
-// Minimum within [low, high] of the cubic through two points and their slopes; the middle where there is none.
+// Minimum within [low, high] of the cubic through two points and their slopes; the middle if the cubic has none.
 double cubic_minimum(const LinePoint& a, const LinePoint& b, double low, double high) {
   const double d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.t - b.t);
   const double square = d1 * d1 - a.slope * b.slope;

@@ -155,9 +155,10 @@ class Muon final : public Optimizer {
 
 void register_muon(Registry& registry) {
   registry.add(
-      Entry("optim.Muon", "optimizer", "Orthogonalised momentum for hidden matrices; all else by another optimizer.")
+      Entry("optim.Muon", "optimizer",
+            "Orthogonalised momentum for hidden matrices; another optimizer for all other parameters.")
           .with(rate_option(1e-3))
-          .with(Option("weight_decay", "share of lr by which the matrices shrink at each step")
+          .with(Option("weight_decay", "the matrices shrink by lr·weight_decay at each step")
                     .number()
                     .at_least(0)
                     .or_default(0.1))
@@ -167,30 +168,31 @@ void register_muon(Registry& registry) {
                     .at_most(1)
                     .or_default(0.95))
           .with(Option("nesterov", "look ahead along the mean").boolean().or_default(true))
-          .with(Option("ns_coefficients", "of the Newton–Schulz polynomial")
+          .with(Option("ns_coefficients", "coefficients of the Newton–Schulz polynomial")
                     .number()
                     .many(3)
                     .or_default(Value::List{3.4445, -4.775, 2.0315}))
           .with(eps_option(1e-7))
           .with(Option("ns_steps", "Newton–Schulz iterations").integer().at_least(1).less_than(100).or_default(5))
           .with(Option("adjust_lr_fn",
-                       "rate of an [A, B] matrix: times √max(1, A/B), or 0.2·√max(A, B) so that steps are "
-                       "as large as AdamW's")
+                       "factor of the rate for an [A, B] matrix: √max(1, A/B), or 0.2·√max(A, B), which makes steps as "
+                       "large as AdamW's")
                     .choice({"original", "match_rms_adamw"})
                     .or_default("original"))
-          .with(Option("params", "patterns of the matrices that it takes (default: all but the first and the last)")
-                    .string()
-                    .many())
-          .with(Option("rest", "optimizer of all other parameters; a schedule moves both rates alike")
+          .with(
+              Option("params",
+                     "patterns of the names of the hidden matrices (default: all matrices but the first and the last)")
+                  .string()
+                  .many())
+          .with(Option("rest", "optimizer of all other parameters; a schedule multiplies both rates")
                     .entry("optimizer")
                     .or_default(Value::Map{{"@", "optim.AdamW"}}))
           .example("optim.Muon { lr = 0.02, rest = optim.AdamW { lr = 3e-4 } }")
-          .note(
-              "The first and the last matrix are taken to be input and output, which the authors leave to AdamW; name "
-              "the hidden ones with `params` where that is wrong. The iteration runs in bfloat16. The same rule and "
-              "defaults as PyTorch's torch.optim.Muon."),
+          .note("The first and the last matrix count as input and output, which the authors leave to AdamW; where that "
+                "is wrong, name the hidden matrices with `params`. The iteration runs in bfloat16. The same rule and "
+                "defaults as PyTorch's torch.optim.Muon."),
       OptimizerKind{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                       std::int64_t members) -> std::unique_ptr<Optimizer> {
+                          std::int64_t members) -> std::unique_ptr<Optimizer> {
         return std::make_unique<Muon>(specs, std::move(parameters), members);
       }});
 }

@@ -106,19 +106,21 @@ void register_sign_and_average(Registry& registry) {
                                 .number()
                                 .at_least(0)
                                 .or_default(1e-4))
-                      .with(Option("alpha", "power of the rate's fall").number().at_least(0).or_default(0.75))
+                      .with(Option("alpha", "power with which the rate falls").number().at_least(0).or_default(0.75))
                       .with(Option("t0", "steps before the average begins").number().at_least(0).or_default(1e6))
                       .with(l2_option())
                       .with(decay_option()))
           .example("optim.ASGD { lr = 0.1, t0 = 1000 }")
-          .note(
-              "The average is kept as state `ax` beside the weights, as in PyTorch's torch.optim.ASGD, whose rule and "
-              "defaults these are; to validate with an average use lab.ema or lab.swa."),
+          .note("The average is kept as state `ax` beside the weights. The same rule and defaults as PyTorch's "
+                "torch.optim.ASGD. To validate with an average, use lab.ema or lab.swa."),
       rule_kind<AsgdRule>());
   registry.add(
-      with_groups(Entry("optim.Lion", "optimizer", "Sign of a momentum (Chen et al. 2023): little state, small rates.")
+      with_groups(Entry("optim.Lion", "optimizer",
+                        "Steps by the sign of a momentum (Chen et al. 2023), with little state and small rates.")
                       .with(rate_option(1e-4))
-                      .with(betas_option(0.9, 0.99))
+                      .with(betas_option(
+                          0.9, 0.99,
+                          "share of the momentum in the direction of a step, and share of the momentum that is kept"))
                       .with(decoupled_option(0.0))
                       .with(decay_option()))
           .example("optim.Lion { lr = 1e-4, weight_decay = 0.1 }")

@@ -1,4 +1,4 @@
-// What schedules that depend on the number of steps in the run share. Private to the module.
+// Helpers for schedules that depend on the number of steps in the run. Private to the module.
 #pragma once
 
 #include <memory>

@@ -84,7 +84,11 @@ class Plateau final : public Schedule {
 void register_plateau(Registry& registry) {
   registry.add(
       Entry("sched.plateau", "schedule", "Lowers the rate when the monitored value has stopped improving.")
-          .with(Option("factor", "what the rate is multiplied by").number().more_than(0).less_than(1).or_default(0.1))
+          .with(Option("factor", "number by which the rate is multiplied")
+                    .number()
+                    .more_than(0)
+                    .less_than(1)
+                    .or_default(0.1))
           .with(Option("patience", "validations without improvement that are tolerated")
                     .integer()
                     .at_least(0)

@@ -143,9 +143,7 @@ double WarmSchedule::factor(std::int64_t step) {
   return at(step - rise_, std::max<std::int64_t>(total() - rise_, 0));
 }
 
-Option warmup_option() {
-  return Option("warmup", "length of the linear rise before it; none where it is left out").duration();
-}
+Option warmup_option() { return Option("warmup", "length of a linear rise at the start (default: none)").duration(); }
 
 Option floor_option() { return Option("floor", "lowest factor").number().at_least(0).at_most(1).or_default(0.0); }
 
@@ -160,12 +158,12 @@ std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, cons
 std::unique_ptr<Schedule> constant_schedule() { return std::make_unique<Constant>(); }
 
 void register_schedule(Registry& registry) {
-  registry.add(Entry("sched.constant", "schedule", "The optimizer's rate as it is, for the whole run.")
-                   .example("sched.constant()"),
-               ScheduleFactory{[](const Options&, const RunLength&) { return constant_schedule(); }});
-  registry.add(Entry("sched.step", "schedule", "Multiplies the rate by a factor every so often.")
+  registry.add(
+      Entry("sched.constant", "schedule", "Keeps the optimizer's rate for the whole run.").example("sched.constant()"),
+      ScheduleFactory{[](const Options&, const RunLength&) { return constant_schedule(); }});
+  registry.add(Entry("sched.step", "schedule", "Multiplies the rate by a factor at regular intervals.")
                    .with(Option("every", "time between two reductions").duration().required().positional())
-                   .with(Option("factor", "what the rate is multiplied by each time")
+                   .with(Option("factor", "number by which the rate is multiplied each time")
                              .number()
                              .more_than(0)
                              .or_default(0.1)

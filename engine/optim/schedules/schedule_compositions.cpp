@@ -111,16 +111,19 @@ void register_schedule_compositions(Registry& registry) {
   registry.add(
       Entry("sched.sequence", "schedule", "One schedule after another.")
           .with(parts("the schedules in order"))
-          .with(Option("at", "when each but the first begins, from the start of the run").duration().many().required())
+          .with(Option("at", "times from the start of the run at which the second and later schedules begin")
+                    .duration()
+                    .many()
+                    .required())
           .example("sched.sequence { sched.linear { start = 0.1, finish = 1 }, sched.cosine(), at = { \"10%\" } }")
-          .note("Each part counts its steps from its own beginning, and takes the time to the next one for the "
-                "length of the run: percentages in it are of that. PyTorch's SequentialLR. A sched.plateau in a part "
-                "looks at the validations while that part lasts."),
+          .note("Each part counts its steps from its own beginning, and percentages in a part refer to the length of "
+                "that part. Equals PyTorch's SequentialLR. A sched.plateau looks at the validations during its own "
+                "part only."),
       schedule_factory<Sequence>());
   registry.add(Entry("sched.product", "schedule", "The product of schedules.")
                    .with(parts("the schedules; all see the same steps"))
                    .example("sched.product { sched.cosine(), sched.plateau() }")
-                   .note("PyTorch's ChainedScheduler, for schedules that multiply the rate."),
+                   .note("Equals PyTorch's ChainedScheduler for schedules that multiply the rate."),
                schedule_factory<Product>());
 }
 

@@ -111,13 +111,14 @@ class CosineRestarts final : public WarmSchedule {
 
 void register_schedule_cycles(Registry& registry) {
   registry.add(
-      Entry("sched.one_cycle", "schedule", "Up to a peak and far down again over the whole run (Smith and Topin 2018).")
+      Entry("sched.one_cycle", "schedule",
+            "Rises to a peak and falls far below the start over the whole run (Smith and Topin 2018).")
           .with(Option("start", "factor at the start").number().at_least(0).or_default(0.04))
           .with(Option("peak", "factor at the top").number().at_least(0).or_default(1.0))
           .with(Option("finish", "factor at the end").number().at_least(0).or_default(4e-6))
           .with(Option("rise", "share of the run before the top").number().more_than(0).less_than(1).or_default(0.3))
           .with(Option("shape", "half cosines or straight lines").choice({"cosine", "linear"}).or_default("cosine"))
-          .with(Option("three_phases", "come down to the start as fast as it rose, then to the end")
+          .with(Option("three_phases", "fall to the start in as many steps as the rise took, then to the end")
                     .boolean()
                     .or_default(false))
           .example("sched.one_cycle { rise = 0.3 }")
@@ -128,10 +129,14 @@ void register_schedule_cycles(Registry& registry) {
                    .with(Option("floor", "factor between two cycles").number().at_least(0).less_than(1).or_default(0.1))
                    .with(Option("up", "length of a rise").duration().or_default("2000 steps"))
                    .with(Option("down", "length of a fall (default: as long as the rise)").duration())
-                   .with(Option("mode", "height of the peaks: all alike, each half of the one before, or gamma^step")
+                   .with(Option("mode", "height of the peaks: all equal, each half of the peak before, or gamma^step")
                              .choice({"triangular", "triangular2", "exp_range"})
                              .or_default("triangular"))
-                   .with(Option("gamma", "of mode \"exp_range\"").number().more_than(0).at_most(1).or_default(1.0))
+                   .with(Option("gamma", "factor of each step in mode \"exp_range\"")
+                             .number()
+                             .more_than(0)
+                             .at_most(1)
+                             .or_default(1.0))
                    .example("sched.cyclic { floor = 0.1, up = \"2 epochs\", mode = \"triangular2\" }")
                    .note("PyTorch's CyclicLR with base_lr = floor·lr and max_lr = lr."),
                schedule_factory<Cyclic>());

@@ -165,38 +165,42 @@ void register_schedule_falling(Registry& registry) {
                    .note("start + (finish − start)·min(step / over, 1): PyTorch's LinearLR, whose defaults are start = "
                          "1/3 and finish = 1."),
                schedule_factory<Linear>());
-  registry.add(Entry("sched.polynomial", "schedule", "A power of what is left, down to a floor.")
-                   .with(Option("power", "1 is a straight line").number().more_than(0).or_default(1.0).positional())
-                   .with(over_option())
-                   .with(floor_option())
-                   .with(warmup_option())
-                   .example("sched.polynomial { power = 2, warmup = \"5%\" }")
-                   .note("floor + (1 − floor)·(1 − min(step / over, 1))^power: PyTorch's PolynomialLR."),
-               schedule_factory<Polynomial>());
   registry.add(
-      Entry("sched.exponential", "schedule", "Falls by the same factor in the same time, at each step a little.")
-          .with(Option("factor", "what the rate is multiplied by each time")
+      Entry("sched.polynomial", "schedule", "Falls with a power of the remaining share of the run, down to a floor.")
+          .with(Option("power", "exponent; 1 gives a straight line").number().more_than(0).or_default(1.0).positional())
+          .with(over_option())
+          .with(floor_option())
+          .with(warmup_option())
+          .example("sched.polynomial { power = 2, warmup = \"5%\" }")
+          .note("floor + (1 − floor)·(1 − min(step / over, 1))^power: PyTorch's PolynomialLR."),
+      schedule_factory<Polynomial>());
+  registry.add(
+      Entry("sched.exponential", "schedule", "Falls a little at each step: by the same factor in each period.")
+          .with(Option("factor", "number by which the rate is multiplied each time")
                     .number()
                     .more_than(0)
                     .required()
                     .positional())
-          .with(Option("every", "the time in which it falls by that factor").duration().or_default("1 epochs"))
+          .with(Option("every", "period in which the rate falls by the factor").duration().or_default("1 epochs"))
           .with(floor_option())
           .with(warmup_option())
           .example("sched.exponential { factor = 0.9, every = \"1 epochs\" }")
-          .note("factor^(step / every): PyTorch's ExponentialLR, called once in `every`, and between."),
+          .note("factor^(step / every), which at the end of each period equals PyTorch's ExponentialLR called once a "
+                "period."),
       schedule_factory<Exponential>());
-  registry.add(
-      Entry("sched.multi_step", "schedule", "Multiplies the rate by a factor at given times.")
-          .with(Option("at", "times from the start of the run").duration().many().required())
-          .with(Option("factor", "what the rate is multiplied by each time").number().more_than(0).or_default(0.1))
-          .with(warmup_option())
-          .example("sched.multi_step { at = { \"50%\", \"75%\" }, factor = 0.1 }")
-          .note("factor to the number of times that have passed: PyTorch's MultiStepLR."),
-      schedule_factory<MultiStep>());
+  registry.add(Entry("sched.multi_step", "schedule", "Multiplies the rate by a factor at given times.")
+                   .with(Option("at", "times from the start of the run").duration().many().required())
+                   .with(Option("factor", "number by which the rate is multiplied each time")
+                             .number()
+                             .more_than(0)
+                             .or_default(0.1))
+                   .with(warmup_option())
+                   .example("sched.multi_step { at = { \"50%\", \"75%\" }, factor = 0.1 }")
+                   .note("factor^n when n of the times have passed, as PyTorch's MultiStepLR."),
+               schedule_factory<MultiStep>());
   registry.add(Entry("sched.wsd", "schedule", "Warm-up, a stable stretch, a fall at the end (Hu et al. 2024).")
                    .with(Option("decay", "length of the fall, at the end of the run").duration().or_default("20%"))
-                   .with(Option("shape", "of the fall over x = 0 … 1: 1 − x, 1 − √x, or half a cosine")
+                   .with(Option("shape", "shape of the fall over x = 0 … 1: 1 − x, 1 − √x, or half a cosine")
                              .choice({"linear", "sqrt", "cosine"})
                              .or_default("linear"))
                    .with(floor_option())

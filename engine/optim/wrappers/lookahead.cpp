@@ -79,8 +79,11 @@ void register_lookahead(Registry& registry) {
   registry.add(
       Entry("optim.Lookahead", "optimizer", "Slow weights that follow any optimizer's fast ones (Zhang et al. 2019).")
           .with(Option("base", "the optimizer of the fast weights").entry("optimizer").required().positional())
-          .with(Option("k", "steps between two meetings").integer().at_least(1).or_default(5))
-          .with(Option("alpha", "share of the way that the slow weights go")
+          .with(Option("k", "number of steps of the fast weights between two steps of the slow weights")
+                    .integer()
+                    .at_least(1)
+                    .or_default(5))
+          .with(Option("alpha", "share of the way to the fast weights that the slow weights go")
                     .number()
                     .more_than(0)
                     .at_most(1)

@@ -1,6 +1,6 @@
 // optim.SAM: sharpness-aware minimisation around any optimizer (Foret et al. 2021).
-#include <ATen/core/grad_mode.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -36,7 +36,8 @@ class Sam final : public Optimizer {
   using Optimizer::step;
   void step(std::span<const at::Tensor> gradients, const StepInputs& inputs) override {
     if (!inputs.reevaluate)
-      throw recipe_error("optim.SAM evaluates the loss twice a step and needs a function that does so, found none")
+      throw recipe_error(
+          "optim.SAM evaluates the loss twice a step and needs a function that evaluates the loss, found none")
           .hint("it works in lab.fit");
     const at::NoGradGuard no_grad;
     set_.check_step(gradients, inputs);
@@ -110,17 +111,20 @@ class Sam final : public Optimizer {
 }  // namespace
 
 void register_sam(Registry& registry) {
-  registry.add(
-      Entry("optim.SAM", "optimizer", "Sharpness-aware minimisation around any optimizer (Foret et al. 2021).")
-          .with(Option("base", "the optimizer that takes the step").entry("optimizer").required().positional())
-          .with(Option("rho", "distance of the second evaluation").number().more_than(0).or_default(0.05))
-          .example("optim.SAM { base = optim.SGD { lr = 0.1, momentum = 0.9 }, rho = 0.05 }")
-          .note("The base takes its step with the gradient at p + rho·g / ‖g‖, of the same batch and random numbers: "
-                "each step costs two. Clipping acts on both gradients; running statistics of norms move once."),
-      OptimizerKind{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                       std::int64_t members) -> std::unique_ptr<Optimizer> {
-        return std::make_unique<Sam>(specs, std::move(parameters), members);
-      }});
+  registry.add(Entry("optim.SAM", "optimizer", "Sharpness-aware minimisation around any optimizer (Foret et al. 2021).")
+                   .with(Option("base", "the optimizer that takes the step").entry("optimizer").required().positional())
+                   .with(Option("rho", "distance of the second evaluation from the weights")
+                             .number()
+                             .more_than(0)
+                             .or_default(0.05))
+                   .example("optim.SAM { base = optim.SGD { lr = 0.1, momentum = 0.9 }, rho = 0.05 }")
+                   .note("The base optimizer takes its step with the gradient at p + rho·g / ‖g‖ for the same batch "
+                         "and the same random numbers: each step costs two evaluations. Clipping acts on both "
+                         "gradients; running statistics of norms are updated once."),
+               OptimizerKind{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
+                                   std::int64_t members) -> std::unique_ptr<Optimizer> {
+                 return std::make_unique<Sam>(specs, std::move(parameters), members);
+               }});
 }
 
 }  // namespace trainlab

@@ -26,7 +26,8 @@ namespace {
 
 const std::vector<std::vector<std::int64_t>> shapes = {{4, 5}, {4}, {3, 4}, {3}};
 
-// The problem of tests/golden/optim_golden.py, on the device of the suite; `shift` makes another one of it, for another member.
+// The problem of tests/golden/optim_golden.py, on the device of the suite; `shift` makes another one of it, for another
+// member.
 class Problem {
  public:
   explicit Problem(at::ScalarType type, double shift = 0) : shift_(shift) {
@@ -429,7 +430,8 @@ TEST_CASE("optimizers: without gradient only weight decay acts, and on norms and
         const auto shape = members ? std::vector<std::int64_t>{2, 3} : std::vector<std::int64_t>{3};
         const at::Tensor weight = at::ones(shape, at::kDouble), bias = at::ones(shape, at::kDouble);
         const auto optimizer = make_optimizer(
-            specs, {{.name = "w", .value = weight, .decays = true}, {.name = "b", .value = bias, .decays = false}}, members);
+            specs, {{.name = "w", .value = weight, .decays = true}, {.name = "b", .value = bias, .decays = false}},
+            members);
         const std::vector<double> rates(specs.size(), 0.1);
         optimizer->step(std::vector{at::zeros_like(weight), at::zeros_like(bias)}, rates);
         CHECK(difference(weight, at::full(shape, 0.95, at::kDouble)) < 1e-15);
@@ -489,7 +491,8 @@ TEST_CASE("optimizers: what is refused") {
 }
 
 TEST_CASE("optimizers: L-BFGS goes on from its state in equal bytes, beyond its history") {
-  const Options spec = optim_spec("optim.LBFGS", {{"history_size", 3}, {"max_iter", 2}, {"line_search_fn", "strong_wolfe"}});
+  const Options spec =
+      optim_spec("optim.LBFGS", {{"history_size", 3}, {"max_iter", 2}, {"line_search_fn", "strong_wolfe"}});
   Problem whole(at::kFloat), resumed(at::kFloat);
   const auto first = make_optimizer(std::span(&spec, 1), whole.parameters(), 0);
   const double rate = 1;
@@ -531,11 +534,13 @@ TEST_CASE("parameter groups: the first pattern that fits counts, and each must f
   const auto make = [](Value::Map options) {
     const Options spec = optim_spec("optim.SGD", std::move(options));
     return make_optimizer(std::span(&spec, 1),
-                          {{.name = "1.weight", .value = at::ones({2, 2})}, {.name = "1.bias", .value = at::ones({2})}}, 0);
+                          {{.name = "1.weight", .value = at::ones({2, 2})}, {.name = "1.bias", .value = at::ones({2})}},
+                          0);
   };
   const auto group = [](Value params, double rate) { return Value::Map{{"params", std::move(params)}, {"lr", rate}}; };
-  CHECK_THROWS_WITH(make({{"groups", Value::List{group("*.bias", 1), group("2.*", 1)}}}),
-                    Catch::Contains("recipe.lua:3") && Catch::Contains("optim.groups") && Catch::Contains("\"2.*\" in group 2"));
+  CHECK_THROWS_WITH(
+      make({{"groups", Value::List{group("*.bias", 1), group("2.*", 1)}}}),
+      Catch::Contains("recipe.lua:3") && Catch::Contains("optim.groups") && Catch::Contains("\"2.*\" in group 2"));
   try {
     make({{"groups", group("2.*", 1)}});
   } catch (const Error& error) {

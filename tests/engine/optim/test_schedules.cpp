@@ -87,7 +87,8 @@ TEST_CASE("schedules: a warm-up before any curve") {
     INFO(name);
     Value::Map warm = options;
     warm["warmup"] = "10%";
-    const auto with = make(name, warm), without = make(name, options, {.total_steps = 90, .steps_per_epoch = 10, .batch = 4});
+    const auto with = make(name, warm),
+               without = make(name, options, {.total_steps = 90, .steps_per_epoch = 10, .batch = 4});
     for (int step = 0; step < 10; ++step) CHECK(with->factor(step) == Approx((step + 1) / 11.0));
     for (int step = 0; step <= 95; ++step) CHECK(with->factor(step + 10) == without->factor(step));
   }
@@ -112,19 +113,23 @@ TEST_CASE("schedules: a stable stretch and its fall") {
 }
 
 TEST_CASE("schedules: a sequence has lengths of its own, also where the total comes late") {
-  const Value::List parts{Value::Map{{"@", "sched.linear"}, {"start", 0.5}, {"finish", 1.0}}, Value::Map{{"@", "sched.cosine"}}};
-  const auto schedule = make("sched.sequence", {{"parts", parts}, {"at", "20%"}}, {.total_steps = 0, .steps_per_epoch = 10});
+  const Value::List parts{Value::Map{{"@", "sched.linear"}, {"start", 0.5}, {"finish", 1.0}},
+                          Value::Map{{"@", "sched.cosine"}}};
+  const auto schedule =
+      make("sched.sequence", {{"parts", parts}, {"at", "20%"}}, {.total_steps = 0, .steps_per_epoch = 10});
   schedule->set_total(50);
   CHECK(schedule->factor(0) == 0.5);
   CHECK(schedule->factor(5) == 0.75);
   CHECK(schedule->factor(10) == 1);
   CHECK(schedule->factor(30) == Approx(0.5));
-  const auto resumed = make("sched.sequence", {{"parts", parts}, {"at", "20%"}}, {.total_steps = 0, .steps_per_epoch = 10});
+  const auto resumed =
+      make("sched.sequence", {{"parts", parts}, {"at", "20%"}}, {.total_steps = 0, .steps_per_epoch = 10});
   resumed->restore(parse_json(to_json(schedule->state()), "state"));
   for (int step = 0; step < 60; ++step) CHECK(resumed->factor(step) == schedule->factor(step));
 
-  CHECK_THROWS_WITH(make("sched.sequence", {{"parts", parts}, {"at", Value::List{"1 steps", "2 steps"}}}),
-                    Catch::Contains("optim.at") && Catch::Contains("expected a time for each part but the first, 1, found 2"));
+  CHECK_THROWS_WITH(
+      make("sched.sequence", {{"parts", parts}, {"at", Value::List{"1 steps", "2 steps"}}}),
+      Catch::Contains("optim.at") && Catch::Contains("expected a time for each part but the first, 1, found 2"));
   CHECK_THROWS_WITH(make("sched.sequence", {{"parts", Value::List{parts[0], parts[0], parts[1]}},
                                             {"at", Value::List{"9 steps", "2 steps"}}}),
                     Catch::Contains("rising order"));
@@ -133,7 +138,8 @@ TEST_CASE("schedules: a sequence has lengths of its own, also where the total co
 TEST_CASE("schedules: a plateau acts at any depth, in its part of a sequence, and is resumed there") {
   const Value plateau = Value::Map{{"@", "sched.plateau"}, {"patience", 0}, {"factor", 0.5}};
   const Value product = Value::Map{{"@", "sched.product"}, {"parts", Value::List{"constant", plateau}}};
-  const Value nested = Value::Map{{"@", "sched.sequence"}, {"parts", Value::List{"constant", product}}, {"at", "10 steps"}};
+  const Value nested =
+      Value::Map{{"@", "sched.sequence"}, {"parts", Value::List{"constant", product}}, {"at", "10 steps"}};
   for (const Value& second : {plateau, product, nested}) {
     INFO(to_json(second));
     const Value::Map options{{"parts", Value::List{"constant", second}}, {"at", "10 steps"}};
@@ -163,7 +169,8 @@ TEST_CASE("schedules: a sequence of a run that was extended has the lengths of t
 }
 
 TEST_CASE("schedules: a product keeps the state of its parts") {
-  const Value::Map options{{"parts", Value::List{"cosine", Value::Map{{"@", "sched.plateau"}, {"patience", 0}, {"factor", 0.5}}}}};
+  const Value::Map options{
+      {"parts", Value::List{"cosine", Value::Map{{"@", "sched.plateau"}, {"patience", 0}, {"factor", 0.5}}}}};
   const auto schedule = make("sched.product", options), resumed = make("sched.product", options);
   for (const double value : {1.0, 2.0, 2.0}) schedule->validated(value, true);
   CHECK(schedule->factor(50) == Approx(0.5 * 0.25));
@@ -173,7 +180,8 @@ TEST_CASE("schedules: a product keeps the state of its parts") {
 
 TEST_CASE("schedules: options that make no sense") {
   CHECK_THROWS_WITH(make("sched.multi_step", {}), Catch::Contains("at"));
-  CHECK_THROWS_WITH(make("sched.multi_step", {{"at", "5 min"}}), Catch::Contains("optim.at") && Catch::Contains("5 min"));
+  CHECK_THROWS_WITH(make("sched.multi_step", {{"at", "5 min"}}),
+                    Catch::Contains("optim.at") && Catch::Contains("5 min"));
   CHECK_THROWS_WITH(make("sched.one_cycle", {{"rise", 1}}), Catch::Contains("rise"));
   CHECK_THROWS_WITH(make("sched.cyclic", {{"mode", "square"}}), Catch::Contains("triangular"));
   CHECK_THROWS_WITH(make("sched.exponential", {}), Catch::Contains("factor"));
@@ -353,7 +361,8 @@ TEST_CASE("schedules: a function is tabulated, in any order, never beyond the ru
 
 TEST_CASE("schedules: a function's random numbers depend on the run and the step only") {
   const auto keys = [](std::uint64_t seed, std::int64_t start) {
-    const auto function = std::make_shared<Function>([](std::int64_t, std::int64_t) { return std::vector<Argument>{Value(1)}; });
+    const auto function =
+        std::make_shared<Function>([](std::int64_t, std::int64_t) { return std::vector<Argument>{Value(1)}; });
     const auto schedule = make_schedule(function, {.total_steps = 1500}, Key(seed));
     schedule->factor(start);
     schedule->factor(1499);

@@ -1,8 +1,8 @@
-// Averages of weights: an exponential moving average (lab.ema) or the equal average of stochastic weight averaging
-// (lab.swa), of one model or a group of M members, in one pass per tensor.
+// Averages of weights: an exponential moving average (lab.ema) or the plain mean of stochastic weight averaging
+// (lab.swa), for one model or a group of M members, in one pass per tensor.
 //
-// Running statistics of norms are averaged with the weights; counts, and what is not to be averaged, are copied. Not
-// thread-safe.
+// Running statistics of norms are averaged with the weights; counts, and tensors that must not be averaged, are copied.
+// Not thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,16 +27,16 @@ struct AveragedTensor {
 
 class WeightAverage {
  public:
-  // One spec per row, as for optimizers. Error{recipe} for durations that are no number of steps.
+  // One spec per row, as for optimizers. Error{recipe} for durations that cannot be turned into steps.
   WeightAverage(std::span<const Options> specs, const RunLength& length, std::vector<AveragedTensor> tensors,
                 std::int64_t members);
 
-  // After optimizer step `step` (from 0). A row with active 0 keeps its average.
+  // Called after optimizer step `step` (from 0). A row with `active` 0 keeps its average.
   void stepped(std::int64_t step, std::span<const std::uint8_t> active = {});
-  // Fixes the length that a time budget leaves open.
+  // Sets the length of the run, which a time budget leaves open.
   void set_total(std::int64_t total_steps);
 
-  // Whether the row has an average yet, and whether it is to be validated and kept in place of the weights.
+  // Whether the row has an average yet that is validated and kept in place of the weights.
   bool begun(std::size_t row) const { return updates(row) > 0; }
   bool evaluated(std::size_t row) const { return rows_[row].evaluated; }
 
@@ -48,13 +48,13 @@ class WeightAverage {
  private:
   struct Row {
     Options spec;
-    double decay = -1;  // below 0: the equal average
+    double decay = -1;  // below 0: the plain mean
     bool evaluated = true;
     std::int64_t start = 0, every = 1;
-    double total = 0;  // steps that they were planned for
+    double total = 0;  // steps of the run for which the durations were turned into steps
   };
   double updates(std::size_t row) const { return updates_.const_data_ptr<double>()[row]; }
-  // Turns the row's durations into steps of a run of so many.
+  // Turns the row's durations into steps of a run of `total` steps.
   void plan(Row& row, double total) const;
 
   std::vector<Row> rows_;

@@ -1,7 +1,7 @@
 // Optimizers for one model or a group of M members: native kernels of one pass on the CPU, ATen's fused ones elsewhere.
 //
-// An optimizer owns nothing but its state tensors. Rates come in from outside at each step (schedules, run:set_lr),
-// one per member. Nothing synchronises the device, but for optimizers that look at the loss. Not thread-safe.
+// An optimizer owns only its state tensors. The caller gives a rate for each member at each step (schedules,
+// run:set_lr). Only optimizers that use the loss synchronise the device. Not thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -33,7 +33,7 @@ struct Evaluation {
 // Evaluates the same batch again, with the same randomness. The gradients stay as they are until the next call.
 using Reevaluate = std::function<Evaluation()>;
 
-// What a step takes from outside; a row is a member, or the one model where there is no member axis.
+// The inputs of a step; a row is a member, or the single model without a member axis.
 struct StepInputs {
   std::span<const double> rates;              // learning rate of each row
   std::span<const std::uint8_t> active = {};  // a row with 0 keeps its parameters and state; empty: all are active
@@ -55,7 +55,7 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   // One step in place. gradients[i] belongs to parameter i (undefined: no gradient, skipped as PyTorch does).
-  // Error{recipe} where the optimizer evaluates the loss again within a step and cannot.
+  // Error{recipe} if the optimizer must evaluate the loss again within a step and cannot.
   virtual void step(std::span<const at::Tensor> gradients, const StepInputs& inputs) = 0;
   void step(std::span<const at::Tensor> gradients, std::span<const double> rates,
             std::span<const std::uint8_t> active = {}) {
@@ -69,11 +69,12 @@ class Optimizer {
   virtual std::vector<OptimizerTensor> state() = 0;
 };
 
-// `specs`: one spec per member (of the same entry; they may differ in numbers), one where there is no member axis.
+// `specs`: one spec for each member (of the same entry, possibly with different numbers), or a single spec without a
+// member axis.
 std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
                                           std::int64_t members);
 
-// The learning rate that a spec names; a wrapper's is that of what it wraps.
+// The learning rate in a spec; for a wrapper, that of the wrapped optimizer.
 double learning_rate(const Options& spec);
 // Whether there is a momentum (or a first beta), or a weight decay, that a schedule could act on.
 bool has_momentum(const Options& spec);

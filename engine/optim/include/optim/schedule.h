@@ -14,8 +14,8 @@
 
 namespace trainlab {
 
-// What a schedule needs to turn durations into steps. total_steps = 0: unknown (a time budget); until set_total says
-// more, a run of `assumed_steps` is assumed.
+// The numbers with which a schedule turns durations into steps. total_steps = 0: unknown (a time budget); until
+// set_total() is called, a run of `assumed_steps` is assumed.
 inline constexpr std::int64_t assumed_steps = 20'000;
 struct RunLength {
   std::int64_t total_steps = 0;
@@ -28,7 +28,7 @@ class Schedule {
   virtual ~Schedule() = default;
   // Factor for optimizer step `step` (from 0). Calls may come in any order unless the schedule has state.
   virtual double factor(std::int64_t step) = 0;
-  // Fixes the total that a time budget leaves open, once it was estimated; kept in state().
+  // Sets the estimated total, which a time budget leaves open; kept in state().
   virtual void set_total(std::int64_t total_steps) { (void)total_steps; }
   // Called after each validation with the monitored value; `minimize` is its direction.
   virtual void validated(double value, bool minimize) { (void)value, (void)minimize; }
@@ -41,8 +41,8 @@ using ScheduleFactory = std::function<std::unique_ptr<Schedule>(const Options&, 
 
 std::unique_ptr<Schedule> make_schedule(const Options& spec, const RunLength& length);
 // A recipe's function(step, total) → factor, tabulated in chunks of 1,000 steps, never called per step. Anything but
-// finite numbers ≥ 0 is an Error{recipe} at the function's place. Its random numbers come from `key` and the step. To be
-// used on the function's home thread.
+// finite numbers ≥ 0 is an Error{recipe} at the function's place. Its random numbers come from `key` and the step. To
+// be used on the function's home thread.
 std::unique_ptr<Schedule> make_schedule(std::shared_ptr<Callable> function, const RunLength& length, Key key);
 std::unique_ptr<Schedule> constant_schedule();
 
