@@ -18,7 +18,7 @@ void check_image_size(std::int64_t height, std::int64_t width, const std::string
   if (height >= 1 && width >= 1 && height <= most_pixels / width) return;
   throw recipe_error(name + ": an image of " + std::to_string(width) + " x " + std::to_string(height) +
                      " pixels; expected 1 to " + std::to_string(most_pixels) + " pixels")
-      .hint("is the file damaged?");
+      .hint("the file may be damaged");
 }
 
 void decode_image(std::string_view bytes, int channels, const std::string& name, Image& image) {

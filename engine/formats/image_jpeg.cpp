@@ -88,7 +88,7 @@ class Decoder {
 
 Error damaged(const std::string& what, const std::string& name) {
   return recipe_error(name + ": damaged JPEG (" + what + ")")
-      .hint("was the file cut short? Fetch it again, or leave it out");
+      .hint("the file may have been cut short: fetch it again, or leave it out");
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ void decode_png(std::string_view bytes, int channels, const std::string& name, I
   const auto check = [&](bool read) {
     if (read) return;
     throw recipe_error(name + ": damaged PNG (" + reading.failure + ")")
-        .hint("was the file cut short? Fetch it again, or leave it out");
+        .hint("the file may have been cut short: fetch it again, or leave it out");
   };
   check(read_header(reader.png, reader.info, header));
   check_image_size(header.height, header.width, name);

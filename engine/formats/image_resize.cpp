@@ -10,7 +10,7 @@ namespace {
 
 constexpr int precision = 22;  // bits of a weight: with a byte's 8 they leave two of an int for sign and overshoot
 
-// What one output pixel is made of: `count` input pixels from `first` on, with weights that sum to 1 << precision.
+// The source of one output pixel: `count` input pixels from `first` on, with weights that sum to 1 << precision.
 struct Taps {
   std::vector<int> first, count, weights;  // weights: `most` for each output pixel
   int most = 0;

@@ -102,7 +102,8 @@ InputFile::InputFile(InputFile&& other) noexcept
 }
 
 Error InputFile::damaged(std::string_view what) const {
-  return recipe_error(name_ + ": " + std::string(what)).hint("was the download cut short? Fetch the file again");
+  return recipe_error(name_ + ": " + std::string(what))
+      .hint("the download may have been cut short: fetch the file again");
 }
 
 std::int64_t InputFile::at_most() const {
@@ -160,7 +161,7 @@ std::string InputFile::read_all(std::int64_t limit) {
       throw recipe_error(name_ + ": more than " + std::to_string(limit) +
                          " bytes of content, which is too much for it");
     const std::int64_t could = std::min(at_most(), limit + 1 - static_cast<std::int64_t>(done));
-    // Plain bytes come in one piece; inflated ones in pieces that grow with what was really there.
+    // Plain bytes are read in one piece, inflated bytes in pieces that grow with the bytes read so far.
     const std::int64_t piece =
         inflater_ ? std::min<std::int64_t>(could, std::max<std::int64_t>(1 << 20, static_cast<std::int64_t>(done)))
                   : could;

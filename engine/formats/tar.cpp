@@ -41,7 +41,7 @@ void RandomFile::read(std::int64_t offset, std::size_t count, char* out) const {
     const ssize_t got = pread(fd_, out, count, offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw run_error(name_ + " cannot be read: " + std::generic_category().message(errno));
-    if (got == 0) throw recipe_error(name_ + ": the file ends too early").hint("was it cut short or changed?");
+    if (got == 0) throw recipe_error(name_ + ": the file ends too early").hint("it may have been cut short or changed");
     out += got;
     offset += got;
     count -= static_cast<std::size_t>(got);
@@ -147,7 +147,7 @@ class Lister {
   Header next_header() {
     begin_ = at_;
     if (file_.size() - at_ < block)
-      throw wrong("the archive ends without its end mark").hint("was it cut short? Fetch it again");
+      throw wrong("the archive ends without its end mark").hint("the archive may have been cut short: fetch it again");
     if (at_ < window_begin_ || at_ + block > window_begin_ + static_cast<std::int64_t>(window_.size())) {
       window_begin_ = at_;
       window_.resize(static_cast<std::size_t>(std::min<std::int64_t>(file_.size() - at_, 64 << 10)));

@@ -137,8 +137,8 @@ void register_augment_geometry(Registry& registry) {
                    .with(ratio_option(0.75, 4.0 / 3))
                    .with(chance_option(1))
                    .example("augment.resize { area = { 0.25, 1 } }")
-                   .note("The draws of torchvision's RandomResizedCrop; a bilinear filter that averages when it "
-                         "shrinks. An image for which ten draws do not fit stays whole."),
+                   .note("Draws as torchvision's RandomResizedCrop does; the bilinear filter averages when it shrinks "
+                         "an image. An image stays whole if none of ten drawn parts fits into it."),
                ImageChangeFactory{random_resize});
   registry.add(Entry("augment.rotate", "augment", "Turns an image around its centre; uncovered corners become black.")
                    .with(Option("degrees", "largest angle in either direction")
@@ -150,7 +150,7 @@ void register_augment_geometry(Registry& registry) {
                              .positional())
                    .with(chance_option(1))
                    .example("augment.rotate { degrees = 10 }")
-                   .note("Angles are uniform; bilinear."),
+                   .note("The angle is drawn uniformly; pixels are interpolated bilinearly."),
                ImageChangeFactory{random_rotate});
   registry.add(Entry("augment.cutout", "augment", "Blackens a square, centred anywhere and cut off at the edges.")
                    .with(Option("size", "side of the square")

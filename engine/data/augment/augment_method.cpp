@@ -8,7 +8,7 @@ namespace trainlab {
 
 namespace {
 
-// The byte that stands for 1.0: what the source's scale, before any normalisation, is one part of.
+// The byte value that maps to 1.0: the inverse of the source's scale (before normalize()).
 int white_of(const Column& x, const NamedTensors& state) {
   const auto normalised = state.find("x.std");
   const at::Tensor scale = x.scale.to(at::kDouble);
@@ -54,9 +54,10 @@ void register_augment_method(Registry& registry) {
           .with(Option("entries", "the changes, applied in this order").entry("augment").array())
           .returns("data")
           .example("data:augment { lab.augment.crop { padding = 4 }, lab.augment.flip() }")
-          .note("After :split; validation and test parts stay as they are. The loader's threads do it on the stored "
-                "bytes, before normalisation: black is 0. Draws are keyed by (seed, epoch, sample), so a resumed run "
-                "and any number of threads give the same images."),
+          .note(
+              "Comes after :split; validation and test parts stay as they are. The loader's threads change the stored "
+              "bytes, before normalisation: black is 0. Draws are keyed by (seed, epoch, sample), so a resumed run "
+              "and any number of threads give the same images."),
       DataFactory{augment});
 }
 

@@ -40,7 +40,7 @@ void register_augment_mixing(Registry& registry) {
           .with(batch_chance())
           .example("augment.cutmix(1)")
           .note("Yun et al. 2019, \"CutMix: regularization strategy to train strong classifiers with localizable "
-                "features\". Otherwise as augment.mixup."),
+                "features\". All else is as in augment.mixup."),
       factory(true));
 }
 

@@ -1,6 +1,6 @@
-// Augmentation: what data:augment does to the training part. Images are changed one by one by the loader's workers,
-// each by a stream of its own that is keyed by (seed, epoch, sample); batches are mixed by one that is keyed by (seed,
-// epoch, batch). Immutable, thread-safe.
+// Augmentation: what data:augment does to the training part. The loader's workers change images one by one, each image
+// with random numbers that are keyed by (seed, epoch, sample); batches are mixed with random numbers that are keyed by
+// (seed, epoch, batch). Immutable, thread-safe.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,8 @@
 
 namespace trainlab {
 
-// One entry of kind "augment" that changes single images. The draws are for this image and this entry alone.
+// Implements an entry of kind "augment" that changes single images. The random numbers are those of one image and one
+// entry.
 using ImageChange = std::function<void(const Planes& image, Stream& draws)>;
 
 // How a batch is mixed: sample i with sample i − 1, the first with the last (samples are in random order anyway).
@@ -35,7 +36,8 @@ struct Mixing {
 
 class Augmentation {
  public:
-  // shape [channels, height, width] of x; white: the byte that stands for 1.0; classes of y, or 0 for a y of numbers.
+  // `shape`: [channels, height, width] of x; `white`: the byte that stands for 1.0; `classes`: number of classes of y,
+  // or 0 if y holds numbers.
   Augmentation(Shape shape, int white, std::int64_t classes)
       : shape_(std::move(shape)), white_(white), classes_(classes) {}
 
@@ -47,9 +49,9 @@ class Augmentation {
   std::int64_t classes() const { return classes_; }
   bool mixes() const { return !mixings_.empty(); }
 
-  // Changes an image as it is stored. `key`: of the sample in its epoch.
+  // Changes an image in its stored form. `key` belongs to the sample and the epoch.
   void change(std::uint8_t* image, Key key) const;
-  // How the batch is mixed; with several kinds of mixing one of them is drawn for each batch. `key`: of the batch.
+  // How a batch is mixed; with several kinds of mixing, one kind is drawn for each batch. `key` belongs to the batch.
   Mix mix(Key key) const;
 
  private:
@@ -70,12 +72,12 @@ void mix_rows(const Mix& mix, T* rows, std::int64_t samples, std::int64_t elemen
 template <class T>
 void mix_labels(const Mix& mix, const std::int64_t* labels, T* out, std::int64_t samples, std::int64_t classes);
 
-// The lists' entries (lab.augment.flip …), in the files of their kind.
+// The registrations of the entries lab.augment.flip …, one for each file of entries.
 using ImageChangeFactory = std::function<ImageChange(const Options&, const Augmentation&)>;
 using MixingFactory = std::function<Mixing(const Options&)>;
 // The option `p` of an entry that is not always applied.
 Option chance_option(double by_default);
-// `change` with the entry's chance.
+// `change`, applied with the probability that the option `p` of the entry gives.
 ImageChange by_chance(const Options& spec, ImageChange change);
 double uniform_in(Stream& draws, double low, double high);
 

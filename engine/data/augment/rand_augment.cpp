@@ -56,7 +56,7 @@ ImageChange rand_augment(const Options& spec, const Augmentation& augmentation) 
 void register_rand_augment(Registry& registry) {
   registry.add(
       Entry("augment.rand_augment", "augment",
-            "RandAugment: n number of operations for each image, drawn with equal probability, all of one magnitude.")
+            "RandAugment: applies n operations to each image, drawn with equal probability, all of one magnitude.")
           .with(Option("n", "number of operations for each image")
                     .integer()
                     .at_least(1)

@@ -17,7 +17,7 @@ class Buffers {
   // the buffers hold.
   Buffers(const Device& device, std::size_t bytes, std::size_t keep) : device_(device), bytes_(bytes), keep_(keep) {}
 
-  // 64-byte aligned, of unspecified content, seen by nobody else. Thread-safe.
+  // A buffer, 64-byte aligned, of unspecified content, that no other tensor uses. Thread-safe.
   c10::Storage take();
 
  private:
@@ -27,8 +27,8 @@ class Buffers {
   std::vector<c10::Storage> kept_;
 };
 
-// A tensor of its own on memory of `storage`, `offset` bytes from its begin (a multiple of the item size); strides in
-// elements. Not a view in the sense of autograd. Costs no dispatch.
+// A tensor on memory of `storage`, `offset` bytes (a multiple of the item size) from its beginning; strides are in
+// elements. The tensor is not a view in the sense of autograd. Making it costs no dispatch.
 at::Tensor tensor_on(const c10::Storage& storage, at::ScalarType type, std::size_t offset, at::IntArrayRef sizes,
                      at::IntArrayRef strides);
 

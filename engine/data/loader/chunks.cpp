@@ -14,8 +14,8 @@ namespace {
 // Large enough that handing a chunk over costs little beside filling it, small enough to stay in a core's cache.
 constexpr std::size_t chunk_bytes = std::size_t{256} << 10;
 
-// Workers that have filled what is ahead sleep until half of it is used (see Ahead); a wake-up can cost as much as
-// gathering a batch, on virtual machines several times that.
+// Workers that have filled all chunks ahead sleep until half of them are used (see Ahead); a wake-up can cost as much
+// as gathering a batch, and several times as much on virtual machines.
 constexpr std::int64_t chunks_between_wakes = 8;
 // Up to this much memory ahead for that purpose; chunks so large that it is more take longer than a wake-up anyway.
 constexpr std::size_t bytes_between_wakes = std::size_t{2} << 20;
@@ -74,7 +74,7 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
         static_cast<std::int64_t>(bytes_between_wakes / (batch_bytes * static_cast<std::size_t>(per_chunk_)));
     ahead_ = std::max({asked, std::int64_t{2} * options_.threads, 2 * std::min(chunks_between_wakes, fitting)});
   }
-  // Beside those ahead one is in use, and the last batch of the one before may still be held.
+  // Beside the chunks ahead, one chunk is in use, and the last batch of the chunk before may still be held.
   const Device& device = device_at(options_.device);
   for (Layout& layout : layouts_) {
     layout.buffers = std::make_unique<Buffers>(device, layout.block_bytes * static_cast<std::size_t>(per_chunk_),

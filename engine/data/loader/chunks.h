@@ -21,10 +21,10 @@ class Chunks {
 
   std::int64_t samples_per_epoch() const;
   std::int64_t batches_per_epoch() const { return batches_; }
-  // An epoch's chunks hold batches_per_chunk() batches each, the last one what is left.
+  // Each chunk of an epoch holds batches_per_chunk() batches; the last chunk holds the remaining ones.
   std::int64_t batches_per_chunk() const { return per_chunk_; }
   std::int64_t chunks_per_epoch() const { return (batches_ + per_chunk_ - 1) / per_chunk_; }
-  // How many to make ahead of the one in use.
+  // Number of chunks to make ahead of the chunk in use.
   std::int64_t ahead() const { return ahead_; }
 
   // The batches of chunk `number`, counted from epoch 0. Thread-safe. Errors of LibTorch come out as Error.

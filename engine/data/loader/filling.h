@@ -9,7 +9,7 @@
 
 namespace trainlab {
 
-// Where a batch stands in the sequence that a key gives.
+// The place of a batch in the sequence that a key gives.
 struct BatchPlace {
   Key key;
   std::int64_t epoch = 0, number = 0, position = 0;  // the batch's number and first sample in the epoch
@@ -23,7 +23,7 @@ class Filling {
   at::ScalarType type() const { return mixes_labels_ ? float_type_ : rows_.type(); }
   Shape sample_shape() const { return mixes_labels_ ? Shape{augmentation_->classes()} : rows_.sample_shape(); }
 
-  // out receives the rows (of the dataset) as type() and sample_shape() say. Thread-safe.
+  // `out` receives the rows of the dataset, in the form that type() and sample_shape() give. Thread-safe.
   void fill(const BatchPlace& place, std::span<const std::int64_t> rows, std::byte* out) const;
 
  private:

@@ -12,8 +12,8 @@ namespace trainlab {
 
 namespace {
 
-// Rows ahead whose first cache lines are asked for: rows of a shuffled batch lie anywhere in memory, where the
-// processor's own prefetcher does not see them coming.
+// Number of rows ahead whose first cache lines are prefetched: rows of a shuffled batch lie anywhere in memory, where
+// the processor's own prefetcher cannot predict them.
 constexpr std::size_t rows_ahead = 4;
 
 // Inlined by order: g++ takes a function that only prefetches for one without effect and drops its calls.
@@ -60,7 +60,8 @@ struct GatherKernels {
 
   // Compiled twice below; the wider registers change the speed and no bit: each element is one product and one sum.
   template <class From, class To>
-  [[gnu::always_inline]] static inline void convert(const RowGather& g, const std::byte* base, Rows rows, std::byte* out) {
+  [[gnu::always_inline]] static inline void convert(const RowGather& g, const std::byte* base, Rows rows,
+                                                    std::byte* out) {
     const std::size_t elements = g.elements_;
     for (std::size_t i = 0; i < rows.size(); ++i, out += g.row_bytes_) {
       if (i + rows_ahead < rows.size())
@@ -94,7 +95,8 @@ struct GatherKernels {
 
 #ifdef __x86_64__
   template <class From, class To>
-  __attribute__((target("avx2"))) static void converted_avx2(const RowGather& g, const std::byte* base, Rows rows, std::byte* out) {
+  __attribute__((target("avx2"))) static void converted_avx2(const RowGather& g, const std::byte* base, Rows rows,
+                                                             std::byte* out) {
     convert<From, To>(g, base, rows, out);
   }
 #endif

@@ -15,8 +15,8 @@ namespace trainlab {
 
 class RowGather {
  public:
-  // float_type (float32 or float64) is the type in which columns of numbers are given: those with a scale or shift,
-  // and those stored as floats. Whole numbers are int64 where the column says so, else of their stored type.
+  // `float_type` (float32 or float64) is the type of converted columns of numbers: columns with a scale or shift, and
+  // columns stored as floats. Whole numbers are int64 if the column says so, else of their stored type.
   // std::logic_error for a dtype that no source makes.
   RowGather(const Column& column, at::ScalarType float_type);
 
@@ -25,10 +25,10 @@ class RowGather {
   // Bytes of one converted row.
   std::size_t row_bytes() const { return row_bytes_; }
 
-  // Changes the stored values of the i-th row asked for before they are converted.
+  // A function that changes the stored values of the i-th requested row before they are converted.
   using Change = std::function<void(std::size_t i, std::byte* values)>;
 
-  // out receives rows.size() × row_bytes(). Thread-safe where `change` is. Rows must be within the column.
+  // `out` receives rows.size() × row_bytes() bytes. Thread-safe if `change` is. Rows must be within the column.
   void copy(std::span<const std::int64_t> rows, std::byte* out, const Change& change = nullptr) const;
 
  private:

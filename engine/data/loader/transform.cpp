@@ -94,28 +94,37 @@ void register_transform(Registry& registry) {
               "whatever the order in the chain. The loader's threads do not call the function ahead of time. `rng` "
               "gives random numbers, which are "
               "keyed by (seed, epoch, batch), as are math.random and tensors drawn without a seed: a resumed run draws "
-              "the same. After :split. Columns keep shape and dtype; labels y may become shares, float [B, classes]."),
+              "the same numbers. Comes after :split. Columns keep shape and dtype; labels y may become shares, float "
+              "[B, classes]."),
       DataFactory{transform});
 
   constexpr double exact = 9007199254740992.0;  // 2^53
-  registry.add(Entry("rng:uniform", "method", "A number of low ≤ x < high.")
-                   .with(Option("low", "the smallest").number().or_default(0.0).positional())
-                   .with(Option("high", "the end").number().or_default(1.0).positional())
+  registry.add(Entry("rng:uniform", "method", "Draws a number uniformly from low ≤ x < high.")
+                   .with(Option("low", "smallest number").number().or_default(0.0).positional())
+                   .with(Option("high", "upper end, not included").number().or_default(1.0).positional())
                    .returns("number")
                    .example("rng:uniform(0.9, 1.1)"));
-  registry.add(Entry("rng:normal", "method", "A normal draw.")
+  registry.add(Entry("rng:normal", "method", "Draws a normally distributed number.")
                    .with(Option("mean", "the mean").number().or_default(0.0).positional())
                    .with(Option("std", "the standard deviation").number().at_least(0).or_default(1.0).positional())
                    .returns("number")
                    .example("rng:normal(0, 0.1)"));
-  registry.add(
-      Entry("rng:integer", "method", "A whole number of low … high, both included.")
-          .with(Option("low", "the smallest").integer().at_least(-exact / 4).at_most(exact / 4).required().positional())
-          .with(
-              Option("high", "the greatest").integer().at_least(-exact / 4).at_most(exact / 4).required().positional())
-          .returns("integer")
-          .example("rng:integer(0, 9)"));
-  registry.add(Entry("rng:seed", "method", "A number for the option `seed` of functions that draw tensors.")
+  registry.add(Entry("rng:integer", "method", "Draws a whole number from low … high, both included.")
+                   .with(Option("low", "smallest number")
+                             .integer()
+                             .at_least(-exact / 4)
+                             .at_most(exact / 4)
+                             .required()
+                             .positional())
+                   .with(Option("high", "largest number")
+                             .integer()
+                             .at_least(-exact / 4)
+                             .at_most(exact / 4)
+                             .required()
+                             .positional())
+                   .returns("integer")
+                   .example("rng:integer(0, 9)"));
+  registry.add(Entry("rng:seed", "method", "Draws a number for the option `seed` of functions that draw tensors.")
                    .returns("integer")
                    .example("lab.tensor.randn(batch.x.shape, { seed = rng:seed() })"));
 }

@@ -43,7 +43,7 @@ DataParts fold(const Options& spec, const DataContext& context) {
   DataParts parts = open_source(spec.child("source"), context);
   require_unweighted(spec, parts);
   if (parts.val) throw spec.error("source", "the data has a validation part already");
-  if (parts.cut) throw spec.error("source", "samples that follow each other are not folded: they share text");
+  if (parts.cut) throw spec.error("source", "windows of a text cannot be folded: neighbouring windows share text");
   if (parts.state.contains("x.mean")) {
     throw spec.error("source", "the data is normalised before it is folded").hint("write :fold { … }:normalize()");
   }
@@ -84,7 +84,7 @@ DataParts fold(const Options& spec, const DataContext& context) {
 
 DataParts weighted(const Options& spec, const DataContext& context) {
   DataParts parts = open_source(spec.child("source"), context);
-  if (parts.train.draws) throw spec.error("source", "the training samples are drawn already, each alike or by weight");
+  if (parts.train.draws) throw spec.error("source", "the training samples are drawn already");
   if (spec.given("column") == spec.boolean("balanced"))
     throw spec.error("", "expected a column of weights, or balanced = true");
   std::vector<double> weights;

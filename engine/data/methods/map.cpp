@@ -103,17 +103,17 @@ void register_map(Registry& registry) {
   registry.add(
       Entry("data:map", "data",
             "Passes a column of all parts through a function of the recipe, once, when the data is opened.")
-          .with(Option("column", "its name").string().required().positional())
+          .with(Option("column", "name of the column").string().required().positional())
           .with(Option("run", "called with a tensor of n rows, [n, …]; returns a tensor of n rows")
                     .function("function(rows) → rows")
                     .required()
                     .positional())
           .returns("data")
           .example("data:map(\"x\", function(rows) return rows:log1p() end)")
-          .note("When the data is opened, 1024 rows at a time; the result is kept in memory. Shape and dtype of a row "
-                "may change. A new y of whole numbers holds classes from 0, as many as the largest + 1, without names; "
-                "one of floats the targets of a regression. math.random is "
-                "keyed by (seed, rows). After it :pack is not possible: a cache cannot be checked against a function."),
+          .note("The function gets up to 1024 rows at a time; the result is kept in memory. Shape and dtype of a row "
+                "may change. Whole numbers in a new y are classes from 0 without names, and the number of classes is "
+                "the largest + 1; floats in a new y are the targets of a regression. math.random is keyed by (seed, "
+                "rows). :pack is not possible after :map: a cache cannot be checked against a function."),
       DataFactory{map});
 }
 

@@ -12,7 +12,7 @@ namespace trainlab {
 namespace {
 
 // Fractions as the places of two cuts: training samples lie before the first, validation between the two, test from
-// the second to `end`; what is left after `end` is not used.
+// the second to `end`; samples after `end` are not used.
 struct Cuts {
   double train = 0, val = 0, end = 0;
 
@@ -27,8 +27,7 @@ Cuts read_cuts(const Options& spec, const DataParts& parts) {
   const double val = spec.has("val") ? spec.number("val") : 0, test = spec.has("test") ? spec.number("test") : 0;
   if (parts.val) throw spec.error("source", "the data has a validation part already");
   if (parts.test && spec.given("test")) {
-    throw spec
-        .error("test", "the data brings a test part of its own (" + std::to_string(parts.test->size()) + " samples)")
+    throw spec.error("test", "the data already has a test part (" + std::to_string(parts.test->size()) + " samples)")
         .hint("leave `test` out: that part is kept");
   }
   constexpr double rounding = 1e-9;  // of sums such as 0.8 + 0.1 + 0.1
@@ -56,7 +55,7 @@ void split_groups(const Cuts& cuts, const std::vector<std::int64_t>& groups, Key
   }
 }
 
-// Of samples that follow each other.
+// Splits samples that follow each other (a text).
 DataParts cut(const Options& spec, DataParts parts, const Cuts& cuts) {
   for (const char* option : {"groups", "stratify"}) {
     if (spec.given(option))

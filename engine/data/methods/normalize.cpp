@@ -147,12 +147,11 @@ void register_normalize(Registry& registry) {
                     .many())
           .returns("data")
           .example("lab.data.mnist(\"mnist\"):split { val = 0.1 }:normalize()")
-          .note("For each channel of images [C, H, W], for each feature of flat samples. After split(): the other "
-                "parts are shifted and scaled by the training part's numbers. A constant feature is only shifted. "
-                "Costs nothing "
-                "in training; images in files are decoded once for it, by all cores. Given numbers are of x as the "
-                "source "
-                "gives it (0…1 for images). Mean and deviation are stored in the checkpoint."),
+          .note("Acts on each channel of images [C, H, W], and on each feature of flat samples. Comes after split(): "
+                "the other parts are shifted and scaled by the training part's numbers. A constant feature is only "
+                "shifted. Training is not slowed; images in files are decoded once to measure them, by all cores. A "
+                "given mean or std refers to x as the source returns x (0…1 for images). Mean and deviation are stored "
+                "in the checkpoint."),
       DataFactory{normalize});
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t piece_bytes = 16 << 20;  // that is decoded at once while packing
 
-// What is written one after the other: the rows of a column, or a tensor.
+// One item of the file: the rows of a column, or a tensor.
 struct Block {
   const Part* part = nullptr;  // with the column whose stored rows these are …
   const Column* column = nullptr;

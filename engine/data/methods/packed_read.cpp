@@ -176,7 +176,7 @@ std::string packed_hash(std::string_view bytes) {
 std::optional<DataParts> open_packed(const fs::path& path, const std::string& key) {
   if (!fs::exists(path)) return {};
   const Error other = recipe_error(path.string() + " is there, and is no packed data")
-                          .hint("give data:pack a file of its own: what is there is not overwritten");
+                          .hint("give data:pack another file: existing files are not overwritten");
   constexpr std::size_t before_header = packed_mark.size() + sizeof(std::uint64_t);
   if (fs::file_size(path) < before_header) throw other;
   const auto mapping = std::make_shared<const Mapping>(path);

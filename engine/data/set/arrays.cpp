@@ -9,7 +9,7 @@ namespace trainlab {
 
 namespace {
 
-// Labels above this are taken for damage: nobody has a model with so many outputs.
+// Labels above this count as damage: no model has that many outputs.
 constexpr std::int64_t most_classes = 1'000'000;
 
 void add_classes(Dataset& dataset, const NamedArray& array, const at::Tensor& values) {

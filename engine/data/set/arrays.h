@@ -14,13 +14,14 @@ struct NamedArray {
   std::string from;   // for messages: "x.npy", "set.npz: images"
 };
 
-// Floats are given as floats, [N] as [N, 1]; bytes and booleans of any column but y too, bytes in 0…1. Other whole numbers
-// are given as int64. Whole numbers and booleans of y are classes from 0, as many as the largest + 1. Error{recipe} names
-// the array: without samples, of another number of samples than the first, not finite, negative classes, complex numbers.
+// Makes a data set of arrays. Floats become floats, [N] becomes [N, 1]; bytes (as 0…1) and booleans of every column
+// except y become floats too, other whole numbers int64. Whole numbers and booleans of y are classes from 0, and the
+// number of classes is the largest + 1. Error{recipe} names the array: no samples, another number of samples than the
+// first array, values that are not finite, negative classes, complex numbers.
 Dataset dataset_of(const std::vector<NamedArray>& arrays);
 
-// The classes of labels, int64 of any shape: as many as the largest + 1. Error{recipe} with `from` for labels that are
-// none.
+// The number of classes of labels (int64, any shape): the largest + 1. Error{recipe} with `from` for labels that cannot
+// be classes.
 std::int64_t count_classes(const at::Tensor& labels, const std::string& from);
 
 }  // namespace trainlab

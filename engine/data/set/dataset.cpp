@@ -36,8 +36,8 @@ std::vector<std::int64_t> Draws::draw(Key key, std::int64_t size) const {
     if (cumulative.empty()) {
       place = static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(size)));
     } else {
-      // The first whose cumulative weight is above the draw: one of weight 0 is never it. Rounding may give a draw of
-      // the whole sum, which nothing is above.
+      // The first sample whose cumulative weight is above the draw; a sample of weight 0 is never drawn. Rounding may
+      // give a draw equal to the whole sum, above which there is no sample.
       const double drawn = std::min(stream.uniform() * cumulative.back(), std::nextafter(cumulative.back(), 0.0));
       place = std::upper_bound(cumulative.begin(), cumulative.end(), drawn) - cumulative.begin();
     }

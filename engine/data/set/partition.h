@@ -1,4 +1,4 @@
-// What dividing a part into parts needs: its samples' classes and groups.
+// Helpers that divide a part into parts: the classes and the groups of samples.
 #pragma once
 
 #include <vector>
@@ -10,15 +10,15 @@ namespace trainlab {
 // Some samples of a part, by their places in it.
 Part rows_of(const Part& part, std::vector<std::int64_t> samples);
 
-// Error{recipe} where training samples are drawn by weight: dividing them comes before.
+// Error{recipe} if training samples are drawn by weight: the data must be divided before.
 void require_unweighted(const Options& spec, const DataParts& parts);
-// From now on a text is divided and cannot be cut again.
+// Marks a text as divided: it cannot be cut again.
 void cut_no_more(DataParts& parts);
 
-// For each training sample its class. Error{recipe} at `option` where there is not one a sample.
+// The class of each training sample. Error{recipe} at `option` if samples do not have one class each.
 std::vector<std::int64_t> classes_of(const Options& spec, std::string_view option, const Part& part);
-// For each training sample the number in the column that `option` names. Error{recipe} for no such column, one of more
-// than one number a sample, and missing numbers.
+// For each training sample the number in the column that `option` names. Error{recipe} for an unknown column, a column
+// with more than one number in a sample, and missing numbers.
 std::vector<double> numbers_of(const Options& spec, std::string_view option, const DataParts& parts);
 
 // The option `groups`; for each training sample its group, 0 … groups − 1 in order of the column's values; and each

@@ -1,18 +1,17 @@
-// Data entries: their factories, and what these share. Each register_… declares one file's entries.
+// Factories of the data entries and the helpers that they share.
 #pragma once
 
 #include "data/dataset.h"
 
 namespace trainlab {
 
-
-// As open_data(), for the source of a method: what the source leaves open until the training rows are known stays open.
+// Like open_data(), for the source of a method: work that needs the training rows (DataParts::settle) stays open.
 DataParts open_source(const Options& spec, const DataContext& context);
 
-// What is still open is done; nothing when there is nothing.
+// Does the work that is still open, if there is any.
 void settle(DataParts& parts);
 
-// Runs f; an Error{recipe} that is not placed in the recipe yet is placed at this option ("": the entry).
+// Runs `f`; an Error{recipe} without a place in the recipe gets the place of this option ("": of the entry).
 template <class F>
 decltype(auto) placed_at(const Options& spec, std::string_view option, F&& f) {
   try {
@@ -25,7 +24,7 @@ decltype(auto) placed_at(const Options& spec, std::string_view option, F&& f) {
   }
 }
 
-// The option `seed`, or the context's.
+// The value of the option `seed`, or the seed of the context.
 Option seed_option();
 std::int64_t seed_of(const Options& spec, const DataContext& context);
 

@@ -31,7 +31,7 @@ NpzFile::NpzFile(const std::string& path) : path_(path), bytes_(bytes_of(path)),
 }
 
 at::Tensor NpzFile::load(const std::string& name) const {
-  // What inflates to more than this is made to fill the memory.
+  // An array that inflates to more than this was made to fill the memory.
   const std::uint64_t most = std::max<std::uint64_t>(std::uint64_t{1} << 30, std::uint64_t{100} * bytes_.size());
   return load_npy(zip_.read(*members_.at(name), most), path_ + ": " + name);
 }

@@ -13,12 +13,12 @@ namespace trainlab {
 
 class NpzFile {
  public:
-  // Error{recipe} for what is no npz file, a file of PyTorch among them: pickles are never executed.
+  // Error{recipe} if the file is not an npz file, for instance a file of PyTorch: pickles are never executed.
   explicit NpzFile(const std::string& path);
   NpzFile(const NpzFile&) = delete;
 
   const std::vector<std::string>& names() const { return names_; }
-  // Of names(). Error{recipe} as load_npy and ZipFile::read.
+  // The array of one of names(). Error{recipe} as in load_npy and ZipFile::read.
   at::Tensor load(const std::string& name) const;
 
  private:

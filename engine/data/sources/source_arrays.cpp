@@ -96,7 +96,7 @@ Entry named_arrays(const char* name, const char* doc, const char* path) {
 }
 
 constexpr const char* rules =
-    "The first axis is that of the samples. Floats become float32 ([N] becomes [N, 1]), whole numbers int64, and bytes "
+    "The first axis counts the samples. Floats become float32 ([N] becomes [N, 1]), whole numbers int64, and bytes "
     "(uint8) float32 in 0…1. Whole numbers in y are classes from 0, and the number of classes is the largest + 1; "
     "floats in y are the targets of a regression. NaN and infinity are refused.";
 
@@ -107,7 +107,9 @@ void register_source_arrays(Registry& registry) {
       Entry("data.npy", "data", "Arrays from NumPy's .npy files, a file for each column.")
           .with(Option("x", "file of the inputs").path().required().positional())
           .with(Option("y", "file of the targets; without this option the data has no targets").path().positional())
-          .with(Option("more", "files of further columns; a column is named as its file, without .npy").path().many())
+          .with(Option("more", "files of further columns; each column has the name of its file without .npy")
+                    .path()
+                    .many())
           .returns("x, y and more: floats as float32, whole numbers as int64; one training part")
           .example("lab.data.npy { x = \"images.npy\", y = \"labels.npy\" }")
           .note(rules),

@@ -31,10 +31,13 @@ TableOptions read_options(const Options& spec) {
   options.exclude = names(spec, "exclude");
   options.categorical = names(spec, "categorical");
   if (!options.columns.empty() && !options.exclude.empty())
-    throw spec.error("exclude", "`columns` says already which columns are inputs").hint("give one of the two");
+    throw spec.error("exclude", "goes without `columns`, which says already which columns are inputs")
+        .hint("give one of the two");
   if (!options.text.empty() && (!options.columns.empty() || !options.exclude.empty()))
-    throw spec.error("text", "a column of text is x alone").hint("other inputs are columns of their own: `more`");
-  if (options.text.empty() && options.length > 0) throw spec.error("length", "there is no `text` that it could be for");
+    throw spec.error("text", "goes without other inputs in x: a column of text is x alone")
+        .hint("other inputs are columns of their own: `more`");
+  if (options.text.empty() && options.length > 0)
+    throw spec.error("length", "goes with the option `text`, which is not given");
   return options;
 }
 
@@ -87,7 +90,7 @@ void register_source_csv(Registry& registry) {
   registry.add(
       Entry("data.csv", "data", "A table from a CSV file (plain or gzip) whose first line names the columns.")
           .with(Option("path", "the file").path().required().positional())
-          .with(Option("target", "the column to predict, or several of numbers").string().many().required())
+          .with(Option("target", "the column to predict, or several columns of numbers").string().many().required())
           .with(Option("task", "\"auto\": a regression where the target is a number, else a classification")
                     .choice({"auto", "regression", "classification"})
                     .or_default("auto"))
@@ -98,7 +101,7 @@ void register_source_csv(Registry& registry) {
           .with(Option("more", "columns that stay separate inputs: each appears in the batch under its own name")
                     .string()
                     .many())
-          .with(Option("text", "a column of text: its characters are x, and other columns are no features").string())
+          .with(Option("text", "a column of text whose characters are x; other columns are then no features").string())
           .with(Option("length", "number of characters of `text` in a sample (default: the length of the longest text)")
                     .integer()
                     .at_least(1)
@@ -116,8 +119,8 @@ void register_source_csv(Registry& registry) {
                 "fields, NA and nan: a missing number becomes the mean of its column, and a missing category counts as "
                 "a category of its own. Means and categories are taken from the training part; for a category that the "
                 "training part lacks all features of the column are 0. Classes are the target's distinct values, "
-                "sorted. Characters of `text` count from 1, "
-                "sorted as in the whole file; a shorter text has zeros before it, a longer one is cut at its end."),
+                "sorted. The distinct characters of `text` in the whole file are sorted and numbered from 1; a shorter "
+                "text is filled up with zeros at its front, a longer text is cut at its end."),
       DataFactory{make_csv});
 }
 

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Labels above this are taken for damage: nobody has a model with so many outputs.
+// Labels above this count as damage: no model has that many outputs.
 constexpr std::int64_t most_classes = 1'000'000;
 
 at::ScalarType scalar_type(IdxType type) {
@@ -96,7 +96,7 @@ Dataset join(const IdxTensor& images, const IdxTensor& labels, std::int64_t clas
   if (images.values.size(0) != labels.values.size(0)) {
     throw recipe_error(images.file + " holds " + std::to_string(images.values.size(0)) + " images, but " + labels.file +
                        " " + std::to_string(labels.values.size(0)) + " labels")
-        .hint("do the two files belong together?");
+        .hint("the two files may not belong together");
   }
   Dataset dataset;
   dataset.size = images.values.size(0);

@@ -108,8 +108,9 @@ void register_source_images(Registry& registry) {
                     .in("pixels")
                     .many(2))
           .with(Option("channels", "3: RGB; 1: grey").integer().at_least(1).at_most(3).or_default(3))
-          .returns("x float32 [channels, height, width] in 0…1 (bytes while they are kept), y int64, the place of the "
-                   "class's folder in the order of names; a training part, and those that are there of val and test")
+          .returns("x float32 [channels, height, width] in 0…1 (bytes while they are kept), y int64, the position of "
+                   "the class's folder in the order of names; a training part, and a validation and a test part if "
+                   "their folders exist")
           .example("lab.data.images { path = \"flowers\", size = 64 }:split { val = 0.1 }:normalize()")
           .note("Images lie in CLASS/, or in train/CLASS/, val/CLASS/ and test/CLASS/. The loader's threads decode an "
                 "image each time the image is used; data:pack keeps decoded images. Alpha channels are dropped."),

@@ -96,7 +96,8 @@ Option noise_option(double by_default) {
 }  // namespace
 
 void register_source_synthetic(Registry& registry) {
-  registry.add(Entry("data.blobs", "data", "Normal clouds, one for each class, round centres drawn in [-10, 10).")
+  registry.add(Entry("data.blobs", "data",
+                     "Normally distributed clouds of points, one for each class, around centres drawn from [-10, 10).")
                    .with(samples_option())
                    .with(classes_option(3))
                    .with(Option("features", "size of x").integer().at_least(1).at_most(1e6).or_default(2))

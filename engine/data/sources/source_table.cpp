@@ -145,9 +145,9 @@ void register_source_table(Registry& registry) {
                             "  local x = lab.tensor.randn({ 256, 4 }, { seed = 1 })\n"
                             "  return x, x:sum(1)\n"
                             "end)")
-                   .note("The first axis is that of the samples. Dtypes are converted as by data.npy. Random numbers "
-                         "drawn in `load` follow the run's seed. The function is called again when a run goes on: it "
-                         "must give the same each time."),
+                   .note("The first axis counts the samples. Dtypes are converted as by data.npy. Random numbers "
+                         "drawn in `load` follow the run's seed. The function is called again when a run is resumed: "
+                         "it must return the same tensors each time."),
                DataFactory{make_tensors});
 }
 

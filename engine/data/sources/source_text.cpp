@@ -49,7 +49,7 @@ struct Text {
   }
 
   void cut(DataParts& parts, double train, double val, double end) const {
-    // Down to whole tokens; what is missing to a whole one by rounding alone does not count.
+    // Rounds down to whole tokens, except where only rounding errors are missing to a whole token.
     const auto place = [&](double fraction) {
       return static_cast<std::int64_t>(fraction * static_cast<double>(tokens.size(0)) + 1e-6);
     };
@@ -87,13 +87,13 @@ void register_source_text(Registry& registry) {
                     .choice({"char", "byte"})
                     .or_default("char"))
           .with(Option("context", "number of tokens in a sample").integer().at_least(1).at_most(1 << 20).or_default(64))
-          .returns("x int64 [context], y int64 [context], x one token later; one training part")
+          .returns("x int64 [context], y int64 [context], which is x one token later; one training part")
           .example("lab.data.text { \"shakespeare.txt\", context = 64 }:split { train = 0.9, val = 0.1 }")
-          .note(
-              "split() cuts the text itself: training first, then validation, then test. Training samples are windows "
-              "at random places, length / context of them an epoch; validation and test parts are consecutive windows, "
-              "and an incomplete last window is left out. The vocabulary is every character of the whole file, "
-              "in order, and is stored in the checkpoint."),
+          .note("split() cuts the text itself: training first, then validation, then test. Training samples are "
+                "windows at random places, length / context windows in an epoch; validation and test parts are "
+                "consecutive windows, "
+                "and an incomplete last window is left out. The vocabulary holds every character of the whole file, "
+                "sorted, and is stored in the checkpoint."),
       DataFactory{make_text});
 }
 

@@ -241,7 +241,7 @@ class TableReader {
   const TableOptions& options_;
 };
 
-// What an input becomes: one feature, or one for each category.
+// The features of an input: one feature, or one for each category.
 struct Feature {
   std::string name;
   const TableColumn* column;
@@ -264,7 +264,8 @@ double mean_over(const TableColumn& column, const Part& train, const std::string
   return sum / static_cast<double>(count);
 }
 
-// The columns as one tensor [rows, features]; `described` gets what is needed to do the same to other rows.
+// The columns as one tensor [rows, features]; `described` receives the values that are needed to encode other rows in
+// the same way.
 at::Tensor features_of(std::span<const TableColumn> columns, const Table& table, const Part& train,
                        std::vector<std::string>& names, Value::List& described) {
   std::vector<Feature> features;

@@ -1,7 +1,7 @@
-// Table: a CSV file as a data set: which columns are numbers, which categories, what stands for missing values.
+// Table: a CSV file as a data set: the kind of each column, its categories, and the values that replace missing ones.
 //
 // The kind of each column and the targets are known when the file is read. Fill values and categories come from the
-// rows that train, so that validation and test parts stay unseen, and are made when these rows are known.
+// rows that train, so that validation and test parts stay unseen; they are computed when these rows are known.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,20 @@ enum class Task { automatic, regression, classification };
 struct TableOptions {
   std::vector<std::string> targets;  // one, or several of numbers
   Task task = Task::automatic;
-  std::vector<std::string> columns;  // inputs; empty: all that nothing else names
+  std::vector<std::string> columns;  // inputs; empty: every column that no other option names
   std::vector<std::string> more;     // inputs of their own, each a column of the batch
   std::vector<std::string> exclude;
   std::vector<std::string> categorical;  // columns of categories though they look like numbers
   std::string text;         // a column of text, which is x in place of all features; empty: none
-  std::int64_t length = 0;  // characters of it; 0: of the longest
+  std::int64_t length = 0;  // number of characters; 0: the length of the longest text
 };
 
 // One column of the file.
 struct TableColumn {
   std::string name;
   std::vector<double> numbers;  // NaN: missing
-  std::vector<std::string>
-      values;  // of a column of categories: the distinct ones, sorted; missing ones are not among them
-  std::vector<std::int32_t> codes;  // of a column of categories: for each row its value; −1: missing
+  std::vector<std::string> values;  // the distinct categories of a column, sorted, without missing ones
+  std::vector<std::int32_t> codes;  // the category of each row; −1: missing
 
   bool is_number() const { return values.empty() && codes.empty(); }
 };
@@ -50,32 +49,32 @@ struct Table {
   std::int64_t rows = 0;
 };
 
-// Error{recipe} names file, line and column: an unknown column (with a suggestion), one named twice, text or infinity in
-// a column of numbers, a missing or infinite target, a target of text in a regression, an empty text.
+// Error{recipe} names file, line and column: an unknown column (with a suggestion), a column named twice, text or
+// infinity in a column of numbers, a missing or infinite target, a target of text in a regression, an empty text.
 Table read_table(const CsvText& csv, const std::string& file, const TableOptions& options);
 
 // Any column as float64 [N]: numbers, or the codes of its distinct values; NaN where missing. Undefined where there is
 // no such column. Errors as above.
 at::Tensor read_column(const CsvText& csv, const std::string& file, const std::string& column);
 
-// x float32 [features] and y, and a column for each of `more`; or x int64 [text_length], the characters of the text from
-// 1 in the order of the vocabulary of all rows, after zeros where it is shorter, cut at its end where it is longer.
-// A column of numbers is one feature, missing ones are the mean over `train`. A column of categories is one feature for
-// each category found in `train`, "(missing)" among them if it has missing values; in a row with a category not found
-// there all of them are 0. Adds `table` (and `tokenizer`) to `state`. Error{recipe} for a column of numbers without a
-// single one in `train`.
+// Makes x float32 [features], y, and a column for each of `more`. A column of numbers is one feature; missing numbers
+// become the mean over `train`. A column of categories is one feature for each category found in `train`, "(missing)"
+// among them if there are missing values; for a category not found there all these features are 0. With a column of
+// text x is int64 [text_length]: the characters, numbered from 1 in the order of the vocabulary of all rows; a shorter
+// text has zeros before it, a longer text is cut at its end. Adds `table` (and `tokenizer`) to `state`. Error{recipe}
+// for a column of numbers without a single number in `train`.
 Dataset encode(const Table& table, const Part& train, NamedTensors& state);
 
 // A text as a row of x. Characters count from 1; a text ends where the row ends, so that the last step of a recurrent
 // layer has seen it all.
 void put_text(std::vector<std::int32_t> tokens, std::int32_t* row, std::int64_t length);
 
-// What encode() stored under `table`. Error{run} where it is damaged.
+// Reads the tensor that encode() stored under `table`. Error{run} if it is damaged.
 Value stored_table(const NamedTensors& state);
 
-// Rows of another file in the form of those that encode() made: x and a column for each of `more`, with the fill values,
-// categories and vocabulary of the training part. Columns that are no inputs are passed over. Error{recipe} names the
-// file and what is missing, or the line and the column of what is no number, no text, or not in the vocabulary.
+// Encodes rows of another file as encode() did: x and a column for each of `more`, with the fill values, categories and
+// vocabulary of the training part. Columns that are not inputs are ignored. Error{recipe} names the file and the
+// missing column, or the line and the column of a value that is not a number, not text, or not in the vocabulary.
 Dataset encode_new(const CsvText& csv, const std::string& file, const NamedTensors& state);
 
 }  // namespace trainlab

@@ -1,4 +1,4 @@
-// Rows that a trained model has not seen, encoded with what was learnt from those that trained it.
+// Encodes new rows for a trained model with the values learnt from its training rows.
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -106,7 +106,7 @@ class NewRows {
     return x;
   }
 
-  // A category that was not among the rows that trained is none of those that were.
+  // A category that the training rows lack matches none of their categories.
   static void put_category(const Value::List& categories, bool missing, std::string_view field, float* out) {
     for (const Value& category : categories) *out++ = !is_missing(field) && category.string() == field ? 1.0f : 0.0f;
     if (missing) *out = is_missing(field) ? 1.0f : 0.0f;

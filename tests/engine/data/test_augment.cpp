@@ -262,8 +262,9 @@ TEST_CASE("augmentation is refused where it would do harm or nothing") {
                  "expected less than the 20 pixels"));
   for (const auto& [entry, option] : {std::pair{"crop", "padding"}, std::pair{"cutout", "size"}}) {
     CAPTURE(entry);
-    CHECK(contains(refused(method("augment", images(), {{"entries", Value::List{augment(entry, {{option, 4294967297}})}}})),
-                   "16384"));
+    CHECK(contains(
+        refused(method("augment", images(), {{"entries", Value::List{augment(entry, {{option, 4294967297}})}}})),
+        "16384"));
   }
 }
 
@@ -324,9 +325,13 @@ TEST_CASE("pack: what a file says of itself is not believed") {
     const char* to;
     const char* message;
   };
-  const std::string x = R"({"name":"x","as_int64":false,"values":{"type":0,"shape":[4,2],"offset":0},"scale":{"type":6,"shape":[2],"offset":128}})";
+  const std::string x =
+      R"({"name":"x","as_int64":false,"values":{"type":0,"shape":[4,2],"offset":0},)"
+      R"("scale":{"type":6,"shape":[2],"offset":128}})";
   const std::string y = R"({"name":"y","as_int64":true,"values":{"type":0,"shape":[4],"offset":64}})";
-  const std::string header = R"({"key":"k","state":{},"train":{"size":4,"classes":2,"class_names":[],"feature_names":[],"columns":[)" + x + "," + y + "]}}";
+  const std::string header =
+      R"({"key":"k","state":{},"train":{"size":4,"classes":2,"class_names":[],"feature_names":[],"columns":[)" + x +
+      "," + y + "]}}";
   std::string tensors(192, '\0');
   tensors[66] = 1;
   const auto open_changed = [&](const std::string& from, const std::string& to) {
@@ -345,8 +350,9 @@ TEST_CASE("pack: what a file says of itself is not believed") {
       Change{R"("type":6)", R"("type":7)", "train.x"}, Change{R"([2],"offset":128)", R"([3],"offset":128)", "train.x"},
       Change{R"("offset":0)", R"("offset":-64)", "train.x"}, Change{R"("offset":0)", R"("offset":8)", "train.x"},
       Change{R"("offset":64)", R"("offset":192)", "train.y"}, Change{R"("shape":[4])", R"("shape":[5])", "train.y"},
-      Change{R"([4,2])", R"([4,281474976710656,281474976710656])", "train.x"}, Change{R"([4,2])", R"([4,0])", "train.x"},
-      Change{R"("classes":2)", R"("classes":1)", "train.y"}, Change{R"("class_names":[])", R"("class_names":["a"])", "train"},
+      Change{R"([4,2])", R"([4,281474976710656,281474976710656])", "train.x"},
+      Change{R"([4,2])", R"([4,0])", "train.x"}, Change{R"("classes":2)", R"("classes":1)", "train.y"},
+      Change{R"("class_names":[])", R"("class_names":["a"])", "train"},
       Change{R"("name":"y")", R"("name":"x")", "train"}, Change{R"("as_int64":false)", R"("as_int64":true)", "train.x"},
       Change{R"("state":{})", R"("state":[])", "state"});
   CAPTURE(change.from, change.to);

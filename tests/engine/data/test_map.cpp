@@ -109,9 +109,9 @@ TEST_CASE("map: shape and dtype may change, and labels that are none any more ar
   const DataParts odd =
       open_with(mapped(data("digits"), "y"), rows([](const at::Tensor& y) { return y.remainder(2); }));
   CHECK(odd.train.data->classes == 2);
-  // Of all parts alike, whatever labels each has.
-  const DataParts halved =
-      open_with(mapped(halves(data("digits")), "y"), rows([](const at::Tensor& y) { return y.div(2, "floor").to(at::kLong); }));
+  // The classes are the same for all parts, whatever labels each part has.
+  const DataParts halved = open_with(mapped(halves(data("digits")), "y"),
+                                     rows([](const at::Tensor& y) { return y.div(2, "floor").to(at::kLong); }));
   CHECK(halved.train.data->classes == 5);
   CHECK(halved.val->data->classes == 5);
   // And targets that become labels.

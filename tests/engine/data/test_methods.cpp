@@ -100,7 +100,7 @@ TEST_CASE("split: what is refused") {
   CHECK(contains(refused(method("split", method("split", blobs(10), {{"val", 0.5}}), {{"val", 0.5}})).message(),
                  "has a validation part already"));
   CHECK(contains(refused(method("split", method("split", blobs(10), {{"test", 0.5}}), {{"test", 0.5}})).message(),
-                 "brings a test part of its own (5 samples)"));
+                 "already has a test part (5 samples)"));
   CHECK(
       contains(refused(method("split", data("sine"), {{"val", 0.5}, {"stratify", true}})).message(), "has no classes"));
   CHECK(contains(refused(method("split", method("normalize", blobs(10)), {{"val", 0.5}})).message(),

@@ -165,10 +165,13 @@ TEST_CASE("several targets, and inputs that are columns of their own") {
 
   const std::string text = "a,b,c\n1,2,p\n3,4,q\n";
   CHECK(contains(message_of(text, {{"target", Value::List{"a", "c"}}}), "several targets are numbers, found \"p\""));
-  CHECK(contains(message_of(text, {{"target", Value::List{"a", "b"}}, {"task", "classification"}}), "a classification has one target"));
+  CHECK(contains(message_of(text, {{"target", Value::List{"a", "b"}}, {"task", "classification"}}),
+                 "a classification has one target"));
   CHECK(contains(message_of(text, {{"target", Value::List{"a", "a"}}}), "`target` names \"a\", which is used already"));
-  CHECK(contains(message_of(text, {{"target", "a"}, {"more", Value::List{"a"}}}), "`more` names \"a\", which is used already"));
-  CHECK(contains(message_of(text, {{"target", "a"}, {"more", Value::List{"b"}}, {"columns", Value::List{"b", "c"}}}), "both name \"b\""));
+  CHECK(contains(message_of(text, {{"target", "a"}, {"more", Value::List{"a"}}}),
+                 "`more` names \"a\", which is used already"));
+  CHECK(contains(message_of(text, {{"target", "a"}, {"more", Value::List{"b"}}, {"columns", Value::List{"b", "c"}}}),
+                 "both name \"b\""));
   CHECK(contains(message_of("x,a,y\n1,2,3\n", {{"target", "y"}, {"more", Value::List{"x"}}}), "a batch has already"));
 }
 
@@ -186,6 +189,7 @@ TEST_CASE("a column of text is characters, zeros before it") {
 
   CHECK(contains(message_of("n,y\n,1\n", {{"text", "n"}}), "column \"n\": the text is empty"));
   CHECK(contains(message_of("n,y\n\xff,1\n", {{"text", "n"}}), "is not UTF-8"));
-  CHECK(contains(message_of("n,y\na,1\n", {{"length", 3}}), "there is no `text`"));
-  CHECK(contains(message_of("n,y\na,1\n", {{"text", "n"}, {"exclude", Value::List{"n"}}}), "a column of text is x alone"));
+  CHECK(contains(message_of("n,y\na,1\n", {{"length", 3}}), "goes with the option `text`"));
+  CHECK(contains(message_of("n,y\na,1\n", {{"text", "n"}, {"exclude", Value::List{"n"}}}),
+                 "goes without other inputs in x: a column of text is x alone"));
 }

@@ -20,7 +20,7 @@ class BatchObject : public Object {
   std::int64_t size = 0;
 };
 
-// A loader's batch of `data`, without a member axis.
+// Makes the object of a loader's batch of `data`, without a member axis.
 std::shared_ptr<BatchObject> batch_object(const Dataset& data, Batch batch);
 
 }  // namespace trainlab

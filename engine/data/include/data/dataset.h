@@ -27,15 +27,16 @@ class RowSource {
  public:
   virtual ~RowSource() = default;
   virtual at::ScalarType type() const = 0;
-  virtual Shape shape() const = 0;  // of one row
-  // Writes row `row` to `out`: as many bytes as type() and shape() say. What it writes depends on `row` only. Called by
+  virtual Shape shape() const = 0;  // shape of one row
+  // Writes row `row` to `out`, in the size that type() and shape() give. The bytes depend on `row` only. Called by
   // several threads at once. Error{recipe} names the file that cannot be read.
   virtual void make(std::int64_t row, std::byte* out) const = 0;
 };
 
-// values: [N, sample…], on the CPU; each sample is contiguous, but samples may lie anywhere, also overlap: windows of a
-// text are a strided view. With a source of rows `values` is undefined. A numeric column given to a model is float32 after conversion: out = values * scale + shift,
-// with scale and shift broadcast over one sample (empty tensors: no conversion, the batch has the stored dtype).
+// `values`: [N, sample…], on the CPU; each sample is contiguous, but samples may lie anywhere and may overlap: windows
+// of a text are a strided view. With a source of rows `values` is undefined. A numeric column is float32 after its
+// conversion for a batch: out = values * scale + shift, with scale and shift broadcast over one sample (empty tensors:
+// no conversion, the batch has the stored dtype).
 struct Column {
   std::string name;  // "x", "y", or any other
   at::Tensor values;
@@ -56,14 +57,14 @@ struct Dataset {
   std::vector<std::string> feature_names;  // of a table's x
 
   const Column* find(std::string_view column) const;
-  // Memory of the columns; what several of them share counts once.
+  // Bytes of the columns; memory that several columns share counts once.
   std::int64_t bytes() const;
 };
 
 // An epoch made of samples drawn with replacement, instead of each sample once.
 struct Draws {
   std::int64_t count = 0;           // samples of an epoch
-  std::vector<double> cumulative;  // for each sample of the part its weight and all before it; empty: all alike
+  std::vector<double> cumulative;  // for each sample the sum of its weight and all weights before; empty: equal weights
 
   // Places in a part of `size` samples; a function of the key.
   std::vector<std::int64_t> draw(Key key, std::int64_t size) const;
@@ -81,7 +82,7 @@ struct Part {
 
   // Samples of an epoch in training.
   std::int64_t epoch_size() const { return draws ? draws->count : size(); }
-  // Samples that there are.
+  // Number of samples in the part.
   std::int64_t size() const { return rows ? static_cast<std::int64_t>(rows->size()) : data->size; }
   std::int64_t row(std::int64_t i) const { return rows ? (*rows)[static_cast<std::size_t>(i)] : i; }
 };
@@ -89,20 +90,20 @@ struct Part {
 struct DataParts {
   Part train;
   std::optional<Part> val, test;
-  // What must be known to feed new data to the trained model: stored with the checkpoint as data.….
+  // Values that are needed to prepare new data for the trained model; checkpoints store them as data.….
   //   x.mean, x.std   float64, broadcastable to a sample, after the source's own scale: of normalize()
   //   table           uint8, JSON text: the columns of a table, their fill values and categories, and the classes
   //   tokenizer       uint8, JSON text: what text is cut into (data/tokenizer.h)
   NamedTensors state;
-  // What a source can do only when it is known which rows train (a table's fill values and categories). Methods that
-  // look at columns call it first; empty in what open_data() returns.
+  // Completes a source when it is known which rows train (a table's fill values and categories). Methods that look at
+  // columns call this function first; it is empty in the result of open_data().
   std::function<void(DataParts&)> settle;
-  // The next two are for methods, and empty in what open_data() returns.
-  // Of sources whose samples follow each other: split() calls it with the ends of training and validation part and of
-  // what is used, as fractions, instead of drawing samples.
+  // The next two functions are for methods, and empty in the result of open_data(). The first cuts sources whose
+  // samples follow each other (texts): split() calls it, instead of drawing samples, with the ends of the training
+  // part, of the validation part and of all used samples, as fractions.
   std::function<void(DataParts&, double train, double val, double end)> cut;
-  // Of sources with columns that are in no batch: one of them, float64 [N]; numbers, or codes of other values; NaN where
-  // missing. Undefined where there is no such column.
+  // Gives a column of the source that is in no batch, as float64 [N]: numbers, or codes of other values; NaN where
+  // missing. Undefined if there is no such column.
   std::function<at::Tensor(const std::string& column)> lookup;
 };
 

@@ -1,9 +1,9 @@
 // Loader: batches of a part, gathered by worker threads ahead of the step loop.
 //
 // The order is a function of (key, epoch) only, and the state is three integers that the caller holds: seed (in the
-// key), epoch, position. What is prefetched is never state. Workers fill chunks of several batches with one gather
-// per column, and a batch is a view into a chunk, so the hand-over costs nothing per batch and there is no per-sample
-// collate. Buffers are recycled when no view of them is left.
+// key), epoch, position. Prefetched batches are never part of the state. Workers fill chunks of several batches with
+// one gather per column, and a batch is a view into a chunk, so the hand-over costs nothing per batch and there is no
+// per-sample collate. Buffers are recycled when no view of them is left.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace trainlab {
 
-// Columns in the dataset's order. Without a member axis [B, …], with one [M, B, …].
+// A batch. Columns are in the dataset's order: [B, …] without a member axis, [M, B, …] with one.
 struct Batch {
   std::vector<at::Tensor> columns;
   at::Tensor index;  // int64 [B] or [M, B]: rows of the part's dataset
@@ -35,9 +35,9 @@ struct LoaderOptions {
 
 class Loader {
  public:
-  // One key: batches without a member axis. Several, with group = true: slice m follows the order of keys[m]; equal
-  // keys share one gather and the batch is an expanded view.
-  // Error{recipe} when drop_last leaves no batch, or the part is empty. Threads start at the first next().
+  // One key makes batches without a member axis. With group = true there may be several keys: slice m follows the order
+  // of keys[m]; equal keys share one gather, and the batch is then an expanded view. Error{recipe} when drop_last
+  // leaves no batch, or the part is empty. Threads start at the first next().
   Loader(Part part, LoaderOptions options, std::vector<Key> keys, bool group);
   ~Loader();
   Loader(const Loader&) = delete;
@@ -45,11 +45,11 @@ class Loader {
   std::int64_t batches_per_epoch() const;
 
   // Goes to a place in the sequence of batches; position in samples, a multiple of the batch size. The end of an epoch
-  // is the begin of the next. Error{run} for what is no such place.
+  // is the beginning of the next. Error{run} if there is no such place.
   void seek(std::int64_t epoch, std::int64_t position);
-  // The next batch, after the part's transforms, which are called here: on their home thread; runs on into the next epoch for ever. Errors of workers are raised here, again at each call until
-  // seek().
-  // The views stay valid as long as they are held.
+  // The next batch, after the part's transforms, which are called here, on their home thread. Epochs follow each other
+  // without end. Errors of workers are raised here, at each call until seek(). The views stay valid as long as they are
+  // held.
   Batch next();
 
  private:

@@ -1,11 +1,11 @@
-// What augmentation that mixes samples (mixup, cutmix) does to the labels of training batches.
+// The effect of mixup and cutmix on the labels of training batches.
 #pragma once
 
 #include "data/dataset.h"
 
 namespace trainlab {
 
-// Whether batches of the part have a distribution over the classes as y, float [classes], where the data has a label.
+// Whether y in batches of the part is a distribution over the classes, float [classes], in place of the data's label.
 bool mixes_labels(const Part& part);
 
 }  // namespace trainlab

@@ -14,10 +14,10 @@ namespace trainlab {
 // Immutable, thread-safe.
 class Tokenizer {
  public:
-  // Each byte is a token of its value: 256 of them, any text.
+  // Each byte is a token: a vocabulary of 256, for any text.
   static Tokenizer bytes();
-  // Each Unicode code point is a token; the vocabulary is those found in `text`, in order. Error{recipe} naming `name`
-  // and the line for text that is not UTF-8.
+  // Each Unicode code point is a token; the vocabulary holds the code points found in `text`, in order. Error{recipe}
+  // naming `name` and the line for text that is not UTF-8.
   static Tokenizer characters(std::string_view text, const std::string& name);
 
   // The tensor "tokenizer" of DataParts::state, or of a checkpoint. Error{run} where it is damaged.
@@ -27,10 +27,10 @@ class Tokenizer {
   bool is_bytes() const { return code_points_.empty(); }
   std::int64_t size() const { return is_bytes() ? 256 : static_cast<std::int64_t>(code_points_.size()); }
 
-  // Error{recipe} naming `name` and the line for text that is not UTF-8; also the character and its place (in
-  // characters, from 1) where it is not in the vocabulary.
+  // Error{recipe} naming `name` and the line for text that is not UTF-8; for a character that is not in the vocabulary
+  // also the character and its place (in characters, from 1).
   std::vector<std::int32_t> encode(std::string_view text, const std::string& name) const;
-  // std::logic_error for a number that is no token. With bytes the result need not be UTF-8.
+  // std::logic_error for a number that is not a token. The text of byte tokens need not be UTF-8.
   std::string decode(std::span<const std::int64_t> tokens) const;
 
  private:
