@@ -1,4 +1,4 @@
-// Scores of classes and their targets, in the layouts that recipes have, brought into one: for losses with the class
+// Brings scores of classes and their targets from the layouts of recipes into one layout: for losses with the class
 // axis where LibTorch has it, for metrics as rows. Private to the module.
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace trainlab {
 
-// Options that losses of classes share.
+// The options that losses of classes share.
 Option class_weights_option();
 Option ignore_index_option();
 Option label_smoothing_option();
 
 class ClassScores {
  public:
-  enum class Single { refused, allowed };  // whether one logit per position will do: it is read as scores [0, z]
+  enum class Single { refused, allowed };  // whether one logit per position is allowed: it is read as scores [0, z]
   // Refuses heads that do not fit. Reads the option ignore_index where the entry declares it.
   ClassScores(const Options& options, const Head& head, Single single);
 
@@ -40,7 +40,7 @@ class ClassScores {
   };
   Rows rows(const at::Tensor& out, const BatchView& batch) const;
 
-  // The label that stands for none, or one that no data has.
+  // The ignored label, or a label that no data has.
   std::int64_t ignored() const;
   bool ignores() const { return ignore_index_.has_value(); }
 
@@ -51,8 +51,9 @@ class ClassScores {
   std::optional<std::int64_t> ignore_index_;
 };
 
-// The option class_weights as [C] on the head's device, in the model's type; undefined where it is not given. Error
-// {recipe} for another number of them, or for "balanced" with a class that the training part lacks.
+// The option class_weights as [C] on the head's device, in the model's type; undefined if it is not given.
+// Error{recipe} for another number of weights than classes, or for "balanced" with a class that the training part
+// lacks.
 at::Tensor class_weights(const Options& options, const Head& head, std::int64_t classes);
 
 }  // namespace trainlab

@@ -52,7 +52,8 @@ std::string found_text(const Argument& argument) {
   if (const Value* value = std::get_if<Value>(&argument)) return value->is_nil() ? "nil" : value->brief();
   const auto& object = std::get<std::shared_ptr<Object>>(argument);
   if (const auto* tensor = dynamic_cast<const TensorObject*>(object.get())) {
-    return "a tensor of shape " + shape_text(tensor->tensor.sizes()) + " (" + dtype_name(tensor->tensor.scalar_type()) + ")";
+    return "a tensor of shape " + shape_text(tensor->tensor.sizes()) + " (" + dtype_name(tensor->tensor.scalar_type()) +
+           ")";
   }
   return object ? "a " + std::string(object->type_name()) : "nil";
 }

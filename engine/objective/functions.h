@@ -1,5 +1,5 @@
-// What losses and metrics that a recipe wrote share: the batch as their function sees it, and what it gives back.
-// Private to the module.
+// Helpers for losses and metrics that a recipe wrote: the batch as their function sees it, and its results. Private to
+// the module.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,9 @@ class BatchFunction {
   // `role` is for messages and keys: "loss", "metric".
   BatchFunction(std::shared_ptr<Callable> function, const Head& head, std::string role);
 
-  // Calls it with `before`, out and the batch, re-keyed for this batch. Error{recipe} with a member axis.
-  std::vector<Argument> operator()(const at::Tensor& out, const BatchView& batch, std::vector<Argument> before = {}) const;
+  // Calls the function with `before`, `out` and the batch, re-keyed for this batch. Error{recipe} with a member axis.
+  std::vector<Argument> operator()(const at::Tensor& out, const BatchView& batch,
+                                   std::vector<Argument> before = {}) const;
 
   // An Error{recipe} at the line of the function.
   Error error(std::string message) const;
@@ -31,7 +32,7 @@ class BatchFunction {
   std::string role_;
 };
 
-// "a number", "a tensor of shape [3]": what a function gave instead of what was wanted.
+// "a number", "a tensor of shape [3]": the description of a function's wrong result.
 std::string found_text(const Argument& argument);
 
 }  // namespace trainlab

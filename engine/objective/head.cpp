@@ -27,7 +27,7 @@ Layouts layouts(const Head& head) {
           !positions.empty() && std::equal(positions.begin(), positions.end(), out.begin() + 1)};
 }
 
-// Of a head that has one of the layouts.
+// The layout of a head that fits.
 ClassAxis axis_of(const Head& head) {
   const Shape &out = head.output, &positions = head.target;
   const auto [last, first] = layouts(head);

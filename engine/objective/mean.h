@@ -1,4 +1,5 @@
-// The mean that every loss takes: by sample, or by what samples and their positions count. Private to the module.
+// The mean that every loss takes: over samples, weighted by samples and positions if there are weights. Private to the
+// module.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +13,7 @@ class SampleMean {
   // A column named "weight" with one number per sample weights the samples.
   explicit SampleMean(const Head& head) : weight_column_(head.weight_column) {}
 
-  // Nothing weights the samples and there is no member axis: LibTorch's own mean will do.
+  // True without sample weights and without a member axis: LibTorch's own mean is then right.
   bool plain(const BatchView& batch) const { return batch.members == 0 && !weight_column_; }
 
   // each: values in the order (M,) B, positions, in any shape. The mean over samples of the mean over positions, or

@@ -61,7 +61,7 @@ class ClassLoss : public Loss {
   const at::Tensor weight_;  // [C] or undefined
 
  private:
-  // What each label counts: its class weight, 0 where it is ignored.
+  // The weight of each label: its class weight, 0 if it is ignored.
   at::Tensor counted(const at::Tensor& labels, const at::Tensor& each) const {
     const at::Tensor valid = labels.ne(scores_.ignored());
     if (!weight_.defined()) return valid.to(each.scalar_type());

@@ -28,7 +28,8 @@ class FunctionLoss final : public Loss {
     if (results.size() > 1) {
       loss.weight = call_.scalar(results[1], "a count as second result");
       if (!loss.weight.defined()) {
-        loss.weight = at::scalar_tensor(std::get<Value>(results[1]).number(), loss.value.options().requires_grad(false));
+        loss.weight =
+            at::scalar_tensor(std::get<Value>(results[1]).number(), loss.value.options().requires_grad(false));
       }
       loss.weight = loss.weight.detach();
     }

@@ -52,7 +52,7 @@ std::unique_ptr<Loss> make_sum(const Options& options, const Head& head) {
     }
     const Options& one = *element.entry;
     if (one.entry().name == options.entry().name)
-      throw one.error("", "expected losses, found a sum of its own").hint("write one sum of all");
+      throw one.error("", "expected losses, found another loss.sum").hint("write one loss.sum of all losses");
     const std::string& name = one.entry().name;
     sum->add({.name = name.substr(name.find('.') + 1), .factor = one.number("weight")}, of_entry(one, head));
   }

@@ -14,7 +14,7 @@ namespace trainlab {
 
 namespace {
 
-// Counts positions that are right; what is right is the derived class's business.
+// Counts right positions; the derived class decides which are right.
 class ShareOfRight : public Metric {
  public:
   ShareOfRight(const Options& options, const Head& head, ClassScores::Single single, std::int64_t members)
@@ -103,7 +103,8 @@ void register_metric_accuracy(Registry& registry) {
       Entry("metric.accuracy", "metric", "Share of samples (or positions) whose best score is that of the label.")
           .with(ignore_index_option())
           .example("metric.accuracy()")
-          .note("Of equal scores, the score of the smallest class number counts as the best. With one logit per sample "
+          .note("Among equal scores, the score of the smallest class number counts as the best. With one logit per "
+                "sample "
                 "(loss \"bce_with_logits\") a "
                 "sample is right when the logit is above 0 "
                 "and the target 1 (above 0.5), or neither. Equals scikit-learn's accuracy_score."),
@@ -121,7 +122,7 @@ void register_metric_accuracy(Registry& registry) {
                     .positional())
           .with(ignore_index_option())
           .example("metric.top_k(5)")
-          .note("Of equal scores the one of the smaller class number is the better. Equals scikit-learn's "
+          .note("Among equal scores, the score of the smaller class number counts as better. Equals scikit-learn's "
                 "top_k_accuracy_score where no scores are equal."),
       MetricKind{.make = [](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {
                    return std::make_unique<TopK>(options, head, members);

@@ -174,8 +174,8 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
           .note(formula +
                 " A quotient 0/0 counts as 0; macro leaves out classes that neither occur nor were predicted. Equals "
                 "scikit-learn's " +
-                name + "_score. The name is " + name + ", of one class asked for by its number " + name +
-                "_3. With one logit per sample class 1 is a logit above 0."),
+                name + "_score. The metric is named " + name + ", or for class 3 alone " + name +
+                "_3. With one logit per sample, a logit above 0 means class 1."),
       MetricKind{
           .make = [score](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {
             const Rule rule = rule_of(options, require_classification(options, head));
@@ -208,7 +208,7 @@ void register_metric_confusion(Registry& registry) {
   add(registry, "precision", "Share of the predictions of a class that are right.", "tp / (tp + fp).", precision);
   add(registry, "recall", "Share of the samples of a class that were found.", "tp / (tp + fn).", recall);
   add(registry, "f1", "Harmonic mean of precision and recall.",
-      "2 tp / (2 tp + fp + fn); of segmentations the Dice coefficient.", f1);
+      "2 tp / (2 tp + fp + fn); for segmentations this is the Dice coefficient.", f1);
   add(registry, "iou", "Intersection over union of predicted and true regions, the Jaccard index.",
       "tp / (tp + fp + fn).", iou);
   add_summary(registry, "balanced_accuracy", "Mean of the recall over the classes that occur.",

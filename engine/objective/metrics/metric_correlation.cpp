@@ -18,7 +18,9 @@ namespace {
 using Values = std::vector<double>;
 
 double pearson(const Values& a, const Values& b) {
-  const auto mean = [](const Values& x) { return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size()); };
+  const auto mean = [](const Values& x) {
+    return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
+  };
   const double mean_a = mean(a), mean_b = mean(b);
   double both = 0, square_a = 0, square_b = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -82,7 +84,9 @@ class Correlation final : public Metric {
 
  private:
   double of(const Values& a, const Values& b) const {
-    const auto unordered = [](const Values& x) { return std::any_of(x.begin(), x.end(), [](double v) { return std::isnan(v); }); };
+    const auto unordered = [](const Values& x) {
+      return std::any_of(x.begin(), x.end(), [](double v) { return std::isnan(v); });
+    };
     if (unordered(a) || unordered(b)) return std::numeric_limits<double>::quiet_NaN();
     return ranked_ ? pearson(ranks(a), ranks(b)) : pearson(a, b);
   }
@@ -108,11 +112,13 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
 
 void register_metric_correlation(Registry& registry) {
   add(registry, "pearson", "Pearson's correlation of predictions and targets.",
-      "Of each output, averaged evenly; NaN where all predictions or all targets are equal. Equals scipy.stats.pearsonr. "
+      "Computed for each output and averaged evenly; NaN where all predictions or all targets are equal. Equals "
+      "scipy.stats.pearsonr. "
       "Keeps the values of the whole part.",
       false);
   add(registry, "spearman", "Spearman's correlation: Pearson's of the ranks.",
-      "Equal values share the mean of their ranks. Of each output, averaged evenly. Equals scipy.stats.spearmanr. Keeps "
+      "Equal values share the mean of their ranks. Computed for each output and averaged evenly. Equals "
+      "scipy.stats.spearmanr. Keeps "
       "the values of the whole part.",
       true);
 }

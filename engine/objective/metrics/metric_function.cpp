@@ -10,7 +10,7 @@ namespace trainlab {
 
 namespace {
 
-// Mean by sample of what the function gives for each batch. Values on a device are read when asked for.
+// Mean by sample of the function's results for each batch. Values on a device are read when they are needed.
 class MeanMetric final : public Metric {
  public:
   MeanMetric(std::shared_ptr<Callable> function, const Head& head) : call_(std::move(function), head, "metric") {}
@@ -18,7 +18,8 @@ class MeanMetric final : public Metric {
   void update(const at::Tensor& out, const BatchView& batch) override {
     const at::NoGradGuard no_grad;
     const std::vector<Argument> results = call_(out, batch);
-    if (results.empty()) throw call_.error("expected a number or a scalar tensor, found nothing").hint("return the value");
+    if (results.empty())
+      throw call_.error("expected a number or a scalar tensor, found nothing").hint("return the value");
     const at::Tensor value = call_.scalar(results[0], "a number or a scalar tensor");
     if (value.defined()) {
       const at::Tensor added = value.detach().to(at::kDouble).mul(static_cast<double>(batch.size));
@@ -49,7 +50,9 @@ class MeanMetric final : public Metric {
 class StateMetric final : public Metric {
  public:
   StateMetric(const Options& table, const Head& head)
-      : init_(table.function("init")), update_(table.function("update"), head, "metric"), compute_(table.function("compute")) {}
+      : init_(table.function("init")),
+        update_(table.function("update"), head, "metric"),
+        compute_(table.function("compute")) {}
 
   void update(const at::Tensor& out, const BatchView& batch) override {
     const at::NoGradGuard no_grad;
@@ -74,7 +77,8 @@ class StateMetric final : public Metric {
     const Value* value = results.empty() ? nullptr : std::get_if<Value>(&results[0]);
     if (value && value->is_number()) return {value->number()};
     if (results.empty() || value) {
-      throw update_.error("compute(state) returns a number, found " + (results.empty() ? "nothing" : found_text(results[0])));
+      throw update_.error("compute(state) returns a number, found " +
+                          (results.empty() ? "nothing" : found_text(results[0])));
     }
     const at::Tensor scalar = update_.scalar(results[0], "a number from compute(state)");
     return {scalar.to(at::kDouble).item<double>()};
@@ -95,20 +99,23 @@ Option metrics_option() {
   return Option("metrics", "measured at each validation and on the test part")
       .entry("metric")
       .function("function(out, batch) → value")
-      .fields({Option("name", "its name among the metrics: val.NAME").string().required(),
-               Option("goal", "its better direction, needed where a rule or `monitor` watches it").choice({"min", "max"}),
+      .fields({Option("name", "name of the metric, which is measured as val.NAME").string().required(),
+               Option("goal", "better direction of the metric, needed if a rule or `monitor` watches the metric")
+                   .choice({"min", "max"}),
                Option("init", "makes the state before the first batch").function("function() → state"),
-               Option("update", "takes a batch in; alone it gives a value that is averaged by sample")
+               Option("update", "adds a batch to the state; if it is alone, returns a value that is averaged by sample")
                    .function("function(state, out, batch) → state")
                    .function("function(out, batch) → value")
                    .required(),
-               Option("compute", "the metric, when all batches are in").function("function(state) → number")})
+               Option("compute", "returns the metric after the last batch").function("function(state) → number")})
       .many();
 }
 
 PlannedMetric metric_of(const Options::Element& element, std::size_t place) {
   if (element.function) {
-    return {.name = "metric_" + std::to_string(place), .minimize = {}, .is_number = true,
+    return {.name = "metric_" + std::to_string(place),
+            .minimize = {},
+            .is_number = true,
             .make = [function = element.function](const Head& head, std::int64_t) -> std::unique_ptr<Metric> {
               return std::make_unique<MeanMetric>(function, head);
             }};
@@ -116,17 +123,22 @@ PlannedMetric metric_of(const Options::Element& element, std::size_t place) {
   const Options& options = *element.entry;
   if (!options.value()["@"].is_nil()) {
     const auto& kind = options.registry().implementation<MetricKind>(options.entry());
-    return {.name = kind.name(options), .minimize = kind.minimize, .is_number = kind.is_number,
-            .make = [&kind, options](const Head& head, std::int64_t members) { return kind.make(options, head, members); }};
+    return {
+        .name = kind.name(options),
+        .minimize = kind.minimize,
+        .is_number = kind.is_number,
+        .make = [&kind, options](const Head& head, std::int64_t members) { return kind.make(options, head, members); }};
   }
   PlannedMetric metric{.name = options.string("name"), .minimize = {}, .is_number = true, .make = {}};
-  if (metric.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != std::string::npos ||
+  if (metric.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") !=
+          std::string::npos ||
       metric.name.empty() || metric.name == "loss") {
     throw options.error("name", "expected letters, digits and _, and not loss, found \"" + metric.name + "\"");
   }
   if (options.given("goal")) metric.minimize = options.string("goal") == "min";
   if (options.given("init") != options.given("compute")) {
-    throw options.error(options.given("init") ? "compute" : "init", "init, update and compute go together, this one is missing");
+    throw options.error(options.given("init") ? "compute" : "init",
+                        "init, update and compute go together, this one is missing");
   }
   metric.make = [options](const Head& head, std::int64_t) -> std::unique_ptr<Metric> {
     if (options.given("init")) return std::make_unique<StateMetric>(options, head);

@@ -128,10 +128,11 @@ void register_metric_probability(Registry& registry) {
   add(registry, "log_loss", "Mean of −log p of the label's probability.",
       "The cross-entropy without smoothing, weights or sample weights. Equals scikit-learn's log_loss of the softmax.",
       [](double x) { return x; });
-  add(registry, "perplexity", "exp of the mean of −log p of the label: the size of the choice that is left.",
-      "Over all positions of the part.", [](double x) { return std::exp(x); });
+  add(registry, "perplexity",
+      "exp of the mean of −log p of the label: as uncertain as a choice among this many equal options.",
+      "The mean is over all positions of the part.", [](double x) { return std::exp(x); });
   add(registry, "bits_per_character", "Mean of −log₂ p of the label: bits for each symbol.",
-      "Over all positions of the part; per character where symbols are characters.",
+      "The mean is over all positions of the part. With tokens that are characters these are bits per character.",
       [](double x) { return x / std::numbers::ln2; });
   registry.add(
       Entry("metric.ece", "metric", "Expected calibration error: how far confidence is from accuracy.")

@@ -139,30 +139,30 @@ class Ranking final : public Metric {
 
 void add(Registry& registry, const std::string& name, const std::string& doc, const std::string& note,
          double (*area)(const std::vector<Scored>&), bool needs_negatives) {
-  registry.add(Entry("metric." + name, "metric", doc)
-                   .with(ignore_index_option())
-                   .example("metric." + name + "()")
-                   .note(note),
-               MetricKind{.make = [area, needs_negatives](const Options& options, const Head& head,
-                                                          std::int64_t members) -> std::unique_ptr<Metric> {
-                            return std::make_unique<Ranking>(options, head, members, area, needs_negatives);
-                          },
-                          .name = [name](const Options&) { return name; },
-                          .minimize = false});
+  registry.add(
+      Entry("metric." + name, "metric", doc).with(ignore_index_option()).example("metric." + name + "()").note(note),
+      MetricKind{.make = [area, needs_negatives](const Options& options, const Head& head,
+                                                 std::int64_t members) -> std::unique_ptr<Metric> {
+                   return std::make_unique<Ranking>(options, head, members, area, needs_negatives);
+                 },
+                 .name = [name](const Options&) { return name; },
+                 .minimize = false});
 }
 
 }  // namespace
 
 void register_metric_ranking(Registry& registry) {
   add(registry, "auc", "Area under the ROC curve.",
-      "The chance that a sample of the class scores higher than one of another class; equal scores count half. Of two "
-      "classes that of class 1; of more the mean over the classes of each against the rest, by probability, without "
-      "classes of which the part has none or nothing else. Equals scikit-learn's roc_auc_score (multi_class=\"ovr\"). "
+      "The chance that a sample of the class scores higher than one of another class; equal scores count half. With "
+      "two classes this is the area of class 1; with more classes the mean area of each class against the rest, ranked "
+      "by probability. A class to which no sample or every sample of the part belongs is left out. Equals "
+      "scikit-learn's roc_auc_score (multi_class=\"ovr\"). "
       "Keeps the scores of the whole part.",
       roc_area, true);
   add(registry, "average_precision", "Area under the curve of precision over recall, as a sum over its steps.",
-      "Σ (Rₙ − Rₙ₋₁) Pₙ over the distinct scores. Of two classes that of class 1; of more the mean over the classes "
-      "that occur, each against the rest. Equals scikit-learn's average_precision_score. Keeps the scores of the whole "
+      "Σ (Rₙ − Rₙ₋₁) Pₙ over the distinct scores. With two classes this is the value of class 1; with more classes the "
+      "mean over the classes that occur, each against the rest. Equals scikit-learn's average_precision_score. Keeps "
+      "the scores of the whole "
       "part.",
       average_precision, false);
 }

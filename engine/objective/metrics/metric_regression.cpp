@@ -25,7 +25,10 @@ at::Tensor as_rows(const at::Tensor& x, std::int64_t members) {
 class MeanError final : public Metric {
  public:
   MeanError(const Head& head, std::int64_t members, bool squared)
-      : members_(members), target_column_(head.target_column), squared_(squared), sum_(at::zeros({slots(members)}, doubles_on(head))) {}
+      : members_(members),
+        target_column_(head.target_column),
+        squared_(squared),
+        sum_(at::zeros({slots(members)}, doubles_on(head))) {}
 
   void update(const at::Tensor& out, const BatchView& batch) override {
     const at::NoGradGuard no_grad;
@@ -139,8 +142,8 @@ void register_metric_regression(Registry& registry) {
   registry.add(
       Entry("metric.rmse", "metric", "Root of the mean squared error.")
           .example("metric.rmse()")
-          .note("The root of the mean over samples and outputs of (y − ŷ)², so the root of loss \"mse\" over the whole "
-                "part. Equals torchmetrics' "
+          .note("The root of the mean over samples and outputs of (y − ŷ)², which is the root of the loss \"mse\" over "
+                "the whole part. Equals torchmetrics' "
                 "MeanSquaredError(squared=False); scikit-learn takes the root per output and averages these roots."),
       kind("rmse", true,
            [](const Head& head, std::int64_t members) { return std::make_unique<MeanError>(head, members, true); }));

@@ -12,7 +12,7 @@ namespace trainlab {
 
 namespace {
 
-// Beyond it the matrix is left out of the report: nobody reads it, and it would fill summary.json.
+// With more classes the matrix is left out of the report: it would fill summary.json and be unreadable.
 constexpr std::int64_t most_classes = 100;
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
@@ -82,9 +82,10 @@ void register_metric_report(Registry& registry) {
       Entry("metric.report", "metric", "Confusion matrix, and precision, recall and F1 of each class.")
           .with(ignore_index_option())
           .example("metric.report()")
-          .note("Not a number but a part of summary.json, reports[\"val.report\"] of the weights that are kept and "
-                "reports[\"test.report\"]: classes (class, precision, recall, f1, samples) and, up to 100 classes, "
-                "matrix, a row per label and a column per prediction. `trainlab report RUN` prints it."),
+          .note("Gives no number but a part of summary.json: reports[\"val.report\"], for the weights that are kept, "
+                "and reports[\"test.report\"]. Each holds classes (class, precision, recall, f1, samples) and, up to "
+                "100 classes, matrix, with a row for each label and a column for each prediction. `trainlab report "
+                "RUN` prints it."),
       MetricKind{.make = [](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {
                    return std::make_unique<ClassReport>(options, head, members);
                  },

@@ -40,7 +40,8 @@ const std::map<std::string, Trial> trials = {
        R"("label_smoothing": 0.2, "class_weights": [1, 0.5, 3, 2])"},
       {4},
       Targets::classes}},
-    {"loss.nll", {{"", R"("label_smoothing": 0.2, "class_weights": [1, 0.5, 3, 2], "ignore_index": 1)"}, {4}, Targets::classes}},
+    {"loss.nll",
+     {{"", R"("label_smoothing": 0.2, "class_weights": [1, 0.5, 3, 2], "ignore_index": 1)"}, {4}, Targets::classes}},
     {"loss.focal", {{"", R"("gamma": 0.5, "class_weights": [1, 0.5, 3, 2])"}, {4}, Targets::classes}},
     {"loss.mse", {{""}, {3}, Targets::like_output}},
     {"loss.l1", {{""}, {3}, Targets::like_output}},
@@ -85,19 +86,25 @@ at::Tensor targets_of(const Trial& trial, std::int64_t batch, std::uint64_t seed
     return normal(shape, seed);
   }
   if (trial.targets == Targets::words) {
-    const at::Tensor words = normal({batch, 2}, seed).mul(10).floor().to(at::kLong).remainder(trial.output[1] - 1).add(1);
+    const at::Tensor words =
+        normal({batch, 2}, seed).mul(10).floor().to(at::kLong).remainder(trial.output[1] - 1).add(1);
     words[0][1] = 0;
     return words;
   }
   if (trial.targets == Targets::positions) {
-    return normal({batch, trial.output[1], trial.output[2]}, seed).mul(10).floor().to(at::kLong).remainder(trial.output[0]);
+    return normal({batch, trial.output[1], trial.output[2]}, seed)
+        .mul(10)
+        .floor()
+        .to(at::kLong)
+        .remainder(trial.output[0]);
   }
   const std::int64_t classes = trial.targets == Targets::bits ? 2 : trial.output[0];
   return normal({batch}, seed).mul(10).floor().to(at::kLong).remainder(classes);
 }
 
 std::int64_t classes_of(const Trial& trial) {
-  if (trial.targets == Targets::like_output || trial.targets == Targets::half_output || trial.targets == Targets::words) return 0;
+  if (trial.targets == Targets::like_output || trial.targets == Targets::half_output || trial.targets == Targets::words)
+    return 0;
   return (trial.targets == Targets::bits ? 2 : trial.output[0]);
 }
 

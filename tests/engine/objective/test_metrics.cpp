@@ -66,7 +66,8 @@ TEST_CASE("outputs that are not finite end no metric, and leave no trace after a
     const Value& data = golden["data"][row["data"].string()];
     const at::Tensor out = tensor_of(data["out"], at::kDouble);
     const at::Tensor target = tensor_of(data["target"], data["integer_target"].boolean() ? at::kLong : at::kDouble);
-    const auto metric = make_metric(part(to_json(row["entry"]), "metrics"), head_of(out, target, data["classes"].integer()));
+    const auto metric =
+        make_metric(part(to_json(row["entry"]), "metrics"), head_of(out, target, data["classes"].integer()));
     for (const double bad : {nan, infinity, -infinity}) {
       at::Tensor one = out.clone(), all = out.clone().fill_(bad);
       one[0].fill_(bad);

@@ -1,4 +1,5 @@
-// Heads: which outputs and targets a loss or metric fits, said once for all of them. Private to the module.
+// Heads: the checks of whether a loss or metric fits the output and the targets, shared by all of them. Private to the
+// module.
 #pragma once
 
 #include <ATen/core/Tensor.h>

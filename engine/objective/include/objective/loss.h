@@ -27,16 +27,16 @@ struct BatchView {
   Key key = Key(0);                     // of the random numbers that a recipe's function draws for this batch
 };
 
-// What a mean over a batch is: value, 0-dim, or [M] with a member axis; weight, what it was divided by (weights or
-// valid positions summed; 0-dim or [M]), undefined when it is the number of samples. Means over batches are weighted
-// by it, and so are micro-batches that are accumulated.
+// A mean over a batch. `value`: 0-dim, or [M] with a member axis. `weight`: the number by which the sum was divided
+// (summed weights or valid positions; 0-dim or [M]), undefined if that is the number of samples. Means over several
+// batches or micro-batches are weighted by it.
 struct LossMean {
   at::Tensor value;
   at::Tensor weight;
 };
 
-// `value` is what is minimised. A sum of several losses also tells its parts, each a mean of its own without its factor
-// (Loss::parts()); the sum itself then has no weight.
+// `value` is minimised. A sum of several losses also returns its parts, each a mean without its factor (Loss::parts());
+// the sum itself then has no weight.
 struct LossValue : LossMean {
   std::vector<LossMean> parts = {};
 };
@@ -52,7 +52,7 @@ class Loss {
   virtual ~Loss() = default;
   // out: [B, …] or [M, B, …].
   virtual LossValue operator()(const at::Tensor& out, const BatchView& batch) const = 0;
-  // Of a sum; empty for a loss that is none.
+  // The parts of a sum; empty for other losses.
   virtual std::vector<LossPart> parts() const { return {}; }
 };
 
@@ -62,7 +62,8 @@ struct HeadColumn {
   at::ScalarType type = at::kFloat;
 };
 
-// What a loss or metric is built for; its factory refuses outputs and targets that do not fit, naming both shapes.
+// The output and the target for which a loss or metric is built; its factory refuses those that do not fit, naming both
+// shapes.
 struct Head {
   Shape output;        // of the model, one sample
   Shape target;        // one sample ([] for a class label)
@@ -72,7 +73,7 @@ struct Head {
   bool mixes_labels = false;  // batches of training have distributions over the classes in place of labels
   at::ScalarType float_type = at::kFloat;  // of the model
   at::Device device = at::kCPU;
-  // Where the batch has the target ("y"), and a weight per sample (the column "weight"), if there is one.
+  // The columns of the batch with the target ("y") and with a weight per sample ("weight", if there is one).
   std::size_t target_column = 0;
   std::optional<std::size_t> weight_column;
   std::vector<HeadColumn> columns;

@@ -1,4 +1,4 @@
-// LossMeter: the running mean of a loss, of training and of evaluations.
+// LossMeter: the running mean of a loss, in training and in evaluations.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,11 +11,11 @@
 
 namespace trainlab {
 
-// Mean of a loss over samples (or class weights), per member. On a CPU each value is read as it comes, at the cost of
-// a load; on other devices it is summed there in float64 and read when asked for.
+// Mean of a loss over samples (or class weights), per member. On a CPU each value is read at once, at the cost of a
+// load; on other devices values are summed there in float64 and read when they are asked for.
 class LossMeter {
  public:
-  // `parts` of a loss that is a sum (Loss::parts()); each is averaged by itself.
+  // `parts`: number of parts of a sum of losses (Loss::parts()); each part is averaged by itself.
   explicit LossMeter(std::int64_t members, std::vector<LossPart> parts = {});
 
   void add(const LossValue& loss, std::int64_t samples);
@@ -23,7 +23,7 @@ class LossMeter {
   double mean(std::size_t member);
   // The mean as `split`.loss, and those of a sum's parts as `split`.loss.NAME.
   MetricMap metrics(const std::string& split, std::size_t member);
-  // False when a loss that was added is NaN or infinite. On a CPU at no cost, elsewhere it synchronises.
+  // False if an added loss is NaN or infinite. Costs nothing on a CPU, synchronises other devices.
   bool finite(std::size_t member);
   void reset();
 

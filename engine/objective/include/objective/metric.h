@@ -19,11 +19,11 @@ class Metric {
   virtual ~Metric() = default;
   // Adds a batch; shapes as for Loss. Accumulates on the device, does not synchronise.
   virtual void update(const at::Tensor& out, const BatchView& batch) = 0;
-  // The value of each member (one element where there is no member axis); NaN before any update. Synchronises. Empty of
-  // one that is no number (MetricKind::is_number).
+  // The value of each member (one element without a member axis); NaN before any update. Synchronises. Empty for a
+  // metric that is not a number (MetricKind::is_number).
   virtual std::vector<double> compute() const = 0;
   virtual void reset() = 0;
-  // What is more than a number (a confusion matrix), for summary.json; nil for most.
+  // A report for summary.json that is more than a number (a confusion matrix); nil for most metrics.
   virtual Value report(std::size_t member) const;
 };
 
@@ -33,13 +33,13 @@ struct MetricKind {
   // "accuracy", "top_5": the part after `val.`; may depend on the options.
   std::function<std::string(const Options&)> name;
   bool minimize = true;   // the better direction
-  bool is_number = true;  // false for one that gives a report only
+  bool is_number = true;  // false for a metric that gives a report only
 };
 
 // One element of a fit's option `metrics`: an entry with its options, or a metric that the recipe has written itself.
 struct PlannedMetric {
   std::string name;              // without the split: "accuracy"
-  std::optional<bool> minimize;  // the better direction, where it is known
+  std::optional<bool> minimize;  // whether smaller is better, if it is known
   bool is_number = true;         // false for a metric that gives a report only
   std::function<std::unique_ptr<Metric>(const Head&, std::int64_t members)> make;
 };

@@ -1,4 +1,4 @@
-// One registration function per file of metrics. Private to the module.
+// Helpers that metrics share. Private to the module.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,12 +11,11 @@
 
 namespace trainlab {
 
-
-// The option `metrics` of a fit, and what one of its elements means; place from 1.
+// The option `metrics` of a fit, and the metric of one of its elements; `place` counts from 1.
 Option metrics_option();
 PlannedMetric metric_of(const Options::Element& element, std::size_t place);
 
-// The value of a metric that has seen nothing that counts.
+// The value of a metric without a single counted sample.
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 // Values of a tensor on any device, as doubles (synchronises).
