@@ -16,12 +16,18 @@ struct NamedType {
   std::string_view name;
   at::ScalarType type;
 };
-constexpr std::array named_types = {NamedType{"float32", at::kFloat}, NamedType{"float64", at::kDouble},
-                                    NamedType{"float16", at::kHalf},  NamedType{"bfloat16", at::kBFloat16},
-                                    NamedType{"int64", at::kLong},    NamedType{"int32", at::kInt},
-                                    NamedType{"int16", at::kShort},   NamedType{"int8", at::kChar},
-                                    NamedType{"uint8", at::kByte},    NamedType{"bool", at::kBool},
-                                    NamedType{"complex64", at::kComplexFloat}, NamedType{"complex128", at::kComplexDouble}};
+constexpr std::array named_types = {NamedType{"float32", at::kFloat},
+                                    NamedType{"float64", at::kDouble},
+                                    NamedType{"float16", at::kHalf},
+                                    NamedType{"bfloat16", at::kBFloat16},
+                                    NamedType{"int64", at::kLong},
+                                    NamedType{"int32", at::kInt},
+                                    NamedType{"int16", at::kShort},
+                                    NamedType{"int8", at::kChar},
+                                    NamedType{"uint8", at::kByte},
+                                    NamedType{"bool", at::kBool},
+                                    NamedType{"complex64", at::kComplexFloat},
+                                    NamedType{"complex128", at::kComplexDouble}};
 
 }  // namespace
 
@@ -63,7 +69,7 @@ Error torch_error(const c10::Error& error) {
     const std::size_t begin = found + before.size();
     message += ": a tensor of " + text.substr(begin, text.find(". ", begin) - begin) + " could not be had";
   }
-  return run_error(message).hint("a smaller batch or a smaller model needs less");
+  return run_error(message).hint("a smaller batch or a smaller model needs less memory");
 }
 
 void prepare_arithmetic(int threads) {

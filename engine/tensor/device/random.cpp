@@ -137,7 +137,8 @@ at::Tensor dropout_multipliers(at::IntArrayRef shape, at::ScalarType type, std::
   const auto slices = static_cast<std::int64_t>(keys.size());
   if (slices > 1 && (shape.empty() || shape[0] != slices)) {
     throw std::logic_error("dropout_multipliers: expected a leading axis of " + std::to_string(slices) +
-                           " (one slice per key), found a tensor of shape " + std::to_string(shape.empty() ? 1 : shape[0]));
+                           " (one slice per key), found a tensor of shape " +
+                           std::to_string(shape.empty() ? 1 : shape[0]));
   }
   const std::int64_t each = out.numel() / slices;
   for (std::int64_t m = 0; m < slices; ++m) {

@@ -33,13 +33,21 @@ struct FormatType {
   std::string_view name;
   at::ScalarType type;
 };
-constexpr std::array format_types = {
-    FormatType{"BOOL", at::kBool},     FormatType{"U8", at::kByte},     FormatType{"I8", at::kChar},
-    FormatType{"I16", at::kShort},     FormatType{"U16", at::kUInt16},  FormatType{"F16", at::kHalf},
-    FormatType{"BF16", at::kBFloat16}, FormatType{"I32", at::kInt},     FormatType{"U32", at::kUInt32},
-    FormatType{"F32", at::kFloat},     FormatType{"F64", at::kDouble},  FormatType{"I64", at::kLong},
-    FormatType{"U64", at::kUInt64},    FormatType{"F8_E4M3", at::kFloat8_e4m3fn},
-    FormatType{"F8_E5M2", at::kFloat8_e5m2}};
+constexpr std::array format_types = {FormatType{"BOOL", at::kBool},
+                                     FormatType{"U8", at::kByte},
+                                     FormatType{"I8", at::kChar},
+                                     FormatType{"I16", at::kShort},
+                                     FormatType{"U16", at::kUInt16},
+                                     FormatType{"F16", at::kHalf},
+                                     FormatType{"BF16", at::kBFloat16},
+                                     FormatType{"I32", at::kInt},
+                                     FormatType{"U32", at::kUInt32},
+                                     FormatType{"F32", at::kFloat},
+                                     FormatType{"F64", at::kDouble},
+                                     FormatType{"I64", at::kLong},
+                                     FormatType{"U64", at::kUInt64},
+                                     FormatType{"F8_E4M3", at::kFloat8_e4m3fn},
+                                     FormatType{"F8_E5M2", at::kFloat8_e5m2}};
 
 std::string_view format_name(const std::string& tensor, at::ScalarType type) {
   for (const FormatType& known : format_types)
@@ -89,10 +97,13 @@ class Parser {
   }
 
  private:
-  Error wrong(const std::string& what) const { return recipe_error(path_.string() + ": not a valid safetensors file: " + what); }
+  Error wrong(const std::string& what) const {
+    return recipe_error(path_.string() + ": not a valid safetensors file: " + what);
+  }
 
   void read(char* to, std::int64_t n) {
-    if (!file_.read(to, n)) throw recipe_error("cannot read " + path_.string() + ": it ended early; did it change?");
+    if (!file_.read(to, n))
+      throw recipe_error("cannot read " + path_.string() + ": the file ended early; did it change?");
   }
 
   std::string read_header() {
@@ -104,8 +115,8 @@ class Parser {
       throw wrong("expected a header of at most " + std::to_string(most_header_bytes) + " bytes, found a length of " +
                   std::to_string(length));
     if (static_cast<std::int64_t>(length) > size_ - 8)
-      throw wrong("it is cut short: the header has " + std::to_string(length) + " bytes, " +
-                  std::to_string(size_ - 8) + " follow");
+      throw wrong("it is cut short: the header has " + std::to_string(length) + " bytes, " + std::to_string(size_ - 8) +
+                  " follow");
     std::string header(length, '\0');
     read(header.data(), static_cast<std::int64_t>(length));
     data_size_ = size_ - 8 - static_cast<std::int64_t>(length);
@@ -136,7 +147,8 @@ class Parser {
 
     const Value& shape = entry["shape"];
     if (!shape.is_list()) throw error("expected a shape, found " + shape.brief());
-    if (shape.list().size() > most_dimensions) throw error("a shape of " + std::to_string(shape.list().size()) + " axes");
+    if (shape.list().size() > most_dimensions)
+      throw error("a shape of " + std::to_string(shape.list().size()) + " axes");
     // Zeros count as ones here: the strides of an empty tensor must not overflow either.
     auto bytes = static_cast<std::int64_t>(c10::elementSize(place.type));
     bool is_empty = false;
@@ -157,11 +169,11 @@ class Parser {
     place.begin = offsets.list()[0].integer();
     place.end = offsets.list()[1].integer();
     if (place.begin < 0 || place.end < place.begin || place.end > data_size_)
-      throw error("data_offsets " + std::to_string(place.begin) + " to " + std::to_string(place.end) + " do not lie in the " +
-                  std::to_string(data_size_) + " bytes of data");
+      throw error("data_offsets " + std::to_string(place.begin) + " to " + std::to_string(place.end) +
+                  " do not lie in the " + std::to_string(data_size_) + " bytes of data");
     if (place.end - place.begin != bytes)
-      throw error("its shape " + shape_text(place.shape) + " needs " + std::to_string(bytes) + " bytes, its data_offsets span " +
-                  std::to_string(place.end - place.begin));
+      throw error("its shape " + shape_text(place.shape) + " needs " + std::to_string(bytes) +
+                  " bytes, its data_offsets span " + std::to_string(place.end - place.begin));
     return place;
   }
 
@@ -173,13 +185,15 @@ class Parser {
     std::int64_t covered = 0;
     for (const Place& place : places) {
       if (place.begin != covered)
-        throw wrong("tensor '" + *place.name + "' begins at byte " + std::to_string(place.begin) +
-                    (place.begin < covered ? " inside the one before it, which ends at " : " after a gap that begins at ") +
-                    std::to_string(covered));
+        throw wrong(
+            "tensor '" + *place.name + "' begins at byte " + std::to_string(place.begin) +
+            (place.begin < covered ? " inside the one before it, which ends at " : " after a gap that begins at ") +
+            std::to_string(covered));
       covered = place.end;
     }
     if (covered != data_size_)
-      throw wrong("its tensors end at byte " + std::to_string(covered) + " of " + std::to_string(data_size_) + " bytes of data");
+      throw wrong("its tensors end at byte " + std::to_string(covered) + " of " + std::to_string(data_size_) +
+                  " bytes of data");
   }
 
   at::Tensor read_tensor(const Place& place) {

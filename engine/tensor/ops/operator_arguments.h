@@ -1,4 +1,5 @@
-// What the call of an operator (operator_call.cpp) and what it says (operator_text.cpp) share. Private to the module.
+// Helpers that the calls of operators (operator_call.cpp) and their texts (operator_text.cpp) share. Private to the
+// module.
 #pragma once
 
 #include <array>

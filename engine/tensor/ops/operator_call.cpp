@@ -100,7 +100,7 @@ at::Tensor number_tensor(const Given& a, const OperatorArguments& arguments) {
   return number;
 }
 
-// Where an operator works: on the device of its first tensor, or on the one that it is told.
+// The device of an operator: that of its first tensor, or the device that an argument names.
 at::Device place_of(const torch::jit::Stack& arguments) {
   for (const c10::IValue& argument : arguments) {
     if (argument.isTensor() && argument.toTensor().defined()) return argument.toTensor().device();
@@ -270,7 +270,7 @@ void Overload::call(const OperatorArguments& arguments, Stream& random, torch::j
     results.clear();
     throw recipe_error("'" + parameters_[static_cast<std::size_t>(dropout_)].name +
                        "' must be 0: what it drops would come from a generator that no seed governs")
-        .hint("lab.ops.dropout drops by the recipe's seed");
+        .hint("use lab.ops.dropout, which draws from the recipe's seed");
   }
   std::optional<Key> drawn;
   if (draws()) {

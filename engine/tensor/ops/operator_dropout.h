@@ -12,7 +12,7 @@ namespace trainlab {
 // Takes the operator's arguments (input, p, train) from the stack and leaves its results there.
 using KeyedDropout = void (*)(torch::jit::Stack&, Key);
 
-// nullptr where `name` ("dropout", "alpha_dropout_", …) is no operator that is computed here.
+// nullptr if the operator `name` is not one of those computed here ("dropout", "alpha_dropout_", …).
 KeyedDropout keyed_dropout(std::string_view name);
 
 }  // namespace trainlab

@@ -1,4 +1,4 @@
-// What the dispatcher's schemas say of operators, in a script's terms.
+// The dispatcher's schemas of operators, in a script's terms.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -26,7 +26,7 @@ struct ScriptType {
   bool optional;
 };
 
-// nullopt: of no form that a script has.
+// nullopt for a type that scripts do not have.
 std::optional<ScriptType> script_type(const c10::TypePtr& type);
 
 }  // namespace trainlab

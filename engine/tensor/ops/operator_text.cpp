@@ -1,4 +1,5 @@
-// What is said of operators: their form, what arguments are, what is wrong with those of a call, what a call raised.
+// Texts about operators: their form, descriptions of arguments, what is wrong with the arguments of a call, and the
+// errors of a call.
 #include <algorithm>
 
 #include "core/registry.h"
@@ -180,7 +181,7 @@ Error Operator::released(const OperatorArguments& arguments) const {
     break;
   }
   return recipe_error(place + ": a tensor was used after it had been released")
-      .hint("lab.scope releases all that its function made and does not return");
+      .hint("lab.scope releases all tensors that its function makes and does not return");
 }
 
 Error Operator::explain(const Overload& overload, const OperatorArguments& arguments, const c10::Error& error) const {

@@ -102,7 +102,8 @@ Overload::Overload(const c10::OperatorHandle& handle) : handle_(handle) {
   if (keeps_dtype_) parameters_[2].required = false;
   // A median over a dimension of stride 0 reads outside of the tensor.
   compact_ = one_of(name, {"median", "nanmedian"});
-  // What it is made of stays out of reach: written to later, it would lead kernels outside of the tensor.
+  // The parts of a sparse tensor stay out of reach: if they were changed later, kernels would leave the tensor's
+  // memory.
   copies_ = name.starts_with("sparse_") && name.ends_with("_tensor");
   undefined_memory_ = name.starts_with("empty") || name.starts_with("new_empty");
 }

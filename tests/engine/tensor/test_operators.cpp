@@ -24,22 +24,23 @@ using trainlab::test::on_test_device;
 
 TEST_CASE("every schema of ATen is either callable or left out for a known reason") {
   // Reasons as the header gives them, with the most overloads that each may hide: more of them want a look.
-  const std::map<std::string, int> known{{"writes into an argument `out`; results are returned", 1300},
-                                         {"dimension names", 110},
-                                         {"an argument has no form in a script", 20},
-                                         {"a result has no form in a script", 10},
-                                         {"reads files", 2},
-                                         {"changes the memory behind a tensor", 20},
-                                         {"an inner part of PyTorch, which trusts its caller", 700},
-                                         {"a part of backward(), which trusts what forward saved", 120},
-                                         {"belongs to one library of kernels", 70},
-                                         {"an inner part of conv2d and conv3d", 10},
-                                         {"ends in a signal for some arguments", 6},
-                                         {"an inner part of batch_norm", 10},
-                                         {"shares memory behind the back of backward(), which detach does not", 1},
-                                         {"hands out what a sparse tensor is made of, to be written to; NAME_copy copies it", 8},
-                                         {"symbolic shapes", 10},
-                                         {"draws from the global generator", 20}};
+  const std::map<std::string, int> known{
+      {"writes into an argument `out`; results are returned", 1300},
+      {"dimension names", 110},
+      {"an argument has no form in a script", 20},
+      {"a result has no form in a script", 10},
+      {"reads files", 2},
+      {"changes the memory behind a tensor", 20},
+      {"an inner part of PyTorch, which trusts its caller", 700},
+      {"a part of backward(), which trusts what forward saved", 120},
+      {"belongs to one library of kernels", 70},
+      {"an inner part of conv2d and conv3d", 10},
+      {"ends in a signal for some arguments", 6},
+      {"an inner part of batch_norm", 10},
+      {"shares memory behind the back of backward(), which detach does not", 1},
+      {"hands out what a sparse tensor is made of, to be written to; NAME_copy copies it", 8},
+      {"symbolic shapes", 10},
+      {"draws from the global generator", 20}};
   std::map<std::string, int> excluded;
   int callable = 0;
   std::set<std::string> names;

@@ -101,7 +101,8 @@ TEST_CASE("safetensors: the bytes are those of the format") {
   // Written by hand as the format's documentation describes it; Python's implementation writes the same but for the
   // width of the padding.
   const std::string header =
-      R"({"__metadata__":{"k":"v"},"b":{"data_offsets":[0,8],"dtype":"F32","shape":[2]},"a":{"data_offsets":[8,9],"dtype":"U8","shape":[]}} )";
+      R"({"__metadata__":{"k":"v"},"b":{"data_offsets":[0,8],"dtype":"F32","shape":[2]},)"
+      R"("a":{"data_offsets":[8,9],"dtype":"U8","shape":[]}} )";
   write_atomic(file, with_header(header, std::string("\0\0\x80\x3f\0\0\0\xc0\x07", 9)));
   const LoadedTensors loaded = load_safetensors(file);
   CHECK(loaded.metadata == Metadata{{"k", "v"}});
@@ -116,8 +117,10 @@ TEST_CASE("safetensors: the bytes are those of the format") {
   CHECK((length + 8) % 64 == 0);
   const std::string saved_header = bytes.substr(8, length);
   // The name's order says a, b; the alignment of float32 says b, a.
-  CHECK(saved_header.substr(0, saved_header.find_last_not_of(' ') + 1) ==
-        R"({"__metadata__":{"k":"v"},"a":{"data_offsets":[8,9],"dtype":"U8","shape":[]},"b":{"data_offsets":[0,8],"dtype":"F32","shape":[2]}})");
+  CHECK(
+      saved_header.substr(0, saved_header.find_last_not_of(' ') + 1) ==
+      R"({"__metadata__":{"k":"v"},"a":{"data_offsets":[8,9],"dtype":"U8","shape":[]},)"
+      R"("b":{"data_offsets":[0,8],"dtype":"F32","shape":[2]}})");
   CHECK(bytes.substr(8 + length) == std::string("\0\0\x80\x3f\0\0\0\xc0\x07", 9));
 }
 

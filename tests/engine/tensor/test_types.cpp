@@ -60,6 +60,7 @@ TEST_CASE("a tensor for which there is no memory is a failure of the run, not of
     CHECK(error.kind() == ErrorKind::run);
     CHECK(error.message() == "out of memory: a tensor of 281474976710656 bytes could not be had");
   }
-  CHECK(torch_error(c10::OutOfMemoryError({}, "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has …")).message() ==
-        "out of memory: a tensor of 2.00 GiB could not be had");
+  CHECK(
+      torch_error(c10::OutOfMemoryError({}, "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has …")).message() ==
+      "out of memory: a tensor of 2.00 GiB could not be had");
 }

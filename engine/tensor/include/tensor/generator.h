@@ -7,9 +7,9 @@
 
 namespace trainlab {
 
-// A CPU generator whose whole state (Mersenne Twister, 624 words) comes from the key's stream. What an operator draws
-// with it is the same at any time and for any number of threads. Valid until the next call on the same thread, which
-// gives the same generator with another state.
+// A CPU generator whose whole state (Mersenne Twister, 624 words) comes from the key's stream. An operator draws the
+// same numbers with it at any time and for any number of threads. Valid until the next call on the same thread, which
+// returns the same generator with another state.
 const at::Generator& keyed_generator(Key key);
 
 }  // namespace trainlab

@@ -1,7 +1,7 @@
-// Memory of tensors on the CPU, counted, and a limit for what scripts make.
+// Counts the memory of tensors on the CPU, and limits the tensors of scripts.
 //
-// Counting replaces LibTorch's CPU allocator by one that asks it for memory and counts what it gives: bytes of
-// storages, not of the program (RSS, which also has code, caches and what the C library keeps).
+// Counting replaces LibTorch's CPU allocator by an allocator that asks LibTorch's for memory and counts the bytes of
+// storages. The memory of the program (RSS) is larger: it includes code, caches and memory kept by the C library.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace trainlab {
 struct TensorMemory {
   std::int64_t live = 0;    // bytes of all storages on the CPU
   std::int64_t peak = 0;    // the most at a time, since the start or reset_tensor_peak()
-  std::int64_t script = 0;  // of `live`, what was made within ScriptAllocations
+  std::int64_t script = 0;  // the part of `live` that was allocated within ScriptAllocations
 };
 
 // Begins to count; once for the process, before tensors are made. Later calls do nothing. Thread-safe, as all here.
@@ -21,10 +21,10 @@ void count_tensor_memory();
 TensorMemory tensor_memory();
 void reset_tensor_peak();
 
-// Bytes that the process may use: physical memory, or less where a control group or a resource limit says so.
+// Bytes that the process may use: physical memory, or less if a control group or a resource limit says so.
 std::int64_t usable_memory();
 
-// The most that may be made within ScriptAllocations; half of usable_memory() unless set.
+// The most bytes that may be allocated within ScriptAllocations (default: half of usable_memory()).
 std::int64_t script_memory_limit();
 void set_script_memory_limit(std::int64_t bytes);
 
@@ -34,7 +34,7 @@ class ScriptMemoryLimit : public Error {
   explicit ScriptMemoryLimit(std::int64_t wanted);
 };
 
-// As long as it lives, what this thread allocates is the script's, for as long as the memory lives.
+// While this guard exists, this thread's allocations are charged to the script until they are freed.
 class ScriptAllocations {
  public:
   ScriptAllocations();

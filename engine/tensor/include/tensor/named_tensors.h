@@ -7,10 +7,10 @@
 
 namespace trainlab {
 
-// Those whose names begin with `prefix`, without it.
+// The tensors whose names begin with `prefix`; the prefix is removed.
 NamedTensors tensors_below(const NamedTensors& all, const std::string& prefix);
 
-// Adds all of `from` with `prefix` before their names. A name that `into` has already keeps its tensor.
+// Adds all of `from` with `prefix` before their names. A name that is already in `into` keeps its tensor.
 void add_below(NamedTensors& into, const std::string& prefix, const NamedTensors& from);
 
 // The names of those that are not on the CPU, as a list; nil where all are. A file gives tensors back on the CPU.

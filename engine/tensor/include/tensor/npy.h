@@ -1,5 +1,5 @@
-// NumPy's .npy files: a header that is a Python literal, then the values. Written and read by this file alone, nothing
-// of Python is executed: arrays of objects, which are pickles, are refused.
+// NumPy's .npy files: a header that is a Python literal, then the values. Files are read and written without Python:
+// arrays of objects, which are pickles, are refused.
 //
 // The format: numpy.lib.format, versions 1.0 to 3.0. Thread-safe.
 #pragma once
@@ -12,9 +12,8 @@
 namespace trainlab {
 
 // A tensor that owns its memory, on the CPU, contiguous (Fortran order is turned). All dtypes of whole numbers, floats,
-// complex numbers and booleans, in either byte order. `name` is for messages. Error{recipe} says what is wrong: no npy
-// file, a pickle, a header that is damaged or too long, a dtype without a tensor's, a shape that the bytes that follow
-// do not have.
+// complex numbers and booleans, in either byte order. `name` is for messages. Error{recipe} for a file that is not npy,
+// a pickle, a header that is damaged or too long, a dtype that tensors lack, and a shape that does not fit the bytes.
 at::Tensor load_npy(std::string_view bytes, const std::string& name);
 
 // The bytes of an npy file of version 1.0. A tensor of any device and strides. Error{recipe} for a dtype that NumPy

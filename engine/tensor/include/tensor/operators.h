@@ -1,5 +1,5 @@
-// ATen's operators by name, bound from the dispatcher's schemas: what a script passes is matched with the overloads of
-// an operator, converted, and called through the dispatcher. Knows no scripting language.
+// ATen's operators by name, bound from the dispatcher's schemas: the arguments of a script are matched with the
+// overloads of an operator, converted, and passed to the dispatcher. Knows no scripting language.
 //
 // Which overloads there are (operator_exclusion gives the reason for each that is left out):
 //   * results are returned: overloads that write into an argument `out` are left out;
@@ -9,11 +9,11 @@
 //     operators are computed here with one; others that can drop are refused when they are asked to; the rest is out;
 //   * no files, no memory that was never written, no tensors of symbolic shapes;
 //   * operators check what they are given: inner parts of PyTorch (names that begin with _, parts of backward passes,
-//     single libraries of kernels) trust their caller and are left out but for a few that were looked at; sparse tensors
-//     are made of copies.
+//     single libraries of kernels) trust their caller and are left out but for a few that were looked at; sparse
+//     tensors are made of copies.
 //
-// Of several overloads the first that takes the arguments counts: a tensor before a number, an integer before a
-// float, fewer parameters before more. Operators are made on first use and kept; thread-safe.
+// The first overload that takes the arguments counts: a tensor before a number, an integer before a float, fewer
+// parameters before more. Operators are made on first use and kept; thread-safe.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -29,7 +29,7 @@
 
 namespace trainlab {
 
-// One argument, as a script has it. Refers to the caller's memory.
+// One argument of a script. Refers to the caller's memory.
 struct OperatorArgument {
   enum class Kind : std::uint8_t { nil, boolean, number, text, tensor, list, other };
   Kind kind = Kind::nil;
@@ -37,7 +37,7 @@ struct OperatorArgument {
   std::uint32_t first = 0, count = 0;  // list: its elements in OperatorArguments::elements
   double number = 0;
   const at::Tensor* tensor = nullptr;  // undefined: it was released
-  std::string_view text;               // other: what it is, for messages ("a function")
+  std::string_view text;               // other: a description for messages ("a function")
 };
 
 struct OperatorArguments {
@@ -59,7 +59,7 @@ struct OperatorArguments {
   std::string text(const OperatorArgument& argument) const;  // "a float32 tensor [2, 3]", for messages
 };
 
-// What a parameter takes.
+// The types that a parameter takes.
 enum class Takes : std::uint8_t {
   tensor,
   integer,
@@ -96,8 +96,8 @@ class Overload {
  public:
   explicit Overload(const c10::OperatorHandle& handle);
 
-  // Calls it; `results` holds the results afterwards, as the schema says. Numbers come from `random` where it draws
-  // any. Raises what ATen raises, and Error{recipe} for dropout that cannot be keyed.
+  // Calls the operator; `results` then holds the results in the order of the schema. Random numbers come from `random`.
+  // Raises the errors of ATen, and Error{recipe} for dropout that cannot be keyed.
   void call(const OperatorArguments& arguments, Stream& random, torch::jit::Stack& results) const;
 
   bool draws() const { return generator_ >= 0 || own_; }
@@ -111,7 +111,8 @@ class Overload {
   friend class Operator;
   using Own = void (*)(torch::jit::Stack&, Key);
 
-  // How far the arguments fit: nullopt when they do. The text says what is wrong, the number how much was right.
+  // How far the arguments fit: nullopt if they fit. The text says what is wrong, the number how many arguments were
+  // right.
   struct Misfit {
     std::string text;
     std::string hint;
@@ -150,7 +151,7 @@ class Operator {
   // The overload that takes the arguments; Error{recipe} in "lab.ops.NAME" saying which argument does not fit.
   const Overload& choose(const OperatorArguments& arguments) const;
 
-  // What an overload raised, with the operator's name and the shapes and dtypes of the tensors.
+  // The error of an overload, with the operator's name and the shapes and dtypes of the tensors.
   Error explain(const Overload& overload, const OperatorArguments& arguments, const c10::Error& error) const;
 
  private:
@@ -160,13 +161,13 @@ class Operator {
   std::vector<Overload> overloads_;
 };
 
-// nullptr where there is none. Valid for ever.
+// nullptr if there is none. Valid for ever.
 const Operator* find_operator(std::string_view name);
 
 // Names of all operators that can be called, in order.
 const std::vector<std::string>& operator_names();
 
-// Why an overload cannot be called; empty where it can.
+// Why an overload cannot be called; empty if it can.
 std::string operator_exclusion(const c10::OperatorHandle& handle);
 
 }  // namespace trainlab

@@ -2,7 +2,7 @@
 //
 // The data begin at a multiple of 64 bytes. Tensors lie in order of element size, largest first, then of name, so that
 // each is aligned to its elements: the format allows no gaps. No time or host is in the file: equal tensors give equal
-// bytes. The reader trusts nothing: header length, depth and rank are capped, offsets must be in range, without
+// bytes. The reader trusts nothing: header length, depth and rank are limited, offsets must be in range, without
 // overlap or gap, and match dtype and shape. Thread-safe.
 #pragma once
 
@@ -19,7 +19,8 @@ using Metadata = std::map<std::string, std::string>;
 
 // Atomic. Returns the hex BLAKE2b-256 of the file's bytes. Tensors of any device and strides; copied only when needed.
 // Error{recipe} for a dtype that the format lacks, Error of write_atomic when writing fails.
-std::string save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors, const Metadata& metadata = {});
+std::string save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
+                             const Metadata& metadata = {});
 
 struct LoadedTensors {
   NamedTensors tensors;  // on the CPU, owning their memory

@@ -22,14 +22,15 @@ std::string dtype_name(at::ScalarType type);  // "float32"
 // Error{usage} when the device is not there; "auto" is the GPU where one is usable.
 at::Device parse_device(std::string_view name);
 
-// Sets ATen's operator threads for this process, and numbers below 1e-38 to count as 0 on this thread and those that
-// it starts: averages of gradients that have become 0 decay into such numbers, and arithmetic on them is 100 times
-// slower (a third of the time of AdamW on MNIST). Memory comes in pages of 2 MiB where the system has them: activations
-// of images are given back and taken anew at each step, and the faults of small pages took a sixth of the time of a
-// residual network. Call before the first operator, on the thread that trains.
+// Sets the number of ATen's operator threads for this process. Makes numbers below 1e-38 count as 0 on this thread and
+// on threads that it starts: averages of gradients that have become 0 decay into such numbers, and arithmetic on them
+// is 100 times slower (a third of the time of AdamW on MNIST). Makes memory come in pages of 2 MiB if the system has
+// them: activations of images are freed and allocated anew at each step, and the faults of small pages took a sixth of
+// the time of a residual network. Call before the first operator, on the thread that trains.
 void prepare_arithmetic(int threads);
 
-// What an operator raised, as Error{recipe} in its own words; Error{run} when memory ran out or the device has failed.
+// The error of an operator as Error{recipe} with its own text and without its backtrace; Error{run} if memory ran out or
+// the device has failed.
 Error torch_error(const c10::Error& error);
 
 // Runs f; a c10::Error becomes torch_error of it.

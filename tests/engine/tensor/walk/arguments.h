@@ -11,8 +11,8 @@
 
 namespace trainlab::test {
 
-// Of one call. Tensors are small and of few shapes, so that they often fit each other; indices, sizes and numbers are
-// sometimes far outside of what there is.
+// The arguments of one call. Tensors are small and of few shapes, so that they often fit each other; indices, sizes and
+// numbers are sometimes far outside of what there is.
 class MadeArguments {
  public:
   MadeArguments(const Overload& overload, Stream random);
