@@ -48,8 +48,7 @@ std::vector<double> Study::given(std::int64_t trial) const {
 
 bool Study::choose(std::int64_t trial, std::optional<std::int64_t> parent, std::vector<double>& point) {
   const auto given_error = [&] {
-    return recipe_error("the values that were given for trial " + std::to_string(trial) +
-                        " do not meet the constraints")
+    return recipe_error("the values given for trial " + std::to_string(trial) + " do not meet the constraints")
         .in("constraints");
   };
   // All of it was given, or chosen when it was begun before.
@@ -130,7 +129,7 @@ Study::Next Study::next() {
     if (settings_.over(trials_, settings_.deterministic ? visible(trial) : trial)) return {};
   }
   Next next{.trial = trial, .point = given(trial), .segment = segment, .wait = false};
-  // One that was begun before keeps what was chosen then.
+  // A trial that was begun before keeps its point.
   if (!choose(trial, segment ? segment->parent : std::nullopt, next.point)) return {};
   return next;
 }

@@ -55,7 +55,7 @@ void Trials::report(std::int64_t trial, const TrialReport& report) {
   if (report.values.empty() || report.values.size() > objectives_) {
     throw std::logic_error("Trials::report: expected one value for each objective");
   }
-  // A repeat that was begun again says some of it twice: what it says last holds, and nothing beyond.
+  // A restarted repeat reports some resources twice: the last report holds, and later ones are forgotten.
   forget(trial, report.repeat, report.resource - 1);
   Reported& reported = reported_[index(trial)];
   reported.last = report.repeat;

@@ -30,7 +30,7 @@ std::vector<std::vector<std::uint32_t>> pareto_fronts(std::span<const double> po
   const auto at = [&](std::uint32_t i) { return points.subspan(i * objectives, objectives); };
   std::vector<std::uint32_t> left(n);
   std::iota(left.begin(), left.end(), 0U);
-  // In order of their values nobody is dominated by one that comes later.
+  // In order of values, no point is dominated by a later point.
   std::sort(left.begin(), left.end(), [&](std::uint32_t a, std::uint32_t b) {
     const auto x = at(a), y = at(b);
     const auto order = std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end());
@@ -128,7 +128,7 @@ std::vector<std::uint32_t> most_area(std::span<const double> points, std::span<c
   std::vector<char> is_chosen(n, 0);
   std::vector<std::uint32_t> chosen;
   while (chosen.size() < std::min(count, n)) {
-    // The chosen one to the left of each place gives its ceiling, the one to the right its wall.
+    // For each place, the chosen point to its left gives the ceiling, the chosen point to its right the wall.
     std::vector<double> wall(n, reference[0]);
     double right = reference[0];
     for (std::size_t k = n; k-- > 0;) {

@@ -1,4 +1,4 @@
-// Several objectives: who dominates whom. Smaller values are better.
+// Several objectives: which points dominate which. Smaller values are better.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ std::vector<double> rows_at(std::span<const double> table, std::size_t width, st
 // Not worse in any objective and better in one.
 bool dominates(std::span<const double> a, std::span<const double> b);
 
-// Points [n, objectives] in fronts: the first holds those that nobody dominates, the next those that only the first
-// does, and so on, until `enough` points are placed. Each front in order of index. O(n log n) for each front of two
-// objectives, O(n²) otherwise.
+// Sorts points [n, objectives] into fronts until `enough` points are placed: the first front holds the points that no
+// other point dominates, the next front those that only points of the first dominate, and so on. Each front is in order
+// of index. O(n log n) for each front of two objectives, O(n²) otherwise.
 std::vector<std::vector<std::uint32_t>> pareto_fronts(std::span<const double> points, std::size_t objectives,
                                                       std::size_t enough);
 
@@ -27,12 +27,13 @@ std::vector<double> crowding(std::span<const double> points, std::size_t objecti
 // Two objectives: O(n log n); more: by slices, exponential in their number, for small n.
 double hypervolume(std::vector<std::vector<double>> points, std::span<const double> reference);
 
-// Of finite points [n, objectives] in which nobody dominates another, the `count` that together dominate the most below the
-// reference point, chosen one after the other (Bader and Zitzler 2011; never worse than 1 − 1/e of the best choice).
+// Chooses, one after the other, the `count` of these finite points [n, objectives] that together dominate the largest
+// volume below the reference point; none of the points dominates another (Bader and Zitzler 2011; never worse than 1 −
+// 1/e of the best choice).
 std::vector<std::uint32_t> most_volume(std::span<const double> points, std::span<const double> reference,
                                        std::size_t count);
 
-// What each of the points [n, objectives] adds to the volume that all dominate; 0 for those that another dominates.
+// The volume that each of the points [n, objectives] adds to the volume that all dominate; 0 for dominated points.
 std::vector<double> volume_shares(std::span<const double> points, std::span<const double> reference);
 
 }  // namespace trainlab

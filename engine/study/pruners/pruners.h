@@ -12,10 +12,10 @@ namespace trainlab {
 
 inline double worst_if_nan(double x) { return std::isnan(x) ? std::numeric_limits<double>::infinity() : x; }
 
-// How bad each of these points [n, objectives] is, in one number; NaN is the worst of all. With one objective it is the
-// value. With several it is the number of points that are better: they stand in an earlier Pareto front, or in the same
-// where it is less crowded, as NSGA-II selects (Deb et al. 2002, section III). Successive halving with such ranks:
-// Schmucker et al. 2021, Multi-objective Asynchronous Successive Halving.
+// The badness of each of these points [n, objectives] as one number; NaN is the worst. With one objective it is the
+// value. With several objectives it is the number of better points, which stand in an earlier Pareto front, or in a
+// less crowded place of the same front, as NSGA-II selects (Deb et al. 2002, section III). Successive halving with such
+// ranks: Schmucker et al. 2021, Multi-objective Asynchronous Successive Halving.
 std::vector<double> losses(std::vector<double> points, std::size_t objectives);
 
 // The option `warmup` of an entry.

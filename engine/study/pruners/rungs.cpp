@@ -1,5 +1,5 @@
 // Pruners in which trials meet at rungs: asynchronous successive halving and Hyperband, in the variant that stops: a
-// trial that may not go on when it reaches a rung is given up, so that nobody waits.
+// trial that may not continue when it reaches a rung is stopped, so that no trial waits.
 #include <algorithm>
 #include <numeric>
 
@@ -31,8 +31,8 @@ class Rungs {
   }
 
  private:
-  // Whether the trial is not among the best 1 / reduction of those that have met the rung, itself included; one always
-  // goes on.
+  // Whether the trial is not among the best 1 / reduction of the trials that have met the rung, itself included; at
+  // least one trial continues.
   template <class Competes>
   bool drops(const Curves& curves, std::int64_t trial, std::int64_t rung, Competes&& competes) const {
     std::vector<double> points;
@@ -55,7 +55,7 @@ class Rungs {
     const std::vector<double> all = losses(points, width);
     std::int64_t better = 0;
     for (std::int64_t i = 0; i < reached; ++i) {
-      // Of equal ones the earlier is better. Others may be as good: the ends of a front, which all go on.
+      // Among equal trials the earlier is better. Trials of equal rank at the ends of a front all continue.
       if (all[static_cast<std::size_t>(i)] < all[static_cast<std::size_t>(own)] ||
           (i < own && std::ranges::equal(point(i), point(own)))) {
         ++better;
@@ -81,7 +81,7 @@ class Asha final : public Pruner {
 };
 
 // Li et al. 2018 (Hyperband): trials are dealt to brackets s = 0 … s_max with s_max = ⌊log_η(max / min)⌋. Bracket s has
-// s rungs from min · η^(s_max − s) on: nobody is dropped at the end of a trial, in bracket 0 nobody at all. It gets a
+// s rungs from min · η^(s_max − s) on: no trial is stopped at its end, and none at all in bracket 0. A bracket gets a
 // share of the trials in proportion to the number with which it starts there: ⌈(s_max + 1) η^s / (s + 1)⌉.
 class Hyperband final : public Pruner {
  public:

@@ -62,12 +62,13 @@ class Wilcoxon final : public Pruner {
       }
       i = end;
     }
-    // Not one whose mean is better, whatever the ranks say.
+    // A trial whose mean is better is never pruned, whatever the ranks say.
     return balance > 0 && rank_sum_tail(ranks, worse) < p_;
   }
 
  private:
-  // Of the repeats that both have: the last value against that of the other trial as far on. Zeros are left out.
+  // Differences over the repeats that both trials have: the last value minus the other trial's value at the same
+  // resource. Zeros are left out.
   static std::vector<double> differences_from(const Curves& curves, std::int64_t trial, std::int64_t best) {
     const auto& others = curves.trials().repeats(best);
     std::vector<double> differences;

@@ -96,7 +96,8 @@ std::int64_t ExpectedImprovement::fitted(std::int64_t count) {
   return length;
 }
 
-// Numbers in the unit cube, choices by their index; what is inactive has the middle, or a label that is none.
+// Numbers lie in the unit cube, choices are given by their index; an inactive number has the middle, an inactive choice
+// an extra label.
 Vector ExpectedImprovement::place(std::span<const double> point) const {
   Vector x(static_cast<Eigen::Index>(parameters_.size()));
   for (std::size_t k = 0; k < parameters_.size(); ++k) {
@@ -109,7 +110,7 @@ Vector ExpectedImprovement::place(std::span<const double> point) const {
   return x;
 }
 
-// Of the first `count`, those that the process takes in: the latest and the best.
+// The points among the first `count` that the process uses: the latest and the best.
 std::vector<std::size_t> ExpectedImprovement::used(std::int64_t count) const {
   std::vector<std::size_t> used(static_cast<std::size_t>(count));
   std::iota(used.begin(), used.end(), 0);
@@ -181,7 +182,7 @@ ExpectedImprovement::Place ExpectedImprovement::scattered(Stream& random, bool n
   return at;
 }
 
-// Along what is continuous.
+// Search along continuous coordinates.
 void ExpectedImprovement::climb(const GaussianProcess& process, std::span<const double> given, Place& at) const {
   Vector low = at.x, high = at.x;
   bool moves = false;
@@ -211,8 +212,8 @@ void ExpectedImprovement::climb(const GaussianProcess& process, std::span<const 
   }
 }
 
-// Along what is not: every other label of a choice that nothing depends on, values near and far of a number. Whether
-// that was better.
+// Search along the other coordinates: every other label of a choice without dependent parameters, near and far values
+// of a whole number. Returns whether a better point was found.
 bool ExpectedImprovement::step(const GaussianProcess& process, std::span<const double> given, Place& at) const {
   bool better = false;
   const auto consider = [&](std::size_t k, double value) {

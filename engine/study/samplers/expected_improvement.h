@@ -1,9 +1,9 @@
-// What a Gaussian process makes of a study so far: where in the space the next trial promises the largest improvement
-// over the best one, and how much that is. Jones, Schonlau and Welch 1998 (Efficient Global Optimization); in its
+// The point of a space at which a Gaussian process, given the trials so far, expects the largest improvement over the
+// best trial, and the size of that improvement. Jones, Schonlau and Welch 1998 (Efficient Global Optimization); in its
 // logarithm, which has a slope everywhere: Ament et al. 2023 (arXiv 2310.20708).
 //
-// All parameters of the space are searched. Where one is inactive its coordinate has a value of its own, so that trials
-// are compared by what is active in both.
+// All parameters of the space are searched. The coordinate of an inactive parameter has a fixed value, so that trials
+// are compared by the parameters that are active in both.
 #pragma once
 
 #include <eigen3/Eigen/Core>
@@ -21,29 +21,29 @@ class ExpectedImprovement {
  public:
   explicit ExpectedImprovement(const Space& space);
 
-  // Smaller values are better; an infinite one counts as the worst finite one.
+  // Adds a trial. Smaller values are better; an infinite value counts as the worst finite value.
   void add(std::span<const double> point, double value);
   std::int64_t count() const { return static_cast<std::int64_t>(values_.size()); }
   // Whether the space has anything to search.
   bool searches() const { return !parameters_.empty(); }
 
   struct Best {
-    std::vector<double> point;  // of the space; what was given is as it was
+    std::vector<double> point;  // a point of the space; given parameters are unchanged
     double improvement = 0;     // expected, in the values' unit
   };
-  // `given`: parameters that are not NaN stay; `running`: points of which the value is not known yet; `allowed`: the
-  // point is one of these, where any is found. Depends on what was added (in that order), on the arguments, and on
-  // nothing else. At least two points were added.
+  // `given`: parameters that are not NaN stay; `running`: points whose value is not known yet; `allowed`: whether a
+  // point may be chosen (if no such point is found, another is returned). The result depends only on the added points,
+  // in their order, and on the arguments. At least two points must have been added.
   using Allowed = std::function<bool(std::span<const double>)>;
   Best best(Stream random, std::span<const std::span<const double>> running, std::span<const double> given,
             const Allowed& allowed = {});
 
-  // The scales of the process are those that fit the first so many of `count` points: all of few, then the last of
-  // lengths that grow by a tenth.
+  // The number of first points, of `count`, to which the scales of the process are fitted: all points at first, later a
+  // number that grows in steps of a tenth.
   static std::int64_t fitted(std::int64_t count);
 
  private:
-  // A point of the search: as the space has it, and as the process does.
+  // A point of the search, in the coordinates of the space and of the process.
   struct Place {
     std::vector<double> point;
     Eigen::VectorXd x;
@@ -59,12 +59,14 @@ class ExpectedImprovement {
   bool step(const GaussianProcess& process, std::span<const double> given, Place& at) const;
 
   const Space space_;
-  std::vector<std::size_t> parameters_;  // those of more than one value
+  std::vector<std::size_t> parameters_;  // parameters with more than one value
   std::vector<char> is_parent_;          // by parameter of the space
   GaussianProcess process_;
   std::vector<std::vector<double>> points_;
   std::vector<double> values_;
-  std::int64_t fitted_ = 0, conditioned_ = 0;  // points that the process has its scales from, and its knowledge
+  std::int64_t fitted_ = 0,
+               conditioned_ =
+                   0;  // number of points to which the scales are fitted, and on which the process is conditioned
 };
 
 }  // namespace trainlab

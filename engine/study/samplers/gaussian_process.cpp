@@ -15,7 +15,7 @@ constexpr double root_5 = 2.23606797749979;
 constexpr int fit_evaluations = 60;
 constexpr double least_noise = 1e-6;
 
-// Of the squared, scaled distance r².
+// The kernel as a function of the squared, scaled distance r².
 double matern(double square) {
   const double r = root_5 * std::sqrt(square);
   return (1 + r + r * r / 3) * std::exp(-r);
@@ -109,7 +109,7 @@ double GaussianProcess::posterior(const Vector& x, Vector& gradient) const {
   return value;
 }
 
-// Of all pairs of points [a, coordinates] and [b, coordinates], the sum of the scaled squares [a, b].
+// The sum of scaled squares [a, b] for all pairs of points [a, coordinates] and [b, coordinates].
 Matrix GaussianProcess::scaled_squares(const Matrix& points, const Matrix& others) const {
   Matrix square = Matrix::Zero(points.rows(), others.rows());
   for (Eigen::Index k = 0; k < points.cols(); ++k) {

@@ -1,8 +1,8 @@
-// A Gaussian process over the unit cube: what is known of a function from a few dozen noisy values.
+// A Gaussian process over the unit cube: an estimate of a function from a few dozen noisy values.
 //
 // Matérn kernel with ν = 5/2 and a length scale of its own for each coordinate (Rasmussen and Williams 2006, equation
-// 4.17); coordinates that are choices count 1 where they differ. Values are standardised inside. Scales and noise are
-// those of the largest posterior, with priors that keep them within reason.
+// 4.17); coordinates that are choices count 1 where they differ. Values are standardised inside. Scales and noise
+// maximise the posterior, with priors that keep them within reason.
 #pragma once
 
 #include <eigen3/Eigen/Cholesky>
@@ -21,20 +21,21 @@ class GaussianProcess {
   // `is_choice` by coordinate.
   explicit GaussianProcess(std::vector<char> is_choice);
 
-  // Scales and values from points [n, coordinates] and values [n]. O(n³) a step, some dozens of them.
+  // Fits scales and noise to points [n, coordinates] and values [n], in some dozens of steps of O(n³).
   void fit(Eigen::MatrixXd points, const Eigen::VectorXd& values);
-  // As fit, with the scales as they are. O(n³).
+  // Like fit(), but keeps the scales. O(n³).
   void condition(Eigen::MatrixXd points, const Eigen::VectorXd& values);
-  // Takes a point's own mean for its value, for the best one too: nothing is to be gained there any more. Scales stay.
+  // Adds a point with its predicted mean as its value (also for best()), so that no improvement is expected there any
+  // more. Keeps the scales.
   void believe(const Eigen::VectorXd& point);
 
-  // Of the function at a point, standardised; with the gradients by its coordinates where they are asked for.
+  // The prediction at a point, standardised; with gradients by coordinate if they are asked for.
   struct Prediction {
     double mean = 0, deviation = 0;
     Eigen::VectorXd mean_gradient, deviation_gradient;
   };
   Prediction predict(const Eigen::VectorXd& point, bool gradients) const;
-  // Of many points [count, coordinates] at once.
+  // Predictions at many points [count, coordinates].
   struct Predictions {
     Eigen::VectorXd means, deviations;
   };

@@ -55,7 +55,7 @@ bool GoodTrials::Rank::operator<(const Rank& other) const {
 void GoodTrials::observe(const Observation& trial) {
   const auto number = static_cast<std::uint32_t>(count_++);
   if (objectives_ > 1) {
-    // A pruned trial has not come to all its values: it is none of the good ones.
+    // A pruned trial does not have all its values, so it is not a good trial.
     if (trial.state != TrialState::complete) return;
     values_.insert(values_.end(), trial.values.begin(), trial.values.end());
     numbers_.push_back(number);

@@ -1,6 +1,7 @@
-// Which of the trials so far are the good ones: the best 12 %, 25 at most. With one objective complete trials come by
-// their value, then pruned ones, the longest first. With several they come by fronts; of the front that does not fit
-// whole, those that together dominate the most (Ozaki et al. 2022), and each counts by what it adds to that volume.
+// The good trials so far: the best 12 %, at most 25. With one objective, complete trials are ranked by their value, and
+// pruned trials follow, the longest first. With several objectives trials are ranked by fronts; from the first front
+// that does not fit as a whole, the trials are taken that together dominate the largest volume (Ozaki et al. 2022). The
+// weight of a trial is its contribution to that volume.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,13 @@ class GoodTrials {
  public:
   explicit GoodTrials(std::size_t objectives) : objectives_(objectives) {}
 
-  // Trials are numbered as they come here, from 0. Failed ones do not come.
+  // Adds a trial; trials are numbered in this order, from 0. Failed trials are not added.
   void observe(const Observation& trial);
   std::int64_t count() const { return count_; }
 
   struct Choice {
     std::vector<char> is_good;    // by number
-    std::vector<double> weights;  // by number, of the good ones; empty: all alike
+    std::vector<double> weights;  // weights of the good trials, by number; empty: equal weights
   };
   Choice choose() const;
 

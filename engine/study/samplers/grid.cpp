@@ -82,8 +82,8 @@ class Grid final : public Sampler {
     return snapped;
   }
 
-  // Some of it is given. The rest is that of points of the grid with the same values; where there are none, any's.
-  // Those that are not taken come first; of a whole grid that is taken the first point comes again.
+  // Some parameters are given. The others come from a point of the grid with the same given values, or from any point
+  // if there is none. Points that are not taken come first; if the whole grid is taken, the first point is used again.
   bool complete(std::span<double> point) const {
     const std::vector<double> given = as_in_grid(point);
     std::vector<double> filled, first;
@@ -92,7 +92,7 @@ class Grid final : public Sampler {
         filled = given;
         for (const std::size_t i : space_.order()) {
           if (!std::isnan(filled[i]) || !space_.active(i, filled)) continue;
-          // What is given may make active what is not in this point of the grid.
+          // Given values may activate parameters that are inactive in this point of the grid.
           filled[i] = std::isnan(at(k)[i]) ? values_[i].front() : at(k)[i];
         }
         if (same_point(filled, at(k)) != in_grid) continue;
@@ -148,7 +148,7 @@ std::unique_ptr<Sampler> make_grid(const Options& spec, const Space& space, std:
     std::int64_t count = p.count();
     if (count == 0) {
       if (!spec.given("points")) {
-        throw spec.error("points", "the range of '" + p.name + "' has no end of values")
+        throw spec.error("points", "the range of '" + p.name + "' has infinitely many values")
             .hint("give points = n, a step, or lab.space.choice { … }");
       }
       count = spec.integer("points");

@@ -14,9 +14,9 @@ struct Minimum {
   double value = 0;
 };
 
-// Projected BFGS with Armijo's rule (Nocedal and Wright 2006, sections 3.1 and 6.1): variables at a bound that the
-// gradient presses against stay there for a step. Ends after `most` evaluations, or when a step gains less than a
-// 1e-9th. Values that are not finite count as too large.
+// Projected BFGS with Armijo's rule (Nocedal and Wright 2006, sections 3.1 and 6.1): a variable at a bound stays there
+// for a step if the gradient pushes it outwards. Ends after `most` evaluations, or when a step improves the value by
+// less than a factor of 1e-9. Values that are not finite count as too large.
 Minimum minimize(const SmoothFunction& f, Eigen::VectorXd start, const Eigen::VectorXd& low,
                  const Eigen::VectorXd& high, int most);
 

@@ -24,7 +24,7 @@ const std::array<double, cells + 2>& cdf_table() {
   return table;
 }
 
-// A kernel is no narrower than its share of the range among the points and so many more.
+// A kernel is never narrower than the range divided by the number of points plus this number.
 constexpr std::size_t more_points = 6;
 
 // Weights by age: the newest 25 count fully, those before less and less.
@@ -112,7 +112,7 @@ void ParzenData::remove_last() {
   }
 }
 
-// Of the observed points' kernels on one axis; `kernel_of` a row, or −1 where it has none.
+// Centres and widths of the observed points' kernels on one axis; `kernel_of`: the kernel of a row, or −1.
 void Parzen::set_widths(std::size_t axis, const std::vector<std::uint32_t>& order,
                         std::span<const std::int32_t> kernel_of) {
   const ParzenAxis& a = axes_[axis];
@@ -165,8 +165,8 @@ Parzen::Parzen(const std::vector<ParzenAxis>& axes, const ParzenData& data, std:
   std::vector<std::int32_t> kernel_of(data.rows(), -1);
   for (std::size_t k = 0; k < n; ++k) kernel_of[rows[k]] = static_cast<std::int32_t>(k);
 
-  // What a kernel's product of exponentials is divided by: its width on every continuous axis, and its mass within the
-  // ranges. What all kernels share is added up apart.
+  // The divisor of a kernel's product of exponentials: its width on every continuous axis, and its mass within the
+  // ranges. Terms that all kernels share are summed separately.
   std::vector<double> divisor(kernels_, 1.0);
   double shared = 0;
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {

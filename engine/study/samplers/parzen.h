@@ -1,8 +1,8 @@
 // A Parzen estimator over a group of parameters: a mixture of one kernel for each observed point and a wide one, the
-// prior. Multivariate: a kernel is a product over the parameters, so that what is good together stays together.
+// prior. Multivariate: a kernel is a product over the parameters, so that values that are good together stay together.
 // Bergstra et al. 2011; Falkner, Klein and Hutter 2018 (BOHB). A kernel is as wide as the larger of the gaps to its two
-// neighbours (Bergstra et al., section 4.1), so that it narrows where points come to lie close together; no narrower
-// than the range shared among the points and a few more, nor than a hundredth of it.
+// neighbours (Bergstra et al., section 4.1), so that it becomes narrow where points lie close together; it is never
+// narrower than the range divided by a little more than the number of points, nor than a hundredth of the range.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace trainlab {
 
-// What all kernels of one parameter share. Numbers live on the axis of their distribution: the logarithm where the
-// space says so; whole ones fill half a step on either side.
+// The axis of one parameter, which all its kernels share. Numbers are placed by their distribution: by logarithm if the
+// space says so; a whole number fills half a step on either side.
 struct ParzenAxis {
   ParzenAxis(const Space& space, std::size_t parameter);
 
@@ -29,7 +29,7 @@ struct ParzenAxis {
   double value(double place) const;  // and back
 };
 
-// The observed points, by column, on their axes; kept while trials come in.
+// The observed points, by column, on their axes.
 class ParzenData {
  public:
   explicit ParzenData(std::size_t axes) : columns_(axes), orders_(axes) {}
@@ -37,7 +37,7 @@ class ParzenData {
   void remove_last();
   std::uint32_t rows() const { return rows_; }
   const std::vector<double>& column(std::size_t axis) const { return columns_[axis]; }
-  // Rows by their place on an axis, the older first of equal ones.
+  // Rows in order of their place on an axis; among equal places the older row comes first.
   const std::vector<std::uint32_t>& order(std::size_t axis) const { return orders_[axis]; }
 
  private:
@@ -49,12 +49,12 @@ class ParzenData {
 class Parzen {
  public:
   // The kernels of the points `rows` of the data (in order of their age, the oldest first) and the prior, whose weight
-  // is 1. `weights`: of the rows; without them older points count less where there are more than 25.
+  // is 1. `weights`: weights of the rows; without them, older points count less if there are more than 25 points.
   Parzen(const std::vector<ParzenAxis>& axes, const ParzenData& data, std::span<const std::uint32_t> rows,
          std::span<const double> weights = {});
 
-  // A draw, on the axes. `keep`: the chance of each continuous axis to stay at the centre of the kernel that was drawn;
-  // one of them moves always. With 0 draws follow the density.
+  // A draw, on the axes. `keep`: the probability of each continuous axis to stay at the centre of the drawn kernel; at
+  // least one axis moves. With 0, draws follow the density.
   void draw(Stream& random, double keep, std::span<double> out) const;
   // The logarithm of the density of points [count, axes] (of the probability, for choices and whole numbers).
   void log_density(std::span<const double> points, std::span<double> out) const;
@@ -72,7 +72,7 @@ class Parzen {
   std::vector<double> hit_, miss_;  // by axis of a choice: log probability of the kernel's own and another label
 };
 
-// Of the standard normal distribution, from a table: to 1e-7.
+// The distribution function of the standard normal distribution, from a table: to 1e-7.
 double normal_cdf(double x);
 // The inverse, to 1e-9 (Acklam's rational approximation and a step of Newton's method).
 double normal_quantile(double p);

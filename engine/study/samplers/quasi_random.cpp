@@ -1,8 +1,8 @@
-// Low-discrepancy points: they fill the space more evenly than chance, whatever number of them is drawn.
+// Low-discrepancy points: they fill the space more evenly than chance, for any number of points.
 //
 // Sobol points (direction numbers of Joe and Kuo 2008, from Boost) with Owen's scrambling by a hash (Burley 2020,
 // Practical Hash-based Owen Scrambling, JCGT 9-4), and Halton points whose digits are permuted at random, anew at each
-// place. Trial k is point k of the sequence, so that it does not matter who asks and in which order.
+// place. Trial k is point k of the sequence, so that neither the asking process nor the order matters.
 #include <algorithm>
 #include <boost/random/sobol.hpp>
 #include <cmath>
@@ -31,7 +31,7 @@ std::uint32_t owen_scrambled(std::uint32_t x, std::uint32_t seed) {
   return reversed(x);
 }
 
-// What both share: points of a sequence in the unit cube; a point that is refused is replaced by a random one.
+// The common part of both: points of a sequence in the unit cube; a refused point is replaced by a random point.
 class Sequence : public Sampler {
  public:
   Sequence(const Space& space, Key key) : space_(space), draws_(space_, key) {}

@@ -1,4 +1,4 @@
-// What the samplers of this module share. Each stands with its entry in a file of its own.
+// Helpers that the samplers of this module share. Each sampler stands with its entry in a file of its own.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ class ParameterDraws {
   ParameterDraws(const Space& space, Key key);
   // In [0, 1).
   double unit(std::size_t parameter, std::int64_t trial, std::int64_t attempt) const;
-  // For draws of more than one number.
+  // A stream, for draws of more than one number.
   Stream stream(std::int64_t trial, std::int64_t attempt) const { return Stream(key_of(trial, attempt)); }
 
  private:
@@ -24,7 +24,7 @@ class ParameterDraws {
   std::vector<std::uint64_t> names_;  // a number for each parameter's name
 };
 
-// Chooses what is open in a point from each parameter's own distribution: unit(i) in [0, 1) for parameter i.
+// Chooses the open parameters of a point from their own distributions: unit(i) in [0, 1) for parameter i.
 template <class Unit>
 void choose_open(const Space& space, std::span<double> point, Unit&& unit) {
   for (const std::size_t i : space.order()) {

@@ -18,7 +18,7 @@ struct TpeSettings {
   std::int64_t seed;
 };
 
-// Of each parameter of a candidate the chance to stay as it was in the good trial that the candidate is drawn around.
+// The probability of each parameter of a candidate to stay as in the good trial around which the candidate is drawn.
 // Steps along a few parameters find what steps along all do not where these matter one by one (Regis and Shoemaker
 // 2013, DYCORS, for another sampler).
 constexpr double keep = 0.35;
@@ -85,7 +85,7 @@ class Tpe final : public Sampler {
 
   void sample_group(Group& group, const GoodTrials::Choice& choice, Stream& random,
                     std::span<const std::span<const double>> running, std::span<double> point) {
-    // Groups come in the order of their parents, whose values are there by now.
+    // Groups come after their parents, whose values are known here.
     const std::size_t first = group.parameters.front();
     if (group.axes.empty() || !space_.active(first, point)) return;
     good_.clear();
@@ -111,7 +111,7 @@ class Tpe final : public Sampler {
       of_good.draw(random, keep, candidate);
       for (std::size_t axis = 0; axis < width; ++axis) {
         const ParzenAxis& a = group.axes[axis];
-        // A whole number is judged where it will be, and what was given stays as it is.
+        // A whole number is judged at its rounded value, and given values stay.
         if (const double given = point[a.parameter]; !std::isnan(given)) candidate[axis] = a.place(given);
         if (a.labels == 0 && a.step > 0) {
           candidate[axis] = a.place(space_.nearest(a.parameter, a.value(candidate[axis])));

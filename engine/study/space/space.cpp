@@ -79,7 +79,7 @@ bool same_point(std::span<const double> a, std::span<const double> b) {
 std::size_t PointHash::operator()(std::span<const double> point) const {
   std::uint64_t hash = 0;
   for (const double x : point) {
-    // What is equal has the same bits here: zeros of both signs, and what is inactive.
+    // Equal values get equal bits: zeros of both signs, and inactive parameters.
     const std::uint64_t bits = std::isnan(x) ? 1 : std::bit_cast<std::uint64_t>(x == 0 ? 0.0 : x);
     hash = (hash ^ bits) * 0x9e3779b97f4a7c15U;
     hash ^= hash >> 32;

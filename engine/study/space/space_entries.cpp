@@ -9,7 +9,7 @@ namespace trainlab {
 
 namespace {
 
-// What an entry of kind "space" is implemented by. Conditions are added by make_space.
+// The implementation of an entry of kind "space". make_space adds conditions.
 using ParameterFactory = std::function<SpaceParameter(const Options&)>;
 
 SpaceParameter range(const Options& spec, SpaceParameter::Kind kind, bool log) {

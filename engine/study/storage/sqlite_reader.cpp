@@ -199,7 +199,7 @@ Error sqlite_error(const std::filesystem::path& file, const std::string& words) 
     error.hint(
         "the file is damaged; sqlite3's .recover saves what is left in it, and finished trials keep their folders");
   } else if (says("full") || says("readonly")) {
-    error.hint("make room, or make the folder writable, and resume: what was acknowledged is there");
+    error.hint("make room, or make the folder writable, and resume: all results told so far are kept");
   } else if (says("unable to open")) {
     error.hint(
         "whoever works on a study must be able to write into its folder; whoever reads it needs all files study.db… "

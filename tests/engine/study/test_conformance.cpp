@@ -41,12 +41,16 @@ std::vector<std::string> names_of(const std::string& kind) {
 }
 
 const char* const mixed = R"({
-  "rate": {"@": "space.log", "low": 1e-4, "high": 1}, "share": {"@": "space.uniform", "low": -1, "high": 1, "step": 0.25},
-  "width": {"@": "space.int", "low": 8, "high": 64, "log": true}, "batch": 64, "same": {"@": "space.int", "low": 3, "high": 3},
+  "rate": {"@": "space.log", "low": 1e-4, "high": 1},
+  "share": {"@": "space.uniform", "low": -1, "high": 1, "step": 0.25},
+  "width": {"@": "space.int", "low": 8, "high": 64, "log": true}, "batch": 64,
+  "same": {"@": "space.int", "low": 3, "high": 3},
   "optim": {"@": "space.choice", "values": ["a", "b", "c"]},
-  "momentum": {"@": "space:when", "source": {"@": "space.uniform", "low": 0, "high": 0.9}, "parent": "optim", "values": ["b", "c"]},
+  "momentum": {"@": "space:when", "source": {"@": "space.uniform", "low": 0, "high": 0.9},
+               "parent": "optim", "values": ["b", "c"]},
   "depth": {"@": "space:when", "source": {"@": "space.int", "low": 1, "high": 4}, "parent": "optim", "values": "c"},
-  "nesterov": {"@": "space:when", "source": {"@": "space.choice", "values": [true, false]}, "parent": "depth", "values": [2, 3]}})";
+  "nesterov": {"@": "space:when", "source": {"@": "space.choice", "values": [true, false]},
+               "parent": "depth", "values": [2, 3]}})";
 
 bool fits(const Space& space, std::span<const double> point) {
   for (std::size_t i = 0; i < space.size(); ++i) {

@@ -58,7 +58,8 @@ TEST_CASE("the search comes to a point that no draw beats, keeps what is given, 
 TEST_CASE("what it chooses depends on what was added, not on when it was asked") {
   const Space space = parse_space(R"({
     "kind": {"@": "space.choice", "values": ["a", "b"]}, "n": {"@": "space.int", "low": 1, "high": 40},
-    "rate": {"@": "space:when", "source": {"@": "space.log", "low": 1e-4, "high": 1}, "parent": "kind", "values": ["b"]}})");
+    "rate": {"@": "space:when", "source": {"@": "space.log", "low": 1e-4, "high": 1},
+             "parent": "kind", "values": ["b"]}})");
   const auto value = [](std::span<const double> p) {
     return std::abs(p[1] - 11) / 40 + (p[0] == 0 ? 1 : std::abs(std::log10(p[2]) + 2));
   };
@@ -81,7 +82,7 @@ TEST_CASE("what it chooses depends on what was added, not on when it was asked")
   }
   for (const auto& [point, one] : trials) told.add(point, one);
   CHECK(asked.best(stream(99), {}, open(space)).point == told.best(stream(99), {}, open(space)).point);
-  // Of what is active under a condition too the best is found.
+  // The best value of conditional parameters is found, too.
   double best = 1;
   for (const auto& trial : trials) best = std::min(best, trial.second);
   CHECK(best < 0.05);

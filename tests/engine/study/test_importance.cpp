@@ -48,9 +48,9 @@ TEST_CASE("an importance by hand") {
     points.insert(points.end(), {i == 0 ? 1.0 : 0.0, i < 5 ? 1.0 : 0.0});
     losses.push_back(i);
   }
-  // The density of q: the mean over a kernel for each observation and a flat one. A kernel has weight 1 for its own label
-  // and 1/n for each label, where n counts the labels that were seen and the flat kernel: 3/4 of one that saw q alone is
-  // at q; of those that saw both, 4/5 or 1/5.
+  // The density of q: the mean over a kernel for each observation and a flat one. A kernel has weight 1 for its own
+  // label and 1/n for each label, where n counts the labels that were seen and the flat kernel: 3/4 of one that saw q
+  // alone is at q; of those that saw both, 4/5 or 1/5.
   const auto q_of_all = [](double n) { return (n * (4.0 / 5) + (10 - n) * (1.0 / 5) + 0.5) / 11; };
   const double best = (1 * (3.0 / 4) + 0.5) / 2;
   const auto divergence = [&](double q) {

@@ -14,8 +14,10 @@ namespace {
 
 const char* const conditional = R"({
   "optim": {"@": "space.choice", "values": ["a", "b", "c"]},
-  "momentum": {"@": "space:when", "source": {"@": "space.int", "low": 1, "high": 4}, "parent": "optim", "values": ["b", "c"]},
-  "nesterov": {"@": "space:when", "source": {"@": "space.choice", "values": [true, false]}, "parent": "momentum", "values": [2]},
+  "momentum": {"@": "space:when", "source": {"@": "space.int", "low": 1, "high": 4},
+               "parent": "optim", "values": ["b", "c"]},
+  "nesterov": {"@": "space:when", "source": {"@": "space.choice", "values": [true, false]},
+               "parent": "momentum", "values": [2]},
   "lr": {"@": "space.log", "low": 1e-4, "high": 1}})";
 
 double branin(double x, double y) {
@@ -79,7 +81,7 @@ TEST_CASE("a grid has every point once and then ends") {
     CHECK(static_cast<std::int64_t>(seen.size()) == study.trials().size());
   }
   CHECK_THROWS_WITH(parse_sampler(R"({"@": "sampler.grid"})", space),
-                    Catch::Contains("the range of 'lr' has no end of values") && Catch::Contains("points = n"));
+                    Catch::Contains("the range of 'lr' has infinitely many values") && Catch::Contains("points = n"));
 }
 
 TEST_CASE("a grid leaves out what is not allowed") {
@@ -203,8 +205,7 @@ TEST_CASE("quasi-random points fill the space evenly, and differ by seed") {
     const auto sampler = parse_sampler(std::string(R"({"@": ")") + name + "\"}", space, 4);
     const auto other = parse_sampler(std::string(R"({"@": ")") + name + "\"}", space, 5);
     std::vector<double> point(3), first(3);
-    // Of 64 points one lies in each of 64 stripes (of a base-2 net), and the error of a mean is far below that of
-    // chance.
+    // Each of 64 stripes holds one of 64 points (of a base-2 net), and the error of a mean is far below that of chance.
     std::set<int> stripes;
     double sum = 0, product = 0;
     constexpr int count = 1024;
@@ -291,7 +292,8 @@ TEST_CASE("CMA-ES goes to the bottom of a turned ellipsoid, whatever the directi
 TEST_CASE("CMA-ES finds whole numbers too, and leaves choices to chance") {
   const Space space = parse_space(
       R"({"n": {"@": "space.int", "low": 0, "high": 9}, "m": {"@": "space.int", "low": 1, "high": 64, "log": true},
-                                      "x": {"@": "space.uniform", "low": 0, "high": 1}, "c": {"@": "space.choice", "values": ["a", "b"]}})");
+                                      "x": {"@": "space.uniform", "low": 0, "high": 1},
+                                      "c": {"@": "space.choice", "values": ["a", "b"]}})");
   Study study(space, parse_sampler(R"({"@": "sampler.cma_es"})", space, 1), {});
   int chosen = 0;
   for (int i = 0; i < 400; ++i) {

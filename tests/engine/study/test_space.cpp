@@ -14,8 +14,10 @@ const char* const optimizers = R"({
   "lr": {"@": "space.log", "low": 1e-4, "high": 0.1},
   "width": {"@": "space.int", "low": 16, "high": 128, "log": true},
   "optim": {"@": "space.choice", "values": ["AdamW", "SGD"]},
-  "momentum": {"@": "space:when", "source": {"@": "space.uniform", "low": 0, "high": 0.99}, "parent": "optim", "values": "SGD"},
-  "nesterov": {"@": "space:when", "source": {"@": "space.choice", "values": [true, false]}, "parent": "optim", "values": ["SGD"]},
+  "momentum": {"@": "space:when", "source": {"@": "space.uniform", "low": 0, "high": 0.99},
+               "parent": "optim", "values": "SGD"},
+  "nesterov": {"@": "space:when", "source": {"@": "space.choice", "values": [true, false]},
+               "parent": "optim", "values": ["SGD"]},
   "batch": {"@": "space.fixed", "value": 64}
 })";
 
@@ -32,9 +34,11 @@ std::string message(const std::string& space) {
 
 TEST_CASE("draws keep to the ranges, and reach all of them alike") {
   const Space space = parse_space(R"({
-    "real": {"@": "space.uniform", "low": -1, "high": 3}, "stepped": {"@": "space.uniform", "low": 0, "high": 1, "step": 0.3},
+    "real": {"@": "space.uniform", "low": -1, "high": 3},
+    "stepped": {"@": "space.uniform", "low": 0, "high": 1, "step": 0.3},
     "log": {"@": "space.log", "low": 1e-4, "high": 1}, "int": {"@": "space.int", "low": 2, "high": 5},
-    "ints": {"@": "space.int", "low": 1, "high": 10, "step": 4}, "logint": {"@": "space.int", "low": 1, "high": 4, "log": true}})");
+    "ints": {"@": "space.int", "low": 1, "high": 10, "step": 4},
+    "logint": {"@": "space.int", "low": 1, "high": 4, "log": true}})");
   const auto at = [&](const char* name) {
     std::size_t i = 0;
     while (space[i].name != name) ++i;
@@ -86,7 +90,8 @@ TEST_CASE("what depends on another parameter is active with its values only") {
 
 TEST_CASE("a plain value is a fixed one, and what depends on another value of it is never active") {
   const Space space = parse_space(R"({"batch": 64, "rate": 0.5, "nesterov": true, "optim": "log",
-      "momentum": {"@": "space:when", "source": {"@": "space.uniform", "low": 0, "high": 1}, "parent": "optim", "values": "SGD"},
+      "momentum": {"@": "space:when", "source": {"@": "space.uniform", "low": 0, "high": 1},
+                   "parent": "optim", "values": "SGD"},
       "decay": {"@": "space:when", "source": {"@": "space.uniform", "low": 0, "high": 1}, "parent": "optim",
                 "values": ["SGD", "log"]}})");
   for (const char* sampler : {"random", "tpe", "sobol", "halton"}) {
@@ -156,7 +161,8 @@ TEST_CASE("wrong spaces are refused where they were written") {
   CHECK_THAT(
       message(
           R"({"a": {"@": "space:when", "source": {"@": "space.choice", "values": [1, 2]}, "parent": "b", "values": 1},
-                         "b": {"@": "space:when", "source": {"@": "space.choice", "values": [1, 2]}, "parent": "a", "values": 1}})"),
+                         "b": {"@": "space:when", "source": {"@": "space.choice", "values": [1, 2]},
+                               "parent": "a", "values": 1}})"),
       Catch::Contains("leads back to itself"));
 }
 

@@ -1,4 +1,4 @@
-// constraints = function(hp) → boolean: which points of a space are wanted.
+// constraints = function(hp) → boolean: whether a point of a space may be tried.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,9 @@
 
 namespace trainlab {
 
-// Asks the function of a study's or sweep's option `constraints`, which is given. Random numbers in it depend on `seed`
-// and on nothing that was asked before. Error{recipe} where it gives no boolean, and whatever it raises.
+// Asks the function in the option `constraints` of a study or sweep. Random numbers in the function depend on `seed`
+// and not on earlier calls. Raises Error{recipe} if the function does not return a boolean, and the errors of the
+// function.
 std::function<bool(std::span<const double>)> allowed_by(const Options& options, const Space& space, std::int64_t seed);
 
 }  // namespace trainlab

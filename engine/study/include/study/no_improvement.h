@@ -1,10 +1,11 @@
-// When to end a study: no more improvement is expected.
+// Decides when to end a study because no more improvement is expected.
 //
 // A Gaussian process is fitted to the complete trials. The study ends when the largest improvement over the best trial
-// that the process expects of one more trial, wherever in the space it lies, is too small to care for. For a search
-// that goes where that improvement is largest the regret is bounded then (Nguyen, Gupta, Rana, Li and Venkatesh 2017,
-// Regret for Expected Improvement over the Best-Observed Value and Stopping Condition, ACML); any other sampler's next
-// trial promises less still. With noise the process sees how much of the differences is chance, and so ends earlier.
+// that the process expects of one more trial, wherever in the space it lies, is below the smallest improvement that is
+// worth a trial. For a search that goes where that improvement is largest, this bounds the regret (Nguyen, Gupta, Rana,
+// Li and Venkatesh 2017, Regret for Expected Improvement over the Best-Observed Value and Stopping Condition, ACML);
+// the next trial of any other sampler promises even less. With noise the process sees how much of the differences is
+// chance, and the study ends earlier.
 #pragma once
 
 #include <optional>
@@ -16,22 +17,23 @@ namespace trainlab {
 
 class NoImprovement {
  public:
-  // Complete trials before it judges.
+  // Number of complete trials before the first judgement.
   static constexpr std::int64_t startup = 20;
 
-  // `min_delta`: the smallest improvement of the first objective worth a trial, in its unit; without it a hundredth of
-  // what lies between the median trial and the best.
+  // `min_delta`: the smallest improvement of the first objective that is worth a trial, in its unit (default: a
+  // hundredth of the distance between the median trial and the best).
   explicit NoImprovement(const Space& space, std::optional<double> min_delta = {})
       : space_(space), min_delta_(min_delta) {}
 
   struct Verdict {
     bool ends = false;
     double expected = 0, min_delta = 0;  // the largest expected improvement, and what it was compared with
-    std::int64_t trials = 0;             // complete ones that it was judged from; 0: too few
+    std::int64_t trials = 0;             // number of complete trials that were used; 0: too few
   };
-  // Of the trials numbered below `visible`; always of the same study. A pure function of them: it looks at the first
-  // complete ones, so many that it needs to fit anew only when they have grown by a tenth, which is O(n³) of the
-  // trials, 400 at most. A call in between looks only at trials that had not ended at the one before.
+  // Judges the trials numbered below `visible`, always of the same study. The result is a pure function of these
+  // trials: it uses a number of the first complete trials that grows in steps of a tenth, so that the process is fitted
+  // anew only at these steps (O(n³), at most 400 trials). A call in between looks only at trials that had not ended at
+  // the call before.
   const Verdict& judge(const Trials& trials, bool maximize, std::int64_t visible);
 
  private:
@@ -40,8 +42,8 @@ class NoImprovement {
   const Space space_;
   std::optional<double> min_delta_;
   std::int64_t seen_ = 0;                      // trials that were looked at
-  std::vector<std::int64_t> open_, complete_;  // of those: that have not ended; that are complete, in order
-  std::size_t judged_ = 0;                     // of the complete ones the first so many, of which the verdict is
+  std::vector<std::int64_t> open_, complete_;  // seen trials that have not ended; complete trials, in order
+  std::size_t judged_ = 0;                     // number of the first complete trials on which the verdict is based
   Verdict verdict_;
 };
 

@@ -1,7 +1,7 @@
-// Pruners: whether a trial that is under way is worth going on with.
+// Pruners: which running trials to stop early.
 //
 // A pruner is a pure function of what trials have reported. With several repeats (seeds) a trial's value at a resource
-// is the mean over its repeats that have come so far. Resources count from 1: the validations of a fit.
+// is the mean over the repeats that have reached it. Resources count from 1: the validations of a fit.
 #pragma once
 
 #include <algorithm>
@@ -18,20 +18,20 @@ namespace trainlab {
 // Curves of trials as pruners see them: smaller values are better, whatever the study's directions.
 class Curves {
  public:
-  // `maximize`: of the objectives that are looked at, which may be the first ones only. Trials numbered `visible` and
-  // above are not looked at (but the one in question is): a deterministic study hides what another number of workers
-  // might not have seen yet.
+  // `maximize`: the directions of the objectives that the pruner uses, possibly only the first ones. Trials numbered
+  // `visible` and above are hidden, except the trial that is judged: a deterministic study hides trials that a
+  // different number of workers might not have seen yet.
   Curves(const Trials& trials, std::vector<bool> maximize, std::int64_t visible)
       : trials_(trials), maximize_(std::move(maximize)), visible_(visible) {}
 
   const Trials& trials() const { return trials_; }
   std::size_t objectives() const { return maximize_.size(); }
   std::int64_t visible() const { return std::min(visible_, trials_.size()); }
-  // Trials::mean_at, mean_from and walk, so that smaller is better.
+  // Like Trials::mean_at, mean_from and walk, but smaller is better.
   std::vector<double> at(std::int64_t trial, std::int64_t resource) const;
   std::vector<double> first_from(std::int64_t trial, std::int64_t resource) const;
   void walk(std::int64_t trial, const Trials::Visit& visit) const;
-  // Of the first objective: the value of a complete trial, and one that was reported.
+  // Values of the first objective: of a complete trial, and of a report.
   double value(std::int64_t trial) const { return oriented(trials_.value(trial)); }
   double oriented(double value) const { return maximize_[0] ? -value : value; }
 
@@ -46,12 +46,13 @@ class Curves {
 class Pruner {
  public:
   virtual ~Pruner() = default;
-  // Asked after each report of the trial. Whether it compares trials with each other: see `deterministic`.
+  // Whether the pruner compares trials with each other: a deterministic study then waits for trials.
   virtual bool compares() const { return true; }
+  // Whether to stop the trial; asked after each of its reports.
   virtual bool prunes(const Curves& curves, std::int64_t trial) const = 0;
 };
 
-// What an entry of kind "pruner" is implemented by. Error{recipe} where the study has more objectives than it can
+// The implementation of an entry of kind "pruner". Error{recipe} if the study has more objectives than the pruner can
 // judge.
 using PrunerFactory = std::function<std::unique_ptr<Pruner>(const Options&, std::size_t objectives)>;
 std::unique_ptr<Pruner> make_pruner(const Options& spec, std::size_t objectives);

@@ -1,4 +1,4 @@
-// Trials in the order in which a person wants to see them.
+// Trials in the order of a leaderboard.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace trainlab {
 
-// Places in `trials` of the complete ones, the best value of the first objective first, the earlier of equal ones
-// first. NaN is no value.
+// Places in `trials` of the complete trials: the best value of the first objective first, and the earlier of equal
+// trials first. Trials with the value NaN are left out.
 std::vector<std::size_t> leaderboard(std::span<const StoredTrial> trials, bool maximize);
 
-// Several objectives: places of the complete trials that no other one beats (not worse in any objective, better in
+// Several objectives: places of the complete trials that no other trial beats (not worse in any objective, better in
 // one), in the order of the leaderboard.
 std::vector<std::size_t> pareto_front(std::span<const StoredTrial> trials, const std::vector<bool>& maximize);
 

@@ -1,7 +1,7 @@
-// A study as reports read it: what was committed last, all of it as it was at one moment.
+// A study as reports read it: a snapshot of the state that was committed last.
 //
-// Nothing is created, locked or changed: those who work on the study do not notice, and a folder that cannot be written
-// can be read. Used by one thread. StudyPlace::read() gives a StudyReader.
+// Nothing is created, locked or changed: processes that work on the study are not disturbed, and a study in a read-only
+// folder can be read. Used by one thread. StudyPlace::read() gives a StudyReader.
 #pragma once
 
 #include <optional>
@@ -17,14 +17,15 @@ class StudyReader {
  public:
   virtual ~StudyReader() = default;
 
-  // As it was given to Storage::open; nil where the study is only being made.
+  // The description given to Storage::open; nil while the study is being made.
   virtual Value description() = 0;
-  // In the order of their numbers. `info` of all of them costs as much again as everything else; without it it is nil.
+  // Trials in the order of their numbers. Reading `info` of all trials takes as long as reading everything else;
+  // without it `info` is nil.
   virtual std::vector<StoredTrial> trials(bool with_info) = 0;
   virtual Value info(std::int64_t trial) = 0;
-  // Of these trials, in the order in which they came.
+  // Reports of these trials, in the order in which they were made.
   virtual std::vector<StoredReport> reports(std::span<const std::int64_t> trials) = 0;
-  // Sum of `info.seconds`; nullopt where no trial has any.
+  // Sum of `info.seconds`; nullopt if no trial has seconds.
   virtual std::optional<double> seconds() = 0;
 };
 

@@ -30,7 +30,7 @@ class SharedStudy {
   Asked ask(double now, double expires, std::int64_t most);
 
   void report(const Lease& lease, std::span<const TrialReport> reports) { storage_->report(lease, reports); }
-  // Of a trial of this process: a repeat goes on from this resource, and its pruner must not see what it said beyond.
+  // For a trial of this process: a repeat continues from this resource, and its pruner must not see later reports.
   void forget(const Lease& lease, std::int64_t repeat, std::int64_t resource) {
     study_.forget(lease.trial, repeat, resource);
   }

@@ -1,8 +1,8 @@
 // The search space of a study: its parameters, their ranges, and which of them are active in which trial.
 //
 // Inside the engine a point of the space is one double for each parameter, in the space's order: the value of a number,
-// the index of a choice's label, NaN where the parameter is inactive. Labels and ranges are held here, once per study.
-// A Space does not change after it was made; thread-safe.
+// the index of a choice's label, NaN where the parameter is inactive. The Space holds labels and ranges, once per
+// study. A Space does not change after it was made; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace trainlab {
 
 struct SpaceParameter {
   enum class Kind { real, integer, choice };
-  // Active in trials in which the parameter `parent` has one of these values (internal ones).
+  // A condition: active in trials in which the parameter `parent` has one of these (internal) values.
   struct Condition {
     std::size_t parent = 0;
     std::vector<double> values;
@@ -33,23 +33,24 @@ struct SpaceParameter {
   Value::List labels;        // choice; a fixed value is a choice of one
   std::vector<Condition> conditions;
 
-  // How many values there are; 0 where they are not countable.
+  // The number of values; 0 if they are not countable.
   std::int64_t count() const;
-  // The nearest value that it can have.
+  // The nearest value that the parameter can have.
   double nearest(double value) const;
-  // The internal value of a label or a number as a recipe writes it, to rounding; none where it cannot have it.
+  // The internal value of a label or a number as a recipe writes it, up to rounding; nullopt if the parameter cannot
+  // have it.
   std::optional<double> find(const Value& written) const;
-  // What could have been written in the place of this, for messages: "a number in 0 … 1, near it 0.3 or 0.4".
+  // The values that could stand in place of `value`, for messages: "a number in 0 … 1, near it 0.3 or 0.4".
   std::string expected(const Value& written) const;
 };
 
-// Whether two labels are the same: a whole number is the number.
+// Whether two labels are equal; 1 and 1.0 are equal.
 bool same_label(const Value& a, const Value& b);
 
-// Whether two points have the same values; what is inactive in both counts as such.
+// Whether two points have the same values; parameters that are inactive in both count as equal.
 bool same_point(std::span<const double> a, std::span<const double> b);
 
-// Points, to be found again in a time that does not depend on how many there are.
+// A set of points with a look-up in constant time.
 struct PointHash {
   using is_transparent = void;
   std::size_t operator()(std::span<const double> point) const;
@@ -62,8 +63,8 @@ using PointSet = std::unordered_set<std::vector<double>, PointHash, SamePoint>;
 
 class Space {
  public:
-  // Ranges are checked by the entries of kind "space"; here that conditions go to parameters with countable values and
-  // make no circle. Error{recipe} in "NAME" otherwise.
+  // The entries of kind "space" check ranges; the constructor checks that conditions refer to parameters with countable
+  // values and form no circle. Error{recipe} in "NAME" otherwise.
   explicit Space(std::vector<SpaceParameter> parameters);
 
   std::size_t size() const { return parameters_.size(); }
@@ -71,30 +72,32 @@ class Space {
   const std::vector<SpaceParameter>& parameters() const { return parameters_; }
   // Parents before their children: the order in which a point is drawn.
   const std::vector<std::size_t>& order() const { return order_; }
-  // Parameters that are active under the same conditions, in every trial together or not at all.
+  // Groups of parameters that are active under the same conditions: in each trial all of a group are active, or none.
   const std::vector<std::vector<std::size_t>>& groups() const { return groups_; }
 
   // Whether the parameter is active in a point whose parents are set.
   bool active(std::size_t i, std::span<const double> point) const;
-  // Whether all that is active in it has a value.
+  // Whether all active parameters of the point have a value.
   bool is_whole(std::span<const double> point) const;
 
-  // The parameter's own distribution: the value at u in [0, 1), so that a uniform u gives a draw; and a u of a value.
+  // The parameter's own distribution: the value at u in [0, 1), so that a uniform u gives a draw; and the inverse, a u
+  // for a value.
   double from_unit(std::size_t i, double u) const;
   double to_unit(std::size_t i, double value) const;
   // The nearest value that the parameter can have.
   double nearest(std::size_t i, double value) const { return parameters_[i].nearest(value); }
 
-  // As a recipe sees it, by name: numbers and labels, nil where inactive.
+  // A point as a recipe sees it, by name: numbers and labels, nil for inactive parameters.
   Value::Map params(std::span<const double> point) const;
   Value param(std::size_t i, double value) const;
-  // A point from values by name, for trials that are given: NaN for those that are missing. Error{recipe} in "NAME" for
-  // unknown names and values outside of their range; values of inactive parameters may be nil only.
+  // A point from values by name, for given trials: NaN for missing parameters. Error{recipe} in "NAME" for unknown
+  // names and values outside of their range; values of inactive parameters may be nil only.
   std::vector<double> point(const Value& params) const;
-  // The same of what a recipe gives: an empty table leaves all open. Error{recipe} too for what is no table.
+  // The same for a value of a recipe: an empty table leaves all parameters open. Error{recipe} also for a value that is
+  // not a table.
   std::vector<double> point_of(const Value& given) const;
 
-  // As data, for the study's file, and back.
+  // The space as data, for the study's file, and back.
   Value to_value() const;
   static Space from_value(const Value& value);
 
@@ -106,11 +109,11 @@ class Space {
   std::vector<std::vector<std::size_t>> groups_;
 };
 
-// The option `space` of what searches: space = { lr = lab.space.log(1e-4, 1e-1), batch = 64 }. A plain value stands for
-// lab.space.fixed, so that --set space.lr=0.01 takes a parameter out of the search.
+// The option `space` of sweeps and studies: space = { lr = lab.space.log(1e-4, 1e-1), batch = 64 }. A plain value
+// stands for lab.space.fixed, so that --set space.lr=0.01 takes a parameter out of the search.
 Option space_option();
 
-// The space of such an option. Parameters in order of name. Error{recipe} with the option's path.
+// The space in this option, with parameters in order of name. Error{recipe} with the option's path.
 Space make_space(const Options& options);
 
 }  // namespace trainlab

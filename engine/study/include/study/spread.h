@@ -13,11 +13,11 @@ struct Spread {
   double interval = 0;    // half the width of the 95 % confidence interval of the mean (Student's t); NaN below two
 };
 
-// NaN values, of repeats that have none, are left out.
+// NaN values (repeats without a value) are left out.
 Spread spread(std::span<const double> values);
 
-// What is usual: the median of the deviations. (Bad configurations often differ far more than good ones: a mean would
-// be theirs.) NaN where none has two values.
+// The usual deviation: the median of the deviations, because bad configurations often vary far more than good ones and
+// would dominate a mean. NaN if no trial has two values.
 double usual_deviation(std::span<const Spread> spreads);
 
 }  // namespace trainlab

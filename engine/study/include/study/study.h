@@ -4,8 +4,8 @@
 //   while (auto asked = study.ask(); asked.trial) study.tell(*asked.trial,
 //   {evaluate(study.trials().point(*asked.trial))});
 //
-// Used by one thread at a time. Order: a study that is asked and told the same in the same order chooses the same
-// trials; one whose sampler does not learn, or that is deterministic, chooses the same whatever the order.
+// Used by one thread at a time. A study that is asked and told the same in the same order chooses the same trials; a
+// study that is deterministic, or whose sampler does not learn, chooses the same trials in any order.
 #pragma once
 
 #include <algorithm>
@@ -24,29 +24,32 @@ namespace trainlab {
 
 struct StudySettings {
   std::vector<bool> maximize = {false};  // by objective
-  // Trial k is chosen from the results of trials 0 … k − 8 and no others, and waits for them, so that it does not
-  // depend on how many workers there are.
+  // Trial k is chosen from the results of trials 0 … k − 8 alone, and waits for them, so that it does not depend on the
+  // number of workers.
   bool deterministic = false;
-  // Which configuration each trial trains, from where and how far; the sampler chooses those that begin. Null: each
+  // Which configuration each trial trains, from where and how far; the sampler chooses new configurations. Null: each
   // trial is a whole fit.
   std::shared_ptr<const Scheduler> scheduler = {};
-  // Trials are given up by comparison with others: what a deterministic study holds back for, besides its sampler.
+  // Whether the pruner compares trials with each other: a deterministic study then waits for trials as for a sampler
+  // that learns.
   bool compares = false;
-  // No point is tried twice but those that are given; the space is used up when none is left that could be found.
+  // No point is tried twice, except given points; the space is used up when no new point is found.
   bool distinct = false;
-  // Whether the study is over: no new trial is begun. Told the trials and how many of them count, see `deterministic`.
+  // Whether the study is over, so that no new trial is begun. Called with the trials and the number of them that count
+  // (see `deterministic`).
   std::function<bool(const Trials&, std::int64_t visible)> over = {};
-  // Points that fit the space but are not wanted; they are drawn anew. Raises what the recipe's function raises.
+  // Whether a point of the space may be tried; refused points are drawn anew. Raises the errors of the recipe's
+  // function.
   std::function<bool(std::span<const double>)> allowed = {};
-  // Of the draws that take over from a sampler whose choices are refused again and again.
+  // Seed of the random draws that replace a sampler whose choices are refused too often.
   std::int64_t seed = 1;
 };
 
 class Study {
  public:
   static constexpr std::int64_t lag = 8;  // of a deterministic study
-  // So many trials, the first ones, may a decision about this one look at in a deterministic study: all of them have
-  // ended when it begins.
+  // The number of first trials that a decision about this trial may use in a deterministic study: all of them have
+  // ended when the trial begins.
   static std::int64_t visible(std::int64_t trial) { return std::max<std::int64_t>(trial - lag + 1, 0); }
 
   Study(Space space, std::unique_ptr<Sampler> sampler, StudySettings settings);
@@ -55,19 +58,18 @@ class Study {
   const Trials& trials() const { return trials_; }
   const std::vector<bool>& maximize() const { return settings_.maximize; }
 
-  // Whether what is chosen next depends on how trials end that are under way.
+  // Whether the next choice depends on how running trials end.
   bool learns() const { return sampler_->learns() || schedules_by_order(); }
-  // What of its trials depends on the order in which results come, and so on the number of workers: "chosen", "pruned".
+  // Which decisions depend on the order of results, and so on the number of workers: "chosen", "pruned".
   Value::List by_order() const;
-  // The points that the sampler can choose; nullopt: there is no end of them.
+  // The number of points that the sampler can choose; nullopt: infinitely many.
   std::optional<std::int64_t> points() const { return sampler_->size(); }
   // Null: each trial is a whole fit.
   const Scheduler* scheduler() const { return settings_.scheduler.get(); }
   // The segment of a trial that has begun.
   Segment segment(std::int64_t trial) const;
 
-  // A trial for later with values that are chosen already (NaN: the sampler's choice). `segment`: of a trial that was
-  // begun before.
+  // Adds a waiting trial with given values (NaN: the sampler's choice). `segment`: of a trial that was begun before.
   void enqueue(std::span<const double> point, const std::optional<Segment>& segment = {});
 
   struct Asked {
@@ -77,7 +79,7 @@ class Study {
   // next() and begin() in one. Error{recipe} when no point is found that is allowed.
   Asked ask();
 
-  // What ask() would begin, for those who write it down first.
+  // The trial that ask() would begin, for callers that store it first.
   struct Next {
     std::optional<std::int64_t> trial;
     std::vector<double> point;
@@ -94,7 +96,7 @@ class Study {
   void forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource) {
     trials_.forget(trial, repeat, resource);
   }
-  // One finite or infinite value for each objective. A NaN is no value: the trial has failed.
+  // One finite or infinite value for each objective. With a NaN the trial has failed.
   void tell(std::int64_t trial, std::span<const double> values);
   void tell(std::int64_t trial, std::initializer_list<double> values) {
     tell(trial, std::span(values.begin(), values.size()));
@@ -120,9 +122,9 @@ class Study {
   std::unique_ptr<Sampler> sampler_, anywhere_;
   StudySettings settings_;
   Trials trials_;
-  std::shared_ptr<PointSet> known_;  // of a study that is distinct: all points; the sampler looks at them too
+  std::shared_ptr<PointSet> known_;  // all points of a study with distinct points; the sampler uses the set too
   std::set<std::int64_t> waiting_, running_;
-  std::int64_t observed_ = 0;  // of a deterministic study: trials that were waited for, and told to the sampler
+  std::int64_t observed_ = 0;  // in a deterministic study: number of first trials that the sampler was told
   std::optional<std::int64_t> best_;
 };
 

@@ -1,5 +1,5 @@
-// lab.study: a search that a recipe drives by itself. It asks for trials, reports what comes of them while they run,
-// and tells how they ended. In memory, or in a file that other processes work on too.
+// lab.study: a search that a recipe drives by itself. The recipe asks for trials, reports their intermediate values and
+// tells how they ended. The study lives in memory, or in a file on which other processes work too.
 //
 // Used by the recipe's thread only.
 #pragma once
@@ -23,16 +23,16 @@ namespace trainlab {
 
 class StudyObject final : public Object {
  public:
-  // `options`: of the entry "study", checked. `seed`: where they give none.
+  // `options`: the checked options of the entry "study". `seed`: the seed if the options give none.
   StudyObject(const Options& options, std::int64_t seed);
-  // Trials of a file that are under way here wait again.
+  // Running trials of this process go back to waiting in the file.
   ~StudyObject() override;
   std::string_view type_name() const override { return "study"; }
 
-  // As this process knows it; follow() takes in what other processes have done.
+  // The study as this process knows it; follow() reads the changes of other processes.
   const Study& study() const { return shared_ ? shared_->study() : *own_; }
   void follow();
-  // Complete trials that no other is better than in all objectives, by number.
+  // Complete trials that no other trial dominates, by number.
   std::vector<std::int64_t> pareto() const;
 
   struct Asked {
@@ -40,13 +40,13 @@ class StudyObject final : public Object {
     std::string why_not;
   };
   Asked ask();
-  // A trial for later. Error{recipe} for what does not fit the space.
+  // Adds a waiting trial. Error{recipe} for values that do not fit the space.
   void enqueue(const Value& params);
 
   // Each of these raises Error{recipe} for a trial that is not running, or not in this process.
   void report(std::int64_t trial, const TrialReport& report);
   bool should_prune(std::int64_t trial);
-  // Of a complete trial one value for each objective, of others none. With a NaN it has failed.
+  // `values`: one value for each objective of a complete trial, none for other trials. With a NaN the trial has failed.
   void tell(std::int64_t trial, TrialState state, std::span<const double> values);
 
  private:

@@ -14,7 +14,7 @@
 
 namespace trainlab {
 
-// waiting: given by enqueue or gone back after its worker was lost. running: leased. The rest is final.
+// waiting: given by enqueue, or put back after its worker was lost. running: leased. The other states are final.
 enum class TrialState : std::uint8_t { waiting, running, complete, pruned, failed };
 std::string_view trial_state_name(TrialState state);
 inline bool is_final(TrialState state) { return state >= TrialState::complete; }
@@ -25,14 +25,14 @@ struct Segment {
   std::int64_t until = 0;              // validations at the end, those of all ancestors included; 0: the whole fit
 };
 
-// What one repeat of a running trial has reported.
+// A report of one repeat of a running trial.
 struct TrialReport {
   std::int64_t repeat = 1;     // from 1
   std::int64_t resource = 0;   // validations so far, from 1
   std::vector<double> values;  // as the recipe reports them: of each objective, or of the first; NaN stays NaN
 };
 
-// All that one repeat has reported and that still holds.
+// All valid reports of one repeat.
 struct RepeatReports {
   std::vector<std::int64_t> resources;  // ascending
   std::vector<double> values;           // [report, objective]; NaN for objectives that a report left out
@@ -47,15 +47,15 @@ class Trials {
   std::size_t parameters() const { return parameters_; }
   std::size_t objectives() const { return objectives_; }
 
-  // A new trial at a point (NaN: inactive, or for a waiting one not chosen yet); its number. `segment`: once a
-  // scheduler has chosen the segment.
+  // Adds a trial at a point and returns its number. NaN: inactive, or for a waiting trial not chosen yet. `segment`:
+  // once a scheduler has chosen the segment.
   std::int64_t add(TrialState state, std::span<const double> point, const std::optional<Segment>& segment = {});
-  // Changes one that is not final; std::logic_error otherwise.
+  // Changes a trial that is not final; std::logic_error otherwise.
   void start(std::int64_t trial, std::span<const double> point, const std::optional<Segment>& segment = {});
   void report(std::int64_t trial, const TrialReport& report);
-  // A repeat goes on from this resource: what it said beyond will be said again.
+  // Forgets the reports of a repeat beyond this resource: the repeat continues from there and reports again.
   void forget(std::int64_t trial, std::int64_t repeat, std::int64_t resource);
-  // `values`: one for each objective of a complete trial, none of a failed one; a pruned one has last_mean().
+  // `values`: one for each objective of a complete trial, none for a failed trial; a pruned trial has last_mean().
   void finish(std::int64_t trial, TrialState state, std::span<const double> values);
   void wait_again(std::int64_t trial);
 
@@ -76,21 +76,21 @@ class Trials {
   const std::map<std::int64_t, RepeatReports>& repeats(std::int64_t trial) const {
     return reported_[index(trial)].repeats;
   }
-  // Of the repeat that reported last: where it is, and where it was before. 0: nowhere yet.
+  // The last resource of the repeat that reported last, and its resource before. 0: none yet.
   std::int64_t last_resource(std::int64_t trial) const;
   std::int64_t previous_resource(std::int64_t trial) const;
-  // Means over repeats, one for each objective; empty where no repeat has come so far. Of what was reported at this
-  // resource; of the first report of each repeat there or beyond; of what was reported at the last resource.
-  // O(repeats · log reports).
+  // Means over repeats, one for each objective; empty if no repeat has got there. mean_at: of the reports at this
+  // resource; mean_from: of the first report of each repeat there or beyond; last_mean: of the reports at the last
+  // resource. O(repeats · log reports).
   std::vector<double> mean_at(std::int64_t trial, std::int64_t resource) const { return mean(trial, resource, false); }
   std::vector<double> mean_from(std::int64_t trial, std::int64_t resource) const { return mean(trial, resource, true); }
   std::vector<double> last_mean(std::int64_t trial) const { return mean_at(trial, last_resource(trial)); }
-  // mean_at() of all resources at which something was reported, in their order, in one pass.
+  // mean_at() of all resources with reports, in order, in one pass.
   using Visit = std::function<void(std::int64_t resource, std::span<const double> means)>;
   void walk(std::int64_t trial, const Visit& visit) const;
 
   std::int64_t count(TrialState state) const { return counts_[static_cast<std::size_t>(state)]; }
-  // Of all states that are final.
+  // The number of trials in final states.
   std::int64_t ended() const { return size() - count(TrialState::waiting) - count(TrialState::running); }
 
  private:
