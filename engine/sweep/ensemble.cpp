@@ -181,7 +181,7 @@ Value greedy_ensemble(const StudyPlan& plan, const StageContext& context) {
     }
     if (!members) throw stage.error("from", "the sweep in " + folder.string() + " has no complete trial");
     if (!members->can_choose()) {
-      throw stage.error("metric", "expected a metric of the validation part, of which there must be one");
+      throw stage.error("metric", "expected a metric of the validation part, and data with a validation part");
     }
     std::vector<std::size_t> chosen;
     for (std::int64_t k = 0; k < stage.integer("keep"); ++k) {

@@ -12,23 +12,25 @@ Entry ensemble_entry() {
   return Entry("ensemble", "stage", "Trains many seeds of a fit, keeps the best and averages their predictions.")
       .with(Option("name", "the stage's key, unique in the recipe").string().required())
       .with(build_option())
-      .with(Option("params", "what `build` gets beside hp.seed and hp.trial: found.best.params of a sweep").any())
+      .with(Option("params", "parameters that `build` gets beside hp.seed and hp.trial: found.best.params of a sweep")
+                .any())
       .with(
           Option("from", "the result of a sweep: members are chosen from its complete trials instead of being trained")
               .any())
-      .with(Option("seeds", "members that are trained").integer().at_least(1).at_most(100000).or_default(8))
+      .with(Option("seeds", "number of members that are trained").integer().at_least(1).at_most(100000).or_default(8))
       .with(Option("keep",
-                   "members that are kept: the best by the metric (default: all); with `from` the number that is "
-                   "chosen")
+                   "number of members that are kept, the best by the metric (default: all); with `from`, number of "
+                   "members that are chosen")
                 .integer()
                 .at_least(1))
-      .with(Option("metric", "what decides which members are kept").string().many().or_default(Value::List{"val.loss"}))
-      .with(
-          Option("goal", "the better direction of the metric, where it is not declared").choice({"min", "max"}).many())
+      .with(Option("metric", "metric by which members are kept").string().many().or_default(Value::List{"val.loss"}))
+      .with(Option("goal", "the better direction of the metric, if the metric does not declare one")
+                .choice({"min", "max"})
+                .many())
       .with(workers_option())
       .with(study_threads_option())
       .with(stack_option())
-      .with(Option("seed", "seed from which hp.seed is derived (default: the run's)").integer().at_least(0))
+      .with(Option("seed", "seed from which hp.seed is derived (default: the run's seed)").integer().at_least(0))
       .returns("a stage: run it with lab.run, or return it from the recipe")
       .example(
           "return lab.ensemble {\n"
@@ -43,10 +45,9 @@ Entry ensemble_entry() {
           "  end,\n"
           "}")
       .note(
-          "Of a classification the mean of the probabilities is taken, of a regression that of the values. With `from` "
-          "members are added one by one, each time the one that makes the mean best on the validation part, and one "
-          "may "
-          "be added again (Caruana et al. 2004, Ensemble selection from libraries of models).");
+          "The predictions of a classification are averaged as probabilities, those of a regression as values. With "
+          "`from`, members are added one by one, each time the member that makes the mean best on the validation part; "
+          "a member may be added again (Caruana et al. 2004, Ensemble selection from libraries of models).");
 }
 
 StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {

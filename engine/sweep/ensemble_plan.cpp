@@ -36,7 +36,7 @@ const Options& checked(const Options& stage) {
       throw stage.error(
           "from",
           "expected the result of a sweep with one metric and a complete trial, found one without a best trial");
-    if (!stage.given("keep")) throw stage.error("keep", "missing: how many members are chosen");
+    if (!stage.given("keep")) throw stage.error("keep", "missing; expected the number of members to choose");
   }
   return stage;
 }

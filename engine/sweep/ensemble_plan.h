@@ -1,4 +1,4 @@
-// EnsemblePlan: what a lab.ensemble means. A trial is a member: the one fit, with a seed of its own.
+// EnsemblePlan: the plan of a lab.ensemble. A trial is a member: the same fit with a seed of its own.
 #pragma once
 
 #include "study_plan.h"

@@ -99,7 +99,7 @@ std::string picture(const at::Tensor& x) {
   if (x.dim() < 2 || x.dim() > 3 || (x.dim() == 3 && x.size(0) != 1 && x.size(0) != 3)) return "";
   at::Tensor image = x.to(at::kFloat);
   const double low = image.min().item<double>(), high = image.max().item<double>();
-  // What was normalised is shown in its own range.
+  // Normalised images are shown in their own range.
   if (low < 0 || high > 1) image = image.sub(low).div(std::max(high - low, 1e-12));
   return "<img src=\"data:image/png;base64," + base64(artifact_bytes(image, "sample.png")) + "\" alt=\"\">";
 }

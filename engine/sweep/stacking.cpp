@@ -27,7 +27,7 @@ bool nothing(const Option*) { return false; }
 bool anything(const Option*) { return true; }
 bool by_member(const Option* option) { return option && option->is_by_member; }
 
-// What must be equal.
+// The parts of a spec that must be equal.
 Value structure(const Registry& registry, const Value& value, MayDiffer may_differ) {
   const auto part = [&](const Option* option, const Value& one) {
     return one.is_number() && may_differ(option) ? Value("number") : structure(registry, one, may_differ);

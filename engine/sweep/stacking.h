@@ -9,16 +9,16 @@
 
 namespace trainlab {
 
-// A spec without the places where its entries were written, which say nothing of what they are.
+// A spec without the places in the recipe where its entries were written.
 Value without_places(const Options& spec);
 
 // Fits of one structure can be members of one group: all but the optimizer's numbers, schedules, stop rules, callbacks
 // and the seed is equal. Empty where a fit cannot share a group at all.
 std::string structure_of(const Options& fit);
 
-// Members of a stack that pays off; 1: fits of this kind run alone.
+// Number of members of a stack that saves time; 1: such fits run alone.
 std::int64_t stack_size(const FitPlan& plan, int threads);
-// Whether the plan's layers, its optimizer and what else it uses take a member axis.
+// Whether the plan's layers, optimizer, loss, metrics and data can have a member axis.
 bool can_stack(const FitPlan& plan);
 
 }  // namespace trainlab

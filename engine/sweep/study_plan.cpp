@@ -84,7 +84,7 @@ void StudyPlan::find_directions() {
     return;
   }
   if (first) throw *first;
-  throw options_.error("space", "has no point that could be tried");
+  throw options_.error("space", "has no point that can be tried");
 }
 
 void StudyPlan::set_directions(const FitPlan& plan) {
@@ -102,7 +102,7 @@ void StudyPlan::set_directions(const FitPlan& plan) {
     try {
       declared = plan.minimize(objective.metric);
     } catch (const Error&) {
-      // A metric written in Lua: the goal is what is known of it.
+      // For a metric written in Lua only the option `goal` gives the direction.
     }
     if (declared && *declared == objective.maximize) {
       throw options_.error("goal", objective.metric + " is better when " + (*declared ? "smaller" : "greater") +

@@ -1,6 +1,6 @@
-// StudyPlan: what a lab.sweep or a lab.ensemble means, checked before the first trial: the space, how trials are chosen
-// and ended early, how a trial's fits are built, and in which direction its metrics are better. SweepPlan and
-// EnsemblePlan say what differs.
+// StudyPlan: the plan of a lab.sweep or a lab.ensemble, checked before the first trial: the space, how trials are
+// chosen and ended early, how a trial's fits are built, and in which direction its metrics are better. SweepPlan and
+// EnsemblePlan hold the differences.
 #pragma once
 
 #include <map>
@@ -22,17 +22,17 @@ struct Objective {
   bool maximize = false;
 };
 
-// Data that fits of this process have opened, by its spec: the trials of a study mostly share one.
+// Data sets that fits of this process have opened, by spec: the trials of a study mostly share a data set.
 class OpenedData {
  public:
-  // nullptr where it cannot be shared: functions of the recipe are in it.
+  // nullptr if the data cannot be shared, because it contains functions of the recipe.
   const DataParts* open(const Options& fit, const RunSettings& settings);
 
  private:
   std::map<std::string, DataParts> opened_;
 };
 
-// Texts of a list option; none where the option has no value.
+// The strings of a list option; empty if the option has no value.
 std::vector<std::string> strings(const Options& stage, const char* option);
 
 class StudyPlan {
@@ -47,7 +47,7 @@ class StudyPlan {
   std::int64_t seed() const { return seed_; }
   bool extends() const { return extends_; }  // whether this is `trainlab extend`
   int workers() const { return workers_; }
-  // The fit of the first trial that can be built: what metrics there are is known from it.
+  // The fit of the first trial that can be built, which shows the available metrics.
   const Options& example() const { return *example_; }
 
   virtual std::string_view trials_name() const = 0;   // "trials", for the progress line
@@ -62,39 +62,40 @@ class StudyPlan {
   virtual std::unique_ptr<Pruner> pruner() const { return nullptr; }  // null: none
   // Points to try first.
   virtual std::vector<std::vector<double>> enqueued() const { return {}; }
-  // The value of a trial from those of its repeats.
+  // The value of a trial, from the values of its repeats.
   virtual double aggregate(std::vector<double> values) const;
-  // Why the stage ends now that `failed` trials have failed, trial `last` with this reason; nullopt: the stage goes on.
+  // Why the stage ends now that `failed` trials have failed, trial `last` with this reason; nullopt: the stage
+  // continues.
   virtual std::optional<std::string> failure(std::int64_t failed, std::int64_t last,
                                              const std::string& reason) const = 0;
-  // What `trainlab check` prints of the trials: whole lines.
+  // The lines that `trainlab check` prints about the trials.
   virtual std::string text() const = 0;
 
   // An empty study, as each process makes it.
   Study study() const;
-  // For the study's file: what a report needs to know without the recipe.
+  // The description in the study's file, which reports read without the recipe.
   virtual Value description(const Study& study) const;
 
   // hp.seed of a repeat, from 1: the same for all trials, so that they share initial weights, order and masks.
   std::int64_t repeat_seed(std::int64_t repeat) const;
-  // The fit of a repeat of a trial as `build` gives it, with the study's metric to monitor and hp.seed where it says
-  // nothing else. Error{recipe}, also whatever the function raises.
+  // The fit of a repeat of a trial, as `build` returns it; it monitors the study's metric and takes hp.seed unless it
+  // says otherwise. Raises Error{recipe}, and every error of the function.
   virtual Options build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const = 0;
   // The same with parameters by name.
   Options build_with(Value::Map params, std::int64_t trial, std::int64_t repeat) const;
   FitPlan plan_fit(const Options& fit) const;
-  // Members of the stacks in which such fits train; 1: each trains alone.
+  // Number of members of the stacks in which such fits train; 1: each fit trains alone.
   std::int64_t stack_of(const FitPlan& fit) const;
 
  protected:
   StudyPlan(const Options& stage, const RunSettings& settings, Space space, std::int64_t seed);
-  // Builds the first trials, until one can be planned, to see what its metrics are. Error{recipe} with the option's
-  // path for all that is wrong. The last step of a constructor.
+  // Builds the first trials until one can be planned, to learn its metrics. Error{recipe} names the path of a wrong
+  // option. The last step of a constructor.
   void find_directions();
-  // Error{recipe} where the fit does not suit the study.
+  // Error{recipe} if the fit does not suit the study.
   virtual void check_example(const FitPlan& fit, const Study& study) const { (void)fit, (void)study; }
   virtual std::unique_ptr<Sampler> sampler() const = 0;
-  // What the study needs beside directions, pruner and seed.
+  // Settings of the study beside directions, pruner and seed.
   virtual void settle(StudySettings& settings) const { (void)settings; }
 
  private:

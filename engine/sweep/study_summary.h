@@ -1,4 +1,4 @@
-// What a sweep's summary.json says: derived from the study alone, so that it is the same whoever writes it.
+// The contents of a sweep's summary.json: derived from the study alone, so that every process writes the same.
 #pragma once
 
 #include "worker.h"

@@ -1,4 +1,4 @@
-// What `trainlab check` prints of a sweep or an ensemble.
+// The text that `trainlab check` prints about a sweep or an ensemble.
 #include <fmt/format.h>
 
 #include "stacking.h"

@@ -10,13 +10,14 @@ namespace trainlab {
 
 Option build_option() {
   return Option("build",
-                "gives the fit of a trial: hp has its parameters, hp.seed and hp.trial; any other name is an error")
+                "returns the fit of a trial; hp has the trial's parameters, hp.seed and hp.trial, and any other name "
+                "in hp is an error")
       .function("function(hp) → lab.fit { … }")
       .required();
 }
 
 Option workers_option() {
-  return Option("workers", "processes that train trials; --workers beats it")
+  return Option("workers", "processes that train trials; --workers takes precedence")
       .integer()
       .at_least(1)
       .at_most(4096)
@@ -24,7 +25,7 @@ Option workers_option() {
 }
 
 Option study_threads_option() {
-  return Option("threads", "threads of each trial; --threads beats it")
+  return Option("threads", "threads of each trial; --threads takes precedence")
       .integer()
       .at_least(1)
       .at_most(4096)
@@ -32,7 +33,9 @@ Option study_threads_option() {
 }
 
 Option stack_option() {
-  return Option("stack", "trials of one structure that train together: \"auto\" where it pays off, false, or how many")
+  return Option("stack",
+                "trials of one structure train together: \"auto\" where this is faster, false never, a number up to "
+                "this many")
       .choice({"auto"})
       .boolean()
       .integer()
@@ -78,46 +81,52 @@ Entry sweep_entry() {
                    "validations")
                 .entry("pruner"))
       .with(Option("metric",
-                   "what is compared, of the weights that a fit keeps: \"val.accuracy\". Several: the sweep finds "
-                   "their Pareto front")
+                   "metric that is compared, measured with the weights that a fit keeps: \"val.accuracy\". With "
+                   "several metrics the sweep finds their Pareto front")
                 .string()
                 .many()
                 .required())
-      .with(
-          Option("goal", "the better direction of each metric, where it is not declared").choice({"min", "max"}).many())
-      .with(Option("trials", "how many points are tried").integer().at_least(1))
+      .with(Option("goal", "the better direction of each metric, if the metric does not declare one")
+                .choice({"min", "max"})
+                .many())
+      .with(Option("trials", "number of points that are tried").integer().at_least(1))
       .with(Option("time", "no trial begins after this time").duration())
       .with(Option("improvement",
-                   "ends the sweep when another trial is expected to improve the best by less than this; true: "
-                   "by less than a hundredth of what lies between the median trial and the best")
+                   "ends the sweep when another trial is expected to improve the best value by less than this; true: "
+                   "by less than a hundredth of the distance between the median trial and the best")
                 .boolean()
                 .number()
                 .at_least(0))
-      .with(Option("seeds", "fits of each trial, with seeds of their own")
+      .with(Option("seeds", "number of fits of each trial, each with a seed of its own")
                 .integer()
                 .at_least(1)
                 .at_most(10000)
                 .or_default(1))
-      .with(Option("aggregate", "the value of a trial from those of its seeds")
+      .with(Option("aggregate", "how the values of the seeds give the value of a trial")
                 .choice({"mean", "median"})
                 .or_default("mean"))
       .with(workers_option())
       .with(study_threads_option())
       .with(stack_option())
       .with(Option("deterministic",
-                   "results do not depend on the number of workers: what is decided for trial k knows "
-                   "trials 0 … k − 8 and waits for them")
+                   "results do not depend on the number of workers: decisions about trial k use trials 0 … k − 8 "
+                   "alone, and wait for them")
                 .boolean()
                 .or_default(false))
       .with(Option("duplicates", "a point that was tried before: train it again, take over its result, or draw another")
                 .choice({"allow", "reuse", "resample"})
                 .or_default("allow"))
-      .with(Option("enqueue", "points to try first: tables of values by name; what is missing is drawn").any().many())
-      .with(Option("constraints", "whether a point may be tried").function("function(hp) → boolean"))
-      .with(Option("max_failures", "failed trials that end the sweep when there are more (default: it goes on)")
-                .integer()
-                .at_least(0))
-      .with(Option("seed", "seed of the sampler and of hp.seed (default: the run's)").integer().at_least(0))
+      .with(Option("enqueue",
+                   "points to try first: tables of values by name; the sampler chooses the values that are left out")
+                .any()
+                .many())
+      .with(Option("constraints", "returns whether a point may be tried").function("function(hp) → boolean"))
+      .with(
+          Option("max_failures",
+                 "number of trials that may fail; one more failed trial ends the sweep (default: any number may fail)")
+              .integer()
+              .at_least(0))
+      .with(Option("seed", "seed of the sampler and of hp.seed (default: the run's seed)").integer().at_least(0))
       .returns("a stage: run it with lab.run, or return it from the recipe")
       .example(
           "return lab.sweep {\n"
@@ -135,11 +144,10 @@ Entry sweep_entry() {
           "  end,\n"
           "}")
       .note(
-          "All trials share initial weights, data order and masks; the repeats of a trial differ in all of them. A "
-          "trial whose repeats so far are all worse than all of the best trial's ends before the others are run, when "
-          "chance "
-          "would do that in less than one of ten cases. A trial that raises, or whose loss is no number, has failed, "
-          "and the sweep goes on.");
+          "All trials share initial weights, data order and dropout masks; the repeats of a trial (its seeds) differ "
+          "in all three. If all repeats of a trial so far are worse than all repeats of the best trial, and chance "
+          "would do that in less than one of ten cases, the trial ends without its other repeats. A trial that raises "
+          "an error or whose loss is not a number has failed; the sweep continues.");
 }
 
 StageWork prepare_sweep(const Options& stage, const RunSettings& settings) {

@@ -1,4 +1,4 @@
-// What lab.sweep and lab.ensemble share: options, and work on their study. Private to the module.
+// Options that lab.sweep and lab.ensemble share, and the work on their study. Private to the module.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,11 @@ Option workers_option();
 Option study_threads_option();
 Option stack_option();
 
-// Works on the stage's study until nothing is left to do. `summarise` is asked when all has ended, by the engine to
-// which the stage belongs.
+// Works on the stage's study until no work is left. The engine that owns the stage then calls `summarise`.
 Value work_on(const StudyPlan& plan, const StageContext& context,
               const std::function<Value(const Worker&, bool interrupted)>& summarise);
 
-// What `trainlab check` prints of a stage: the space, the trials, and the fit of the first one.
+// The text that `trainlab check` prints about a stage: the space, the trials, and the fit of the first trial.
 std::string describe_study(const StudyPlan& plan, bool step);
 
 }  // namespace trainlab

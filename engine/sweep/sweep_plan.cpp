@@ -48,7 +48,7 @@ void SweepPlan::check_bounds(const RunSettings& settings) const {
   if (settings.extends_now && options().given("trials") && *extended_ <= options().integer("trials")) {
     throw usage_error("expected a total of more than the " + std::to_string(options().integer("trials")) +
                       " trials of the run, found " + settings.extended->text())
-        .hint("extend takes the new total, not what is to be added");
+        .hint("extend takes the new total, not the length to add");
   }
 }
 

@@ -1,4 +1,4 @@
-// SweepPlan: what a lab.sweep means. A trial is a point of its space.
+// SweepPlan: the plan of a lab.sweep. A trial is a point of its space.
 #pragma once
 
 #include "study_plan.h"

@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds poll{5};
 constexpr int most_polls = 100;
 // Between two lines about the progress.
 constexpr double show_seconds = 10;
-// A trial that so many processes did not survive is not given to another.
+// A trial during which this many processes died is not given to another process.
 constexpr std::int64_t most_lost = 10;
 
 }  // namespace
@@ -41,7 +41,7 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
       storage->set_deadline(std::numeric_limits<double>::infinity());
     }
   } catch (const Error& error) {
-    // The run that was to be made longer stays what it was.
+    // A run that refuses its extension stays as it was.
     if (error.kind() != ErrorKind::run || !plan.extends()) throw;
     throw usage_error(error.message()).hint(error.hint());
   }
@@ -138,7 +138,7 @@ std::optional<TrialEnd> Worker::known_end(const LeasedTrial& trial) const {
   return std::nullopt;
 }
 
-// As many trials as go into a stack, but no more than this process's share of what is left.
+// As many trials as go into a stack, but no more than this process's share of the remaining trials.
 std::vector<LeasedTrial> Worker::ask() {
   std::vector<LeasedTrial> trials;
   while (trials.empty()) {
@@ -169,7 +169,7 @@ std::vector<LeasedTrial> Worker::ask() {
   return trials;
 }
 
-// Whether the last of these trials may need to know how another one of them ends.
+// Whether the last of these trials may depend on how another of them ends.
 bool Worker::waits_for_another(std::span<const LeasedTrial> trials) const {
   if (trials.size() < 2) return false;
   const LeasedTrial& last = trials.back();

@@ -1,5 +1,5 @@
-// Worker: one process's part in a study: it asks for trials, trains them and tells how they ended, until nothing is
-// left to do. All processes of a study do the same; there is no coordinator.
+// Worker: one process's part in a study: it asks for trials, trains them and tells how they ended, until no work is
+// left. All processes of a study do the same; there is no coordinator.
 #pragma once
 
 #include <functional>
@@ -13,15 +13,15 @@ namespace trainlab {
 
 class Worker {
  public:
-  // Opens the study in the stage's folder, and begins it where it is new. Error{usage} when it is of another space.
+  // Opens the study in the stage's folder, or makes a new study. Error{usage} if the study has another space.
   Worker(const StudyPlan& plan, const StageContext& context);
 
   enum class End { complete, interrupted };
-  // Raises Error{run} when more trials have failed than the stage allows, and for what ends the whole stage.
+  // Raises Error{run} if more trials have failed than the stage allows, and errors that end the whole stage.
   End run();
 
   const SharedStudy& study() const { return study_; }
-  // Whether time or the lack of improvement has ended it before all trials were begun.
+  // Whether time or the lack of improvement ended the study before all trials were begun.
   const std::optional<std::string>& stopped() const { return stopped_; }
 
  private:
@@ -45,13 +45,13 @@ class Worker {
   LeaseKeeper keeper_;
   TrialFits fits_;
   double started_, shown_ = 0;
-  bool wait_ = false;        // what ask() found: others are at work
+  bool wait_ = false;        // the last ask() found no trial now, because others are at work
   std::int64_t before_ = 0;  // trials that had ended when this process began
   std::int64_t told_ = 0;    // final trials that were shown
   std::optional<std::string> stopped_;
 };
 
-// The study of a stage, which this process now has a copy of.
+// Opens the study of a stage as a copy of this process.
 SharedStudy open_study(const StudyPlan& plan, const StageContext& context);
 
 }  // namespace trainlab

@@ -31,7 +31,8 @@ class Build final : public Callable {
     auto spec = std::make_shared<Spec>();
     spec->value = sweep_registry().check(
         parse_json(R"({"@": "fit", "name": "member", "loss": "cross_entropy", "batch": 16, "epochs": 4,
-          "data": {"@": "data:split", "source": {"@": "data.blobs", "samples": 64, "seed": 3}, "train": 0.5, "val": 0.5},
+          "data": {"@": "data:split", "source": {"@": "data.blobs", "samples": 64, "seed": 3},
+                   "train": 0.5, "val": 0.5},
           "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Linear", "out_features": 3}]}, "checkpoint": "1 steps",
           "on": {"validate": {"@": "function", "index": 0}, "checkpoint": {"@": "function", "index": 1}},
           "optim": {"@": "optim.SGD", "lr": )" +
