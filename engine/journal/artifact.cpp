@@ -31,7 +31,8 @@ at::Tensor pixels_of(const at::Tensor& tensor, const std::string& name) {
   at::Tensor image = tensor.detach().cpu();
   const std::int64_t channels = image.dim() < 3 ? 1 : image.size(image.dim() - 3);
   if (image.dim() < 2 || image.dim() > 4 || (channels != 1 && channels != 3) || image.numel() == 0) {
-    throw recipe_error(name + ": expected an image [H, W], [C, H, W] or several [N, C, H, W] with 1 or 3 channels, found " +
+    throw recipe_error(name +
+                       ": expected an image [H, W], [C, H, W] or several [N, C, H, W] with 1 or 3 channels, found " +
                        shape_text(tensor.sizes()));
   }
   if (at::isFloatingType(image.scalar_type())) {
@@ -56,7 +57,8 @@ std::string png_bytes(const at::Tensor& pixels, const std::string& name) {
   // Once for the size, once for the bytes.
   for (int pass = 0; pass < 2; ++pass) {
     bytes.resize(size);
-    if (png_image_write_to_memory(&image, pass ? bytes.data() : nullptr, &size, 0, rows.const_data_ptr(), 0, nullptr) == 0) {
+    if (png_image_write_to_memory(&image, pass ? bytes.data() : nullptr, &size, 0, rows.const_data_ptr(), 0, nullptr) ==
+        0) {
       throw recipe_error(name + ": " + image.message);
     }
   }

@@ -71,7 +71,7 @@ Value decoded(const Value& value) {
   return map;
 }
 
-// A commit's content with the hash that tells whether it is what was written.
+// A commit's content with the hash that verifies it.
 Value sealed(Value info) {
   info.set("commit_hash", Value());
   info = encoded(info);
@@ -79,7 +79,7 @@ Value sealed(Value info) {
   return info;
 }
 
-// A commit's content, if it is what was written.
+// A commit's content, if its hash is right.
 Value read_commit(const fs::path& path) {
   Value info = parse_json(read_file(path, info_limit), path.string());
   const Value hash = info["commit_hash"];
@@ -148,7 +148,7 @@ void CheckpointFolder::take_over(const fs::path& from, const fs::path& to) {
   if (const Value& best = info["best_weights"]; best.is_string()) {
     copy(best.string(), read_commit(from / (best.string() + ".json")));
   }
-  // What ended it there does not end it here.
+  // The reason that ended the other fit must not end this fit.
   info.set("stop_reason", Value());
   info.set("failure", Value());
   copy(all.front().stem().string(), info);  // last: it makes the rest count
@@ -157,7 +157,7 @@ void CheckpointFolder::take_over(const fs::path& from, const fs::path& to) {
 CheckpointFolder::CheckpointFolder(fs::path folder, std::function<void(const std::string&)> say)
     : folder_(std::move(folder)), say_(std::move(say)) {
   make_directories(folder_);
-  // What a killed process left half written.
+  // Removes files that a killed process left half written.
   std::error_code ignored;
   std::vector<fs::path> left;
   for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
@@ -243,7 +243,7 @@ std::optional<Checkpoint> CheckpointFolder::newest() {
         if (!with_best) say_("the best weights so far are damaged; going on without them");
         return checkpoint;
       } catch (const Error& error) {
-        // A file that cannot be read now may be whole: only what is there and wrong counts as damage.
+        // A file that cannot be read now may be whole: only wrong content counts as damage.
         if (error.kind() != ErrorKind::recipe) throw;
         reason = error.message();
       }

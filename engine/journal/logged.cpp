@@ -7,7 +7,8 @@ namespace trainlab {
 
 Logged logged_tensor(const at::Tensor& tensor, const std::string& name) {
   if (tensor.numel() == 1) return tensor.detach();
-  throw recipe_error("expected a number or a tensor of one element, found shape " + shape_text(tensor.sizes())).in(name);
+  throw recipe_error("expected a number or a tensor of one element, found shape " + shape_text(tensor.sizes()))
+      .in(name);
 }
 
 double number_of(const Logged& logged) {

@@ -132,7 +132,7 @@ class BarReporter final : public LineReporter {
 void write_standard_error(std::string_view text) {
   while (!text.empty()) {
     const auto n = ::write(STDERR_FILENO, text.data(), text.size());
-    if (n <= 0) return;  // nobody is looking
+    if (n <= 0) return;  // standard error is closed
     text.remove_prefix(static_cast<std::size_t>(n));
   }
 }

@@ -105,7 +105,7 @@ std::string bar_line(const FitView& fit, const BarState& state, int columns) {
   };
   while (joined().size() > room && !pieces.empty())
     pieces.erase(std::ranges::max_element(pieces, {}, &Piece::importance));
-  // The bar takes what is left.
+  // The bar takes the remaining width.
   const auto drawn = std::ranges::find(pieces, bar, &Piece::importance);
   if (drawn != pieces.end()) {
     const auto left = static_cast<int>(room - joined().size());

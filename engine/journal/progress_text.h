@@ -17,14 +17,14 @@ std::string short_time(double seconds);
 // training before validation before the rest, losses first. samples_per_second 0: unknown, left out.
 std::string validation_line(const ValidationView& view, double samples_per_second);
 
-// What a drawn bar shows.
+// The numbers that a drawn bar shows.
 struct BarState {
   StepView step;
   double loss = 0;
   double steps_per_second = 0;    // 0: unknown
   double samples_per_second = 0;  // 0: unknown
 };
-// One line of at most `columns` − 1 characters; what matters least is left out where there is no room.
+// One line of at most `columns` − 1 characters; the least important parts are left out if there is no room.
 std::string bar_line(const FitView& fit, const BarState& state, int columns);
 
 }  // namespace trainlab

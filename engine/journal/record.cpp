@@ -31,7 +31,7 @@ void Record::watch(ProgressStyle style, std::function<double()> mean_loss,
 std::optional<Checkpoint> Record::newest(std::string_view from) {
   std::optional<Checkpoint> found = checkpoints_->newest();
   if (found || !fs::exists(rows_path())) return found;
-  if (fs::file_size(rows_path()) > 0) stage_.say("no checkpoint is there: this starts again from " + std::string(from));
+  if (fs::file_size(rows_path()) > 0) stage_.say("there is no checkpoint: this starts again from " + std::string(from));
   truncate_file(rows_path(), 0);
   return found;
 }
@@ -44,7 +44,7 @@ void Record::resume(const Checkpoint& checkpoint) {
     } catch (const std::logic_error&) {  // of Value
       throw recipe_error("the checkpoint of step " + std::to_string(checkpoint.step) + " has another kind of " +
                          part.name + " than this engine writes")
-          .hint("go on with the engine that wrote the checkpoint, or begin a new run");
+          .hint("continue with the engine that wrote the checkpoint, or begin a new run");
     }
   }
   resumed_.push_back(checkpoint.step);

@@ -35,7 +35,7 @@ class TensorBoardReporter final : public Observer {
   void started(const FitView& fit) override {
     file_.emplace(new_event_file(folder_));
     std::string records = framed(version_event(wall_seconds()));
-    // A reader drops what it has from this step on.
+    // Readers drop earlier events from this step on.
     if (fit.first_step > 0) records += framed(session_start_event(wall_seconds(), fit.first_step + 1));
     file_->append(records);
   }

@@ -11,36 +11,44 @@ namespace trainlab {
 namespace {
 
 Entry fit_entry() {
-  return Entry("fit", "stage", "Trains a model on data to its length, a stop rule or a budget.")
+  return Entry("fit", "stage", "Trains a model on data until its length, a stop rule or a budget ends the run.")
       .with(Option("name", "the stage's key, unique in the recipe").string().required())
-      .with(Option("data", "what to train on, with its validation and test parts").entry("data").required())
-      .with(Option("model", "the model; input sizes are inferred from the data. Several by name where `step` is given")
+      .with(Option("data", "data to train on, with its validation and test parts").entry("data").required())
+      .with(Option("model", "the model; input sizes are inferred from the data. With `step`, several models by name")
                 .entry("layer")
                 .keyed()
                 .required())
-      .with(Option("input", "sizes of a sample that comes into a model, where it is not the data's x; with `step` only")
+      .with(Option("input", "sizes of a sample that a model reads, if that is not the data's x; only with `step`")
                 .integer()
                 .at_least(1)
                 .many()
                 .keyed())
-      .with(Option("step", "a training step of the recipe's own: does all backward passes and optimizer steps itself, "
-                           "returns what is measured as train.NAME")
+      .with(Option("step",
+                   "a training step of the recipe's own: it does all backward passes and optimizer steps itself, and "
+                   "the numbers that it returns are measured as train.NAME")
                 .function("function(run, batch) → { name = scalar, … }"))
-      .with(Option("loss", "what is minimised; with `step` only measured").entry("loss").function("function(out, batch) → scalar[, count]"))
+      .with(Option("loss", "the loss that is minimised; with `step` it is only measured")
+                .entry("loss")
+                .function("function(out, batch) → scalar[, count]"))
       .with(metrics_option())
       .with(Option("optim", "the optimizer").entry("optimizer").keyed().required())
       .with(schedule_option())
-      .with(Option("batch", "samples per micro-batch; the default is all of them where there are fewer")
+      .with(Option("batch", "samples per micro-batch; by default no more than the training part has")
                 .integer()
                 .at_least(1)
                 .or_default(64))
       .with(Option("epochs", "length in passes over the training part").integer().at_least(1))
       .with(Option("steps", "length in optimizer steps, instead of epochs").integer().at_least(1))
-      .with(Option("time", "budget of time; keeps a reserve for the last validation and checkpoint").duration())
-      .with(Option("seed", "seed of initial weights, data order and dropout (default: the run's)").integer().at_least(0))
-      .with(Option("monitor", "metric that decides what is best (default: val.loss, or train.loss without a validation part)")
+      .with(
+          Option("time", "budget of time, which includes a reserve for the last validation and checkpoint").duration())
+      .with(Option("seed", "seed of initial weights, data order and dropout (default: the run's seed)")
+                .integer()
+                .at_least(0))
+      .with(Option("monitor",
+                   "metric that decides what is best (default: val.loss, or train.loss without a validation part)")
                 .string())
-      .with(Option("goal", "direction of the monitored metric, where it is not known").choice({"min", "max"}))
+      .with(Option("goal", "better direction of the monitored metric, if the metric does not declare one")
+                .choice({"min", "max"}))
       .with(Option("keep", "weights that are kept at the end (default: best with a validation part, else last)")
                 .choice({"best", "last"}))
       .with(Option("stop", "rules asked after each validation; the first reason ends the run")
@@ -48,18 +56,22 @@ Entry fit_entry() {
                 .function("function(run) → reason or nil")
                 .many())
       .with(Option("validate", "how often the validation part is measured").duration().or_default("1 epochs"))
-      .with(Option("checkpoint", "how often `last` is committed (default: at a validation when 10 s have passed)").duration())
-      .with(Option("init", "initial values of all parameters of two or more axes, or a table of them by pattern of "
-                           "parameter names, \"*\" for any characters; of several that match the longest counts. "
-                           "init.weights brings trained ones. Of several models one of these by the name of each")
+      .with(Option("checkpoint", "how often `last` is committed (default: at a validation when 10 s have passed)")
+                .duration())
+      .with(Option("init",
+                   "initial values of all parameters with two or more axes, or a table of inits by pattern of "
+                   "parameter names, in which \"*\" stands for any characters; the longest pattern that matches a name "
+                   "counts. init.weights takes trained values. With several models, one of these for each by its name")
                 .entry("init")
                 .keyed())
       .with(Option("freeze",
-                   "patterns of the names of parameters that do not train; of several models by the name of each")
+                   "patterns of the names of parameters that do not train; with several models, a table by name of the "
+                   "model")
                 .string()
                 .many()
                 .keyed())
-      .with(Option("accumulate", "micro-batches whose gradients make one optimizer step; their mean is that of one batch")
+      .with(Option("accumulate",
+                   "number of micro-batches whose gradients make one optimizer step, as one large batch would")
                 .integer()
                 .at_least(1)
                 .or_default(1))
@@ -67,16 +79,28 @@ Entry fit_entry() {
                 .number()
                 .more_than(0)
                 .fields({Option("norm", "largest joint L2 norm").number().more_than(0),
-                         Option("value", "largest size of each value; applied first").number().more_than(0)})
+                         Option("value", "largest absolute value of each gradient; applied before the norm")
+                             .number()
+                             .more_than(0)})
                 .keyed())
-      .with(Option("ema", "an average of the weights, validated and kept in their place").entry("average"))
+      .with(Option("ema", "an average of the weights, which is validated and kept in place of the weights")
+                .entry("average"))
       .with(Option("precision", "type of weights and arithmetic").choice({"float32", "float64"}).or_default("float32"))
-      .with(Option("loader", "how batches are prepared; never changes results, but for drop_last")
-                .fields({Option("threads", "worker threads; 0 gathers on the training thread").integer().at_least(0).at_most(64).or_default(1),
-                         Option("prefetch", "batches prepared ahead, at least").integer().at_least(1).at_most(1024).or_default(4),
+      .with(Option("loader", "how batches are prepared; only drop_last changes results")
+                .fields({Option("threads", "worker threads; with 0 the training thread prepares the batches")
+                             .integer()
+                             .at_least(0)
+                             .at_most(64)
+                             .or_default(1),
+                         Option("prefetch", "least number of batches that are prepared ahead")
+                             .integer()
+                             .at_least(1)
+                             .at_most(1024)
+                             .or_default(4),
                          Option("drop_last", "leave out an epoch's last, smaller batch").boolean().or_default(false)}))
-      .with(Option("on", "functions called as the run goes on; each receives the run")
-                .fields({Option("start", "before the first step; not again when the fit is resumed").function("function(run)"),
+      .with(Option("on", "functions that are called during the run; each receives the run")
+                .fields({Option("start", "before the first step; not again when the fit is resumed")
+                             .function("function(run)"),
                          Option("step", "after each step").function("function(run)"),
                          Option("validate", "after each validation").function("function(run)"),
                          Option("epoch", "after each epoch, after its validation").function("function(run)"),
@@ -87,11 +111,12 @@ Entry fit_entry() {
           "return lab.fit {\n"
           "  name = \"digits\", data = lab.data.digits():split { train = 0.9, val = 0.1 },\n"
           "  model = lab.nn.Sequential { lab.nn.Flatten(), lab.nn.Linear(64), lab.nn.ReLU(), lab.nn.Linear(10) },\n"
-          "  loss = \"cross_entropy\", metrics = { \"accuracy\" }, optim = lab.optim.AdamW { lr = 3e-3 }, epochs = 20,\n"
+          "  loss = \"cross_entropy\", metrics = { \"accuracy\" }, optim = lab.optim.AdamW { lr = 3e-3 }, epochs = "
+          "20,\n"
           "}");
 }
 
-// LibTorch's errors become ours here: who runs stages knows no LibTorch.
+// LibTorch's errors become ours here: the code that runs stages does not know LibTorch.
 StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
   const auto plan = with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_fit(stage, settings)); });
   return [plan, stage](const StageContext& context) {
@@ -113,6 +138,8 @@ std::string check_fit(const FitPlan& plan, bool step) {
   return text;
 }
 
-void register_fit_entry(Registry& registry) { registry.add(fit_entry(), StageKind{.prepare = prepare_fit, .check = check_stage}); }
+void register_fit_entry(Registry& registry) {
+  registry.add(fit_entry(), StageKind{.prepare = prepare_fit, .check = check_stage});
+}
 
 }  // namespace trainlab

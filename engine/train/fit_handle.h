@@ -5,7 +5,7 @@
 
 namespace trainlab {
 
-// What the recipe's functions hold on to. It outlives the member only as an empty shell.
+// The object that the recipe's functions may keep. After the member's end its methods only raise errors.
 class FitHandle final : public RunHandle {
  public:
   explicit FitHandle(Member* member) : member_(member) {}

@@ -70,7 +70,7 @@ std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMe
   }
   if (!company.passes.empty()) {
     throw plan.options.error("step", "expected a fit without a step of its own, because gradient passes were given")
-        .hint("a step of its own takes its gradients itself");
+        .hint("a fit with `step` handles its gradients itself");
   }
   if (axis || members.size() > 1) throw std::logic_error("a step of its own trains one member");
   return std::make_unique<OwnStep>(plan, keys.front());
@@ -87,7 +87,8 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
       summaries_(members.size()) {
   std::iota(places_.begin(), places_.end(), std::size_t{0});
   make_rows();
-  for (std::size_t m = 0; m < fits_.size(); ++m) members_.push_back(std::make_unique<Member>(plan, fits_[m], *trained_, m));
+  for (std::size_t m = 0; m < fits_.size(); ++m)
+    members_.push_back(std::make_unique<Member>(plan, fits_[m], *trained_, m));
   if (auto* own = dynamic_cast<OwnStep*>(trained_.get())) own->set_run(members_.front()->handle());
   position_.steps_per_epoch = plan.length.steps_per_epoch;
   position_.batch = plan.length.batch;
@@ -105,7 +106,8 @@ void FitLoop::make_rows() {
   momentum_.assign(rows, 1);
   weight_decay_.assign(rows, 1);
   active_.assign(rows, 0);
-  if (plan_.data.val && plan_.measures()) validation_ = std::make_unique<Evaluator>(plan_, *plan_.data.val, "val", axis_);
+  if (plan_.data.val && plan_.measures())
+    validation_ = std::make_unique<Evaluator>(plan_, *plan_.data.val, "val", axis_);
 }
 
 void FitLoop::compact() {
@@ -195,9 +197,9 @@ double FitLoop::reserve() const {
   return 1.5 * (evaluation(plan_.data.val) + evaluation(plan_.data.test) + commit_seconds_ + step);
 }
 
-// Under a time budget alone the length is unknown. It is estimated from the speed so far: after each of the first steps,
-// for a wrong one would put a schedule far from its beginning, then now and then, so that a schedule comes to its end
-// with the budget although the speed changes. A checkpoint holds the latest estimate.
+// Under a time budget alone the length is unknown. It is estimated from the speed so far: after each of the first
+// steps, for a wrong one would put a schedule far from its beginning, then now and then, so that a schedule comes to
+// its end with the budget although the speed changes. A checkpoint holds the latest estimate.
 void FitLoop::estimate_total() {
   const std::int64_t measured = position_.step - first_step_ - cold_steps;
   if (measured < 1 || (measured > estimate_every && measured % estimate_every != 0)) return;

@@ -155,8 +155,12 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
   const bool minimize = plan_.minimize(plan_.monitor);
   const bool better = std::isfinite(value) && (!best_ || (minimize ? value < best_->value : value > best_->value));
   if (better) {
-    best_ = Best{.value = value, .step = position.step, .epoch = position.epoch(), .metrics = metrics_,
-                 .reports = reports_, .weights = plan_.keep_best ? trained_->weights(index_) : NamedTensors{}};
+    best_ = Best{.value = value,
+                 .step = position.step,
+                 .epoch = position.epoch(),
+                 .metrics = metrics_,
+                 .reports = reports_,
+                 .weights = plan_.keep_best ? trained_->weights(index_) : NamedTensors{}};
   }
   schedules_.validated(value, minimize);
   trained_->validated(value, minimize);
@@ -363,7 +367,7 @@ void Member::check_data(const Checkpoint& checkpoint) const {
     same = same && found != checkpoint.tensors.end() && at::equal(found->second, tensor);
   }
   if (same) return;
-  throw usage_error("the data is not what this run was trained on: found parts of " + to_json(part_sizes()) +
+  throw usage_error("the data differs from the data of the run so far: found parts of " + to_json(part_sizes()) +
                     ", or their statistics, other than " + to_json(checkpoint.info["data"]))
       .hint("put the files back as they were, or begin a new run");
 }
@@ -380,7 +384,7 @@ void Member::check_extension(std::int64_t before) const {
   const double unit = wanted.unit == "epochs" ? static_cast<double>(plan_.length.steps_per_epoch) : 1;
   throw usage_error("expected a total of more than the " + number_text(static_cast<double>(before) / unit) + " " +
                     wanted.unit + " of the run, found " + wanted.text())
-      .hint("extend takes the new total, not what is to be added");
+      .hint("extend takes the new total, not the length to add");
 }
 
 std::int64_t Member::resume() {

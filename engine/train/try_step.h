@@ -1,4 +1,4 @@
-// What `trainlab check --step` does beyond checking. Private to the module.
+// The step of `trainlab check --step`. Private to the module.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace trainlab {
 
-// Takes one training and one validation step of a fit in its loop, without a folder, and tells what they measured.
-// Nothing is written, and all of it is thrown away: of `on` only `start` is called, because a step of the recipe's own
-// may need what it leaves in run.state. Errors are those of the fit itself.
+// Takes one training and one validation step of a fit in its loop, without a folder, and returns their metrics as text.
+// Nothing is written, and the results are thrown away. Of the functions in `on` only `start` is called, because a step
+// of the recipe's own may need values that `start` puts into run.state. Errors are those of the fit itself.
 std::string try_step(const FitPlan& plan);
 
 }  // namespace trainlab

@@ -92,9 +92,9 @@ std::int64_t steps_per_epoch(const FitPlan& plan) {
   const std::int64_t n = plan.data.train.epoch_size(), batch = plan.loader.batch;
   if (batch > n) {
     throw plan.options
-        .error("batch", "expected at most the " + std::to_string(n) + " training samples, found " +
-                            std::to_string(batch))
-        .hint("a smaller batch, or more data");
+        .error("batch",
+               "expected at most the " + std::to_string(n) + " training samples, found " + std::to_string(batch))
+        .hint("use a smaller batch, or more data");
   }
   const std::int64_t batches = plan.loader.drop_last ? n / batch : (n + batch - 1) / batch;
   return (batches + plan.accumulate - 1) / plan.accumulate;
@@ -109,7 +109,7 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
   const bool epochs = fit.given("epochs"), steps = fit.given("steps");
   if (epochs && steps) {
     throw fit.error("steps", "expected either epochs or steps, found both")
-        .hint("leave one of them out; --set epochs=nil takes away what the recipe says");
+        .hint("leave one of them out; --set epochs=nil removes the recipe's value");
   }
   if (fit.given("time")) {
     const Duration time = fit.duration("time");
@@ -135,8 +135,8 @@ std::int64_t interval(const FitPlan& plan, const char* option) {
   const Duration every = plan.options.duration(option);
   const auto steps = in_steps(every, plan.length.steps_per_epoch, plan.length.batch, plan.length.total_steps);
   if (!steps) {
-    throw plan.options.error(option, "expected steps, epochs, samples or a percentage of a known length, found \"" +
-                                         to_text(every) + "\"");
+    throw plan.options.error(
+        option, "expected steps, epochs, samples or a percentage of a known length, found \"" + to_text(every) + "\"");
   }
   if (*steps < 1) throw plan.options.error(option, "expected at least one step, found \"" + to_text(every) + "\"");
   return *steps;
@@ -169,9 +169,10 @@ void plan_monitor(FitPlan& plan) {
   const bool validates = plan.data.val.has_value() && plan.measures();
   plan.monitor = fit.given("monitor") ? fit.string("monitor") : validates ? "val.loss" : "train.loss";
   if (plan.step && plan.monitor.starts_with("train.")) {
-    // What the step returns is known when it has run.
+    // The metrics that the step returns are known only after it has run.
     if (plan.monitor != "train.loss" && !fit.given("goal")) {
-      throw fit.error("goal", "missing: " + plan.monitor + " is a metric of the recipe's own").hint("goal = \"min\" or \"max\"");
+      throw fit.error("goal", "missing: " + plan.monitor + " is a metric of the recipe's own")
+          .hint("goal = \"min\" or \"max\"");
     }
     plan.keep_best = fit.given("keep") && fit.string("keep") == "best";
     return;
@@ -187,8 +188,8 @@ void plan_monitor(FitPlan& plan) {
     throw fit.error("monitor", error.message()).hint(error.hint());
   }
   if (fit.given("goal") && (fit.string("goal") == "min") != minimize) {
-    throw fit.error("goal", plan.monitor + " is better when " + (minimize ? "smaller" : "greater") + ", found goal = \"" +
-                                fit.string("goal") + "\"");
+    throw fit.error("goal", plan.monitor + " is better when " + (minimize ? "smaller" : "greater") +
+                                ", found goal = \"" + fit.string("goal") + "\"");
   }
   plan.keep_best = fit.given("keep") ? fit.string("keep") == "best" : validates;
   if (plan.keep_best && !validates) {
@@ -205,7 +206,8 @@ FitPlan::Clip clip_of(const Options& table, const std::string& name) {
   }
   const Options bounds = table.child(name);
   if (!bounds.given("norm") && !bounds.given("value"))
-    throw bounds.error("", "expected a bound of the norm or of the values, found neither").hint("clip = { value = 0.5 }");
+    throw bounds.error("", "expected a bound of the norm or of the values, found neither")
+        .hint("clip = { value = 0.5 }");
   if (bounds.given("norm")) clip.norm = bounds.number("norm");
   if (bounds.given("value")) clip.value = bounds.number("value");
   return clip;
@@ -248,7 +250,8 @@ void plan_own_step(FitPlan& plan) {
   plan.step = fit.function("step");
   const Signals columns = signals_of(*plan.data.train.data);
   for (const char* option : {"ema", "accumulate"}) {
-    if (fit.given(option)) throw fit.error(option, "a fit with a step of its own has no such option; the step can do it");
+    if (fit.given(option))
+      throw fit.error(option, "a fit with a step of its own has no such option; the step can do it");
   }
   if (!fit.is_keyed("model")) {
     plan.model = only_model(fit, fit.given("input") ? Signals{{"x", {.shape = fit.integers("input")}}} : columns);
@@ -299,8 +302,8 @@ void plan_own_step(FitPlan& plan) {
   }
 }
 
-// The optimizer on tensors named and shaped like the parameters that it trains, of few values: to check it and to ask for
-// the size of its state.
+// The optimizer on tensors named and shaped like the parameters that it trains, of few values: to check it and to ask
+// for the size of its state.
 struct Probe {
   std::vector<OptimizedParameter> parameters;
   std::unique_ptr<Optimizer> optimizer;
@@ -319,7 +322,7 @@ Probe probe_optimizer(const Model& model, const Options& optimizer, at::ScalarTy
   return probe;
 }
 
-// What a step changes, in one form for both kinds of fit.
+// The models and optimizers that a step changes, in one form for both kinds of fit.
 std::vector<FitPlan::StepModel> trained_models(const FitPlan& plan) {
   if (plan.step) return plan.step_models;
   return {{"", plan.model, plan.options.child("optim"), plan.clip, {}}};
@@ -345,7 +348,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   plan.seed = options.given("seed") ? options.integer("seed") : settings.seed;
   plan.precision = precision_of(options);
   plan.device = parse_device(settings.device);
-  // Of the run's seed, not of the fit's: fits that are compared, or averaged, are of one split.
+  // Splits use the run's seed, not the fit's: fits that are compared or averaged share a split.
   plan.data = opened ? *opened : open_data(options.child("data"), {.seed = settings.seed});
   const Dataset& data = *plan.data.train.data;
   if (options.given("step")) {
@@ -353,7 +356,8 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   } else {
     for (const char* option : {"model", "optim", "schedule", "clip", "input"}) {
       if (options.is_keyed(option) || (option == std::string_view("input") && options.given(option))) {
-        throw options.error(option, "several models by name, and inputs of their own, need a training step of the recipe's own")
+        throw options
+            .error(option, "several models by name, and inputs of their own, need a training step of the recipe's own")
             .hint("step = function(run, batch) … end");
       }
     }
@@ -413,11 +417,7 @@ MemoryEstimate estimate_memory(const FitPlan& plan) {
   }
   if (plan.options.given("ema")) optimizer += weights;
   const auto data = static_cast<double>(plan.data.train.data->bytes());
-  return {.weights = weights,
-          .gradients = weights,
-          .optimizer = optimizer,
-          .activations = activations,
-          .data = data};
+  return {.weights = weights, .gradients = weights, .optimizer = optimizer, .activations = activations, .data = data};
 }
 
 }  // namespace trainlab

@@ -27,7 +27,7 @@ bool FitPlan::minimize(const std::string& full_name) const {
     if (metric.name != name) continue;
     if (metric.minimize) return *metric.minimize;
     if (full_name == monitor && options.given("goal")) return options.string("goal") == "min";
-    throw recipe_error("it is not known whether \"" + full_name + "\" should be small or great")
+    throw recipe_error("the metric declares no better direction: \"" + full_name + "\"")
         .hint("goal = \"min\" or \"max\" in the metric's table");
   }
   return true;  // losses

@@ -8,7 +8,7 @@
 
 namespace trainlab {
 
-// Of a fit with one model and a loss, in normal form: "FILE:LINE: path: text".
+// Warnings about a fit with one model and a loss, each as "FILE:LINE: path: text".
 std::vector<std::string> warnings_of(const Options& fit);
 
 }  // namespace trainlab

@@ -1,4 +1,4 @@
-// What a fit may do and hardly ever means.
+// Warnings about options that are allowed and hardly ever intended.
 #include <utility>
 
 #include "fit_plan_parts.h"
@@ -25,7 +25,7 @@ std::vector<std::string> warnings_of(const Options& fit) {
     const std::string& name = loss.entry->entry().name;
     return {last.error("", name.substr(name.find('.') + 1) + " applies the " + std::string(kind.applies) +
                                " itself: here it is applied twice")
-                .hint("leave the layer out; predictions are probabilities all the same")
+                .hint("leave the layer out; predictions are probabilities without it, too")
                 .what()};
   }
   return {};

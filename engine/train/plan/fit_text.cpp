@@ -17,7 +17,7 @@ std::string with_unit(double x, double base, const std::array<const char*, 5>& u
   return fmt::format("{:.3g} {}", x, units[i]);
 }
 
-// What a layer of the recipe's own computes is not known.
+// The arithmetic of a layer of the recipe's own is not known.
 std::string flops_text(double x) {
   if (std::isnan(x)) return "unknown";
   return with_unit(x, 1000, {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"});
@@ -77,7 +77,8 @@ std::string describe(const FitPlan& plan) {
   }
   line("memory (estimate)", bytes_text(memory.total()) + ": weights " + bytes_text(memory.weights) + ", gradients " +
                                 bytes_text(memory.gradients) + ", optimizer " + bytes_text(memory.optimizer) +
-                                ", activations " + bytes_text(memory.activations) + ", data " + bytes_text(memory.data));
+                                ", activations " + bytes_text(memory.activations) + ", data " +
+                                bytes_text(memory.data));
   line("monitor", plan.monitor + (plan.minimize(plan.monitor) ? " (smaller is better)" : " (greater is better)") +
                       (plan.keep_best ? ", the best weights are kept" : ", the last weights are kept"));
   for (const std::string& warning : plan.warnings) text += "\nwarning: " + warning + "\n";

@@ -37,7 +37,7 @@ void find_meaning(ModelFile& file, const FitPlan& plan) {
   if (head.classes == file.classes) file.class_names = head.class_names;
 }
 
-// `sizes`: of what comes in, where a step of the recipe's own feeds its model with what is no column.
+// `sizes`: sizes of the input, if a step of the recipe's own feeds the model with a tensor that is not a column.
 ModelFile described(const FitPlan& plan, const std::string& name, const Value& spec, const Model& model,
                     const std::optional<Shape>& sizes) {
   ModelFile file;
@@ -90,7 +90,7 @@ Value to_value(const ModelFile& file) {
                     {"keep", file.keeps_best ? "best" : "last"}};
 }
 
-// std::logic_error for what is no model of this format.
+// std::logic_error for a value that is not a model in this format.
 ModelFile from_value(const std::string& name, const Value& value) {
   ModelFile file;
   file.name = name;
@@ -142,14 +142,18 @@ ModelFile read_model(const fs::path& stage_folder, const std::optional<std::stri
   const fs::path path = stage_folder / "model.json";
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
-    throw usage_error("there is no trained model in " + stage_folder.string()).hint("only a fit that has begun has one");
+    throw usage_error("there is no trained model in " + stage_folder.string())
+        .hint("only a fit that has begun has one");
   }
   const Value content = parse_json(read_file(path, largest_file), path.string());
   const auto damaged = [&] { return recipe_error(path.string() + ": damaged, or of another version of trainlab"); };
-  if (!(content["format"] == Value(2)) || !content["models"].is_map() || content["models"].map().empty()) throw damaged();
+  if (!(content["format"] == Value(2)) || !content["models"].is_map() || content["models"].map().empty())
+    throw damaged();
   const Value::Map& models = content["models"].map();
   if (models.size() == 1 && models.contains("")) {
-    if (name) throw usage_error("the fit in " + stage_folder.string() + " has one model, without a name, found \"" + *name + "\"");
+    if (name)
+      throw usage_error("the fit in " + stage_folder.string() + " has one model, without a name, found \"" + *name +
+                        "\"");
   } else if (!name || !models.contains(*name)) {
     std::string all;
     for (const auto& [known, model] : models) all += (all.empty() ? "" : ", ") + known;

@@ -63,7 +63,7 @@ Option schedule_option() {
   const auto of = [](const char* name, const char* doc) {
     return Option(name, doc).entry("schedule").function("function(step, total) → factor");
   };
-  return of("schedule", "factor of the optimizer's rate by step; or of several of its numbers, by name")
+  return of("schedule", "factor of the optimizer's rate by step, or factors of several of its numbers by name")
       .fields({of("lr", "factor of the rate"), of("momentum", "factor of the momentum, or of the first beta"),
                of("weight_decay", "factor of the weight decay")})
       .keyed();
@@ -83,7 +83,8 @@ Schedules schedules_of(const Options& table, const std::string& name, const Opti
     all.momentum = one(given, "momentum", key.fold("momentum"));
     all.weight_decay = one(given, "weight_decay", key.fold("weight_decay"));
     if (all.momentum && !has_momentum(optimizer))
-      throw given.error("momentum", "expected an optimizer with a momentum, found " + optimizer.entry().name + " without");
+      throw given.error("momentum",
+                        "expected an optimizer with a momentum, found " + optimizer.entry().name + " without");
     if (all.weight_decay && !has_weight_decay(optimizer))
       throw given.error("weight_decay", "expected an optimizer with a weight decay, found " + optimizer.entry().name);
   } else {

@@ -17,9 +17,8 @@ void Accumulation::begin(const LossValue& loss) {
 
 void Accumulation::add_term(Term& term, const LossMean& mean, std::int64_t samples, bool keeps_graph) {
   const Span span(Phase::backward);
-  const at::Tensor weight = mean.weight.defined()
-                                ? mean.weight.detach()
-                                : at::full_like(mean.value.detach(), static_cast<double>(samples));
+  const at::Tensor weight =
+      mean.weight.defined() ? mean.weight.detach() : at::full_like(mean.value.detach(), static_cast<double>(samples));
   const at::Tensor sum = mean.value.mul(weight);
   // A backward pass adds to the gradients that it finds.
   for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = std::move(term.gradients[i]);
@@ -40,7 +39,7 @@ void Accumulation::add(const LossValue& loss, std::int64_t samples) {
     LossMean& mean = means[term_of_[i]];
     const LossMean& part = loss.parts[i];
     if (term_of_[i] == 0 && part.weight.defined()) {
-      throw recipe_error("loss: " + parts_[i].name + " tells a count for this micro-batch and told none for another")
+      throw recipe_error("loss: " + parts_[i].name + " returned a count for this micro-batch and none for another")
           .hint("return a count always, or never");
     }
     const at::Tensor value = part.value.mul(parts_[i].factor);

@@ -9,7 +9,7 @@
 
 namespace trainlab {
 
-// By value first, then by the norm of each member; empty where nothing is clipped.
+// Clips by value first, then by the norm of each member; empty if nothing is clipped.
 std::vector<std::shared_ptr<GradientPass>> clip_passes(const FitPlan::Clip& clip);
 
 }  // namespace trainlab

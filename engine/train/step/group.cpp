@@ -14,7 +14,7 @@
 namespace trainlab {
 namespace {
 
-// What a tensor with the axis of the members holds of one of them; without such an axis all of the tensor.
+// The slice of one member of a tensor with a member axis; the whole tensor without such an axis.
 at::Tensor member_slice(const at::Tensor& tensor, bool per_member, std::size_t member) {
   return per_member ? tensor.select(0, static_cast<std::int64_t>(member)) : tensor;
 }
@@ -35,9 +35,9 @@ const at::Tensor& stored(const NamedTensors& tensors, const std::string& name, a
 
 namespace {
 
-// Evaluation holds no gradients, so its batches may be larger than training's: up to so many samples, while what a
-// training step would keep of them, which is more than evaluation needs, fits into so many bytes. The same for a single
-// model and for any number of members, which must not differ in bits.
+// Evaluation holds no gradients, so its batches may be larger than training's: at most this many samples, as long as
+// the memory that a training step would keep for them (more than evaluation needs) fits into this many bytes. The size
+// is the same for a single model and for any number of members, whose results must not differ in bits.
 constexpr std::int64_t evaluation_batch = 256;
 constexpr double evaluation_bytes = 1 << 30;
 
@@ -52,7 +52,7 @@ LoaderOptions evaluation_loader(const FitPlan& plan) {
   return options;
 }
 
-// What the loss and the metrics see of a batch. `moved` keeps the columns on the device.
+// A batch as the loss and the metrics see it. `moved` keeps the columns on the device.
 BatchView view_of(const FitPlan& plan, const Batch& batch, std::int64_t members, Key key,
                   std::vector<at::Tensor>& moved) {
   BatchView view{.columns = batch.columns, .index = batch.index, .size = batch.size, .members = members, .key = key};
@@ -98,8 +98,8 @@ Evaluator::Evaluator(const FitPlan& plan, const Part& part, std::string prefix, 
 
 void Evaluator::each(const Each& function) {
   const c10::InferenceMode no_gradients;
-  // The loader runs on for ever and in order: each evaluation takes one epoch of it, and what was prefetched beyond
-  // is the beginning of the next evaluation.
+  // The loader runs in order without end: each evaluation takes one epoch, and batches prefetched beyond its end begin
+  // the next evaluation.
   std::vector<at::Tensor> moved;
   for (std::int64_t i = 0; i < loader_.batches_per_epoch(); ++i) {
     const Batch batch = next_batch(plan_, loader_);

@@ -15,7 +15,7 @@ namespace trainlab {
 
 namespace {
 
-// "model.2.weight" of the only one, "model.g.2.weight" of the one named g.
+// "model.2.weight" for a single model, "model.g.2.weight" for the model named g.
 std::string prefix(const char* kind, const std::string& name) {
   return std::string(kind) + "." + (name.empty() ? "" : name + ".");
 }

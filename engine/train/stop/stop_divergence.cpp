@@ -18,8 +18,8 @@ class Divergence final : public StopRule {
       : metric_(options, "train.loss"), factor_(options.number("factor")), checks_(options.integer("checks")) {
     if (options.has("above")) above_ = options.number("above");
     if (!metric_.minimize(context)) {
-      throw options.error("metric", "expected a metric of which less is better, found " + metric_.name())
-          .hint("for others use stop.threshold { metric = \"" + metric_.name() + "\", below = … }");
+      throw options.error("metric", "expected a metric that is better when smaller, found " + metric_.name())
+          .hint("for other metrics use stop.threshold { metric = \"" + metric_.name() + "\", below = … }");
     }
   }
 
@@ -69,9 +69,9 @@ void register_stop_divergence(Registry& registry) {
   registry.add(
       Entry("stop.divergence", "stop",
             "Stops when the metric is not finite, or has been far above its best for `checks` validations in a row.")
-          .with(Option("metric", "name of a metric of which less is better").string().or_default("train.loss"))
+          .with(Option("metric", "name of a metric that is better when smaller").string().or_default("train.loss"))
           .with(Option("factor", "far above: more than this many times the best").number().more_than(1).or_default(3.0))
-          .with(Option("above", "far above is also everything larger than this").number())
+          .with(Option("above", "values larger than this are far above, too").number())
           .with(Option("checks", "validations in a row").integer().at_least(1).or_default(3).in("validations"))
           .example("stop.divergence { factor = 4 }")
           .note("Far above means: larger than best + (factor − 1) · s, where s is |best|, or a tenth of |first value| "

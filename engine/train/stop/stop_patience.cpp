@@ -63,13 +63,13 @@ void register_stop_patience(Registry& registry) {
                     .or_default(3)
                     .in("validations")
                     .positional())
-          .with(Option("metric", "name of the metric, \"val.loss\"; the fit's monitor where none is given").string())
-          .with(Option("min_delta", "improvements up to this much do not count").number().at_least(0).or_default(0.0))
+          .with(Option("metric", "name of the metric, for instance \"val.loss\" (default: the fit's monitor)").string())
+          .with(Option("min_delta", "improvements up to this size do not count").number().at_least(0).or_default(0.0))
           .example("stop.patience { metric = \"val.loss\", patience = 5, min_delta = 1e-3 }")
           .note("Lightning's rule (EarlyStopping). The best value is the last one that counted as an improvement; the "
                 "metric's declaration says whether smaller or "
-                "larger is better. A value that is not finite is no improvement. What is counted are validations, or "
-                "epochs where there is no validation part."),
+                "larger is better. A value that is not finite is no improvement. The rule counts validations, or "
+                "epochs if there is no validation part."),
       StopFactory{[](const Options& options, const StopContext& context) -> std::unique_ptr<StopRule> {
         return std::make_unique<Patience>(options, context);
       }});

@@ -1,4 +1,4 @@
-// What all stop rules share: their metric, read with the rule's own place in messages. Private to the module.
+// The metric of a stop rule, whose errors name the rule's place in the recipe. Private to the module.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ class Registry;
 // The metric that a rule watches.
 class WatchedMetric {
  public:
-  // `fallback` where the recipe names none.
+  // `fallback` is used if the recipe names no metric.
   WatchedMetric(const Options& options, const std::string& fallback);
 
   const std::string& name() const { return name_; }

@@ -37,12 +37,12 @@ class Threshold final : public StopRule {
 void register_stop_threshold(Registry& registry) {
   registry.add(
       Entry("stop.threshold", "stop", "Stops at the first validation where the metric is above, or below, a number.")
-          .with(
-              Option("metric", "name of the metric, \"val.accuracy\"; the fit's monitor where none is given").string())
+          .with(Option("metric", "name of the metric, for instance \"val.accuracy\" (default: the fit's monitor)")
+                    .string())
           .with(Option("above", "stop when the metric is larger than this").number())
           .with(Option("below", "stop when the metric is smaller than this").number())
           .example("stop.threshold { metric = \"val.accuracy\", above = 0.99 }")
-          .note("Exactly one of above and below is given. NaN is neither."),
+          .note("Give exactly one of above and below. NaN is neither above nor below."),
       StopFactory{[](const Options& options, const StopContext& context) -> std::unique_ptr<StopRule> {
         return std::make_unique<Threshold>(options, context);
       }});

@@ -13,7 +13,8 @@ using namespace trainlab;
 
 TEST_CASE("a recipe names its files plainly, and not as checkpoints are named") {
   for (const char* name : {"weights", "best", "a.txt", "last.b"}) CHECK_NOTHROW(check_file_name("run:save", name));
-  for (const std::string name : {"", ".", "..", ".hidden", "a/b", "/a", "../a", "last-1", "best-000000001", "loop-000001"}) {
+  for (const std::string name :
+       {"", ".", "..", ".hidden", "a/b", "/a", "../a", "last-1", "best-000000001", "loop-000001"}) {
     CAPTURE(name);
     try {
       check_file_name("run:save", name);

@@ -104,7 +104,7 @@ TEST_CASE("a lost start is said and its rows are cut") {
     record.append("{\"step\":1}\n");
   }
   CHECK_FALSE(Record(stage_in(folder.path(), &said)).newest("the beginning"));
-  CHECK(said == std::vector<std::string>{"no checkpoint is there: this starts again from the beginning"});
+  CHECK(said == std::vector<std::string>{"there is no checkpoint: this starts again from the beginning"});
   CHECK(rows_of(folder.path()).empty());
 }
 

@@ -1,4 +1,5 @@
-// Whole fits: resumed = uninterrupted, loader threads change nothing, group = separate, stops, failures, files that fail.
+// Whole fits: resumed = uninterrupted, loader threads change nothing, group = separate, stops, failures, files that
+// fail.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -66,7 +67,9 @@ struct ClearStop {
 
 TEST_CASE("an interrupted fit continues to the same bytes") {
   const TemporaryFolder temporary;
-  const std::string length = R"(, "epochs": 4, "stop": {"@": "stop.patience", "patience": 3}, "schedule": {"@": "sched.cosine", "warmup": "10%"})";
+  const std::string length =
+      R"(, "epochs": 4, "stop": {"@": "stop.patience", "patience": 3},
+         "schedule": {"@": "sched.cosine", "warmup": "10%"})";
   const Value whole = run_one(parse_options(digits_fit(length)), temporary.path() / "whole");
   REQUIRE(whole["status"] == Value("done"));
   for (const int threads : {1, 4}) {
@@ -84,7 +87,8 @@ TEST_CASE("an interrupted fit continues to the same bytes") {
       CHECK(rest["status"] == Value("done"));
       CHECK(rest["resumed"].list().at(0) == Value(step));
       CHECK(final_weights(folder) == final_weights(temporary.path() / "whole"));
-      CHECK(lines_without_seconds(folder / "metrics.jsonl") == lines_without_seconds(temporary.path() / "whole" / "metrics.jsonl"));
+      CHECK(lines_without_seconds(folder / "metrics.jsonl") ==
+            lines_without_seconds(temporary.path() / "whole" / "metrics.jsonl"));
       CHECK(rest["metrics"] == whole["metrics"]);
     }
   }
@@ -95,7 +99,8 @@ TEST_CASE("a group of members equals its members alone") {
   const std::vector<double> rates{0.001, 0.005, 0.02};
   std::vector<Options> fits;
   for (std::size_t m = 0; m < rates.size(); ++m) {
-    Value fit = parse_json(digits_fit(R"(, "epochs": 2, "precision": "float64", "seed": )" + std::to_string(m / 2 + 1)), "");
+    Value fit =
+        parse_json(digits_fit(R"(, "epochs": 2, "precision": "float64", "seed": )" + std::to_string(m / 2 + 1)), "");
     Value optim = fit["optim"];
     optim.set("lr", rates[m]);
     fit.set("optim", optim);
@@ -166,8 +171,11 @@ TEST_CASE("members that have ended leave their group, and the others do not noti
       const fs::path folder = temporary.path() / (name + std::to_string(m));
       make_directories(folder);
       // The first, third … stop at their first validation.
-      const char* const stop = stops && m % 3 != 1 ? R"(, "stop": {"@": "stop.threshold", "metric": "val.accuracy", "above": 0.0})" : "";
-      all.push_back({.options = parse_options(digits_fit(R"(, "epochs": 3, "ema": {"@": "ema"}, "validate": "10 steps", "seed": )" + std::to_string(m + 1) + stop)),
+      const char* const stop =
+          stops && m % 3 != 1 ? R"(, "stop": {"@": "stop.threshold", "metric": "val.accuracy", "above": 0.0})" : "";
+      all.push_back({.options = parse_options(
+                         digits_fit(R"(, "epochs": 3, "ema": {"@": "ema"}, "validate": "10 steps", "seed": )" +
+                                    std::to_string(m + 1) + stop)),
                      .context = quiet_context(folder, settings)});
     }
     return run_fits(plan_fit(all.front().options, settings), all, true);
@@ -192,7 +200,9 @@ TEST_CASE("members that have ended leave their group, and the others do not noti
 TEST_CASE("a time budget ends the fit with all that a result needs") {
   const TemporaryFolder temporary;
   const Value summary = run_one(
-      parse_options(digits_fit(R"(, "time": "1 s", "schedule": {"@": "sched.cosine", "warmup": "10%"}, "validate": "50 steps")")), temporary.path());
+      parse_options(
+          digits_fit(R"(, "time": "1 s", "schedule": {"@": "sched.cosine", "warmup": "10%"}, "validate": "50 steps")")),
+      temporary.path());
   CHECK(summary["status"] == Value("stopped"));
   CHECK(summary["reason"] == Value("the time budget is used"));
   CHECK(summary["steps"].integer() > 0);
@@ -201,19 +211,23 @@ TEST_CASE("a time budget ends the fit with all that a result needs") {
   const std::string last = rows.substr(rows.rfind('\n', rows.size() - 2) + 1);
   CHECK(parse_json(last, "metrics.jsonl")["lr"].number() < 0.05 * 0.005);
   for (const char* name : {"train.loss", "val.accuracy", "test.accuracy"}) CHECK(summary["metrics"][name].is_number());
-  CHECK_THROWS_WITH(run_one(parse_options(digits_fit(R"(, "time": "1 s", "checkpoint": "10%")")), temporary.path() / "percent"),
-                    Catch::Contains("checkpoint") && Catch::Contains("a percentage of a known length"));
+  CHECK_THROWS_WITH(
+      run_one(parse_options(digits_fit(R"(, "time": "1 s", "checkpoint": "10%")")), temporary.path() / "percent"),
+      Catch::Contains("checkpoint") && Catch::Contains("a percentage of a known length"));
 }
 
 TEST_CASE("a member that stops early leaves the others as they were") {
   const TemporaryFolder temporary;
   const RunSettings settings = test_settings();
-  const auto fit = [](const std::string& more) { return parse_options(digits_fit(R"(, "epochs": 3, "precision": "float64")" + more)); };
+  const auto fit = [](const std::string& more) {
+    return parse_options(digits_fit(R"(, "epochs": 3, "precision": "float64")" + more));
+  };
   const fs::path a = temporary.path() / "a", b = temporary.path() / "b";
   make_directories(a);
   make_directories(b);
   const std::vector<FitMember> members{
-      {.options = fit(R"(, "stop": {"@": "stop.threshold", "metric": "val.accuracy", "above": 0.01})"), .context = quiet_context(a, settings)},
+      {.options = fit(R"(, "stop": {"@": "stop.threshold", "metric": "val.accuracy", "above": 0.01})"),
+       .context = quiet_context(a, settings)},
       {.options = fit(""), .context = quiet_context(b, settings)}};
   const std::vector<Value> together = run_fits(plan_fit(members.front().options, settings), members, true);
   CHECK(together[0]["status"] == Value("stopped"));
@@ -262,7 +276,8 @@ TEST_CASE("a validation loss that is not finite fails the run, whatever is watch
     const std::string best = std::to_string(summary["best"]["step"].integer());
     CHECK(fs::exists(folder / "checkpoints" / ("best-" + std::string(9 - best.size(), '0') + best + ".safetensors")));
   }
-  const Value stopped = run(R"(, "stop": [{"@": "stop.divergence", "metric": "val.loss"}])", temporary.path() / "stopped");
+  const Value stopped =
+      run(R"(, "stop": [{"@": "stop.divergence", "metric": "val.loss"}])", temporary.path() / "stopped");
   CHECK(stopped["status"] == Value("stopped"));
 }
 
@@ -321,7 +336,9 @@ namespace {
 class FullDisk : public FileCalls {
  public:
   explicit FullDisk(int fail_at) : fail_at_(fail_at) {}
-  int open(const fs::path& path, int flags, int mode) override { return fails() ? -1 : FileCalls::open(path, flags, mode); }
+  int open(const fs::path& path, int flags, int mode) override {
+    return fails() ? -1 : FileCalls::open(path, flags, mode);
+  }
   std::int64_t write(int fd, std::string_view bytes) override { return fails() ? -1 : FileCalls::write(fd, bytes); }
   int sync(int fd) override { return fails() ? -1 : FileCalls::sync(fd); }
   int rename(const fs::path& from, const fs::path& to) override { return fails() ? -1 : FileCalls::rename(from, to); }

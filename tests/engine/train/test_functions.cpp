@@ -74,9 +74,11 @@ TEST_CASE("the count of a loss weights its batches") {
 
 TEST_CASE("what is no loss is refused at the function's line") {
   CHECK_THAT(loss_error([](Arguments a) -> Results { return {tensor(tensor_at(a, 0))}; }),
-             Catch::Contains("native:1: ") && Catch::Contains("a scalar tensor") && Catch::Contains("[64, 10]") && Catch::Contains(":mean()"));
+             Catch::Contains("native:1: ") && Catch::Contains("a scalar tensor") && Catch::Contains("[64, 10]") &&
+                 Catch::Contains(":mean()"));
   CHECK_THAT(loss_error([](Arguments) -> Results { return {}; }), Catch::Contains("found nothing"));
-  CHECK_THAT(loss_error([](Arguments) -> Results { return {Value(1.5)}; }), Catch::Contains("found a number") && Catch::Contains(":item()"));
+  CHECK_THAT(loss_error([](Arguments) -> Results { return {Value(1.5)}; }),
+             Catch::Contains("found a number") && Catch::Contains(":item()"));
   CHECK_THAT(loss_error([](Arguments) -> Results { return {Value("x")}; }), Catch::Contains("found \"x\""));
   CHECK_THAT(loss_error([](Arguments) -> Results { return {tensor(at::scalar_tensor(1.0))}; }),
              Catch::Contains("does not depend on the model's parameters"));
@@ -115,15 +117,18 @@ TEST_CASE("tables of metrics are checked, and a monitor needs their direction") 
   CHECK_THAT(error(R"([{"name": "a b", )" + update + "}]"), Catch::Contains("fit.metrics[1].name"));
   CHECK_THAT(error(R"([{"name": "a", "init": {"@": "function", "index": 0}, )" + update + "}]"),
              Catch::Contains("fit.metrics[1].compute") && Catch::Contains("go together"));
-  CHECK_THAT(error(R"([{"name": "accuracy", )" + update + R"(}, "accuracy"])"), Catch::Contains("two metrics are named accuracy"));
+  CHECK_THAT(error(R"([{"name": "accuracy", )" + update + R"(}, "accuracy"])"),
+             Catch::Contains("two metrics are named accuracy"));
   CHECK_THAT(error(R"([{"name": "a", )" + update + "}]", R"(, "monitor": "val.a")"),
-             Catch::Contains("small or great") && Catch::Contains("goal"));
+             Catch::Contains("declares no better direction") && Catch::Contains("goal"));
   CHECK(error(R"([{"name": "a", )" + update + "}]", R"(, "monitor": "val.a", "goal": "max")").empty());
 }
 
 TEST_CASE("a sum's parts are metrics of their own") {
-  const Value summary = run(fit_with(R"({"@": "loss.sum", "losses": ["cross_entropy", {"@": "loss.hinge", "weight": 0.5}]})",
-                                     R"(["report"])"), {});
+  const Value summary =
+      run(fit_with(R"({"@": "loss.sum", "losses": ["cross_entropy", {"@": "loss.hinge", "weight": 0.5}]})",
+                   R"(["report"])"),
+          {});
   const Value& values = summary["metrics"];
   for (const std::string split : {"train", "val", "test"}) {
     CHECK(values[split + ".loss"].number() ==

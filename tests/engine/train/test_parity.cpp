@@ -26,7 +26,8 @@ const char* model_json(const std::string& name) {
   }
   if (name == "cnn") {
     return R"({"@": "nn.Sequential", "layers": [{"@": "nn.Conv2d", "out_channels": 6, "kernel_size": 3, "padding": 1},
-      {"@": "nn.ReLU"}, {"@": "nn.MaxPool2d", "kernel_size": 2}, {"@": "nn.Conv2d", "out_channels": 8, "kernel_size": 3},
+      {"@": "nn.ReLU"}, {"@": "nn.MaxPool2d", "kernel_size": 2},
+      {"@": "nn.Conv2d", "out_channels": 8, "kernel_size": 3},
       {"@": "nn.Tanh"}, {"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10}]})";
   }
   return R"({"@": "nn.Sequential", "layers": [{"@": "nn.Conv2d", "out_channels": 6, "kernel_size": 3, "padding": 1},
@@ -59,8 +60,8 @@ void fill(const Model& model, const ModelState& state) {
 
 std::vector<double> losses(const std::string& model, const std::string& optimizer, const std::string& precision) {
   const Options fit = parse_options(R"({"@": "fit", "name": "parity", "data": {"@": "data.digits"}, "model": )" +
-                                    std::string(model_json(model)) + R"(, "loss": "cross_entropy", "optim": )" + optimizer +
-                                    R"(, "steps": 100, "batch": 32, "precision": ")" + precision + "\"}");
+                                    std::string(model_json(model)) + R"(, "loss": "cross_entropy", "optim": )" +
+                                    optimizer + R"(, "steps": 100, "batch": 32, "precision": ")" + precision + "\"}");
   const FitPlan plan = plan_fit(fit, test_settings());
   const Key key(1);
   const std::vector<Options> optim{fit.child("optim")};
@@ -83,7 +84,8 @@ std::vector<double> losses(const std::string& model, const std::string& optimize
 
 TEST_CASE("losses over 100 steps equal PyTorch's") {
   prepare_arithmetic(1);
-  const Value golden = parse_json(read_file(TRAINLAB_SOURCE_DIR "/tests/golden/train_golden.json"), "train_golden.json");
+  const Value golden =
+      parse_json(read_file(TRAINLAB_SOURCE_DIR "/tests/golden/train_golden.json"), "train_golden.json");
   for (const auto& [key, expected] : golden["losses"].map()) {
     const auto first = key.find('/'), second = key.rfind('/');
     const std::string model = key.substr(0, first), name = key.substr(first + 1, second - first - 1);

@@ -24,8 +24,8 @@ std::string plain_fit(const std::string& more, const std::string& loss = "\"cros
                       const std::string& optim = R"({"@": "optim.SGD", "lr": 0.1, "momentum": 0.9})") {
   return R"({"@": "fit", "name": "test",
     "data": {"@": "data:split", "source": {"@": "data.digits"}, "train": 0.8, "val": 0.1, "test": 0.1, "seed": 7},
-    "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 16}, {"@": "nn.Tanh"},
-              {"@": "nn.Linear", "out_features": 10}]},
+    "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 16},
+              {"@": "nn.Tanh"}, {"@": "nn.Linear", "out_features": 10}]},
     "precision": "float64", "loss": )" +
          loss + R"(, "optim": )" + optim + more + "}";
 }
@@ -158,7 +158,8 @@ TEST_CASE("momentum and weight decay follow their schedules") {
   CHECK(worst(direct, scheduled, "model.") < 1e-14);
   const NamedTensors cycled = run(
       R"({"@": "optim.SGD", "lr": 0.1, "momentum": 0.8})",
-      R"(, "schedule": {"lr": "one_cycle", "momentum": {"@": "sched.one_cycle", "start": 1, "peak": 0.9, "finish": 1}})",
+      R"(, "schedule": {"lr": "one_cycle",
+         "momentum": {"@": "sched.one_cycle", "start": 1, "peak": 0.9, "finish": 1}})",
       "cycled");
   CHECK(worst(direct, cycled, "model.") > 1e-3);
   CHECK_THROWS_WITH(run(R"({"@": "optim.SGD"})", R"(, "schedule": {"momentum": "cosine"})", "none"),
@@ -237,7 +238,8 @@ TEST_CASE("a step's options that make no sense are refused with the fit") {
 }
 
 TEST_CASE("models and schedules of a step of the recipe's own are checked with the fit") {
-  const std::string linear = R"({"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 4}]})";
+  const std::string linear =
+      R"({"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 4}]})";
   const std::string sgd = R"({"@": "optim.SGD", "lr": 0.1})", cosine = R"({"@": "sched.cosine"})";
   const auto step = native([](std::span<const Argument>) -> std::vector<Argument> { return {}; });
   const auto plan = [&](const std::string& model, const std::string& optim, const std::string& schedule) {

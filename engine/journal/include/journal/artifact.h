@@ -12,21 +12,21 @@
 
 namespace trainlab {
 
-// What a recipe gives for a file: its bytes, or tensors by name for a .safetensors file.
+// The content of a file that a recipe writes: bytes, or tensors by name for a .safetensors file.
 using Artifact = std::variant<std::string, NamedTensors>;
 
-// The bytes of a file whose format its name says:
+// The bytes of a file; the ending of its name gives the format:
 //   .npy   any tensor
 //   .png   an image [H, W] or [C, H, W] with C 1 or 3, or [N, C, H, W] as a grid; uint8, or numbers in 0…1
 // Error{recipe} for another ending, or a tensor that the format cannot hold. Thread-safe.
 std::string artifact_bytes(const at::Tensor& tensor, const std::string& name);
 
-// Error{recipe} that begins with `who` ("run:save") unless a recipe may name a file so: in no folder, not hidden, and
-// not as checkpoints are named (last-…, best-…, loop-…). Thread-safe.
+// Error{recipe} that begins with `who` ("run:save") if a recipe must not give a file this name: a name with a folder, a
+// hidden name, or a name like that of a checkpoint (last-…, best-…, loop-…). Thread-safe.
 void check_file_name(std::string_view who, const std::string& name);
 
-// Writes artifacts/NAME below the folder of a stage, atomically; Error of write_atomic, Error{recipe} for tensors in a
-// file of another name, or that the format cannot hold.
+// Writes artifacts/NAME below the folder of a stage, atomically; Errors of write_atomic; Error{recipe} for tensors by
+// name in a file with another ending, and for tensors that the format cannot hold.
 void write_artifact(const std::filesystem::path& folder, const std::string& name, const Artifact& content);
 
 }  // namespace trainlab

@@ -1,9 +1,9 @@
 // Checkpoints of one member: checkpoints/{last,best}-STEP.safetensors, each followed by its .json with the hash,
 // which is the commit.
 //
-// The two newest of `last` are kept, and the best weights that they name. What is older goes only after a new
-// checkpoint is committed, so at any moment, whatever fails, one complete checkpoint is there. No time or host is in
-// a tensor file: equal states give equal bytes.
+// The two newest of `last` are kept, and the best weights that they name. Older checkpoints are removed only after a
+// new checkpoint is committed, so one complete checkpoint exists at any moment, whatever fails. A tensor file holds no
+// time and no host: equal states give equal bytes.
 #pragma once
 
 #include <filesystem>
@@ -25,21 +25,22 @@ struct BestWeights {
 struct Checkpoint {
   std::int64_t step = 0;
   NamedTensors tensors;  // model.…, optim.…, data.…
-  Value info;            // everything else that the continued run needs
-  std::map<std::string, std::string> kept = {};  // files of keep() that it counts on, and their hashes
+  Value info;            // all other data that the continued run needs
+  std::map<std::string, std::string> kept = {};  // files of keep() that belong to the checkpoint, and their hashes
   std::optional<BestWeights> best;
 };
 
 class CheckpointFolder {
  public:
-  // `say` receives one line for each damaged checkpoint that is passed over.
+  // `say` receives one line for each damaged checkpoint that is skipped.
   CheckpointFolder(std::filesystem::path folder, std::function<void(const std::string&)> say);
 
-  // Writes best weights (once per step that they come from), then `last`, then removes what is not needed any more.
+  // Writes best weights (once for each step from which they come), then `last`, then removes checkpoints that are not
+  // needed any more.
   void commit(const Checkpoint& checkpoint);
 
-  // Writes checkpoints/NAME.safetensors, which checkpoints from now on name in `kept` instead of holding its tensors.
-  // Returns its hash.
+  // Writes checkpoints/NAME.safetensors and returns its hash. Later checkpoints name this file in `kept` instead of
+  // holding its tensors.
   std::string keep(const std::string& name, const NamedTensors& tensors) const;
   // Reads one back.
   NamedTensors kept(const std::string& name) const;
@@ -47,22 +48,23 @@ class CheckpointFolder {
   // Writes best weights alone, when no checkpoint will follow.
   void commit_best(const BestWeights& best);
 
-  // The newest complete checkpoint; a damaged one is named, set aside, and the one before it taken. Where only the best
-  // weights are damaged everywhere, the newest without them. nullopt where there is none.
+  // The newest complete checkpoint. A damaged checkpoint is reported and set aside, and the checkpoint before it is
+  // taken. If the best weights are damaged in all checkpoints, the newest checkpoint without best weights is taken.
+  // nullopt if there is none.
   std::optional<Checkpoint> newest();
 
-  // The step of the newest commit of `folder`, by its name; 0 where there is none.
+  // The step of the newest commit in `folder`, by its name; 0 if there is none.
   static std::int64_t newest_step(const std::filesystem::path& folder);
 
-  // Copies the newest commit of `from` to `to`, as the beginning of another fit that goes on from there: the reason for
-  // which that one has stopped stays behind. Nothing where `from` has none.
+  // Copies the newest commit of `from` to `to`, where another fit continues from it: the reason for which the first fit
+  // stopped is not copied. Copies nothing if `from` has no commit.
   static void take_over(const std::filesystem::path& from, const std::filesystem::path& to);
 
-  // The newest complete checkpoint of `folder`, for who only reads: nothing is written or set aside. nullopt where there
-  // is none; Error{recipe} naming the file where the newest is damaged.
+  // The newest complete checkpoint of `folder`, read without writing or setting aside any file. nullopt if there is
+  // none; Error{recipe} naming the file if the newest checkpoint is damaged.
   static std::optional<Checkpoint> read_newest(const std::filesystem::path& folder);
 
-  // checkpoints/NAME.safetensors with its .json: weights that a recipe asked to keep.
+  // Writes checkpoints/NAME.safetensors with its .json: weights that a recipe asked to keep.
   void save(const std::string& name, const NamedTensors& tensors, const Value& info) const;
 
  private:

@@ -1,5 +1,5 @@
-// A value that a recipe logs: a number, or a tensor of one element, which is read later, with others, so that logging
-// does not make the device wait.
+// A value that a recipe logs: a number, or a tensor with one element, whose value is read later, together with others,
+// so that logging does not make the device wait.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -11,7 +11,7 @@
 
 namespace trainlab {
 
-// A step of one member. The numbers are on the host already: reading them never makes a device wait.
+// A step of one member. The numbers are in host memory: reading them never makes a device wait.
 struct StepView {
   std::int64_t step = 0;      // steps done, this one included
   std::int64_t epoch = 0;     // epochs completed before this step's batch
@@ -23,7 +23,7 @@ struct StepView {
 struct ValidationView {
   std::int64_t step = 0, epoch = 0, samples = 0;
   double seconds = 0;         // since the first batch, resumes included
-  double rate = 0;            // NaN where there is no one rate
+  double rate = 0;            // NaN if there is no single rate
   bool best = false;          // this validation is the best so far
   std::map<std::string, double> metrics;  // "train.loss", "val.loss", "val.accuracy", logged values
 };

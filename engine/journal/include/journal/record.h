@@ -1,5 +1,5 @@
-// Record: what a stage leaves in its folder while it runs, and finds there when it goes on: the rows of metrics.jsonl,
-// checkpoints, the time that it took, and what its observers show. Fits and tasks keep one each.
+// Record: what a stage writes into its folder while it runs, and reads there when it is continued: the rows of
+// metrics.jsonl, checkpoints, the training time, and the output of observers. Each fit and each task has a record.
 #pragma once
 
 #include <functional>
@@ -16,24 +16,24 @@
 
 namespace trainlab {
 
-// Seconds between automatic checkpoints of stages that say nothing else.
+// Seconds between automatic checkpoints, unless a stage sets another interval.
 inline constexpr double default_checkpoint_seconds = 10;
 
-// One thing that survives a resume. The key `name` of a checkpoint holds what state() gives, unless that is nullopt;
-// tensors() gives names as they stand in the checkpoint's file.
+// One part of a stage that survives a resume. A checkpoint holds the result of state() under the key `name`, unless it
+// is nullopt, and the tensors of tensors() under their names.
 struct Resumable {
   std::string name;
   std::function<std::optional<Value>()> state = {};
   std::function<NamedTensors()> tensors = {};
-  // Gets the value of the key, nil where there is none, and all tensors of the checkpoint. Without it the checkpoint
-  // tells the thing to its readers only.
+  // Receives the value of the key, nil if there is none, and all tensors of the checkpoint. A part without this
+  // function is only written, for readers of the checkpoint.
   std::function<void(const Value& state, const NamedTensors& tensors)> restore = {};
 };
 
 // Not thread-safe.
 class Record {
  public:
-  // Without a folder (an empty path) nothing is kept and nobody is told.
+  // Without a folder (an empty path) nothing is written and no observer is called.
   explicit Record(const StageContext& stage);
 
   bool is_kept() const { return checkpoints_.has_value(); }
@@ -46,24 +46,24 @@ class Record {
   // The parts that survive a resume, in the order in which they are restored.
   void add(Resumable one) { parts_.push_back(std::move(one)); }
 
-  // The newest checkpoint. Where there is none the rows of a lost start are cut to nothing, and a line says that this
-  // starts again `from` ("the first step").
+  // The newest checkpoint. If there is none, the rows of an earlier attempt are removed, and a line says that the stage
+  // starts again from `from` ("the first step").
   std::optional<Checkpoint> newest(std::string_view from);
-  // Gives each part back what the checkpoint holds, cuts the rows to those that it counts, and goes on counting time.
+  // Restores each part from the checkpoint, cuts the rows to the number in the checkpoint, and continues to count time.
   // An error of a part names the part.
   void resume(const Checkpoint& checkpoint);
-  // Opens metrics.jsonl and begins to count time.
+  // Opens metrics.jsonl and starts to count time.
   void begin();
 
   // Appends whole lines of metrics.jsonl.
   void append(const std::string& rows);
   void sync();
-  // Fills in what the parts give and commits, after the rows that the checkpoint counts are on the disk.
+  // Adds the state of the parts to the checkpoint and commits it, after the rows that it counts are on the disk.
   void commit(Checkpoint checkpoint);
 
-  // Since the beginning, in all processes.
+  // Seconds since the beginning, in all processes.
   double seconds() const;
-  // Since the latest checkpoint of this process, or since begin().
+  // Seconds since the latest checkpoint of this process, or since begin().
   double seconds_since_commit() const;
   // Steps from which the stage was continued.
   Value resumed() const { return Value::List(resumed_.begin(), resumed_.end()); }

@@ -19,7 +19,7 @@ namespace trainlab {
 std::unique_ptr<Observer> progress_reporter(bool terminal, std::function<double()> mean_loss,
                                             std::function<void(const std::string&)> say);
 
-// What the bar needs of a terminal; none of these raises.
+// The functions of a terminal that the bar needs; none of them raises.
 struct Terminal {
   std::function<void(std::string_view)> write;
   std::function<int()> columns;
@@ -32,13 +32,12 @@ std::unique_ptr<Observer> progress_bar(Terminal terminal, std::function<double()
 // How a stage shows its progress: not at all, by a line for each validation, or by a bar where there is a terminal.
 enum class ProgressStyle { none, lines, bar };
 
-// All observers that a stage has by itself. There is no bar where the run is quiet. `mean_loss` as of
-// progress_reporter.
+// All observers that a stage has by itself. A quiet run has no bar. `mean_loss` is that of progress_reporter.
 std::vector<std::shared_ptr<Observer>> stage_observers(const StageContext& stage, ProgressStyle style,
                                                        std::function<double()> mean_loss);
 
 // events.out.tfevents.* in `folder`: one scalar per metric and the learning rate at each validation. A resumed fit
-// starts a new file with a session-start event, so that TensorBoard drops what was written beyond first_step.
+// starts a new file with a session-start event, so that TensorBoard drops values that were written beyond first_step.
 std::unique_ptr<Observer> tensorboard_reporter(const std::filesystem::path& folder);
 
 }  // namespace trainlab

@@ -1,5 +1,5 @@
-// ScriptState: the plain data and the tensors that a recipe keeps in run.state or ctx.state. In `value` a tensor is
-// { "@" = "tensor", name = "best.w" }, and stands in `tensors` under that name.
+// ScriptState: the plain data and the tensors that a recipe keeps in run.state or ctx.state. In `value` a tensor is {
+// "@" = "tensor", name = "best.w" }; `tensors` holds it under that name.
 #pragma once
 
 #include "core/value.h"

@@ -17,31 +17,32 @@ namespace trainlab {
 
 struct FitMember {
   Options options;
-  StageContext context;  // without a folder nothing is written or shown, and of `on` only `start` is called
-  std::vector<std::shared_ptr<StopRule>> rules = {};  // asked after those of the recipe: who watches a trial
-  std::vector<std::shared_ptr<Observer>> observers = {};  // told after those that every stage has
+  StageContext context;  // without a folder nothing is written or shown, and only on.start is called
+  std::vector<std::shared_ptr<StopRule>> rules = {};      // asked after the rules of the recipe; they watch a trial
+  std::vector<std::shared_ptr<Observer>> observers = {};  // called after the observers that every stage has
   bool shows_progress = true;                         // a line for each validation
 };
 
-// What accompanies the training of all members together, given from outside. A fit with a step of its own takes no
+// Observers and passes from outside for the training of all members together. A fit with a step of its own takes no
 // gradient passes.
 struct FitCompany {
   std::vector<std::shared_ptr<LoopObserver>> observers = {};
   std::vector<std::shared_ptr<GradientPass>> passes = {};  // applied after those of the option `clip`
 };
 
-// Trains the members together and returns a summary each. `plan` is that of the first; the others may differ from it
-// in the optimizer's numbers, probabilities of dropping, schedules, stop rules, callbacks and the seed, and in nothing
-// else. axis: with a leading member axis, padded to two rows, since arithmetic on one row differs in bits from that on
-// several. Failed members have status "failed": their loss is no number, or a function of their own has raised. What
-// concerns all (a disk that is full, an error in a shared function) is raised after the state was kept as it is.
+// Trains the members together and returns a summary for each. `plan` is the plan of the first member; the others may
+// differ from it only in the optimizer's numbers, dropout probabilities, schedules, stop rules, callbacks and the seed.
+// `axis`: use a leading member axis, padded to two rows, because arithmetic on one row differs in bits from arithmetic
+// on several rows. Failed members have status "failed": their loss is not finite, or a function of their own has raised
+// an error. Errors that concern all members (a full disk, an error in a shared function) are raised after the state was
+// saved.
 std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis,
                             const FitCompany& company = {});
 
-// What `trainlab check` prints of a fit. `step`: also takes one training and one validation step.
+// The text that `trainlab check` prints about a fit. `step`: also takes one training and one validation step.
 std::string check_fit(const FitPlan& plan, bool step);
 
-// Adds the entry "fit" and those of kind "stop", which are implemented by StopFactory.
+// Adds the entry "fit" and the entries of kind "stop", which StopFactory implements.
 void register_train(Registry& registry);
 
 }  // namespace trainlab

@@ -1,4 +1,5 @@
-// FitPlan: what a `lab.fit` means, derived and checked before the first step: opened data, shapes, lengths, names.
+// FitPlan: a `lab.fit` with everything that is derived and checked before the first step: opened data, shapes, lengths,
+// names.
 #pragma once
 
 #include <filesystem>
@@ -35,8 +36,8 @@ struct FitPlan {
 
   DataParts data;
   std::vector<std::size_t> inputs;  // columns of the dataset that the model reads, in the order of its columns()
-  std::size_t y = 0;                // and the target's
-  std::shared_ptr<const Model> model;  // null where a step of the recipe's own trains several
+  std::size_t y = 0;                // column of the target
+  std::shared_ptr<const Model> model;  // null if a step of the recipe's own trains several models
   Head head;
   std::unique_ptr<Loss> loss;
   std::vector<PlannedMetric> metrics;
@@ -45,21 +46,23 @@ struct FitPlan {
   RunLength length;         // total_steps 0: bounded by time only
   double time_budget = 0;   // seconds; 0: none
   std::int64_t validate_every = 0;  // steps
-  // When `last` is committed: every so many steps or seconds; neither given: at a validation, some seconds after the one before.
+  // Steps or seconds between two commits of `last`; with neither, `last` is committed at a validation some seconds
+  // after the commit before.
   std::optional<std::int64_t> checkpoint_every;
   std::optional<double> checkpoint_seconds;
   struct Clip {
     double norm = 0, value = 0;  // 0: none
   } clip;
-  std::int64_t accumulate = 1;  // micro-batches of an optimizer step
+  std::int64_t accumulate = 1;  // number of micro-batches in an optimizer step
 
-  // A training step of the recipe's own, and what it trains in order of name; the name of a single one is empty.
+  // A training step of the recipe's own, and the models that it trains, in order of name; the name of a single model is
+  // empty.
   struct StepModel {
     std::string name;
     std::shared_ptr<const Model> model;
     Options optimizer;
     Clip clip;
-    std::optional<Shape> input;  // of a sample that comes in, where it is not the data's
+    std::optional<Shape> input;  // shape of an input sample, if it is not that of the data
   };
   std::shared_ptr<Callable> step;
   std::vector<StepModel> step_models;
@@ -68,26 +71,28 @@ struct FitPlan {
 
   std::string monitor;      // "val.loss"
   bool keep_best = true;
-  // Error{recipe} for a full name ("val.loss") that does not exist here.
+  // Error{recipe} for a full name ("val.loss") of a metric that this fit does not have.
   void check_metric(const std::string& full_name) const;
-  // The direction of a metric by its full name, declared or given; Error{recipe} for a name that does not exist here,
-  // and for a metric written in Lua of which it is not known.
+  // Whether smaller is better for a metric, by its full name. Error{recipe} for an unknown name, and for a metric
+  // written in Lua that declares no direction.
   bool minimize(const std::string& full_name) const;
-  // All full names that a validation gives.
+  // The full names of all metrics of a validation.
   std::vector<std::string> metric_names() const;
-  // Whether the validation and test parts are measured: there is a loss, which only a step of its own can do without.
+  // Whether the validation and test parts are measured: only a fit with a step of its own may have no loss, and is then
+  // not measured.
   bool measures() const { return loss != nullptr; }
   std::int64_t parameter_count() const;
 };
 
 // Opens the data (unless it was opened before, from an equal option `data` with the same run's seed) and builds the
-// model. Error{recipe} with the option's path for everything that does not fit.
+// model. Error{recipe} names the path of an option that does not fit.
 FitPlan plan_fit(const Options& options, const RunSettings& settings, const DataParts* opened = nullptr);
 
-// The next batch of the plan's data. An error that has no place in the recipe (of a transform) is placed at its data.
+// The next batch of the plan's data. An error without a place in the recipe (from a transform) gets the place of the
+// option `data`.
 Batch next_batch(const FitPlan& plan, Loader& loader);
 
-// Bytes that a training step needs, by category. All figures are estimates.
+// Estimated bytes that a training step needs, by category.
 struct MemoryEstimate {
   double weights = 0, gradients = 0, optimizer = 0, activations = 0, data = 0;
   double total() const { return weights + gradients + optimizer + activations + data; }

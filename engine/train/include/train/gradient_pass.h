@@ -11,13 +11,13 @@
 
 namespace trainlab {
 
-// What a pass may know of the step. A row is a member, or the one model where there is no member axis.
+// Facts about the step, for passes. A row is a member, or the single model if there is no member axis.
 struct StepFacts {
   std::int64_t step = 0;     // from 0
   std::int64_t members = 0;  // size of the gradients' leading member axis; 0: there is none
   at::Tensor loss;           // the mean loss that the gradients belong to: 0-dim, or [members]
-  bool is_again = false;     // of a further evaluation of the step's batch, which optim.SAM and others ask for
-  std::span<const std::uint8_t> active;  // by row: 0 for a row that takes no step, whatever its gradients
+  bool is_again = false;     // true in further evaluations of the step's batch, for which optim.SAM and others ask
+  std::span<const std::uint8_t> active;  // by row: 0 for a row that takes no step
 };
 
 // The rows that a pass leaves out of the step: 1 for each row that is left out; empty: none.
@@ -30,13 +30,13 @@ class GradientPass {
   virtual ~GradientPass() = default;
   // For messages: "clip by norm".
   virtual std::string_view name() const = 0;
-  // Changes the gradients in place, or puts others of the same shape, dtype and device. Undefined where a parameter had
-  // no part in the loss. Called on the thread that trains, without recording of gradients, in the order of the passes;
-  // a pass is not called when the passes before have left out all rows. An error ends the fit and names the pass; the
-  // checkpoints stay as they are.
+  // Changes the gradients in place, or replaces them by others of the same shape, dtype and device. The gradient of a
+  // parameter that had no part in the loss is undefined. Called on the thread that trains, without recording of
+  // gradients, in the order of the passes; a pass is not called if earlier passes have left out all rows. An error ends
+  // the fit and names the pass; the checkpoints stay as they are.
   //
   // A row that is left out keeps its weights, optimizer state and average of weights in this step, which counts as
-  // done: the loss is measured, and running statistics have taken the batch in.
+  // done: the loss is measured, and running statistics include the batch.
   virtual Verdict apply(std::span<at::Tensor> gradients, const StepFacts& facts) = 0;
 };
 

@@ -1,6 +1,6 @@
 // Group: the arithmetic of M ≥ 1 members that train together, and their evaluation. No folders, no callbacks.
 //
-// A plain fit is a group of one without a member axis; stacked trials have one. Not thread-safe.
+// A plain fit is a group of one member without a member axis; stacked trials have a member axis. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -23,17 +23,17 @@ namespace trainlab {
 // Runs a part through the model without gradients.
 class Evaluator {
  public:
-  // Names are `prefix` + ".loss", ".accuracy" …; members 0: no member axis.
+  // Metrics are named `prefix` + ".loss", ".accuracy" …; `members` = 0: no member axis.
   Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members);
   // Metrics of each member.
   std::vector<MetricMap> run(const ModelState& state);
-  // The same of outputs that are not those of one state, batch after batch.
+  // The metrics of the outputs that `forward` gives for each batch.
   using Forward = std::function<at::Tensor(std::span<const at::Tensor> inputs)>;
   std::vector<MetricMap> run(const Forward& forward);
-  // Goes through the part in order; a batch and what the model reads of it.
+  // Goes through the part in order; `function` receives each batch and the columns that the model reads.
   using Each = std::function<void(const BatchView& batch, std::span<const at::Tensor> inputs)>;
   void each(const Each& function);
-  // What metrics reported of a member in the last run, by full name; nil where there is nothing.
+  // The reports of metrics about a member in the last run, by full name; nil if there are none.
   Value reports(std::size_t member) const;
 
  private:
@@ -48,12 +48,13 @@ class Evaluator {
 
 class Group final : public Trained {
  public:
-  // One key and one optimizer spec per member; axis = false for a plain fit (then there is one of each). `averages`: a
-  // spec per member where averages of the weights are kept (lab.ema, lab.swa). `drop_rates`: where members differ.
+  // One key and one optimizer spec for each member; `axis` = false for a plain fit with one of each. `averages`: a spec
+  // for each member if averages of the weights are kept (lab.ema, lab.swa). `drop_rates`: given if members differ in
+  // them.
   Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis,
         std::span<const Options> averages = {}, DropRates drop_rates = {});
 
-  // Adds gradient passes from outside, in order, after those of the plan's `clip`.
+  // Adds gradient passes from outside, in order, after the passes of the option `clip`.
   void add_passes(std::span<const std::shared_ptr<GradientPass>> passes);
 
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
@@ -97,14 +98,14 @@ class Group final : public Trained {
   ModelState state_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<WeightAverage> average_;
-  std::vector<std::uint8_t> is_final_;  // by member: its weights were loaded to be kept
-  mutable ModelState validated_;        // what state() gives where there is an average
+  std::vector<std::uint8_t> is_final_;  // by member: whether its final weights are loaded
+  mutable ModelState validated_;        // the result of state() if there is an average
   LossMeter train_loss_;
   std::vector<Key> pass_keys_;          // reused each step
   std::vector<at::Tensor> trained_;     // the parameters that are not frozen
   std::vector<at::Tensor> gradients_;   // reused each step
   std::vector<std::shared_ptr<GradientPass>> passes_;
-  bool may_skip_;                    // there are passes that may leave rows out
+  bool may_skip_;                    // whether passes may leave rows out
   std::vector<std::uint8_t> steps_;  // by row: 1 where the present step is taken
 };
 

@@ -1,5 +1,5 @@
-// LoopObserver: watches the loop of a fit as a whole, once for all members that train together. What happens to one of
-// them is told to the Observer of the member.
+// LoopObserver: watches the loop of a fit as a whole, once for all members that train together. Events of a single
+// member go to the Observer of that member.
 #pragma once
 
 #include <cstddef>

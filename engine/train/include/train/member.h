@@ -65,7 +65,7 @@ class Member {
   // Why this member stops, when it does.
   const std::optional<std::string>& stop_reason() const { return stop_reason_; }
   const std::optional<std::string>& failure() const { return failure_; }
-  // Of the latest validation, by full name.
+  // Metrics of the latest validation, by full name.
   const MetricMap& metrics() const { return metrics_; }
   void stop(std::string reason);
   // Ends with status "failed". The checkpoints stay as they are, and the best weights so far are written.

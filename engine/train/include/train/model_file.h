@@ -1,5 +1,5 @@
-// model.json in a fit's folder: what the trained model is, or each of several, so that it can be built again without
-// the recipe.
+// model.json in a fit's folder: descriptions of the trained models, from which a model can be built again without the
+// recipe.
 #pragma once
 
 #include <filesystem>
@@ -13,37 +13,38 @@
 
 namespace trainlab {
 
-// What a model's outputs say.
+// The meaning of a model's outputs.
 enum class Meaning {
-  values,        // as they are: a regression
+  values,        // the outputs are the predictions: a regression
   classes,       // a score for each class: softmax makes probabilities
-  binary,        // one logit per sample: of class 1, the sigmoid is its probability
-  probabilities  // logits of questions of yes or no: sigmoids
+  binary,        // one logit per sample: its sigmoid is the probability of class 1
+  probabilities  // each output is a logit: its sigmoid is a probability
 };
 
 struct ModelFile {
-  std::string name;            // as the recipe names it; empty for the only one
+  std::string name;            // the name in the recipe; empty for a single model
   Value model;                 // the checked spec
-  bool has_functions = false;  // the recipe's: they are there only where the recipe is executed
+  bool has_functions = false;  // functions of the recipe, which exist only where the recipe is executed
   std::vector<InputColumn> inputs;
   at::ScalarType type = at::kFloat;
   Meaning meaning = Meaning::values;
   bool classes_first = false;            // [C, positions…], not [positions…, C]
   std::int64_t classes = 0;              // of a classification
   std::vector<std::string> class_names;  // empty, or `classes` names
-  bool keeps_best = false;               // weights: the best so far, where there are such, not the last
+  bool keeps_best = false;               // the fit keeps its best weights, not the last
 
-  // The class as predictions name it.
+  // The name of a class in predictions.
   std::string class_name(std::int64_t number) const;
 };
 
 // Whether a function of the recipe stands in a spec.
 bool holds_function(const Value& spec);
 
-// Writes what a fit trains, atomically. `fit`: its own spec, the plan may be that of another member of its group.
+// Writes the description of a fit's models, atomically. `fit` is the spec of this fit; the plan may be that of another
+// member of its group.
 void write_models(const FitPlan& plan, const Options& fit, const std::filesystem::path& stage_folder);
-// One of them. Error{usage} where there is none, also of that name, and where there are several and none is named;
-// Error{recipe} where the file is damaged.
+// Reads the description of one model. Error{usage} if there is no model, or none of this name, or if there are several
+// models and no name is given; Error{recipe} if the file is damaged.
 ModelFile read_model(const std::filesystem::path& stage_folder, const std::optional<std::string>& name = {});
 
 }  // namespace trainlab

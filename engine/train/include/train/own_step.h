@@ -20,16 +20,16 @@ class OwnStep final : public Trained {
  public:
   OwnStep(const FitPlan& plan, Key key);
 
-  // The object that the function gets first. It must be set before the first step; not kept alive.
+  // The first argument of the function. It must be set before the first step, and is not kept alive.
   void set_run(std::weak_ptr<Object> run) { run_ = std::move(run); }
 
-  // One batch. What the function returns becomes "train.NAME", a mean by sample. Rates come from the schedules; an
-  // optimizer without one keeps the rate that the function gave it.
+  // Trains on one batch. The numbers that the function returns are measured as "train.NAME", averaged by sample. Rates
+  // come from the schedules; an optimizer without a schedule keeps the rate that the function set.
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
   void set_total(std::int64_t total_steps) override;
   void validated(double value, bool minimize) override;
 
-  // Of the only model; std::logic_error where there are several.
+  // The state of the single model; std::logic_error if there are several.
   const ModelState& state() const override;
 
   MetricMap metrics(std::size_t member) override;

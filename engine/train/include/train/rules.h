@@ -13,25 +13,25 @@
 
 namespace trainlab {
 
-// The schedules of a fit: of the learning rate, and of the momentum and the weight decay where they have one (null where
-// they have none). State and events of all of them together.
+// The schedules of a fit: of the learning rate, and of the momentum and the weight decay (null without a schedule),
+// with their state and events together.
 struct Schedules {
   std::unique_ptr<Schedule> lr, momentum, weight_decay;
 
   void set_total(std::int64_t total_steps);
   void validated(double value, bool minimize);
-  Value state() const;  // of lr alone, that schedule's own; else a map
+  Value state() const;  // the state of the schedule if only lr has one; else a map
   void restore(const Value& state);
 };
 
-// The declaration of the option `schedule`, and what a table gives for it under `name`; a constant rate where there is none.
+// The declaration of the option `schedule`, and its value under `name` in a table; the rate is constant by default.
 // Error{recipe} for a momentum or a weight decay that the optimizer does not have.
 Option schedule_option();
 Schedules schedules_of(const Options& table, const std::string& name, const Options& optimizer, const RunLength& length,
                        Key key);
 
-// The same of one model of a fit with a step of its own; nullopt where its optimizer has none, and keeps the rate that
-// the step gives it.
+// The schedules of one model of a fit with a step of its own; nullopt if its optimizer has none and keeps the rate that
+// the step sets.
 std::optional<Schedules> step_schedules_of(const FitPlan& plan, const FitPlan::StepModel& model, Key key);
 
 // The option `stop`. A function stop(run) is called with `run` and re-keyed from `key`, its place and the step.

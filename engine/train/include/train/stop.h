@@ -1,4 +1,4 @@
-// Stop rules: asked after each validation (each epoch where there is none), once per member.
+// Stop rules, which are asked after each validation (or epoch, if there is no validation part), once for each member.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace trainlab {
 
-// What a rule may look at.
+// The facts that a rule may use.
 struct Progress {
   std::int64_t step = 0, epoch = 0;
   double seconds = 0;  // of training so far
@@ -21,9 +21,10 @@ struct Progress {
 class StopRule {
  public:
   virtual ~StopRule() = default;
-  // A reason to stop now, or nothing.
+  // The reason to stop now, or nullopt.
   virtual std::optional<std::string> validated(const Progress& progress) = 0;
-  // The same, asked of those that go on when all members of the group have been validated, unless it was the last time.
+  // The same question, asked again of the rules of continuing members when all members of the group have been
+  // validated, except at the last validation.
   virtual std::optional<std::string> all_validated() { return {}; }
   virtual Value state() const { return {}; }
   virtual void restore(const Value& state) { (void)state; }

@@ -23,38 +23,40 @@ class Trained {
   // member with active[m] = false stays as it is; an empty `active` means all.
   virtual void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) = 0;
 
-  // Fixes the number of steps that a time budget leaves open, once it was estimated.
+  // Sets the total number of steps, which a time budget leaves open until it is estimated.
   virtual void set_total(std::int64_t total_steps) { (void)total_steps; }
 
-  // The weights that are validated: their average, where one is kept for that.
+  // The weights that are validated: the average of the weights, if one is kept for this purpose.
   virtual const ModelState& state() const = 0;
 
-  // What training measured of a member since reset_metrics(), by full name: "train.loss". Synchronises the device.
+  // Training metrics of a member since reset_metrics(), by full name: "train.loss". Synchronises the device.
   virtual MetricMap metrics(std::size_t member) = 0;
   // False when a loss since then was NaN or infinite. Synchronises other devices than the CPU.
   virtual bool finite(std::size_t member) = 0;
   virtual void reset_metrics() = 0;
-  // Told of each validation, for schedules of an own step that look at it.
+  // Called after each validation, for schedules of a step function that use its metrics.
   virtual void validated(double value, bool minimize) { (void)value, (void)minimize; }
-  // What a checkpoint holds of a member beside tensors: exact.
+  // The state of a member beside its tensors, exact, for checkpoints.
   virtual Value progress(std::size_t member) = 0;
   virtual void restore_progress(std::size_t member, const Value& state) = 0;
 
-  // The tensors of one member under their file names (model.…, optim.…), for a checkpoint, and back. The restored
-  // values are copied. Error{recipe} when one is missing or has another shape.
+  // Reads and restores the tensors of one member under their names in checkpoints (model.…, optim.…). Restored values
+  // are copied. Error{recipe} if a tensor is missing or has another shape.
   virtual NamedTensors tensors(std::size_t member) = 0;
   virtual void restore(std::size_t member, const NamedTensors& tensors) = 0;
-  // Copies of the weights and buffers (model.…) of a member that are validated, and back; from then on state() is these.
+  // Copies the validated weights and buffers (model.…) of a member, and puts such copies back as the member's final
+  // weights.
   virtual NamedTensors weights(std::size_t member) const = 0;
   virtual void load_weights(std::size_t member, const NamedTensors& tensors) = 0;
 
-  // The learning rate of the latest step, of an own step: NaN where it has several. nullopt: as given to step().
+  // The learning rate of the latest step with a step function, NaN if there are several rates; nullopt: the rate given
+  // to step().
   virtual std::optional<double> rate() const { return std::nullopt; }
 
-  // Whether averages stand for the weights of a member in weights(): the tensors ema.… of tensors() for model.….
+  // Whether weights() of a member are averages: the tensors ema.… of tensors() instead of model.….
   virtual bool averaged(std::size_t member) const { return (void)member, false; }
 
-  // What run.model and run.optim give: empty but in an own training step.
+  // The values of run.model and run.optim; empty except in a step function.
   virtual const RunHandle::Objects& models() const { return no_objects(); }
   virtual const RunHandle::Objects& optimizers() const { return no_objects(); }
 
