@@ -69,7 +69,8 @@ void ModelObject::restore(const NamedTensors& from) {
   for (OptimizedParameter& parameter : parameters()) {
     parameter.value.mutable_grad().reset();
     const auto gradient = from.find("@grad." + parameter.name);
-    if (gradient != from.end()) parameter.value.mutable_grad() = at::empty_like(parameter.value).copy_(gradient->second);
+    if (gradient != from.end())
+      parameter.value.mutable_grad() = at::empty_like(parameter.value).copy_(gradient->second);
   }
 }
 

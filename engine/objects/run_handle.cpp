@@ -8,7 +8,8 @@ namespace trainlab {
 
 void RunHandle::check_rate(double rate) const {
   if (!optimizers().empty()) {
-    throw recipe_error("run:set_lr: a step of its own has optimizers of its own").hint("run.optim.lr = rate");
+    throw recipe_error("run:set_lr: a fit with `step` sets the rates of its optimizers itself")
+        .hint("run.optim.lr = rate");
   }
   if (!(rate >= 0) || std::isinf(rate)) {
     throw recipe_error("run:set_lr: expected a rate ≥ 0, found " + number_text(rate));
@@ -19,22 +20,26 @@ void RunHandle::check_log_name(const std::string& name) const {
   static const std::set<std::string> own{"step", "epoch", "samples", "seconds", "lr"};
   const std::vector<std::string> measured = metric_names();
   if (own.contains(name) || std::find(measured.begin(), measured.end(), name) != measured.end()) {
-    throw recipe_error("run:log: expected a name of its own, found \"" + name + "\", which the fit measures itself");
+    throw recipe_error("run:log: expected another name, found \"" + name + "\", which the fit measures itself");
   }
 }
 
 Entry log_entry(const std::string& object, std::string doc, std::string example) {
   return Entry(object + ":log", "method", std::move(doc))
       .with(Option("name", "name of the value").string().required().positional())
-      .with(Option("value", "a number, or a tensor of one element, which is read later").any().required().positional())
+      .with(Option("value", "a number, or a tensor with one element, whose value is read later")
+                .any()
+                .required()
+                .positional())
       .example(std::move(example));
 }
 
 Entry artifact_entry(const std::string& object) {
   return Entry(object + ":artifact", "method", "Writes artifacts/NAME in the run folder.")
       .with(Option("name", "name of the file").string().required().positional())
-      .with(Option("content", "a text; a tensor as .npy, a table of tensors by name as .safetensors, an image "
-                              "or several of them as .png")
+      .with(Option("content",
+                   "a text; a tensor as .npy, a table of tensors by name as .safetensors, an image "
+                   "or several of them as .png")
                 .any()
                 .required()
                 .positional())
@@ -49,21 +54,21 @@ void register_run_handle(Registry& registry) {
   field("run.epoch", "Epochs completed.", "integer");
   field("run.samples", "Samples seen in training.", "integer");
   field("run.metrics",
-        "Values of the last validation by full name: run.metrics[\"val.loss\"]. NaN before the first one; an unknown "
-        "name is an error.",
+        "Values of the last validation by full name: run.metrics[\"val.loss\"]. NaN before the first validation; an "
+        "unknown name is an error.",
         "table");
   field("run.model", "In a training step of the recipe's own: the model, or a table of them by name.", "model");
   field("run.optim", "In a training step of the recipe's own: the optimizer, or a table of them by name.", "optimizer");
-  field(
-      "run.state",
-      "A table of plain data and tensors that is saved with every checkpoint and is there again after a resume. Upvalues are not.",
-      "table");
+  field("run.state",
+        "A table of plain data and tensors that is saved with every checkpoint and restored by a resume. Upvalues of "
+        "functions are not saved.",
+        "table");
 
   registry.add(Entry("run:stop", "method", "Ends the run at the next step boundary with status \"stopped\".")
-                   .with(Option("reason", "why, for the summary").string().required().positional())
+                   .with(Option("reason", "the reason, which the summary names").string().required().positional())
                    .example("run:stop(\"good enough\")"));
   registry.add(Entry("run:set_lr", "method", "Sets the learning rate from the next step on.")
-                   .with(Option("rate", "learning rate; takes the place of schedule × lr until called again")
+                   .with(Option("rate", "the learning rate; takes the place of schedule × lr until the next call")
                              .number()
                              .at_least(0)
                              .required()

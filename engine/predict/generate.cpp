@@ -10,7 +10,7 @@ namespace trainlab {
 
 namespace {
 
-// The scores after the tokens, of which the last `context` count. Places behind them are filled with token 0.
+// Scores for the next token. Only the last `context` tokens are used; shorter inputs are padded with token 0.
 std::vector<double> scores_after(const Predictor& predictor, const std::vector<std::int64_t>& tokens) {
   const std::int64_t context = predictor.file().inputs.front().shape[0];
   const std::int64_t count = std::min(context, static_cast<std::int64_t>(tokens.size()));
@@ -26,8 +26,9 @@ std::vector<double> scores_after(const Predictor& predictor, const std::vector<s
 
 std::string generate(const Predictor& predictor, const std::string& prompt, const Generation& generation) {
   if (!predictor.is_language_model()) {
-    throw usage_error("the model is no language model: it does not read a text and score what follows each token")
-        .hint("lab.data.text makes the data of one, and its model gives [context, vocabulary]");
+    throw usage_error(
+        "the model is not a language model: it does not read a text and score the token that follows each token")
+        .hint("a language model is trained on lab.data.text and has outputs [context, vocabulary]");
   }
   const Tokenizer tokenizer = Tokenizer::load(predictor.data());
   const std::vector<std::int32_t> start = tokenizer.encode(prompt, "the prompt");

@@ -28,12 +28,12 @@ NamedTensors read(const Options& init) {
   std::error_code ignored;
   const bool is_run = fs::is_directory(path, ignored);
   if (!is_run && init.given("model")) {
-    throw init.error("model", "names a model of a run, and " + path.string() + " is none");
+    throw init.error("model", "names a model of a run, and " + path.string() + " is not a run's folder");
   }
   try {
     return is_run ? of_run(init, path) : of_file(path);
   } catch (const Error& error) {
-    // It is the recipe that asks for what is not there.
+    // The error is the recipe's, which asks for a missing run or file.
     Error wrong = init.error("path", error.message());
     throw wrong.hint(error.hint());
   }
@@ -43,17 +43,21 @@ NamedTensors read(const Options& init) {
 
 void register_initial_weights(Registry& registry) {
   registry.add(
-      Entry("init.weights", "init", "Trained weights, by the names of parameters and buffers.")
+      Entry("init.weights", "init",
+            "Trained weights from a run or a file, matched by the names of parameters and buffers.")
+          .with(Option("path",
+                       "a run's folder or a folder in its stages/, for the weights that the run kept, or a "
+                       ".safetensors file")
+                    .path()
+                    .required()
+                    .positional())
           .with(
-              Option("path", "a run's folder, whose kept weights are meant, one in its stages/, or a .safetensors file")
-                  .path()
-                  .required()
-                  .positional())
-          .with(Option("except", "patterns of the names that keep their own initial values").string().many())
-          .with(Option("model", "of a run with several models: which").string())
+              Option("except", "patterns of names of tensors that keep the model's own initial values").string().many())
+          .with(Option("model", "name of the model, if the run has several").string())
           .example("init = lab.init.weights { \"runs/pretrained/001\", except = { \"5.*\" } }")
-          .note("For the option init of lab.fit: alone for all parameters and buffers, in a table for those that match "
-                "its pattern. Each must be there under its name and in its shape; what else is there is passed over."),
+          .note("A value for the option init of lab.fit. Alone it sets all parameters and buffers; in a table by "
+                "pattern it sets those whose names match the pattern. Each of them must be in the file, under the same "
+                "name and with the same shape; other tensors in the file are ignored."),
       StoredValues{read});
 }
 

@@ -9,7 +9,7 @@ namespace trainlab {
 
 namespace {
 
-// Of a float32 the double with as few digits as it needs.
+// The double with the fewest digits that reads back as this float32.
 double shown(double number, at::ScalarType type) {
   if (type != at::kFloat || !std::isfinite(number)) return number;
   char text[32];

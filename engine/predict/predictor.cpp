@@ -24,7 +24,7 @@ std::shared_ptr<const Model> build(const Registry& registry, const ModelFile& fi
     return built(file.name.empty() ? fit.child("model") : fit.keyed("model").child(file.name));
   }
   if (file.has_functions) {
-    throw usage_error("the model has functions of its recipe, which only the recipe can bring")
+    throw usage_error("the model has functions of its recipe and cannot be built without the recipe")
         .hint("`trainlab predict RUN` executes the recipe that is stored in the run");
   }
   auto spec = std::make_shared<Spec>();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t rows_at_once = 256;
 
-// Of what a loop left behind, in checkpoints/.
+// The name of the file in checkpoints/ with a loop's final state.
 std::string file_of(std::size_t loop) {
   const std::string number = std::to_string(loop);
   return "loop-" + std::string(number.size() < 6 ? 6 - number.size() : 0, '0') + number;
@@ -27,8 +27,7 @@ NamedTensors copies(const NamedTensors& tensors) {
 
 }  // namespace
 
-TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state,
-                         at::Device device)
+TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state, at::Device device)
     : state{std::move(initial_state), {}},
       name_(stage.name),
       seed_(seed),
@@ -65,7 +64,8 @@ Value TaskContext::last_values() const {
 }
 
 void TaskContext::check_open() const {
-  if (complete_) throw recipe_error("this task has ended").hint("ctx and its loops serve the task's function only");
+  if (complete_)
+    throw recipe_error("this task has ended").hint("ctx and its loops can be used only inside the task's function");
 }
 
 void TaskContext::log(const std::string& name, Logged value) {
@@ -168,7 +168,7 @@ void TaskContext::resume(TaskLoop& loop) {
     loop.loader_->seek(epoch, loop.done_ % loop.batches_per_epoch_ * loop.options_.loader.batch);
   }
   loop.passed_over_ = ended;
-  // What comes now was not reached before, unless the function had come to its end.
+  // Code from here on was not reached before, unless the function had ended.
   if (last && !from_->info["complete"].boolean()) from_.reset();
 }
 
@@ -213,7 +213,7 @@ void TaskContext::commit() {
     add_below(checkpoint.tensors, "saved.", loop_->saved());
     add_below(checkpoint.tensors, "state.", now.tensors);
   }
-  // Each loop takes up what it holds when the function comes by it again (see resume).
+  // Each loop restores its own state when the function reaches it again (see resume).
   checkpoint.info.set("loops", std::move(loops));
   record_.commit(std::move(checkpoint));
 }

@@ -11,11 +11,11 @@ namespace {
 Entry task_entry() {
   return Entry("task", "stage", "Runs a function of the recipe as a stage: a training loop written by hand.")
       .with(Option("name", "the stage's key, unique in the recipe").string().required())
-      .with(Option("run", "what it does; `ctx` gives durable loops, logging and the seed")
+      .with(Option("run", "the function; its argument `ctx` has durable loops, logging and the seed")
                 .function("function(ctx)")
                 .required())
-      .with(Option("seed", "ctx.seed (default: the run's)").integer().at_least(0))
-      .with(Option("state", "what ctx.state holds at the start").any())
+      .with(Option("seed", "value of ctx.seed (default: the run's seed)").integer().at_least(0))
+      .with(Option("state", "contents of ctx.state at the start").any())
       .returns("a stage: run it with lab.run, or return it from the recipe")
       .example(
           "return lab.task { name = \"by_hand\", run = function(ctx)\n"
@@ -31,17 +31,17 @@ Entry task_entry() {
 
 StageWork prepare_task(const Options& stage, const RunSettings& settings) {
   const at::Device device = parse_device(settings.device);
-  return [stage, device,
-          seed = stage.given("seed") ? stage.integer("seed") : settings.seed](const StageContext& context) {
-    return with_torch_errors([&] {
-      const auto task = std::make_shared<TaskContext>(context, seed, stage.get("state"), device);
-      const std::shared_ptr<Callable> function = stage.function("run");
-      function->rekey(task->key());
-      const std::vector<Argument> arguments{std::static_pointer_cast<Object>(task)};
-      function->call(arguments);
-      return task->finish();
-    });
-  };
+  return
+      [stage, device, seed = stage.given("seed") ? stage.integer("seed") : settings.seed](const StageContext& context) {
+        return with_torch_errors([&] {
+          const auto task = std::make_shared<TaskContext>(context, seed, stage.get("state"), device);
+          const std::shared_ptr<Callable> function = stage.function("run");
+          function->rekey(task->key());
+          const std::vector<Argument> arguments{std::static_pointer_cast<Object>(task)};
+          function->call(arguments);
+          return task->finish();
+        });
+      };
 }
 
 std::string check_task(const Options& stage, const RunSettings& settings, bool) {
@@ -60,32 +60,34 @@ void register_task_entry(Registry& registry) {
   field("ctx.seed", "The seed of the task.", "integer");
   field("ctx.step", "Steps done in durable loops.", "integer");
   field("ctx.epoch", "Epochs completed in the present loop.", "integer");
-  field("ctx.state",
-        "A table of plain data and tensors that is saved with every checkpoint and is there again after a resume.",
+  field("ctx.state", "A table of plain data and tensors that is saved with every checkpoint and restored by a resume.",
         "table");
   registry.add(log_entry("ctx", "Logs a value in the row of the present step.", "ctx:log(\"train.loss\", loss)"));
   registry.add(artifact_entry("ctx"));
-  registry.add(Entry("ctx:save", "method", "Writes tensors as checkpoints/NAME.safetensors.")
-                   .with(Option("name", "name of the file, without folder and ending").string().required().positional())
-                   .with(Option("what", "a model, an optimizer, a tensor, or a list of them").any().required().positional())
-                   .example("ctx:save(\"halfway\", model)"));
+  registry.add(
+      Entry("ctx:save", "method", "Writes tensors as checkpoints/NAME.safetensors.")
+          .with(Option("name", "name of the file, without folder and ending").string().required().positional())
+          .with(Option("what", "a model, an optimizer, a tensor, or a list of them").any().required().positional())
+          .example("ctx:save(\"halfway\", model)"));
   const auto loop = [](const char* name, const char* doc) {
     return Entry(name, "method", doc)
-        .with(Option("save", "models, optimizers and tensors that the loop changes; with it the loop is durable: it "
-                             "resumes where it stopped")
+        .with(Option("save",
+                     "models, optimizers and tensors that the loop changes; with it the loop is durable: it "
+                     "resumes where it stopped")
                   .any())
         .with(Option("checkpoint", "how often a checkpoint is written (default: when 10 s have passed)").duration());
   };
-  registry.add(loop("ctx:batches", "Iterates over batches of a part of the data, shuffled anew in each epoch.")
-                   .with(Option("part", "data.train, data.val or data.test").any().required().positional())
-                   .with(Option("size", "samples of a batch").integer().at_least(1).or_default(64))
-                   .with(Option("epochs", "passes over the part").integer().at_least(1).or_default(1))
-                   .with(Option("shuffle", "in a new order in each epoch").boolean().or_default(true))
-                   .with(Option("drop_last", "leave out an epoch's last, smaller batch").boolean().or_default(false))
-                   .returns("function, an iterator: for batch in ctx:batches(…) do")
-                   .example("for batch in ctx:batches(data.train, { size = 64, epochs = 5, save = { model, opt } }) do … end"));
+  registry.add(
+      loop("ctx:batches", "Iterates over batches of a part of the data, shuffled anew in each epoch.")
+          .with(Option("part", "data.train, data.val or data.test").any().required().positional())
+          .with(Option("size", "number of samples in a batch").integer().at_least(1).or_default(64))
+          .with(Option("epochs", "number of passes over the part").integer().at_least(1).or_default(1))
+          .with(Option("shuffle", "take the samples in a new order in each epoch").boolean().or_default(true))
+          .with(Option("drop_last", "leave out an epoch's last, smaller batch").boolean().or_default(false))
+          .returns("function, an iterator: for batch in ctx:batches(…) do")
+          .example("for batch in ctx:batches(data.train, { size = 64, epochs = 5, save = { model, opt } }) do … end"));
   registry.add(loop("ctx:steps", "Iterates over step numbers from 0.")
-                   .with(Option("count", "how many steps").integer().at_least(0).required().positional())
+                   .with(Option("count", "number of steps").integer().at_least(0).required().positional())
                    .returns("function, an iterator: for step in ctx:steps(…) do")
                    .example("for step in ctx:steps(1000, { save = { model, opt } }) do … end"));
 }

@@ -24,7 +24,7 @@ TaskLoop::TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t numbe
   if (options_.checkpoint) {
     const auto steps = in_steps(*options_.checkpoint, batches_per_epoch_, options_.loader.batch, total());
     if (!steps || *steps < 1) {
-      throw recipe_error("expected a checkpoint every so many steps, epochs or seconds, found \"" +
+      throw recipe_error("expected the time between checkpoints in steps, epochs or seconds, found \"" +
                          to_text(*options_.checkpoint) + "\"");
     }
     checkpoint_every_ = *steps;
@@ -42,7 +42,8 @@ std::int64_t TaskLoop::samples() const {
 
 std::shared_ptr<TaskContext> TaskLoop::task() const {
   const std::shared_ptr<TaskContext> task = task_.lock();
-  if (!task) throw recipe_error("this task has ended").hint("ctx and its loops serve the task's function only");
+  if (!task)
+    throw recipe_error("this task has ended").hint("ctx and its loops can be used only inside the task's function");
   return task;
 }
 
@@ -100,8 +101,8 @@ void TaskLoop::restore(const NamedTensors& tensors, const std::string& prefix) c
     if (const auto* tensor = std::get_if<at::Tensor>(&options_.save[i])) {
       const auto found = own.find("tensor");
       if (found == own.end() || found->second.sizes() != tensor->sizes()) {
-        throw recipe_error("what this loop saves is not what the checkpoint holds: tensor " + std::to_string(i + 1) +
-                           " of shape " + shape_text(tensor->sizes()));
+        throw recipe_error("the tensors that this loop saves differ from those in the checkpoint: tensor " +
+                           std::to_string(i + 1) + " of shape " + shape_text(tensor->sizes()));
       }
       tensor->detach().copy_(found->second);
       tensor->mutable_grad().reset();

@@ -34,7 +34,9 @@ struct Trained {
   }
 };
 
-std::string one_epoch(int seed) { return digits_fit(R"(, "epochs": 1, "precision": "float64", "seed": )" + std::to_string(seed)); }
+std::string one_epoch(int seed) {
+  return digits_fit(R"(, "epochs": 1, "precision": "float64", "seed": )" + std::to_string(seed));
+}
 
 constexpr std::array<std::size_t, 1> first{0}, second{1};
 constexpr std::array<std::size_t, 2> both{0, 1};

@@ -1,5 +1,5 @@
 // The objects of hand-written loops: a built model, an optimizer, a schedule (lab.build, lab.optimizer, lab.schedule;
-// run.model and run.optim of an own training step). Used by the recipe's thread only.
+// run.model and run.optim in a step of the recipe's own). Used by the recipe's thread only.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@
 
 namespace trainlab {
 
-// What a checkpoint can hold of an object.
+// The state of an object for checkpoints.
 class Stateful : public Object {
  public:
-  // Its values under stable names; tensors that it computes with are the live ones.
+  // The object's tensors under stable names; they share memory with the object.
   virtual NamedTensors tensors() const = 0;
-  // These, and what the next step needs besides: gradients that add up over steps.
+  // These tensors, and others that the next step needs: gradients that add up over steps.
   virtual NamedTensors checkpoint() const { return tensors(); }
-  // Copies back what one of these gave. Error{recipe} for a missing tensor or another shape.
+  // Restores the values that one of these two functions returned. Error{recipe} for a missing tensor or another shape.
   virtual void restore(const NamedTensors& tensors) = 0;
 };
 
@@ -36,15 +36,16 @@ class ModelObject final : public Stateful {
   const ModelState& state() const { return state_; }
   bool training = true;  // dropout and batch statistics, as in PyTorch
 
-  // The columns that the model reads, each [B, sample…]. `key` is that of the pass's random numbers; used in training
-  // only.
+  // `columns`: the columns that the model reads, each [B, sample…]. `key` is the key of the pass's random numbers, used
+  // in training only.
   at::Tensor forward(std::span<const at::Tensor> columns, Key key) const;
 
-  // Those that train, with the names and the decay flags that a fit's optimizer would see. They share memory with the model.
+  // The parameters that train, with the names and the decay flags that a fit's optimizer would see. They share memory
+  // with the model.
   std::vector<OptimizedParameter> parameters() const;
   // "2.weight", buffers included.
   NamedTensors tensors() const override;
-  // "@grad.2.weight" of each gradient that there is, and "@training".
+  // Adds "@grad.2.weight" for each existing gradient, and "@training".
   NamedTensors checkpoint() const override;
   void restore(const NamedTensors& tensors) override;
 
@@ -55,18 +56,18 @@ class ModelObject final : public Stateful {
 
 class OptimizerObject final : public Stateful {
  public:
-  // `spec`: an optimizer's entry. Parameters are leaves that require grad.
+  // `spec`: an optimizer's entry. Parameters are leaves that require gradients.
   OptimizerObject(const Options& spec, std::vector<OptimizedParameter> parameters);
   std::string_view type_name() const override { return "optimizer"; }
 
   double rate;                             // learning rate of the coming steps
-  double momentum = 1, weight_decay = 1;  // factors of the spec's
+  double momentum = 1, weight_decay = 1;   // factors of the values in the spec
   double clip_norm = 0, clip_value = 0;   // bounds of the gradients, 0: none
 
   void zero_grad();
-  // Takes the gradients of the parameters; those that have none are left as they are. The gradients stay. `again`
-  // evaluates: it forgets the gradients, makes new ones and gives the loss. Without it the gradients there are count;
-  // Error{recipe} for an optimizer that evaluates more than once.
+  // Takes a step with the gradients of the parameters; a parameter without a gradient stays as it is. The gradients are
+  // kept. `again` evaluates the loss anew: it deletes the gradients, computes new ones and returns the loss. Without
+  // `again` the present gradients are used; Error{recipe} for an optimizer that evaluates more than once.
   void step(const std::function<at::Tensor()>& again = {});
 
   // Its state, and the rate as "lr".

@@ -1,4 +1,4 @@
-// What a recipe's functions see of a running fit: the object `run` of callbacks, stop functions and metrics.
+// A running fit as a recipe's functions see it: the object `run` of callbacks, stop functions and metrics.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class RunHandle : public Object {
 
   // Ends the run at the next step boundary with status "stopped".
   virtual void stop(const std::string& reason) = 0;
-  // The optimizer's rate from the next step on, times nothing: replaces schedule × lr until called again.
+  // Sets the learning rate itself (not a factor) from the next step on; replaces schedule × lr until the next call.
   virtual void set_lr(double rate) = 0;
   // Writes the present weights as checkpoints/NAME.safetensors at the next step boundary.
   virtual void save(const std::string& name) = 0;
@@ -37,18 +37,18 @@ class RunHandle : public Object {
   // Writes artifacts/NAME.
   virtual void artifact(const std::string& name, const Artifact& content) = 0;
 
-  // Of an own training step: its models and optimizers by name, or one of each under "".
+  // In a step of the recipe's own: its models and optimizers by name, or one of each under "".
   using Objects = std::map<std::string, std::shared_ptr<Object>>;
   virtual const Objects& models() const = 0;
   virtual const Objects& optimizers() const = 0;
 
-  // run.state: data and tensors that survive a resume. They live with the script while it runs: bindings take `state`
-  // as the first content and install `read_state`, which every checkpoint calls.
+  // run.state: data and tensors that survive a resume. While the script runs, the values live in Lua: the bindings take
+  // `state` as the first content and install `read_state`, which every checkpoint calls.
   ScriptState state;
   std::function<ScriptState()> read_state;
 
  protected:
-  // What holds for the arguments of set_lr and log: Error{recipe}.
+  // Checks of the arguments of set_lr and log; they raise Error{recipe}.
   void check_rate(double rate) const;
   void check_log_name(const std::string& name) const;
 };
@@ -57,7 +57,8 @@ class RunHandle : public Object {
 Entry log_entry(const std::string& object, std::string doc, std::string example);
 Entry artifact_entry(const std::string& object);
 
-// Adds the entries of the objects that a recipe holds ("run:stop", "run.step", "model:forward", …), for docs and completion.
+// Adds the entries of the objects that a recipe holds ("run:stop", "run.step", "model:forward", …), for docs and
+// completion.
 void register_objects(Registry& registry);
 
 }  // namespace trainlab

@@ -1,4 +1,4 @@
-// Text that a trained language model goes on with.
+// Continues a text with a trained language model.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct Generation {
   std::int64_t seed = 1;
 };
 
-// The prompt and its continuation. The model sees the last tokens that its context has room for; what comes after a
-// position must not matter to it (causal). The same prompt, seed and sampling give the same text.
-// Error{usage} where the model is no language model, Error{recipe} for an empty prompt and for a character that is not
-// in the vocabulary, with its place.
+// The prompt and its continuation. The model sees as many of the last tokens as its context holds, and must not depend
+// on later positions (causal). The same prompt, seed and sampling give the same text. Error{usage} if the model is not
+// a language model, Error{recipe} for an empty prompt and for a character that is not in the vocabulary, with its
+// place.
 std::string generate(const Predictor& predictor, const std::string& prompt, const Generation& generation);
 
 }  // namespace trainlab

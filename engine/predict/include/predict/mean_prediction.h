@@ -1,8 +1,8 @@
 // MeanPrediction: several models for one kind of data, judged by the mean of their predictions on a part of the data.
 //
-// What is averaged is what the outputs mean (train/model_file.h): probabilities of a classification, values of a
-// regression. Loss and metrics see the mean in the form in which the models give it: the logarithm of a mean of
-// probabilities is as good as scores.
+// The predictions are averaged (train/model_file.h): probabilities for a classification, values for a regression. Loss
+// and metrics get the mean in the form of the models' outputs: the logarithm of a mean of probabilities serves as
+// scores.
 #pragma once
 
 #include <map>
@@ -21,13 +21,14 @@ class MeanPrediction {
   // Metrics are named `prefix` + ".loss", … Keeps the outputs of all models for the part in memory.
   MeanPrediction(const FitPlan& plan, const Part& part, std::string prefix, const ModelFile& outputs);
 
-  // The next model with its weights (model.…); numbered from 0. Error{recipe} when they do not fit it.
+  // Adds the next model with its weights (model.…); models are numbered from 0. Error{recipe} if the weights do not fit
+  // the model.
   void add(const Model& model, const NamedTensors& weights);
   std::size_t size() const { return outputs_.size(); }
 
-  // Of the mean of these models, of which one may stand there several times.
+  // Metrics of the mean of these models; a model may be listed several times.
   std::map<std::string, double> metrics(std::span<const std::size_t> models) const;
-  // [N, …], on the CPU: what the mean predicts for the part's samples, in order: probabilities of a classification.
+  // [N, …], on the CPU: the mean prediction for the part's samples, in order; probabilities for a classification.
   at::Tensor predictions(std::span<const std::size_t> models) const;
 
  private:

@@ -9,9 +9,10 @@ namespace trainlab {
 
 enum class PredictionFormat { csv, json };
 
-// `out`: of Predictor::predict. Of a classification the most probable class, by name where it has one, and the
-// probability of each; else the values, named as the columns of the table that they stand for. Numbers are the shortest
-// that read back as the same. Error{usage} for outputs of several axes as CSV, which has no room for them.
+// `out`: the result of Predictor::predict. For a classification the text has the most probable class, by name if it has
+// one, and the probability of each class; for a regression the values, named as the columns of the table that they
+// predict. Numbers are written in the shortest form that reads back exactly. Error{usage} for outputs of several axes
+// as CSV.
 std::string prediction_text(const Predictor& predictor, const NewInputs& inputs, const at::Tensor& out,
                             PredictionFormat format);
 

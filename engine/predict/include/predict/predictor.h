@@ -1,5 +1,5 @@
-// Predictor: a trained model of a fit's folder, for new inputs. It reads model.json, the weights that the fit kept and
-// what its checkpoint knows of the data; it writes nothing.
+// Predictor: the trained model in a fit's folder, for new inputs. It reads model.json, the weights that the fit kept
+// and the data's values in its checkpoint; it writes nothing.
 #pragma once
 
 #include <filesystem>
@@ -19,10 +19,9 @@ namespace trainlab {
 // Used by one thread; a model with functions of a recipe by the recipe's thread.
 class Predictor {
  public:
-  // Of a fit that is not finished: the best weights so far, where it keeps the best, else those of the last checkpoint.
-  // `stage`: the fit's spec as the recipe gives it, for a model with functions. `name`: of one of several models.
-  // Error{usage} where no weights are there, functions are needed and missing, or the name is not that of a model;
-  // Error{recipe} for damaged files.
+  // Takes the weights of read_kept. `stage`: the fit's spec as the recipe gives it, for a model with functions. `name`:
+  // the name of one of several models. Error{usage} if there are no weights, if functions are needed and missing, or if
+  // there is no model of this name; Error{recipe} for damaged files.
   Predictor(const Registry& registry, const std::filesystem::path& stage_folder, at::Device device,
             std::shared_ptr<const Spec> stage = nullptr, const std::optional<std::string>& name = {});
 
@@ -37,8 +36,8 @@ class Predictor {
   // The model's outputs for a batch [B, …] of each of file().inputs, normalised; on the model's device, without
   // gradients.
   at::Tensor forward(std::span<const at::Tensor> columns) const;
-  // For all inputs, in their order, on the CPU: [N, …] as the model gives it, but of a classification probabilities
-  // ([N, 2] of a single logit). `batch`: samples at a time.
+  // Predictions for all inputs, in order, on the CPU: [N, …] as the model gives them; probabilities for a
+  // classification ([N, 2] for a single logit). `batch`: number of samples at a time.
   at::Tensor predict(const NewInputs& inputs, std::int64_t batch) const;
 
   // A language model: tokens [T] in, scores [T, vocabulary] out.

@@ -1,10 +1,10 @@
-// lab.task: a loop written by hand, durable where it iterates through its context.
+// lab.task: a loop written by hand, which survives a resume if it iterates through its context.
 //
-// The recipe's function is run from its beginning by every process. Loops over ctx:batches and ctx:steps that name what
-// they train (`save`) are what survives: a loop that had ended is passed over with the state that it left behind, the
-// one that was interrupted goes on at its step. Between loops the function must do the same again, which it does as long
-// as it depends on what is saved and on keyed randomness only; what it logs on the way there was logged already and is
-// dropped. Used by the recipe's thread only.
+// The recipe's function is run from its beginning by every process. Loops over ctx:batches and ctx:steps with the
+// option `save` survive a resume: a loop that had ended is skipped and its final state restored, and the interrupted
+// loop continues at its step. Between loops the function must do the same again, so it may depend only on saved values
+// and on keyed randomness; values that it logs on the way there were logged before and are dropped. Used by the
+// recipe's thread only.
 #pragma once
 
 #include <filesystem>
@@ -29,11 +29,11 @@
 
 namespace trainlab {
 
-// What a loop saves: models, optimizers, bare tensors.
+// An object that a loop saves: a model, an optimizer, or a bare tensor.
 using Saved = std::variant<std::shared_ptr<Stateful>, at::Tensor>;
 
 struct TaskLoopOptions {
-  std::optional<Part> part;  // batches of it; without one a loop of `steps` steps
+  std::optional<Part> part;  // the loop gives its batches; without a part it gives `steps` step numbers
   LoaderOptions loader;
   std::int64_t epochs = 1, steps = 0;
   std::vector<Saved> save;             // empty: the loop is not durable
@@ -43,15 +43,15 @@ struct TaskLoopOptions {
 
 class TaskContext;
 
-// One pass through ctx:batches or ctx:steps.
+// A running loop of ctx:batches or ctx:steps.
 class TaskLoop : public Object {
  public:
   std::string_view type_name() const override { return "loop"; }
 
-  // Goes to the next step, with what belongs between two: checkpoints, the end. False at the end. Raises
-  // Error{interrupted} after a checkpoint when the run was asked to stop.
+  // Goes to the next step and does the work between steps (checkpoints). False at the end. Raises Error{interrupted},
+  // after a checkpoint, if the run was asked to stop.
   bool next();
-  // Of the present step: its batch (nullptr for a loop of steps), its number from 0, the key of its random numbers.
+  // The present step: its batch (nullptr in a loop of steps), its number from 0, the key of its random numbers.
   std::shared_ptr<BatchObject> batch() const { return batch_; }
   std::int64_t step() const { return done_; }
   std::int64_t epoch() const { return batches_per_epoch_ > 0 ? done_ / batches_per_epoch_ : 0; }
@@ -66,7 +66,7 @@ class TaskLoop : public Object {
   NamedTensors saved() const;  // live
   void restore(const NamedTensors& tensors, const std::string& prefix) const;
   void finish();
-  // By `break`: the step under way counts.
+  // Called when `break` has left the loop: the present step counts.
   void leave();
 
   std::shared_ptr<TaskContext> task() const;  // Error{recipe} when it has ended
@@ -79,15 +79,15 @@ class TaskLoop : public Object {
   std::int64_t batches_per_epoch_ = 0, checkpoint_every_ = 0;
   std::int64_t done_ = 0;  // steps
   bool started_ = false, ended_ = false;
-  bool passed_over_ = false;  // it had ended before the process that goes on now
-  std::string hash_;          // then that of the file with what it left behind
+  bool passed_over_ = false;  // the loop had ended before this process
+  std::string hash_;          // the hash of the file with its final state, if it was skipped
   std::shared_ptr<BatchObject> batch_;
 };
 
 // The object `ctx`.
 class TaskContext : public Object, public std::enable_shared_from_this<TaskContext> {
  public:
-  // Its loops give batches on `device`.
+  // `device`: the device of the batches of its loops.
   TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state, at::Device device);
   ~TaskContext() override;
   std::string_view type_name() const override { return "ctx"; }
@@ -96,21 +96,22 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::int64_t step() const { return steps_before_ + (loop_ ? loop_->step() : 0); }
   std::int64_t epoch() const { return loop_ ? loop_->epoch() : 0; }
 
-  // Of the row of the present step. A tensor has one element and is read later, with others.
+  // Adds a value to the row of the present step. A tensor must have one element; its value is read later, together with
+  // others.
   void log(const std::string& name, Logged value);
   void artifact(const std::string& name, const Artifact& content);
   // checkpoints/NAME.safetensors.
   void save(const std::string& name, const NamedTensors& tensors);
-  // A loop that was not left by its end was left by `break`, and has ended when the next durable one begins.
+  // Begins a loop. A loop that was left by `break` ends when the next durable loop begins.
   std::shared_ptr<TaskLoop> loop(TaskLoopOptions options);
 
-  // As of RunHandle.
+  // As in RunHandle.
   ScriptState state;
   std::function<ScriptState()> read_state;
-  // Told when the state was replaced by a saved one.
+  // Called when a saved state has replaced the state.
   std::function<void()> state_replaced;
 
-  // The end of the function: the last rows, a last checkpoint, the summary.
+  // Ends the task: writes the last rows and a last checkpoint, and returns the summary.
   Value finish();
   // Keys the random numbers that the function draws outside of its loops.
   Key key() const { return key_; }
@@ -122,17 +123,17 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
     double seconds;
     std::map<std::string, Logged> values;
   };
-  // What a loop left behind, for code between loops reads it when a resumed task comes by again. It is written once, to
-  // a file of its own.
+  // The final state of a loop, which code between loops reads in a resumed task. It is written once, to a file of its
+  // own.
   struct FinishedLoop {
-    NamedTensors tensors;  // copies of what it saves and of ctx.state's, until they are written
+    NamedTensors tensors;  // copies of the saved tensors and of those in ctx.state, until they are written
     Value state, on_device;  // on_device: names of the state's tensors that were not on the CPU
     std::int64_t steps = 0;
-    std::string hash;  // of the file, once it is there
+    std::string hash;  // hash of the file, once it is written
   };
 
   void check_open() const;  // Error{recipe} when the function has returned
-  // Tells the record what survives a resume beside the loops.
+  // Gives the record the parts that survive a resume beside the loops.
   void list_parts();
   Value last_values() const;
   ScriptState present_state() const { return read_state ? read_state() : state; }
@@ -159,7 +160,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::shared_ptr<TaskLoop> loop_;  // the durable one under way
   std::size_t loops_ = 0;           // begun
   std::int64_t steps_before_ = 0;   // of finished loops
-  std::optional<Checkpoint> from_;  // until the place where it was made is reached again
+  std::optional<Checkpoint> from_;  // the checkpoint, until the loop in which it was made is reached again
   bool complete_ = false;           // the function has returned
 };
 
