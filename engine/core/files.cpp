@@ -18,30 +18,14 @@ namespace trainlab {
 
 namespace fs = std::filesystem;
 
-int FileCalls::open(const fs::path& path, int flags, int mode) {
-  return ::open(path.c_str(), flags, mode);
-}
-std::int64_t FileCalls::write(int fd, std::string_view bytes) {
-  return ::write(fd, bytes.data(), bytes.size());
-}
-int FileCalls::sync(int fd) {
-  return ::fsync(fd);
-}
-int FileCalls::close(int fd) {
-  return ::close(fd);
-}
-int FileCalls::rename(const fs::path& from, const fs::path& to) {
-  return ::rename(from.c_str(), to.c_str());
-}
-int FileCalls::remove(const fs::path& path) {
-  return ::remove(path.c_str());
-}
-int FileCalls::make_directory(const fs::path& path) {
-  return ::mkdir(path.c_str(), 0777);
-}
-int FileCalls::truncate(const fs::path& path, std::int64_t length) {
-  return ::truncate(path.c_str(), length);
-}
+int FileCalls::open(const fs::path& path, int flags, int mode) { return ::open(path.c_str(), flags, mode); }
+std::int64_t FileCalls::write(int fd, std::string_view bytes) { return ::write(fd, bytes.data(), bytes.size()); }
+int FileCalls::sync(int fd) { return ::fsync(fd); }
+int FileCalls::close(int fd) { return ::close(fd); }
+int FileCalls::rename(const fs::path& from, const fs::path& to) { return ::rename(from.c_str(), to.c_str()); }
+int FileCalls::remove(const fs::path& path) { return ::remove(path.c_str()); }
+int FileCalls::make_directory(const fs::path& path) { return ::mkdir(path.c_str(), 0777); }
+int FileCalls::truncate(const fs::path& path, std::int64_t length) { return ::truncate(path.c_str(), length); }
 
 namespace {
 
@@ -58,7 +42,7 @@ Error failure(const std::string& operation, const fs::path& path) {
     case EFBIG:
     case EIO:
       return run_error("disk full or failing: " + message)
-          .hint("what was saved before is intact: free space, then go on");
+          .hint("everything saved before is intact: free space, then resume the run");
     case EACCES:
     case EPERM:
     case EROFS:
@@ -116,9 +100,7 @@ void sync_folder(const fs::path& folder) {
   descriptor.close();
 }
 
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
+fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
 // Opens a new file beside `path`. Numbers that an earlier process of the same id has left are passed over.
 std::pair<int, fs::path> open_temporary(const fs::path& path) {
@@ -134,15 +116,11 @@ std::pair<int, fs::path> open_temporary(const fs::path& path) {
 
 }  // namespace
 
-FileCalls& file_calls() {
-  return *current_calls;
-}
+FileCalls& file_calls() { return *current_calls; }
 
 ScopedFileCalls::ScopedFileCalls(FileCalls& calls) : before_(current_calls.exchange(&calls)) {}
 
-ScopedFileCalls::~ScopedFileCalls() {
-  current_calls = before_;
-}
+ScopedFileCalls::~ScopedFileCalls() { current_calls = before_; }
 
 void write_atomic(const fs::path& path, const std::function<void(const Append&)>& write) {
   const auto [fd, temporary] = open_temporary(path);
@@ -165,9 +143,7 @@ void write_atomic(const fs::path& path, std::span<const std::string_view> parts)
   });
 }
 
-void write_atomic(const fs::path& path, std::string_view bytes) {
-  write_atomic(path, std::span(&bytes, 1));
-}
+void write_atomic(const fs::path& path, std::string_view bytes) { write_atomic(path, std::span(&bytes, 1)); }
 
 std::string read_file(const fs::path& path, std::int64_t limit) {
   Reader reader(path);
@@ -247,8 +223,6 @@ void AppendFile::append(std::string_view bytes) {
   size_ += static_cast<std::int64_t>(bytes.size());
 }
 
-void AppendFile::sync() {
-  sync_all(fd_, path_);
-}
+void AppendFile::sync() { sync_all(fd_, path_); }
 
 }  // namespace trainlab

@@ -18,9 +18,7 @@ std::string cell(std::string_view text) {
   return out;
 }
 
-std::string code(std::string_view text) {
-  return text.empty() ? "" : "`" + cell(text) + "`";
-}
+std::string code(std::string_view text) { return text.empty() ? "" : "`" + cell(text) + "`"; }
 
 std::string section(const Entry& entry) {
   std::string out = "### <a id=\"" + entry.name + "\"></a>`" + entry.name + "`\n\n";
@@ -44,7 +42,7 @@ std::string section(const Entry& entry) {
 std::string reference_markdown(const Registry& registry) {
   std::string out =
       "<!-- Generated from the declarations in the engine; edit those, not this file. -->\n\n# Reference\n\n"
-      "Everything that a recipe can name. The same as `trainlab help NAME`.\n\n";
+      "Everything that a recipe can name. `trainlab help NAME` shows the same text.\n\n";
   std::set<std::string> kinds;
   for (const Entry* entry : registry.entries()) kinds.insert(entry->kind);
   for (const std::string& kind : kinds) {

@@ -89,7 +89,7 @@ Outcome outcome(const Ending& ending) {
       } catch (const std::exception&) {
         // A full disk, perhaps: the words reach the user all the same.
       }
-      words->hint("what was saved is intact; to go on: trainlab resume " + outcome.folder.string());
+      words->hint("everything saved is intact; to continue: trainlab resume " + outcome.folder.string());
     }
     outcome.error = std::move(words);
     outcome.result = {};

@@ -30,7 +30,7 @@ fs::path find_run(const fs::path& folder) {
   if (!fs::exists(path, ignored)) {
     throw usage_error("there is no folder " + path.string()).hint("`trainlab list` shows the runs below this folder");
   }
-  throw usage_error(path.string() + " is no run folder: it has no manifest.toml")
+  throw usage_error(path.string() + " is not a run folder: it has no manifest.toml")
       .hint("`trainlab list` shows the runs below this folder");
 }
 

@@ -93,7 +93,7 @@ Manifest read_manifest(const fs::path& run) {
   const fs::path path = manifest_path(run);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) {
-    throw usage_error(run.string() + " is no run folder: it has no manifest.toml")
+    throw usage_error(run.string() + " is not a run folder: it has no manifest.toml")
         .hint("`trainlab list` shows the runs below this folder");
   }
   const Value map = parse_toml(read_file(path, largest_toml), path.string());

@@ -59,7 +59,7 @@ Request Request::from_value(const Value& value) try {
   return request;
 } catch (const std::logic_error& error) {
   throw run_error(std::string("the engine was given no request that it understands: ") + error.what())
-      .hint("`trainlab` and `trainlab-engine` must be of the same build: install both again");
+      .hint("`trainlab` and `trainlab-engine` must come from the same build: install both again");
 }
 
 }  // namespace trainlab

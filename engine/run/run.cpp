@@ -73,7 +73,7 @@ int Run::finish() {
       const StageRecord& missing = records_[position_];
       throw recipe_error("the recipe ended before " + missing.kind + " \"" + missing.name +
                          "\", which it ran as stage " + std::to_string(position_ + 1) + " before")
-          .hint("what a recipe runs must not depend on the time, on random numbers or on other files");
+          .hint("the stages of a recipe must not depend on the time, on random numbers or on other files");
     }
     const Done& last = done_.at(last_);
     if (last.folder != ".") write_atomic(*folder_ / "summary.json", to_json(last.summary, 2) + "\n");

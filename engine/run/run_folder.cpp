@@ -140,7 +140,7 @@ void RunFolder::check() {
   for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
     if (is_left_over(entry.path())) continue;
     const std::string found = entry.path().filename().string();
-    throw usage_error("the folder " + path_.string() + " is no run folder and not empty: it holds " + found)
+    throw usage_error("the folder " + path_.string() + " is not empty and not a run folder: it holds " + found)
         .hint("choose another --out");
   }
 }

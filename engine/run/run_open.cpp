@@ -72,7 +72,7 @@ void Run::continue_existing() {
   if (!changes.empty()) {
     std::string message = "the run in " + folder_->string() + " was begun with something else:";
     for (const std::string& line : changes) message += "\n  " + line;
-    throw usage_error(message).hint("choose another --out, or go on as it was begun: trainlab resume " +
+    throw usage_error(message).hint("choose another --out, or continue the run as it was begun: trainlab resume " +
                                     folder_->string());
   }
 
@@ -112,11 +112,11 @@ void Run::extend() {
   const StageRecord& last = records_.back();
   // More than the stage's own length is its kind's to check.
   if (const auto& before = manifest_.extension; before && before->stage == last.name &&
-                                               before->total.unit == request_.extend->unit &&
-                                               before->total.count >= request_.extend->count) {
+                                                before->total.unit == request_.extend->unit &&
+                                                before->total.count >= request_.extend->count) {
     throw usage_error("expected a total of more than the " + before->total.text() + " of the run, found " +
                       request_.extend->text())
-        .hint("extend takes the new total, not what is to be added; to go on as it is: trainlab resume " +
+        .hint("extend takes the new total, not the length to add; to continue the run unchanged: trainlab resume " +
               folder_->string());
   }
   Value summary = read_summary(folder_of(last));
@@ -125,7 +125,7 @@ void Run::extend() {
   write_manifest(*folder_, manifest_);
   if (!is_finished(summary)) return;
 
-  // Unfinished from here on, so that `resume` goes on should this process be killed.
+  // The run is unfinished from here on, so that `resume` continues it if this process is killed.
   summary.set("status", "interrupted");
   summary.set("reason", "is being extended to " + request_.extend->text());
   const std::string text = to_json(summary, 2) + "\n";

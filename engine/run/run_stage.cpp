@@ -1,4 +1,4 @@
-// Durable stages: found finished, gone on with, or begun.
+// Durable stages: a stage is found finished, continued, or begun.
 #include <algorithm>
 #include <new>
 #include <stdexcept>
@@ -58,7 +58,7 @@ Value Run::stage(const Options& stage, bool returned) {
   }
   if (const auto earlier = done_.find(name); earlier != done_.end()) {
     if (earlier->second.stage != stage.value()) {
-      throw stage.error("name", "expected a name of its own, found \"" + name + "\" for a second stage");
+      throw stage.error("name", "expected another name for each stage, found \"" + name + "\" for a second stage");
     }
     if (returned) last_ = name;
     return earlier->second.summary;
@@ -106,7 +106,7 @@ StageRecord Run::place(const Options& stage, const std::string& name, bool retur
       throw stage
           .error("", "stage " + std::to_string(position + 1) + " of this run was " +
                          spoken(recorded.kind, recorded.name) + ", now it is " + spoken(kind, name))
-          .hint("what a recipe runs must not depend on the time, on random numbers or on other files");
+          .hint("the stages of a recipe must not depend on the time, on random numbers or on other files");
     }
   } else {
     records_.push_back({name, kind, returned ? "." : "stages/" + name});
@@ -132,7 +132,7 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
   const auto elapsed = [&] { return steady_seconds() - start; };
   Value summary;
   try {
-    log("stage " + record.name + (resumed ? " goes on" : " begins"));
+    log("stage " + record.name + (resumed ? " continues" : " begins"));
     const double seconds_before = before["seconds"].is_number() ? before["seconds"].number() : 0;
     summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before);
     summary = complete(std::move(summary), record, before, elapsed());
@@ -241,7 +241,7 @@ fs::path Run::folder_of(const StageRecord& record) const {
 void Run::save_summary(const StageRecord& record, const Value& summary) {
   const std::string text = to_json(summary, 2) + "\n";
   write_atomic(folder_of(record) / "summary.json", text);
-  // The top tells how a run that did not end well has ended; one that goes on gets its summary at the end.
+  // The top folder's summary tells how a run ended that did not end well; a continued run gets its summary at its end.
   if (record.folder != "." && !is_finished(summary)) write_atomic(*folder_ / "summary.json", text);
 }
 

@@ -116,7 +116,7 @@ class Watch {
     helpers_.push_back({pid, std::move(mine), request.worker, false});
   }
 
-  // A stage may want fewer than the one before.
+  // A stage may want fewer engines than the stage before.
   void set_workers(std::int64_t count) {
     auto staying = 1 + std::ranges::count(helpers_, false, &Helper::leaves);
     for (; staying < count; ++staying) begin_helper();
@@ -156,7 +156,7 @@ class Watch {
         if (error.kind() != ErrorKind::interrupted) tell("a worker has ended: " + std::string(error.what()));
       }
     } catch (const Error&) {
-      // It was killed while it spoke.
+      // The engine was killed while it sent a message.
     }
   }
 

@@ -73,7 +73,7 @@ toml::table parse(std::string_view text, const std::string& what) {
   try {
     return toml::parse(text, what);
   } catch (const toml::parse_error& error) {
-    throw usage_error("no TOML: " + std::string(error.description()))
+    throw usage_error("not TOML: " + std::string(error.description()))
         .at(what, static_cast<int>(error.source().begin.line));
   }
 }

@@ -13,10 +13,11 @@ inline Registry registry() {
             .example("nn.Linear(64)")
             .note("Initialised as PyTorch does."));
   r.add(Entry("nn.ReLU", "layer", "max(0, x)."));
-  r.add(Entry("nn.Conv2d", "layer", "Convolution over two dimensions.")
-            .with(Option("out", "number of channels").integer().at_least(1).required().positional())
-            .with(Option("kernel", "height and width").integer().at_least(1).many(2).required().positional().in("pixels"))
-            .with(Option("padding", "zeros on each side").integer().at_least(0).many(2).or_default(0)));
+  r.add(
+      Entry("nn.Conv2d", "layer", "Convolution over two dimensions.")
+          .with(Option("out", "number of channels").integer().at_least(1).required().positional())
+          .with(Option("kernel", "height and width").integer().at_least(1).many(2).required().positional().in("pixels"))
+          .with(Option("padding", "zeros on each side").integer().at_least(0).many(2).or_default(0)));
   r.add(Entry("nn.Sequential", "layer", "Layers one after the other.")
             .with(Option("layers", "the layers").entry("layer").array().required())
             .with(Option("label", "a name for printing").string()));
@@ -38,7 +39,8 @@ inline Registry registry() {
             .with(Option("train", "share of training examples").number().more_than(0).at_most(1).or_default(0.8)));
   r.add(Entry("data:take", "data", "The first examples.")
             .with(Option("n", "how many").integer().at_least(1).positional().required()));
-  r.add(Entry("run:stop", "method", "Ends the run after this step.").with(Option("reason", "why").string().positional()));
+  r.add(
+      Entry("run:stop", "method", "Ends the run after this step.").with(Option("reason", "why").string().positional()));
   r.add(Entry("seed", "field", "The seed of the run.").returns("integer"));
   r.add(Entry("run.step", "field", "Optimizer steps done.").returns("integer"));
   r.add(Entry("tensor", "function", "A tensor from numbers.")

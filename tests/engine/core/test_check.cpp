@@ -45,7 +45,8 @@ TEST_CASE("a checked entry is in normal form") {
   // Defaults are not filled in, and nil is as good as absent.
   CHECK(entries().check(fit({{"goal", Value()}}), "fit") == entries().check(fit(), "fit"));
   CHECK(entries().check(fit())["batch"].is_nil());
-  const Value once = entries().check(fit({{"loss", "mse"}, {"batch", 2.0}, {"stop", entry("stop.patience", {{"patience", 3}})}}));
+  const Value once =
+      entries().check(fit({{"loss", "mse"}, {"batch", 2.0}, {"stop", entry("stop.patience", {{"patience", 3}})}}));
   CHECK(entries().check(once) == once);
 }
 
@@ -126,15 +127,20 @@ TEST_CASE("missing options say what belongs there") {
 TEST_CASE("durations need their unit") {
   CHECK(refused({{"validate", 5}}) ==
         "fit.validate: expected a duration, found 5\n  hint: write \"5 epochs\" or \"5 steps\"");
-  CHECK(refused({{"validate", "5"}}).find("fit.validate: expected a duration, found \"5\"\n  hint: a number and a unit") == 0);
+  CHECK(refused({{"validate", "5"}})
+            .find("fit.validate: expected a duration, found \"5\"\n  hint: a number and a unit") == 0);
   CHECK(refused({{"validate", "-5 steps"}}) == "fit.validate: a duration cannot be negative, found \"-5 steps\"");
 }
 
 TEST_CASE("the path leads through lists, tables, entries and chains") {
-  const Value deep = entry("nn.Sequential", {{"layers", Value::List{
-      linear(1), entry("nn.ReLU"),
-      entry("nn.Sequential", {{"layers", Value::List{entry("nn.Conv2d", {{"out", 0}, {"kernel", 3}}, "x.lua:12")}}}, "x.lua:10")}}},
-      "x.lua:8");
+  const Value deep =
+      entry("nn.Sequential",
+            {{"layers",
+              Value::List{linear(1), entry("nn.ReLU"),
+                          entry("nn.Sequential",
+                                {{"layers", Value::List{entry("nn.Conv2d", {{"out", 0}, {"kernel", 3}}, "x.lua:12")}}},
+                                "x.lua:10")}}},
+            "x.lua:8");
   // The innermost position wins.
   CHECK(refused({{"model", deep}}) ==
         "x.lua:12: fit.model[3].Sequential[1].Conv2d.out: expected an integer ≥ 1, found 0");

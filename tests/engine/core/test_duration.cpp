@@ -32,7 +32,8 @@ TEST_CASE("what is no duration is refused with the accepted forms") {
     CHECK(error.find("\"500 steps\"") != std::string::npos);
   }
   CHECK(sample::error_of([] { parse_duration("-1 h"); }) == "a duration cannot be negative, found \"-1 h\"");
-  CHECK(sample::error_of([] { parse_duration("2.5 steps"); }) == "expected a whole number of steps, found \"2.5 steps\"");
+  CHECK(sample::error_of([] { parse_duration("2.5 steps"); }) ==
+        "expected a whole number of steps, found \"2.5 steps\"");
 }
 
 TEST_CASE("the text of a duration reads back as the same duration") {
@@ -40,7 +41,8 @@ TEST_CASE("the text of a duration reads back as the same duration") {
   CHECK(to_text({64800, Unit::seconds}) == "18 h");
   CHECK(to_text({5400, Unit::seconds}) == "90 min");
   CHECK(to_text({0, Unit::seconds}) == "0 s");
-  for (const char* text : {"5%", "33.3%", "1 step", "12345678901 samples", "0.1 epochs", "0.1 s", "0.1 h", "1e-9 s", "7 d"}) {
+  for (const char* text :
+       {"5%", "33.3%", "1 step", "12345678901 samples", "0.1 epochs", "0.1 s", "0.1 h", "1e-9 s", "7 d"}) {
     const Duration duration = parse_duration(text);
     CHECK(parse_duration(to_text(duration)) == duration);
   }

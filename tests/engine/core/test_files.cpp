@@ -42,7 +42,9 @@ class FailingCalls : public FileCalls {
  public:
   FailingCalls(int fail_at, int code) : fail_at_(fail_at), code_(code) {}
 
-  int open(const fs::path& path, int flags, int mode) override { return fails() ? -1 : FileCalls::open(path, flags, mode); }
+  int open(const fs::path& path, int flags, int mode) override {
+    return fails() ? -1 : FileCalls::open(path, flags, mode);
+  }
   std::int64_t write(int fd, std::string_view bytes) override {
     if (fails()) return -1;
     return FileCalls::write(fd, bytes.substr(0, 5));  // short writes throughout
@@ -134,7 +136,8 @@ TEST_CASE("a call that was interrupted is made again") {
     if (error == "no error") {
       CHECK(content(path) == text);
     } else {
-      CHECK((error.find("cannot rename") != std::string::npos || error.find("cannot open the folder") != std::string::npos));
+      CHECK((error.find("cannot rename") != std::string::npos ||
+             error.find("cannot open the folder") != std::string::npos));
     }
   }
 }

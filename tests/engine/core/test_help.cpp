@@ -26,7 +26,9 @@ bool contains(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("types are put into words") {
-  const auto type = [](const char* entry, const char* option) { return entries().find(entry)->find(option)->type_text(); };
+  const auto type = [](const char* entry, const char* option) {
+    return entries().find(entry)->find(option)->type_text();
+  };
   CHECK(type("nn.Linear", "out") == "integer ≥ 1");
   CHECK(type("optim.SGD", "lr") == "number > 0");
   CHECK(type("loss.cross_entropy", "smoothing") == "number in [0, 1]");
@@ -66,8 +68,10 @@ TEST_CASE("help shows the call, the options and the rest") {
 }
 
 TEST_CASE("help keeps to the width, and loses no word of it") {
-  Entry entry("x.Long", "layer", "A doc of several sentences. It is longer than any terminal is wide, so it must be wrapped.");
-  entry.with(Option("option", "a doc that is also longer than the column which it has to fit into, by some words").number());
+  Entry entry("x.Long", "layer",
+              "A doc of several sentences. It is longer than any terminal is wide, so it must be wrapped.");
+  entry.with(
+      Option("option", "a doc that is also longer than the column which it has to fit into, by some words").number());
   for (const int width : {50, 80, 100, 200}) {
     std::istringstream lines(help_text(entry, width));
     std::string line, words;
@@ -102,7 +106,8 @@ TEST_CASE("the reference page holds every entry with every option") {
 TEST_CASE("the completion file is Lua, line by line, and types every option") {
   const std::string meta = luacats_meta(entries());
   CHECK(meta.starts_with("---@meta\n"));
-  const std::regex lua("(---?.*|lab(\\.\\w+)* = \\{\\}|local \\w+ = \\{\\}|function \\w+([.:]\\w+)+\\((\\w+(, \\w+)*)?\\) end)?");
+  const std::regex lua(
+      "(---?.*|lab(\\.\\w+)* = \\{\\}|local \\w+ = \\{\\}|function \\w+([.:]\\w+)+\\((\\w+(, \\w+)*)?\\) end)?");
   std::istringstream lines(meta);
   for (std::string line; std::getline(lines, line);) {
     CAPTURE(line);
@@ -113,7 +118,8 @@ TEST_CASE("the completion file is Lua, line by line, and types every option") {
            "---@class lab.layer\n",
            "---@alias lab.loss.name \"cross_entropy\"|\"mse\"\n",
            "lab.nn = {}\n",
-           "---@field out? integer number of outputs, ≥ 1\n---@field bias? boolean learn an additive bias, default true\n",
+           "---@field out? integer number of outputs, ≥ 1\n---@field bias? boolean learn an additive bias, default "
+           "true\n",
            "---@param out integer number of outputs\n---@param options? lab.nn.Linear.options\n---@return lab.layer\n"
            "---@overload fun(options: lab.nn.Linear.options): lab.layer\nfunction lab.nn.Linear(out, options) end\n",
            "---@overload fun(...: lab.layer|lab.layer.name): lab.layer\nfunction lab.nn.Sequential(options) end\n",
@@ -129,7 +135,8 @@ TEST_CASE("the completion file is Lua, line by line, and types every option") {
            "---@param reason? string why\n---@return nil\nfunction run_methods:stop(reason) end\n",
            // A table that can be called, and the type that its result's words name.
            "---@overload fun(options: lab.tensor.options): lab.run\nlab.tensor = {}\n",
-           "---@return any\n---@overload fun(options: lab.tensor.randn.options): any\nfunction lab.tensor.randn(shape) end\n",
+           "---@return any\n---@overload fun(options: lab.tensor.randn.options): any\nfunction lab.tensor.randn(shape) "
+           "end\n",
        }) {
     CAPTURE(part);
     CHECK(contains(meta, part));

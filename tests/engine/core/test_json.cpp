@@ -73,7 +73,8 @@ TEST_CASE("text that is not UTF-8 is refused, not changed") {
 
 TEST_CASE("malformed JSON is refused with its place") {
   CHECK(parse_error(R"({"a": })") ==
-        "x.json: not valid JSON at byte 7: syntax error while parsing value - unexpected '}'; expected '[', '{', or a literal");
+        "x.json: not valid JSON at byte 7: syntax error while parsing value - unexpected '}'; expected '[', '{', or a "
+        "literal");
   CHECK(parse_error("").find("at byte 1: ") != std::string::npos);
   CHECK(parse_error("[1, 2").find("at byte 6: ") != std::string::npos);
   CHECK(parse_error("[1] 2").find("at byte 5: ") != std::string::npos);

@@ -70,7 +70,8 @@ TEST_CASE("a default may be an entry or a table with defaults of its own") {
 }
 
 TEST_CASE("lists hold entries and functions side by side, each with its path") {
-  const Options fit = options_of({{"stop", Value::List{function(1), entry("stop.patience", {{"patience", 3}}), function(0)}}});
+  const Options fit =
+      options_of({{"stop", Value::List{function(1), entry("stop.patience", {{"patience", 3}}), function(0)}}});
   const auto elements = fit.elements("stop");
   REQUIRE(elements.size() == 3);
   CHECK(elements[0].function->where() == "one");
@@ -81,7 +82,8 @@ TEST_CASE("lists hold entries and functions side by side, each with its path") {
   CHECK(options_of({}).elements("stop").empty());
   CHECK_THROWS(fit.children("stop"));
 
-  const Value layers = entry("nn.Sequential", {{"layers", Value::List{linear(1), entry("nn.Conv2d", {{"out", 8}, {"kernel", 3}})}}});
+  const Value layers =
+      entry("nn.Sequential", {{"layers", Value::List{linear(1), entry("nn.Conv2d", {{"out", 8}, {"kernel", 3}})}}});
   const auto children = options_of({{"model", layers}}).child("model").children("layers");
   REQUIRE(children.size() == 2);
   CHECK(children[1].path() == "fit.model[2].Conv2d");

@@ -45,7 +45,8 @@ TEST_CASE("entries are printed in constructor form") {
 
 TEST_CASE("methods are printed as a chain") {
   const Value split = entry("data:split", {{"source", entry("data.csv", {{"file", "a.csv"}})}, {"train", 0.5}});
-  CHECK(checked(entry("data:take", {{"source", split}, {"n", 10}})) == "data.csv(\"a.csv\"):split { train = 0.5 }:take(10)");
+  CHECK(checked(entry("data:take", {{"source", split}, {"n", 10}})) ==
+        "data.csv(\"a.csv\"):split { train = 0.5 }:take(10)");
 }
 
 TEST_CASE("what does not fit on a line is broken and indented") {

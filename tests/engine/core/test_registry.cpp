@@ -48,12 +48,15 @@ TEST_CASE("a careless declaration is refused when it is made") {
   CHECK(refusal(with(Option("a", "").number())).find("'a' has no doc") != std::string::npos);
   CHECK(refusal(with(Option("a", "doc"))).find("'a' has no form") != std::string::npos);
   CHECK(refusal(with(Option("a b", "doc").number())).find("no identifier") != std::string::npos);
-  CHECK(refusal(with(Option("a", "doc").number()).with(Option("a", "doc").number())).find("declared twice") != std::string::npos);
-  CHECK(refusal(with(Option("a", "doc").number().array()).with(Option("b", "doc").number().array())).find("two array") !=
+  CHECK(refusal(with(Option("a", "doc").number()).with(Option("a", "doc").number())).find("declared twice") !=
         std::string::npos);
+  CHECK(
+      refusal(with(Option("a", "doc").number().array()).with(Option("b", "doc").number().array())).find("two array") !=
+      std::string::npos);
   CHECK(refusal(with(Option("a", "doc").number().required().or_default(1))).find("required and has a default") !=
         std::string::npos);
-  CHECK(refusal(with(Option("a", "doc").fields({Option("b", "").number()}))).find("'b' has no doc") != std::string::npos);
+  CHECK(refusal(with(Option("a", "doc").fields({Option("b", "").number()}))).find("'b' has no doc") !=
+        std::string::npos);
 }
 
 TEST_CASE("defaults fit their own declaration and are kept in normal form") {

@@ -150,7 +150,7 @@ TEST_CASE("a run is found by its folder and by that of a stage") {
   CHECK(find_run(base / "run/") == base / "run");
   CHECK(find_run("find/run/../run") == base / "run");
   CHECK(find_run(base / "run/stages/search/") == base / "run");
-  CHECK_THROWS_WITH(find_run(base), Catch::Contains("no run folder"));
+  CHECK_THROWS_WITH(find_run(base), Catch::Contains("not a run folder"));
   CHECK_THROWS_WITH(find_run(base / "none"), Catch::Contains("no folder"));
 }
 

@@ -65,7 +65,7 @@ TEST_CASE("a manifest is read back as it was written") {
 
 TEST_CASE("a manifest that cannot be used says why") {
   const fs::path run = empty_folder("damaged");
-  CHECK_THROWS_WITH(read_manifest(run), Catch::Contains("no run folder"));
+  CHECK_THROWS_WITH(read_manifest(run), Catch::Contains("not a run folder"));
   write_manifest(run, sample());
   const std::string text = read_file(manifest_path(run));
 

@@ -101,9 +101,9 @@ class Option {
   }
 };
 
-// Kinds in use: layer, init, optimizer, schedule, average, loss, metric, stop, data, augment, space, sampler, scheduler,
-// pruner, stage (each has constructors that return plain values), function (lab.param), method, field ("run:stop",
-// "run.step").
+// Kinds in use: layer, init, optimizer, schedule, average, loss, metric, stop, data, augment, space, sampler,
+// scheduler, pruner, stage (each has constructors that return plain values), function (lab.param), method, field
+// ("run:stop", "run.step").
 //
 // A method of another kind makes an entry from an entry: "data:split" of kind data. add() gives it a first, required,
 // positional option "source" for what stands before the colon; paths pass over it, help does not list it.
