@@ -1,5 +1,5 @@
-// What an engine does for one command of `trainlab`. Each stands in a file of its own, commands/NAME.cpp, which defines
-// NAME_command(); the list COMMANDS in CMakeLists.txt names them all.
+// The engine's work for one command of `trainlab`. Each command stands in a file of its own, commands/NAME.cpp, which
+// defines NAME_command(); the list COMMANDS in CMakeLists.txt names them all.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace trainlab {
 
 struct Command {
   std::string name;  // Request::command
-  // Does what the request asks for, on the recipe's thread. Returns the exit code, and tells everything else to the
-  // supervisor. Raises Error for what is wrong before the recipe is executed.
+  // Does what the request asks for, on the recipe's thread. Returns the exit code, and sends everything else to the
+  // supervisor. Raises Error for errors before the recipe is executed.
   int (*execute)(const EngineStart& start);
 
   // What the help of `trainlab` shows of a command on a recipe, `trainlab NAME RECIPE.lua [flags]`, that an engine does

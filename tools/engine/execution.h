@@ -1,4 +1,4 @@
-// Execution: one execution of a recipe. What becomes of its stages is the command's matter.
+// Execution: one execution of a recipe. Each command decides what to do with the stages.
 #pragma once
 
 #include <memory>
@@ -20,13 +20,13 @@ class Execution {
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
-  // Executes the recipe and what follows from it; gives the exit code. What goes wrong is told to the supervisor.
+  // Executes the recipe and performs its stages; returns the exit code. Errors are sent to the supervisor.
   int execute();
 
  protected:
   // lab.run: the stage's result, or ExecutionEnds when the recipe need not go on.
   virtual StageResult run_stage(const std::shared_ptr<const Spec>& stage) = 0;
-  // After the recipe: performs the stage that it returned, says what there is to say, gives the exit code.
+  // Called after the recipe: performs the stage that it returned, prints the outcome, returns the exit code.
   virtual int end(const Recipe::Outcome& outcome) = 0;
 
   // The stage with the values of --set; of the returned one all of --set must have been used by then.
@@ -53,7 +53,7 @@ class Execution {
   Run run_;
   SetOptions set_;
   Parameters parameters_;
-  Recipe recipe_;  // last: its state is closed before all that it calls
+  Recipe recipe_;  // declared last: its state is closed before the objects that it calls
 };
 
 }  // namespace trainlab

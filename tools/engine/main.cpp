@@ -22,7 +22,7 @@ int execute(const trainlab::EngineStart& start) {
       if (start.request.command == command.name) return command.execute(start);
     }
     throw run_error("the engine knows no command \"" + start.request.command + "\"")
-        .hint("`trainlab` and `trainlab-engine` must be of the same build: install both again");
+        .hint("`trainlab` and `trainlab-engine` must come from the same build: install both again");
   } catch (const std::exception& exception) {
     const Error error = as_error(exception);
     send_error(*start.channel, error);

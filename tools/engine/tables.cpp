@@ -15,7 +15,8 @@ namespace {
 std::string operator_table() {
   std::string text;
   for (const std::string& name : operator_names()) {
-    for (const Overload& overload : find_operator(name)->overloads()) text += "ops." + name + "\t" + overload.text() + "\n";
+    for (const Overload& overload : find_operator(name)->overloads())
+      text += "ops." + name + "\t" + overload.text() + "\n";
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// What metric.report measured, as tables for a terminal.
+// The reports of metric.report as tables for a terminal.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace trainlab::report {
 
-// `reports` of a fit's summary.json: for each a table of its classes and, where it has one that a terminal can show, the
+// `reports`: of a fit's summary.json. Gives for each report a table of its classes and, if it fits a terminal, the
 // confusion matrix. Empty for nil and for reports of other kinds.
 std::string class_reports_text(const Value& reports);
 

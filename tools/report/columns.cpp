@@ -18,7 +18,7 @@ std::size_t width_of(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-// The mean of the numbers among values[first, last), NaN where there is none.
+// The mean of the numbers among values[first, last), NaN if there is none.
 double mean(const std::vector<double>& values, std::size_t first, std::size_t last) {
   double sum = 0;
   int count = 0;

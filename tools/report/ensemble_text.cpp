@@ -30,7 +30,7 @@ std::string ensemble_text(const StudyReport& study) {
   const Value& members = summary["members"];
   if (!members.is_list() || members.list().empty() || !summary["ensemble"].is_map()) return "";
 
-  // What can be compared: members have training losses, too.
+  // The metrics that can be compared: members have training losses, too.
   Cells cells = {{"  members", "seed"}};
   for (const auto& [name, value] : summary["ensemble"].map()) cells[0].push_back(name);
   for (auto member = members.list().begin(); member != members.list().end(); ++member) {

@@ -45,7 +45,7 @@ Listed look_at(const fs::path& run) {
   return listed;
 }
 
-// Of DIR/runs/NAME/NNN, which `list .` has to find too.
+// The depth of DIR/runs/NAME/NNN, which `list .` must find too.
 constexpr int deepest = 3;
 
 void find_runs(const fs::path& folder, int depth, std::set<fs::path>& runs) {

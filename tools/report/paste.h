@@ -7,7 +7,7 @@
 
 namespace trainlab::report {
 
-// { lr = 0.01, optim = "SGD" }: as a recipe writes it, without what is nil.
+// { lr = 0.01, optim = "SGD" }: as a Lua table, without nil values.
 std::string lua_table(const Value::Map& params);
 
 // --lr 0.01 --optim SGD: for a recipe that declares parameters of these names. Quoted for a shell; tables are left out.

@@ -100,7 +100,8 @@ std::string report_text(const fs::path& given) {
   for (const StageView& stage : stages) {
     text += "\n" + (stage.is_study() ? study_text(read_study_report(stage, /*all=*/false)) : fit_text(stage));
   }
-  if (!holder(run) && !is_finished(read_summary(run))) text += "\nTo go on: trainlab resume " + shown_path(run) + "\n";
+  if (!holder(run) && !is_finished(read_summary(run)))
+    text += "\nTo continue: trainlab resume " + shown_path(run) + "\n";
   return text;
 }
 

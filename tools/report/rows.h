@@ -14,11 +14,11 @@ struct Rows {
   std::vector<std::string> metrics;  // names in order, without step, epoch, samples, seconds and lr
 };
 
-// Of a stage's folder; empty where there is no file. A last row that was cut off when the run was killed is left out.
-// Raises Error{recipe} with the line of any other that is damaged.
+// The rows in a stage's folder; empty if there is no file. A last row that was cut off when the run was killed is left
+// out. Raises Error{recipe} with the line of any other damaged row.
 Rows read_rows(const std::filesystem::path& folder);
 
-// A row's number, NaN where it has none.
+// A number of a row, NaN if the row does not have it.
 double number_in(const Value& row, const std::string& name);
 
 }  // namespace trainlab::report

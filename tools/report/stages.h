@@ -13,19 +13,19 @@ struct StageView {
   std::string name, kind;
   std::filesystem::path folder;
   Value summary;            // nil where it has none of its own
-  bool is_running = false;  // the last stage of a run that somebody supervises
+  bool is_running = false;  // the last stage of a run that a supervisor holds
 
   bool is_study() const { return kind == "sweep" || kind == "ensemble"; }  // its folder holds study.db
-  // As its summary says, or "running", or "unfinished".
+  // The status in its summary, or "running", or "unfinished".
   std::string status() const;
 };
 
-// The stages of a run in their order; of a folder RUN/stages/NAME only that one. Raises Error{usage} where `given` is
+// The stages of a run in their order; for a folder RUN/stages/NAME only that stage. Raises Error{usage} if `given` is
 // neither.
 std::vector<StageView> stages_of(const std::filesystem::path& given);
 
-// The one that is meant: RUN/stages/NAME's own, or of a run the one that the recipe returned. Raises Error{usage} where
-// there is none.
+// The stage that `given` means: the stage RUN/stages/NAME, or for a run the stage that the recipe returned. Raises
+// Error{usage} if there is none.
 StageView stage_of(const std::filesystem::path& given);
 
 }  // namespace trainlab::report

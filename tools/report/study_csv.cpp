@@ -1,4 +1,4 @@
-// The trials of a study as CSV: what is deterministic first, how and when it ran after that.
+// The trials of a study as CSV: deterministic columns first, then how and when each trial ran.
 #include "csv.h"
 #include "study_report.h"
 

@@ -23,7 +23,7 @@ std::vector<Objective> objectives_in(const Value& description) {
   return all;
 }
 
-// Of the first objective.
+// The values of the first objective.
 Curve curve_of(std::int64_t trial, const std::vector<StoredReport>& reports) {
   Trials one(0, 1);  // knows what holds of a trial that was begun again
   one.add(TrialState::running, {});

@@ -1,4 +1,4 @@
-// What there is to say about a sweep or an ensemble: read from its study and its summary once, for all forms of report.
+// The facts about a sweep or an ensemble, read once from its study and its summary for all forms of report.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 namespace trainlab::report {
 
 inline constexpr std::size_t leaders = 10;  // trials that are shown in full
-inline constexpr std::size_t failures = 5;  // failed ones of which the reason is shown
+inline constexpr std::size_t failures = 5;  // failed trials whose reason is shown
 
 struct Objective {
   std::string metric;
   bool maximize = false;
 };
 
-// What a trial reported of the first objective, the mean over the repeats that came as far.
+// The reports of a trial on the first objective: means over the repeats that got as far.
 struct Curve {
   std::int64_t trial = 0;
   std::vector<std::int64_t> resources;  // validations, from 1
@@ -33,7 +33,7 @@ struct Curve {
 
 struct StudyReport {
   StageView stage;
-  Value description;  // nil where no trial was begun yet
+  Value description;  // nil if no trial was begun yet
   std::vector<Objective> objectives;
   Space space{{}};
   std::vector<StoredTrial> trials;       // in number order

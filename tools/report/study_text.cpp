@@ -96,7 +96,8 @@ std::string order_text(const StudyReport& study) {
   if (workers.size() < 2) return "";
   for (const Value& one : by_order.list()) what += (what.empty() ? "" : " and ") + one.string();
   if (what.empty()) return "";
-  return line("", "which trials are " + what + " depends on the order in which results came; not so with deterministic = true");
+  return line(
+      "", "which trials are " + what + " depends on the order in which results came; not so with deterministic = true");
 }
 
 // The parameters that have a column: all, or the most important ones, in the space's order.

@@ -15,7 +15,7 @@ std::string text_of(const Value& value) {
   return value.is_nil() ? "unknown" : to_json(value);
 }
 
-// `metric`: of a sweep, whose best is a trial.
+// `metric`: the metric of a sweep, whose best is a trial.
 std::string best_text(const Value& best, const Value& metric) {
   std::string text = "  best   ";
   if (best["metric"].is_string()) text += best["metric"].string() + " ";
@@ -45,7 +45,7 @@ std::string counts_text(const Value::Map& counts) {
   return text;
 }
 
-// Of a sweep with several metrics: the trials that none beats in all of them.
+// The Pareto front of a sweep with several metrics.
 std::string front_text(const Value& summary) {
   constexpr std::size_t most = 5;
   if (!summary["pareto"].is_list()) return "";
@@ -62,7 +62,7 @@ std::string front_text(const Value& summary) {
   return text;
 }
 
-// Of a sweep the parameters of its best trial and how the trials ended, of an ensemble what it is worth.
+// For a sweep the parameters of its best trial and how the trials ended, for an ensemble its metrics.
 std::string trials_text(const Value& summary) {
   std::string text;
   const auto add = [&](const char* label, const Value& value, std::string (*words)(const Value::Map&)) {
@@ -91,7 +91,7 @@ std::string metrics_text(const Value::Map& metrics) {
     label.resize(std::max<std::size_t>(label.size() + 1, 7), ' ');
     text += "  " + label + line + "\n";
   };
-  // What counts most first.
+  // The most important metrics come first.
   for (const char* group : {"test", "val", "train"}) {
     if (auto line = lines.extract(group)) add(group, line.mapped());
   }

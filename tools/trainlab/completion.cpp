@@ -14,7 +14,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// A case of the function below: sets what is offered.
+// A case of the function below, which sets the offered words.
 std::string offer(const std::string& pattern, const std::vector<std::string>& words, FlagType::Names names) {
   const char* kind = names == FlagType::Names::files ? "files" : names == FlagType::Names::folders ? "folders" : "";
   return "    " + pattern + ") offers='" + joined(words) + "' names='" + kind + "' ;;\n";
@@ -26,7 +26,7 @@ std::string flag_words(const Command* command) {
   return joined(words);
 }
 
-// What follows a flag that takes a value: a case for each of them.
+// The values of flags: a case for each flag that takes a value.
 std::string value_cases(std::span<const Command> commands) {
   std::string text;
   std::set<std::string> done;

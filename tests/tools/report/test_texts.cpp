@@ -53,7 +53,7 @@ TEST_CASE("a summary in a few lines") {
         "  took   391 steps, 12345 samples, 1 min 15 s\n"
         "  resumed from step 12, 40\n"
         "  in     /x/runs/digits/001\n");
-  // Of a stage that was killed, or of a kind that is not known yet.
+  // The summary of a stage that was killed, or of an unknown kind.
   CHECK(summary_text(parse_json(R"({"name":"s","kind":"sweep","status":"failed","reason":"crashed","seconds":null})",
                                 "summary")) == "s (sweep): failed: crashed\n");
 }
@@ -119,14 +119,14 @@ TEST_CASE("the report of a run") {
       R"({"epoch":3,"lr":0.05,"my, own":1e-9,"samples":300,"seconds":1.5,"step":69,"train.loss":null,"val.loss":0.5})"
       "\n"
       R"({"epoch":4,"lr")");
-  CHECK_THAT(report_text(run), Contains("unfinished: it was killed") && Contains("To go on: trainlab resume"));
+  CHECK_THAT(report_text(run), Contains("unfinished: it was killed") && Contains("To continue: trainlab resume"));
   write_atomic(run / "summary.json", summary_json);
   const std::string text = report_text(run);
   CHECK_THAT(text, Contains("digits.lua, begun 2026-03-01T00:00:00Z") && Contains("--lr 0.003"));
   CHECK_THAT(text, Contains("digits (fit): stopped: good enough"));
   CHECK_THAT(text, Contains("*       2    46"));  // the best row is marked
   CHECK_THAT(text, Contains("█▁▄"));
-  CHECK_THAT(text, !Contains("To go on"));
+  CHECK_THAT(text, !Contains("To continue"));
   CHECK(report_csv(run) ==
         "step,epoch,samples,\"my, own\",train.loss,val.loss,lr,seconds\n"
         "23,1,100,,2,1,0.1,0.5\n"

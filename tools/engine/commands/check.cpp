@@ -5,7 +5,7 @@ namespace trainlab {
 
 namespace {
 
-// Validates, and reports what would run, up to the first stage whose result the recipe needs.
+// Validates a recipe and reports its stages, up to the first stage whose result the recipe needs.
 class CheckExecution final : public Execution {
  public:
   using Execution::Execution;

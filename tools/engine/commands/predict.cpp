@@ -43,8 +43,8 @@ std::string text_of(const Predictor& predictor, const Request& request) {
                          options["format"] == Value("json") ? PredictionFormat::json : PredictionFormat::csv);
 }
 
-// What goes to standard output, or nothing where a file was asked for, which is written. `stage`: the fit's spec, where
-// the recipe was executed for it. Raises Error.
+// The text for standard output; empty if a file was asked for, which is written here. `stage`: the fit's spec, if the
+// recipe was executed for it. Raises Error.
 std::string predicted_text(const Registry& registry, const Request& request, std::shared_ptr<const Spec> stage) {
   return with_torch_errors([&] {
     const Predictor predictor(registry, folder_of(request), parse_device(settled(request).device),

@@ -26,8 +26,8 @@ void check_predict(const Arguments& given) {
   }
 }
 
-// Of the stage that is asked for, or the one that the recipe returned. Raises Error{usage} when it is no fit, or there
-// is no such stage.
+// The given stage, or the stage that the recipe returned. Raises Error{usage} if it is not a fit, or if there is no
+// such stage.
 Request request_for_prediction(const Arguments& given) {
   const std::filesystem::path run = find_run(given.words.front());
   const Value& asked = given.flags["stage"];
@@ -77,7 +77,7 @@ int run_predict(const Program&, const Arguments& given) {
 Command predict_command() {
   return {
       .name = "predict",
-      .line = "what a trained model says of new inputs",
+      .line = "predict for new inputs with a trained model",
       .text = "RUN is a run folder; its fit's kept weights are used, and nothing in it is changed.\n",
       .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
       .flags =
@@ -86,23 +86,29 @@ Command predict_command() {
                .type = file_type("FILE"),
                .help = ".csv as in training (the target is not needed), an array x as .npy, .npz, .safetensors,\n"
                        "or a .jpg, .png or a folder of them"},
-              {.name = "output", .type = file_type("FILE"), .help = "where to write (default: standard output)"},
+              {.name = "output", .type = file_type("FILE"), .help = "file to write (default: standard output)"},
               {.name = "format", .type = choice_type("F", {"csv", "json"}), .help = "csv or json (default csv)"},
-              {.name = "batch", .type = whole_type("N", 1, 1 << 20), .help = "samples at a time (default 256)"},
-              {.name = "stage", .type = text_type("NAME"), .help = "another fit than the one that the recipe returned"},
-              {.name = "model", .type = text_type("NAME"), .help = "of a fit with several models: which"},
+              {.name = "batch",
+               .type = whole_type("N", 1, 1 << 20),
+               .help = "number of samples at a time (default 256)"},
+              {.name = "stage",
+               .type = text_type("NAME"),
+               .help = "name of a fit (default: the fit that the recipe returned)"},
+              {.name = "model", .type = text_type("NAME"), .help = "name of the model, if the fit has several"},
               {.name = "prompt",
                .type = text_type("TEXT"),
-               .help = "of a language model: the beginning of a text, which it continues"},
-              {.name = "length", .type = whole_type("N", 0, 1 << 24), .help = "tokens to add (default 200)"},
+               .help = "the beginning of a text, which a language model continues"},
+              {.name = "length", .type = whole_type("N", 0, 1 << 24), .help = "number of tokens to add (default 200)"},
               {.name = "temperature",
                .type = number_type("T", 0, 1e6, "from 0"),
                .help = "0: always the most probable token (default 0.8)"},
-              {.name = "top-k", .type = whole_type("K", 1, 1 << 30), .help = "only the K most probable tokens"},
+              {.name = "top-k",
+               .type = whole_type("K", 1, 1 << 30),
+               .help = "draw only from the K most probable tokens"},
               {.name = "top-p",
                .type = number_type("P", std::numeric_limits<double>::min(), 1, "above 0 and at most 1"),
                .help = "only the most probable tokens that together have probability P"},
-              common_flag("seed", "of the draws (default 1)"),
+              common_flag("seed", "seed of the draws (default 1)"),
               common_flag("json",
                           "one object: \"predictions\", a list as of --format json; \"text\" of a prompt; or "
                           "\"output\""),

@@ -7,7 +7,7 @@ namespace trainlab::cli {
 Command run_command() {
   return {
       .name = "run",
-      .line = "train what the recipe returns; `run` may be left out",
+      .line = "train the recipe's stage; `run` may be left out",
       .is_default = true,
       .text =
           "Runs the recipe in runs/NAME/NNN, or in the folder given by --out; an unfinished run of the same recipe "

@@ -27,7 +27,7 @@ Request request_for_worker(const Arguments& given) {
 Command worker_command() {
   return {
       .name = "worker",
-      .line = "help with the trials of a run that goes on",
+      .line = "help with the trials of a running sweep",
       .text =
           "Takes trials of the run's sweep or ensemble until none is left, on the machine on which the run works; "
           "any number of\n"

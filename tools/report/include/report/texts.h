@@ -1,4 +1,4 @@
-// What `trainlab` prints about runs and entries. All texts end with a line break.
+// The texts that `trainlab` prints about runs and entries. All texts end with a line break.
 #pragma once
 
 #include <filesystem>
@@ -10,23 +10,24 @@
 
 namespace trainlab::report {
 
-// A few lines on how a run ended: status and reason, the best validation, the final metrics, what it took, where it is.
+// A few lines on how a run ended: status and reason, the best validation, the final metrics, steps and time, and the
+// folder.
 std::string summary_text(const Value& summary);
 
-// The runs in these folders, at most three levels below (DIR/runs/NAME/NNN), a line each, oldest first; and as data.
-// Without a folder those in runs/. Raises Error{usage} for a folder that is not there.
+// The runs in these folders, at most three levels below (DIR/runs/NAME/NNN), a line for each, oldest first; and as
+// data. Without a folder, the runs in runs/. Raises Error{usage} for a missing folder.
 std::string list_text(const std::vector<std::filesystem::path>& folders);
 Value list_value(const std::vector<std::filesystem::path>& folders);
 
-// How a run went. `given` is a run's folder, or RUN/stages/NAME for one of its stages; where a form shows one stage
-// only, a run's is the one that the recipe returned.
+// How a run went. `given` is a run's folder, or RUN/stages/NAME for one of its stages; a form that shows one stage only
+// takes, for a run, the stage that the recipe returned.
 //
 // As text: each stage, from what its folder holds.
 std::string report_text(const std::filesystem::path& given);
 // One stage as CSV. A fit or task: the rows of metrics.jsonl: step, epoch, samples, the metrics in order of name, lr,
 // seconds. A sweep or ensemble: a row for each trial. Raises Error{usage} where there is none.
 std::string report_csv(const std::filesystem::path& given);
-// One stage as data: a fit's or task's summary; of a sweep or ensemble all that the page shows, too.
+// One stage as data: its summary; for a sweep or ensemble also all data of the page.
 Value report_value(const std::filesystem::path& given);
 // All stages as a page that needs nothing but a browser.
 std::string report_page(const std::filesystem::path& given);
@@ -34,8 +35,8 @@ std::string report_page(const std::filesystem::path& given);
 // The help of one entry (with or without "lab." before its name), or of a group ("nn": a line for each entry in it).
 // Raises Error{usage} with a did-you-mean.
 std::string entry_help(const Registry& registry, const std::string& name, int width);
-// The forms of an operator, from a table of lines "ops.add<tab>ops.add(self, …) → …"; of "ops" the names of all. Raises
-// Error{usage}.
+// The forms of an operator, from a table of lines "ops.add<tab>ops.add(self, …) → …"; for "ops" the names of all
+// operators. Raises Error{usage}.
 std::string operator_help(std::string_view table, const std::string& name, int width);
 // All entries by kind, a line each.
 std::string entry_list(const Registry& registry, int width);
