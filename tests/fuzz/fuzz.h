@@ -1,7 +1,7 @@
 // What fuzz targets share. A target is one file, fuzz_NAME.cpp, with one function: fuzz(bytes) gives them to a parser.
 //
-// Whatever the bytes are, the parser returns or raises an Error: anything else is a find. tools/fuzz runs the targets under
-// libFuzzer; in ordinary builds replay.cpp runs each on its corpus, as a test.
+// Whatever the bytes are, the parser returns or raises an Error: anything else is a find. tools/fuzz runs the targets
+// under libFuzzer; in ordinary builds replay.cpp runs each on its corpus, as a test.
 #pragma once
 
 #include <string>

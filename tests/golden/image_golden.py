@@ -1,8 +1,10 @@
-"""Writes image_golden.safetensors: small JPEG and PNG files as Pillow encodes them, what Pillow decodes and resizes them
-to, and what torchvision's functions make of an image. The files go into the fuzz targets' corpus too. Needs torch, torchvision, Pillow and safetensors.
+"""Writes image_golden.safetensors: small JPEG and PNG files as Pillow encodes them, the pixels that Pillow decodes and
+resizes, and the results of torchvision's functions. The files go into the fuzz targets' corpus too. Needs torch,
+torchvision, Pillow and safetensors.
 
     python image_golden.py
 """
+
 import io
 import pathlib
 

@@ -48,7 +48,9 @@ CASES = {
     "conv3d": (nn.Conv3d(2, 3, (2, 3, 2), padding=(0, 1, 1)), [2, 2, 4, 3, 3]),
     "conv_transpose1d": (nn.ConvTranspose1d(3, 2, 4, stride=2, padding=1), [2, 3, 5]),
     "conv_transpose2d": (
-        nn.ConvTranspose2d(4, 6, 3, stride=(2, 1), padding=1, output_padding=(1, 0), groups=2, dilation=(1, 2), bias=False),
+        nn.ConvTranspose2d(
+            4, 6, 3, stride=(2, 1), padding=1, output_padding=(1, 0), groups=2, dilation=(1, 2), bias=False
+        ),
         [2, 4, 3, 5],
     ),
     "conv_transpose3d": (nn.ConvTranspose3d(2, 3, 2, stride=2), [2, 2, 2, 3, 2]),

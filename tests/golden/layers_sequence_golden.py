@@ -60,7 +60,8 @@ class GroupedRotary(nn.Module):
                 first_k = width + g * size
                 first_v = width + (self.groups + g) * size
                 scores = [
-                    (q * self.turned(joined[:, s, first_k : first_k + size], s)).sum(1) / math.sqrt(size) for s in range(t + 1)
+                    (q * self.turned(joined[:, s, first_k : first_k + size], s)).sum(1) / math.sqrt(size)
+                    for s in range(t + 1)
                 ]
                 weights = torch.stack(scores, 1).softmax(1)
                 heads.append((weights[:, :, None] * joined[:, : t + 1, first_v : first_v + size]).sum(1))

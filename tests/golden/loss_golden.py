@@ -30,7 +30,9 @@ def tensor(values):
     return torch.tensor(values, dtype=torch.float64)
 
 
-SEQUENCE, TOKENS = randn(3, 5, 4), torch.tensor([[0, 3, 1, 1, 2], [3, 3, 0, 0, 0], [2, 1, 0, 3, 3]])  # [B, T, C], [B, T]
+SEQUENCE, TOKENS = randn(3, 5, 4), torch.tensor(
+    [[0, 3, 1, 1, 2], [3, 3, 0, 0, 0], [2, 1, 0, 3, 3]]
+)  # [B, T, C], [B, T]
 IMAGE, PIXELS = randn(2, 4, 3, 5), torch.randint(4, (2, 3, 5), generator=generator)  # [B, C, H, W], [B, H, W]
 MASK_LOGIT, MASK = randn(2, 1, 3, 5), torch.randint(2, (2, 3, 5), generator=generator)
 SHARES = torch.softmax(randn(7, 4), 1)  # a distribution for each sample
@@ -54,7 +56,11 @@ def nll_smoothed(out, target):
 def focal(gamma, weight=None, share=0.0, ignored=None):
     def loss(out, target):
         logs = torch.log_softmax(out, 1)
-        wanted = target.movedim(-1, 1) if target.is_floating_point() else smooth(target.clamp_min(0), share, 4).movedim(-1, 1)
+        wanted = (
+            target.movedim(-1, 1)
+            if target.is_floating_point()
+            else smooth(target.clamp_min(0), share, 4).movedim(-1, 1)
+        )
         shape = [1, -1] + [1] * (out.dim() - 2)
         by_class = torch.ones(4).double() if weight is None else tensor(weight)
         cost = -(wanted * by_class.view(shape) * (1 - logs.exp()) ** gamma * logs).sum(1)
@@ -103,7 +109,9 @@ def triplet(margin):
     def loss(out, labels):
         total, anchors = 0, 0
         for a in range(len(out)):
-            like = [torch.linalg.vector_norm(out[a] - out[j]) for j in range(len(out)) if j != a and labels[j] == labels[a]]
+            like = [
+                torch.linalg.vector_norm(out[a] - out[j]) for j in range(len(out)) if j != a and labels[j] == labels[a]
+            ]
             unlike = [torch.linalg.vector_norm(out[a] - out[j]) for j in range(len(out)) if labels[j] != labels[a]]
             if like and unlike:
                 total, anchors = total + (max(like) - min(unlike) + margin).clamp_min(0), anchors + 1
@@ -174,7 +182,13 @@ CASES = [
         nn.CrossEntropyLoss(weight=tensor(WEIGHT), label_smoothing=0.2),
     ),
     ("nll", {}, SCORES, LABELS, nn.NLLLoss()),
-    ("nll", {"class_weights": WEIGHT, "ignore_index": 1}, SCORES, LABELS, nn.NLLLoss(weight=tensor(WEIGHT), ignore_index=1)),
+    (
+        "nll",
+        {"class_weights": WEIGHT, "ignore_index": 1},
+        SCORES,
+        LABELS,
+        nn.NLLLoss(weight=tensor(WEIGHT), ignore_index=1),
+    ),
     ("nll", {}, IMAGE, PIXELS, nn.NLLLoss()),
     ("nll", {"class_weights": WEIGHT, "ignore_index": 1, "label_smoothing": 0.3}, SCORES, LABELS, nll_smoothed),
     ("nll", {}, SCORES, SHARES, lambda out, target: -(out * target).sum(1).mean()),
@@ -191,7 +205,13 @@ CASES = [
     ("hinge", {}, LOGITS, BITS, hinge_binary),
     ("triplet", {}, EMBEDDING, LABELS, triplet(1.0)),
     ("triplet", {"margin": 0.2}, EMBEDDING, LABELS, triplet(0.2)),
-    ("cosine", {}, GUESS, TRUTH, lambda out, target: nn.CosineEmbeddingLoss()(out, target, torch.ones(len(out)).double())),
+    (
+        "cosine",
+        {},
+        GUESS,
+        TRUTH,
+        lambda out, target: nn.CosineEmbeddingLoss()(out, target, torch.ones(len(out)).double()),
+    ),
     ("dice", {}, IMAGE, PIXELS, dice(1.0)),
     ("dice", {"smooth": 0.1, "ignore_index": 2}, IMAGE, PIXELS, dice(0.1, 2)),
     ("dice", {}, MASK_LOGIT, MASK, dice_binary),
@@ -220,13 +240,7 @@ CASES = [
         BITS,
         lambda out, target: nn.BCEWithLogitsLoss()(out[:, 0], 0.8 * target.double() + 0.1),
     ),
-    (
-        "bce_with_logits",
-        {},
-        MASK_LOGIT,
-        MASK,
-        lambda out, target: nn.BCEWithLogitsLoss()(out[:, 0], target.double()),
-    ),
+    ("bce_with_logits", {}, MASK_LOGIT, MASK, lambda out, target: nn.BCEWithLogitsLoss()(out[:, 0], target.double())),
 ]
 
 
@@ -235,7 +249,11 @@ def divisor(name, options, target):
     if name == "triplet":
         alike = target[:, None] == target
         return float(((alike.sum(1) > 1) & (alike.sum(1) < len(target))).sum())
-    if name in ("hinge", "dice") or target.is_floating_point() or not ("class_weights" in options or "ignore_index" in options):
+    if (
+        name in ("hinge", "dice")
+        or target.is_floating_point()
+        or not ("class_weights" in options or "ignore_index" in options)
+    ):
         return None
     weight = tensor(options.get("class_weights", [1.0] * 4))
     return float((weight[target] * (target != options.get("ignore_index", -1))).sum())

@@ -38,8 +38,14 @@ def per_class(name, out, labels):
     guess = predicted(out)
     scores, support, seen = [], [], []
     for c in range(max(2, out.shape[1])):
-        tp, fp, fn = np.sum((guess == c) & (labels == c)), np.sum((guess == c) & (labels != c)), np.sum((guess != c) & (labels == c))
-        scores.append({"precision": share(tp, tp + fp), "recall": share(tp, tp + fn), "f1": share(2 * tp, 2 * tp + fp + fn)}[name])
+        tp, fp, fn = (
+            np.sum((guess == c) & (labels == c)),
+            np.sum((guess == c) & (labels != c)),
+            np.sum((guess != c) & (labels == c)),
+        )
+        scores.append(
+            {"precision": share(tp, tp + fp), "recall": share(tp, tp + fn), "f1": share(2 * tp, 2 * tp + fp + fn)}[name]
+        )
         support.append(tp + fn)
         seen.append(tp + fp + fn > 0)
     return np.array(scores), np.array(support), np.array(seen)
@@ -64,7 +70,9 @@ def accuracy(out, labels):
 
 
 def top(k):
-    return lambda out, labels: np.mean([label in np.argsort(-row, kind="stable")[:k] for row, label in zip(out, labels)])
+    return lambda out, labels: np.mean(
+        [label in np.argsort(-row, kind="stable")[:k] for row, label in zip(out, labels)]
+    )
 
 
 def r2(out, truth):
@@ -88,7 +96,14 @@ CASES = [
 ]
 for k in (1, 2, 5):
     CASES.append(
-        ({"@": "metric.top_k", "k": k}, f"top_{k}", SCORES, LABELS, top(k), lambda m, o, y, k=k: m.top_k_accuracy_score(y, o, k=k, labels=range(C)))
+        (
+            {"@": "metric.top_k", "k": k},
+            f"top_{k}",
+            SCORES,
+            LABELS,
+            top(k),
+            lambda m, o, y, k=k: m.top_k_accuracy_score(y, o, k=k, labels=range(C)),
+        )
     )
 for name in ("precision", "recall", "f1"):
     score = name + "_score"
@@ -114,10 +129,28 @@ for name in ("precision", "recall", "f1"):
             )
         )
     CASES.append(
-        ({"@": "metric." + name}, name, SCORES, LABELS, prf(name, "macro"), lambda m, o, y, s=score: getattr(m, s)(y, o.argmax(1), average="macro", zero_division=0))
+        (
+            {"@": "metric." + name},
+            name,
+            SCORES,
+            LABELS,
+            prf(name, "macro"),
+            lambda m, o, y, s=score: getattr(m, s)(y, o.argmax(1), average="macro", zero_division=0),
+        )
     )
-    CASES.append(({"@": "metric." + name}, name, LOGITS, BITS, prf(name, 1), lambda m, o, y, s=score: getattr(m, s)(y, predicted(o))))
-    CASES.append(({"@": "metric." + name}, name, TWO, BITS, prf(name, 1), lambda m, o, y, s=score: getattr(m, s)(y, o.argmax(1))))
+    CASES.append(
+        (
+            {"@": "metric." + name},
+            name,
+            LOGITS,
+            BITS,
+            prf(name, 1),
+            lambda m, o, y, s=score: getattr(m, s)(y, predicted(o)),
+        )
+    )
+    CASES.append(
+        ({"@": "metric." + name}, name, TWO, BITS, prf(name, 1), lambda m, o, y, s=score: getattr(m, s)(y, o.argmax(1)))
+    )
     for c in (2, 3, 4):
         CASES.append(
             (
@@ -126,13 +159,22 @@ for name in ("precision", "recall", "f1"):
                 SCORES,
                 LABELS,
                 prf(name, c),
-                lambda m, o, y, s=score, c=c: getattr(m, s)(y, o.argmax(1), labels=range(C), average=None, zero_division=0)[c],
+                lambda m, o, y, s=score, c=c: getattr(m, s)(
+                    y, o.argmax(1), labels=range(C), average=None, zero_division=0
+                )[c],
             )
         )
 for out, truth in ((GUESS, TRUTH), (ONE_GUESS, ONE_TRUTH)):
     CASES += [
         ({"@": "metric.mae"}, "mae", out, truth, mae, lambda m, o, y: m.mean_absolute_error(y.reshape(o.shape), o)),
-        ({"@": "metric.rmse"}, "rmse", out, truth, rmse, lambda m, o, y: np.sqrt(m.mean_squared_error(y.reshape(o.shape), o))),
+        (
+            {"@": "metric.rmse"},
+            "rmse",
+            out,
+            truth,
+            rmse,
+            lambda m, o, y: np.sqrt(m.mean_squared_error(y.reshape(o.shape), o)),
+        ),
         ({"@": "metric.r2"}, "r2", out, truth, r2, lambda m, o, y: m.r2_score(y.reshape(o.shape), o)),
     ]
 # All targets equal: scikit-learn's two special values.
@@ -240,10 +282,24 @@ for out, labels in ((LOGITS, BITS), (TIED, BITS), (TWO, BITS)):
     score = lambda o: o[:, -1] - (o[:, 0] if o.shape[1] == 2 else 0)
     CASES.append((entry("auc"), "auc", out, labels, auc, lambda m, o, y, s=score: m.roc_auc_score(y, s(o))))
     CASES.append(
-        (entry("average_precision"), "average_precision", out, labels, precision_area, lambda m, o, y, s=score: m.average_precision_score(y, s(o)))
+        (
+            entry("average_precision"),
+            "average_precision",
+            out,
+            labels,
+            precision_area,
+            lambda m, o, y, s=score: m.average_precision_score(y, s(o)),
+        )
     )
 CASES += [
-    (entry("auc"), "auc", SCORES, LABELS, auc, lambda m, o, y: np.mean([m.roc_auc_score(y == c, softmax(o)[:, c]) for c in occurring(y)])),
+    (
+        entry("auc"),
+        "auc",
+        SCORES,
+        LABELS,
+        auc,
+        lambda m, o, y: np.mean([m.roc_auc_score(y == c, softmax(o)[:, c]) for c in occurring(y)]),
+    ),
     (
         entry("average_precision"),
         "average_precision",
@@ -252,19 +308,68 @@ CASES += [
         precision_area,
         lambda m, o, y: np.mean([m.average_precision_score(y == c, softmax(o)[:, c]) for c in occurring(y)]),
     ),
-    (entry("log_loss"), "log_loss", SCORES, LABELS, log_loss(), lambda m, o, y: m.log_loss(y, softmax(o), labels=range(C))),
-    (entry("log_loss"), "log_loss", LOGITS, BITS, log_loss(), lambda m, o, y: m.log_loss(y, 1 / (1 + np.exp(-o[:, 0])))),
+    (
+        entry("log_loss"),
+        "log_loss",
+        SCORES,
+        LABELS,
+        log_loss(),
+        lambda m, o, y: m.log_loss(y, softmax(o), labels=range(C)),
+    ),
+    (
+        entry("log_loss"),
+        "log_loss",
+        LOGITS,
+        BITS,
+        log_loss(),
+        lambda m, o, y: m.log_loss(y, 1 / (1 + np.exp(-o[:, 0]))),
+    ),
     (entry("perplexity"), "perplexity", TEXT, TOKENS, log_loss(finish=np.exp), None),
     (entry("perplexity", ignore_index=1), "perplexity", TEXT, TOKENS, log_loss(1, np.exp), None),
     (entry("bits_per_character"), "bits_per_character", TEXT, TOKENS, log_loss(finish=lambda x: x / np.log(2)), None),
     (entry("ece"), "ece", SCORES, LABELS, ece(15), None),
     (entry("ece", bins=4), "ece", LOGITS, BITS, ece(4), None),
-    (entry("accuracy", ignore_index=2), "accuracy", TEXT, TOKENS, of_labels("accuracy", lambda m, y, g: m.accuracy_score(y, g), 2), None),
-    (entry("accuracy"), "accuracy", IMAGES, PIXELS, of_labels("accuracy", lambda m, y, g: m.accuracy_score(y, g)), None),
-    (entry("iou"), "iou", IMAGES, PIXELS, of_labels("iou", lambda m, y, g: m.jaccard_score(y, g, average="macro")), None),
-    (entry("iou", average=2), "iou_2", IMAGES, PIXELS, of_labels("iou", lambda m, y, g: m.jaccard_score(y, g, average=None)[2]), None),
+    (
+        entry("accuracy", ignore_index=2),
+        "accuracy",
+        TEXT,
+        TOKENS,
+        of_labels("accuracy", lambda m, y, g: m.accuracy_score(y, g), 2),
+        None,
+    ),
+    (
+        entry("accuracy"),
+        "accuracy",
+        IMAGES,
+        PIXELS,
+        of_labels("accuracy", lambda m, y, g: m.accuracy_score(y, g)),
+        None,
+    ),
+    (
+        entry("iou"),
+        "iou",
+        IMAGES,
+        PIXELS,
+        of_labels("iou", lambda m, y, g: m.jaccard_score(y, g, average="macro")),
+        None,
+    ),
+    (
+        entry("iou", average=2),
+        "iou_2",
+        IMAGES,
+        PIXELS,
+        of_labels("iou", lambda m, y, g: m.jaccard_score(y, g, average=None)[2]),
+        None,
+    ),
     (entry("iou"), "iou", LOGITS, BITS, of_labels("iou", lambda m, y, g: m.jaccard_score(y, g)), None),
-    (entry("f1", ignore_index=0), "f1", IMAGES, PIXELS, of_labels("f1", lambda m, y, g: m.f1_score(y, g, average="macro"), 0), None),
+    (
+        entry("f1", ignore_index=0),
+        "f1",
+        IMAGES,
+        PIXELS,
+        of_labels("f1", lambda m, y, g: m.f1_score(y, g, average="macro"), 0),
+        None,
+    ),
     (entry("mcc"), "mcc", SCORES, LABELS, of_labels("mcc", lambda m, y, g: m.matthews_corrcoef(y, g)), None),
     (entry("mcc"), "mcc", LOGITS, BITS, of_labels("mcc", lambda m, y, g: m.matthews_corrcoef(y, g)), None),
     (
@@ -295,7 +400,9 @@ for entry, name, out, target, definition, peer in CASES:
 
 data = {
     key: {
-        "classes": C if target is LABELS else 2 if target is BITS else 4 if target is PIXELS else 3 if target is TOKENS else 0,
+        "classes": (
+            C if target is LABELS else 2 if target is BITS else 4 if target is PIXELS else 3 if target is TOKENS else 0
+        ),
         "integer_target": target.dtype.kind == "i",
         "out": out.tolist(),
         "target": target.tolist(),

@@ -78,18 +78,19 @@ CASES = {
     ),
     "sequential_cnn": (
         nn.Sequential(
-            nn.Conv2d(1, 3, 3, padding=1),
-            nn.BatchNorm2d(3),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-            nn.Flatten(),
-            nn.Linear(12, 4),
+            nn.Conv2d(1, 3, 3, padding=1), nn.BatchNorm2d(3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(12, 4)
         ),
         [5, 1, 4, 4],
     ),
     "residual": (Residual(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 5)), [3, 5]),
-    "residual_shortcut": (Residual(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), shortcut=nn.Conv2d(2, 4, 1)), [2, 2, 4, 3]),
-    "residual_in_sequential": (nn.Sequential(nn.Linear(4, 5), Residual(nn.Linear(5, 5), nn.SiLU()), nn.Linear(5, 2)), [3, 4]),
+    "residual_shortcut": (
+        Residual(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), shortcut=nn.Conv2d(2, 4, 1)),
+        [2, 2, 4, 3],
+    ),
+    "residual_in_sequential": (
+        nn.Sequential(nn.Linear(4, 5), Residual(nn.Linear(5, 5), nn.SiLU()), nn.Linear(5, 2)),
+        [3, 4],
+    ),
 }
 
 

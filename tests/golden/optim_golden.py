@@ -6,9 +6,10 @@ value k (counted over all tensors) starts at sin(1 + 0.7 k) and has at step t th
 The rate at step t of 100 is lr (1 - t / 200). In the cases named "late" the last tensor has no gradient before step 3.
 In those named "still" the gradient is that of step 0: a line search on a moving one amplifies rounding without bound.
 In those named "scheduled" momentum (or beta1) and weight decay are multiplied by 1 - t / 400 and 1 - t / 300.
-The loss, for optimizers that evaluate it again, is the sum whose gradient that is. What PyTorch does not have (Lion, LAMB,
-SAM, Lookahead) is written below from the papers.
+The loss, for optimizers that evaluate it again, is the sum whose gradient that is. Optimizers that PyTorch lacks (Lion,
+LAMB, SAM, Lookahead) are written below from the papers.
 """
+
 import fnmatch
 import json
 import math
@@ -279,7 +280,9 @@ def plateau_cases():
             for direction in ["min", "max"]:
                 names = {"mode": "threshold_mode", "floor": "min_lr"}
                 arguments = {names.get(key, key): value for key, value in option.items()}
-                lrs = factors(lambda o: lr_scheduler.ReduceLROnPlateau(o, direction, **arguments), len(sequence), sequence)
+                lrs = factors(
+                    lambda o: lr_scheduler.ReduceLROnPlateau(o, direction, **arguments), len(sequence), sequence
+                )
                 changes = [[i, lr] for i, lr in enumerate(lrs) if i and lr != lrs[i - 1]]
                 cases.append({"sequence": name, "options": option, "minimize": direction == "min", "changes": changes})
     return {"sequences": {k: [None if math.isnan(x) else x for x in v] for k, v in sequences.items()}, "cases": cases}
@@ -292,7 +295,9 @@ def schedule_cases():
     cases = []
 
     def add(name, options, total, scheduler, count=60):
-        cases.append({"name": "sched." + name, "options": options, "total": total, "factors": factors(scheduler, count)})
+        cases.append(
+            {"name": "sched." + name, "options": options, "total": total, "factors": factors(scheduler, count)}
+        )
 
     add("linear", {"start": 0.25, "finish": 1.0, "over": steps(20)}, 60, lambda o: S.LinearLR(o, 0.25, 1.0, 20))
     add("linear", {"finish": 0.1}, 60, lambda o: S.LinearLR(o, 1.0, 0.1, 60))
@@ -339,4 +344,6 @@ golden = {
                for total, warmup, floor in [(40, 0, 0.0), (40, 0, 0.1), (40, 5, 0.0), (50, 1, 0.25)]],
     "plateau": plateau_cases(),
 }
-pathlib.Path(__file__).with_name("optim_golden.json").write_text(json.dumps(golden, separators=(",", ":")).replace("},{", "},\n{") + "\n")
+pathlib.Path(__file__).with_name("optim_golden.json").write_text(
+    json.dumps(golden, separators=(",", ":")).replace("},{", "},\n{") + "\n"
+)

@@ -35,7 +35,10 @@ def seeds_of_configurations(seed):
     """Reports of repeats: an effect of the configuration, one of the repeat, and noise."""
     rng = random.Random(seed)
     repeats = [rng.gauss(0, 0.3) for _ in range(12)]
-    return [[round(effect + one + rng.gauss(0, 0.3), 9) for one in repeats] for effect in (rng.gauss(0, 0.4) for _ in range(TRIALS))]
+    return [
+        [round(effect + one + rng.gauss(0, 0.3), 9) for one in repeats]
+        for effect in (rng.gauss(0, 0.4) for _ in range(TRIALS))
+    ]
 
 
 def replay(pruner, recorded, maximize, first_step, every=1):
@@ -63,7 +66,12 @@ CASES = [
     ({"@": "pruner.median"}, lambda: pruners.MedianPruner(), 0, 1),
     ({"@": "pruner.median", "startup": 3, "warmup": 4, "interval": 3}, lambda: pruners.MedianPruner(3, 4, 3), 0, 1),
     ({"@": "pruner.percentile", "percentile": 25.0}, lambda: pruners.PercentilePruner(25.0), 0, 1),
-    ({"@": "pruner.percentile", "percentile": 80.0, "startup": 2, "warmup": 1}, lambda: pruners.PercentilePruner(80.0, 2, 1), 0, 1),
+    (
+        {"@": "pruner.percentile", "percentile": 80.0, "startup": 2, "warmup": 1},
+        lambda: pruners.PercentilePruner(80.0, 2, 1),
+        0,
+        1,
+    ),
     ({"@": "pruner.asha"}, lambda: pruners.SuccessiveHalvingPruner(1, 3), 1, 1),
     ({"@": "pruner.asha", "min": 2, "reduction": 2}, lambda: pruners.SuccessiveHalvingPruner(2, 2), 1, 1),
     ({"@": "pruner.asha", "min": 4, "reduction": 4}, lambda: pruners.SuccessiveHalvingPruner(4, 4), 1, 1),

@@ -23,7 +23,11 @@ ORDER = ["BOOL", "F16", "F32", "I64"]
 header, data = {"__metadata__": {"format": "pt"}}, b""
 for name, tensor in sorted(tensors.items(), key=lambda item: (-ORDER.index(NAMES[item[1].dtype]), item[0])):
     raw = tensor.numpy().tobytes()
-    header[name] = {"dtype": NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+    header[name] = {
+        "dtype": NAMES[tensor.dtype],
+        "shape": list(tensor.shape),
+        "data_offsets": [len(data), len(data) + len(raw)],
+    }
     data += raw
 text = json.dumps(header, separators=(",", ":")).encode()
 text += b" " * (-len(text) % 8)  # the data are aligned

@@ -23,7 +23,13 @@ DIGITS = os.path.join(os.path.dirname(__file__), "../../engine/data/assets/digit
 MODELS = {
     "mlp": lambda: nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10)),
     "cnn": lambda: nn.Sequential(
-        nn.Conv2d(1, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 8, 3), nn.Tanh(), nn.Flatten(), nn.Linear(32, 10)
+        nn.Conv2d(1, 6, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 8, 3),
+        nn.Tanh(),
+        nn.Flatten(),
+        nn.Linear(32, 10),
     ),
     "cnn_bn": lambda: nn.Sequential(
         nn.Conv2d(1, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(96, 10)
@@ -31,8 +37,14 @@ MODELS = {
 }
 OPTIMIZERS = {
     "SGD": ({"lr": 0.1}, lambda p: torch.optim.SGD(p, lr=0.1)),
-    "SGD_momentum": ({"lr": 0.05, "momentum": 0.9, "weight_decay": 1e-3}, lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=1e-3)),
-    "SGD_nesterov": ({"lr": 0.05, "momentum": 0.9, "nesterov": True}, lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True)),
+    "SGD_momentum": (
+        {"lr": 0.05, "momentum": 0.9, "weight_decay": 1e-3},
+        lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=1e-3),
+    ),
+    "SGD_nesterov": (
+        {"lr": 0.05, "momentum": 0.9, "nesterov": True},
+        lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True),
+    ),
     "Adam": ({"lr": 3e-3}, lambda p: torch.optim.Adam(p, lr=3e-3)),
     "AdamW": ({"lr": 3e-3, "weight_decay": 0.05}, lambda p: torch.optim.AdamW(p, lr=3e-3, weight_decay=0.05)),
 }
@@ -75,7 +87,11 @@ def losses(make, optimizer, dtype):
 
 
 def main():
-    golden = {"torch": torch.__version__, "optimizers": {name: options for name, (options, _) in OPTIMIZERS.items()}, "losses": {}}
+    golden = {
+        "torch": torch.__version__,
+        "optimizers": {name: options for name, (options, _) in OPTIMIZERS.items()},
+        "losses": {},
+    }
     for model, make in MODELS.items():
         for name, (_, optimizer) in OPTIMIZERS.items():
             for dtype in (torch.float64, torch.float32):

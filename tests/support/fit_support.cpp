@@ -17,7 +17,8 @@ namespace {
 
 class NativeCallable : public Callable {
  public:
-  explicit NativeCallable(std::function<std::vector<Argument>(std::span<const Argument>)> body) : body_(std::move(body)) {}
+  explicit NativeCallable(std::function<std::vector<Argument>(std::span<const Argument>)> body)
+      : body_(std::move(body)) {}
   std::vector<Argument> call(std::span<const Argument> arguments) override { return body_(arguments); }
   void rekey(Key) override {}
   const std::string& where() const override { return where_; }
@@ -68,7 +69,8 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 StageContext quiet_context(const std::filesystem::path& folder, const RunSettings& settings, bool resumed) {
-  return {.name = "test", .folder = folder, .settings = &settings, .resumed = resumed, .say = [](const std::string&) {}};
+  return {
+      .name = "test", .folder = folder, .settings = &settings, .resumed = resumed, .say = [](const std::string&) {}};
 }
 
 RunSettings test_settings() {

@@ -81,7 +81,8 @@ wheels() {
   for name in cudart cupti; do
     cc -shared -Wl,-soname,lib$name.so.13 -o "$folder/cuda/lib$name.so.13" "$folder/empty.c" || fail "no C compiler"
   done
-  cc -shared -Wl,--no-as-needed -o "$folder/torch/libtorch_cpu.so" "$folder/empty.c" "$folder"/cuda/*.so.13 || fail "no C compiler"
+  cc -shared -Wl,--no-as-needed -o "$folder/torch/libtorch_cpu.so" "$folder/empty.c" "$folder"/cuda/*.so.13 ||
+    fail "no C compiler"
   python3 - "$folder" "$top/wheels" "$top/checkout/tools/wheels.txt" << 'PYTHON' || fail "cannot make wheels"
 import hashlib, pathlib, sys, zipfile
 parts, wheels, listed = map(pathlib.Path, sys.argv[1:])

@@ -4,8 +4,8 @@
     loader images start help memory study quality report sweep stack
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
-MNIST files, and the folder above it tinyshakespeare.txt and cifar10-jpeg.tar; the benchmarks that need what is missing are
-left out, and said so.
+MNIST files, and the folder above it tinyshakespeare.txt and cifar10-jpeg.tar; benchmarks whose files are missing are
+left out, with a message.
 """
 
 import argparse
@@ -41,7 +41,19 @@ def run(command, **more):
 def trainlab_run(recipe, arguments, metric, threads=1):
     """µs a step, and a metric."""
     with tempfile.TemporaryDirectory() as out:
-        text = run([TRAINLAB, recipe, *arguments, "--threads", str(threads), "--json", "--quiet", "--out", os.path.join(out, "run")])
+        text = run(
+            [
+                TRAINLAB,
+                recipe,
+                *arguments,
+                "--threads",
+                str(threads),
+                "--json",
+                "--quiet",
+                "--out",
+                os.path.join(out, "run"),
+            ]
+        )
     summary = json.loads(text)
     return summary["seconds"] / summary["steps"] * 1e6, summary["metrics"][metric]
 
@@ -67,8 +79,13 @@ class Bench:
             for side in (0, 1) if i % 2 == 0 else (1, 0):
                 (theirs if side else mine).append(peer() if side else ours())
         ratio = statistics.median(p[0] / o[0] for o, p in zip(mine, theirs))
-        self.row(what, f"{statistics.median(o[0] for o in mine):.0f} µs a step ({metric} {mine[-1][1]:.3f})",
-                 f"PyTorch {statistics.median(p[0] for p in theirs):.0f} µs ({metric} {theirs[-1][1]:.3f})", f"{ratio:.2f}×", aim)
+        self.row(
+            what,
+            f"{statistics.median(o[0] for o in mine):.0f} µs a step ({metric} {mine[-1][1]:.3f})",
+            f"PyTorch {statistics.median(p[0] for p in theirs):.0f} µs ({metric} {theirs[-1][1]:.3f})",
+            f"{ratio:.2f}×",
+            aim,
+        )
 
     def fit(self, what, recipe, arguments, kind, epochs, path, aim):
         self.pairs(what, lambda: trainlab_run(os.path.join(HERE, "recipes", recipe), arguments, "val.accuracy"),
@@ -76,13 +93,37 @@ class Bench:
 
     def small(self):
         digits = os.path.join(ROOT, "engine", "data", "assets", "digits.csv.gz")
-        self.fit("MLP 64-32-10, batch 32, AdamW, 1 thread", "mlp_small.lua", ["--epochs", "40"], "mlp_small", 40, digits, "≥ 4×")
+        self.fit(
+            "MLP 64-32-10, batch 32, AdamW, 1 thread",
+            "mlp_small.lua",
+            ["--epochs", "40"],
+            "mlp_small",
+            40,
+            digits,
+            "≥ 4×",
+        )
 
     def mnist(self):
-        self.fit("MLP 784-128-10, batch 64, AdamW, 1 thread", "mnist.lua", ["--data", self.data, "--epochs", "3"], "mnist_mlp", 3, self.data, "≥ 1.35×")
+        self.fit(
+            "MLP 784-128-10, batch 64, AdamW, 1 thread",
+            "mnist.lua",
+            ["--data", self.data, "--epochs", "3"],
+            "mnist_mlp",
+            3,
+            self.data,
+            "≥ 1.35×",
+        )
 
     def cnn(self):
-        self.fit("small CNN on MNIST, batch 64, 1 thread", "mnist.lua", ["--data", self.data, "--model", "cnn", "--epochs", "1"], "mnist_cnn", 1, self.data, "≥ 1.05×")
+        self.fit(
+            "small CNN on MNIST, batch 64, 1 thread",
+            "mnist.lua",
+            ["--data", self.data, "--model", "cnn", "--epochs", "1"],
+            "mnist_cnn",
+            1,
+            self.data,
+            "≥ 1.05×",
+        )
 
     def loop(self):
         recipe = os.path.join(HERE, "recipes", "by_hand.lua")
@@ -110,7 +151,13 @@ class Bench:
     def operators(self):
         result = json.loads(run([os.path.join(BUILD, "bench", "bench_ops")]))
         for name, one in result.items():
-            self.row(f"lab.ops on 8 × 8: {name}", f"{one['lua_us']:.2f} µs", f"C++ {one['native_us']:.2f} µs", f"{one['difference_us']:+.2f} µs", "≤ 0.6 µs")
+            self.row(
+                f"lab.ops on 8 × 8: {name}",
+                f"{one['lua_us']:.2f} µs",
+                f"C++ {one['native_us']:.2f} µs",
+                f"{one['difference_us']:+.2f} µs",
+                "≤ 0.6 µs",
+            )
 
     def overhead(self):
         result = json.loads(run([os.path.join(BUILD, "bench", "bench_overhead"), self.data]))
@@ -120,15 +167,25 @@ class Bench:
     def averaging(self):
         result = json.loads(run([os.path.join(BUILD, "bench", "bench_averaging")]))
         for name, what in (("ema", "moving average of the weights"), ("clip", "clipping by norm")):
-            self.row(f"{what} over its bare arithmetic, {result['values']} values", f"{result[name + '_us']:.0f} µs",
-                     f"bare {result[name + '_bare_us']:.0f} µs", f"{100 * (result[name + '_ratio'] - 1):+.1f} %", "≤ 3 %")
+            self.row(
+                f"{what} over its bare arithmetic, {result['values']} values",
+                f"{result[name + '_us']:.0f} µs",
+                f"bare {result[name + '_bare_us']:.0f} µs",
+                f"{100 * (result[name + '_ratio'] - 1):+.1f} %",
+                "≤ 3 %",
+            )
 
     def loader(self):
         ours = json.loads(run([os.path.join(BUILD, "bench", "bench_loader"), self.data]))["us_per_batch"]
         peer = json.loads(run([sys.executable, os.path.join(HERE, "peer_loader.py"), self.data]))["us_per_batch"]
         best = min(peer.values())
-        self.row("MNIST batches of 64 from the loader", f"{ours:.1f} µs a batch",
-                 f"DataLoader {peer['0']:.0f} µs with 0 workers, {peer['2']:.0f} µs with 2", f"{best / ours:.1f}×", "≥ 5×")
+        self.row(
+            "MNIST batches of 64 from the loader",
+            f"{ours:.1f} µs a batch",
+            f"DataLoader {peer['0']:.0f} µs with 0 workers, {peer['2']:.0f} µs with 2",
+            f"{best / ours:.1f}×",
+            "≥ 5×",
+        )
 
     def images(self):
         archive = self.beside("cifar10-jpeg.tar")
@@ -137,12 +194,21 @@ class Bench:
         ours, packed, peer = [], [], []
         with tempfile.TemporaryDirectory() as folder:
             for _ in range(3):
-                result = json.loads(run([os.path.join(BUILD, "bench", "bench_images"), archive, "2", os.path.join(folder, "pack")]))
+                result = json.loads(
+                    run([os.path.join(BUILD, "bench", "bench_images"), archive, "2", os.path.join(folder, "pack")])
+                )
                 ours.append(result["decode_us"])
                 packed.append(result["packed_us"])
-                peer.append(json.loads(run([sys.executable, os.path.join(HERE, "peer_images.py"), archive, "2"]))["us_per_image"])
+                peer.append(
+                    json.loads(run([sys.executable, os.path.join(HERE, "peer_images.py"), archive, "2"]))[
+                        "us_per_image"
+                    ]
+                )
         theirs = f"DataLoader {statistics.median(peer):.0f} µs with 2 workers"
-        for what, mine, aim in (("CIFAR-10: JPEG, padded crop, flip, 2 threads", ours, "≥ 2×"), ("the same from the packed cache", packed, "≥ 10×")):
+        for what, mine, aim in (
+            ("CIFAR-10: JPEG, padded crop, flip, 2 threads", ours, "≥ 2×"),
+            ("the same from the packed cache", packed, "≥ 10×"),
+        ):
             ratio = statistics.median(p / o for o, p in zip(mine, peer))
             self.row(what, f"{statistics.median(mine):.1f} µs an image", theirs, f"{ratio:.1f}×", aim)
 
@@ -162,19 +228,32 @@ class Bench:
                 return json.loads(run([os.path.join(BUILD, "bench", "bench_study"), *rows], cwd=folder))
 
             def peer(name, row):
-                return json.loads(run([sys.executable, os.path.join(HERE, "peer_study.py"), name, row], cwd=folder))["seconds"]
+                return json.loads(run([sys.executable, os.path.join(HERE, "peer_study.py"), name, row], cwd=folder))[
+                    "seconds"
+                ]
 
             def from_lua(row):
                 command = [TRAINLAB, os.path.join(HERE, "recipes", "ask_tell.lua"), "--row", row]
-                done = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
+                done = subprocess.run(
+                    command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True
+                )
                 return json.loads(next(line for line in done.stderr.splitlines() if line.startswith("{")))[row]
 
-            for row, aim in (("random 2 × 10000", "> 1×"), ("tpe 2 × 1000", "> 1×, 2× wished"), ("tpe 40 × 1000", "> 1×, 2× wished"),
-                             ("tpe 2 × 1000, two objectives", "> 1×"), ("cma_es 10 × 10000", "> 1×, 2× wished"),
-                             ("nsga2 2 × 10000, two objectives", "> 1×")):
+            for row, aim in (
+                ("random 2 × 10000", "> 1×"),
+                ("tpe 2 × 1000", "> 1×, 2× wished"),
+                ("tpe 40 × 1000", "> 1×, 2× wished"),
+                ("tpe 2 × 1000, two objectives", "> 1×"),
+                ("cma_es 10 × 10000", "> 1×, 2× wished"),
+                ("nsga2 2 × 10000, two objectives", "> 1×"),
+            ):
                 mine, lua, theirs = [], [], []
                 for i in range(self.rounds):
-                    sides = [lambda: mine.append(ours(row)[row]), lambda: lua.append(from_lua(row)), lambda: theirs.append(peer("rustuna", row))]
+                    sides = [
+                        lambda: mine.append(ours(row)[row]),
+                        lambda: lua.append(from_lua(row)),
+                        lambda: theirs.append(peer("rustuna", row)),
+                    ]
                     for measure in sides if i % 2 == 0 else reversed(sides):
                         measure()
                 peers = f"Rustuna {milliseconds(theirs)}, Optuna {milliseconds([peer('optuna', row)])} (once)"
@@ -183,15 +262,28 @@ class Bench:
                     self.row(name, milliseconds(times), peers, f"{ratio:.1f}×", aim)
             for row, aim in (("gp 4 × 100", "≥ 5×"), ("random 2 × 1000, SQLite", "≤ 500 ms, ≥ 50×")):
                 mine, theirs = statistics.median(ours(row)[row] for _ in range(self.rounds)), peer("optuna", row)
-                self.row(row, milliseconds([mine]), f"Optuna {milliseconds([theirs])} (once)", f"{theirs / mine:.1f}×", aim)
+                self.row(
+                    row, milliseconds([mine]), f"Optuna {milliseconds([theirs])} (once)", f"{theirs / mine:.1f}×", aim
+                )
             row = "random 1000 × 10"
-            self.row(row, milliseconds([ours(row)[row] for _ in range(self.rounds)]), f"Optuna {milliseconds([peer('optuna', row)])}", "", "≤ 50 ms")
+            self.row(
+                row,
+                milliseconds([ours(row)[row] for _ in range(self.rounds)]),
+                f"Optuna {milliseconds([peer('optuna', row)])}",
+                "",
+                "≤ 50 ms",
+            )
             for sampler in ("random", "grid", "sobol", "halton"):
                 late, early = f"{sampler} 2, after 90000: 10000", f"{sampler} 2 × 10000"
                 pairs = [ours(early, late) for _ in range(self.rounds)]
                 ratio = statistics.median(p[late] / p[early] for p in pairs)
-                self.row(f"{sampler}, trials up to 100,000 over those up to 10,000", milliseconds([p[late] for p in pairs]),
-                         milliseconds([p[early] for p in pairs]), f"{ratio:.2f}", "≤ 2")
+                self.row(
+                    f"{sampler}, trials up to 100,000 over those up to 10,000",
+                    milliseconds([p[late] for p in pairs]),
+                    milliseconds([p[early] for p in pairs]),
+                    f"{ratio:.2f}",
+                    "≤ 2",
+                )
 
     def quality(self):
         """The best value that samplers find, against Optuna's as peer_quality.json has them."""
@@ -199,7 +291,10 @@ class Bench:
         program = os.path.join(BUILD, "bench", "bench_quality")
         for name, values in json.loads(run([program, "probe"])).items():
             if any(abs(a - b) > 1e-9 * max(1, abs(b)) for a, b in zip(values, peer["functions"][name]["probe"])):
-                sys.exit(f"{name} is not the same function here and in peer_quality.py: {values}, {peer['functions'][name]['probe']}")
+                sys.exit(
+                    f"{name} is not the same function here and in peer_quality.py: {values},"
+                    f" {peer['functions'][name]['probe']}"
+                )
 
         @functools.cache
         def found(function, sampler, trials, seeds):
@@ -218,9 +313,13 @@ class Bench:
             ratio = theirs / ours
             holds = ratio >= 1 / 1.05 and (p < 0.01 or peer_p >= 0.01)
             judged = row["sampler"] in ("tpe", "cma_es", "gp")
-            self.row(f"{row['sampler']}, {function}, {trials} trials, {seeds} seeds: normalised regret", f"{ours:.3g} (p {p:.2g})",
-                     f"{row['peer']} {theirs:.3g} (p {peer_p:.2g})", f"{ratio:.2f}×" + (" PASS" if holds else " short") * judged,
-                     "≥ 0.95×, p < 0.01 against random" if judged else "")
+            self.row(
+                f"{row['sampler']}, {function}, {trials} trials, {seeds} seeds: normalised regret",
+                f"{ours:.3g} (p {p:.2g})",
+                f"{row['peer']} {theirs:.3g} (p {peer_p:.2g})",
+                f"{ratio:.2f}×" + (" PASS" if holds else " short") * judged,
+                "≥ 0.95×, p < 0.01 against random" if judged else "",
+            )
 
     def wall(self, command, count):
         times = []
@@ -236,15 +335,29 @@ class Bench:
             numbers = iter(range(1000))
             first = statistics.median(self.wall([*command, os.path.join(out, str(next(numbers)))], 1) for _ in range(9))
             digits = [TRAINLAB, os.path.join(ROOT, "recipes", "digits.lua"), "--json", "--quiet", "--out"]
-            whole = statistics.median(self.wall([*digits, os.path.join(out, "d" + str(next(numbers)))], 1) for _ in range(5))
+            whole = statistics.median(
+                self.wall([*digits, os.path.join(out, "d" + str(next(numbers)))], 1) for _ in range(5)
+            )
             memory = engine_memory([*digits, os.path.join(out, "m")])
-        self.row("command to the end of a one-step digits fit", f"{first:.2f} s", "with validation, test and checkpoint", "", "≤ 0.4 s to the first step")
+        self.row(
+            "command to the end of a one-step digits fit",
+            f"{first:.2f} s",
+            "with validation, test and checkpoint",
+            "",
+            "≤ 0.4 s to the first step",
+        )
         self.row("the whole digits run", f"{whole:.2f} s", "", "", "≤ 3 s")
         self.row("the engine's memory in it", f"{memory:.0f} MB RSS", "", "", "≤ 200 MB")
 
     def help(self):
         for arguments in (["--help"], ["help", "optim.AdamW"]):
-            self.row("trainlab " + " ".join(arguments), f"{1e3 * self.wall([TRAINLAB, *arguments], 21):.1f} ms", "", "", "≤ 20 ms")
+            self.row(
+                "trainlab " + " ".join(arguments),
+                f"{1e3 * self.wall([TRAINLAB, *arguments], 21):.1f} ms",
+                "",
+                "",
+                "≤ 20 ms",
+            )
 
     def report(self):
         """The leaderboard of a study with many trials, each with its reports, from command to finished process."""
@@ -252,7 +365,9 @@ class Bench:
             with tempfile.TemporaryDirectory() as folder:
                 spec, made = os.path.join(folder, "spec.json"), os.path.join(folder, "run")
                 with open(spec, "w") as file:
-                    json.dump({"stages": [{"name": "s", "kind": "sweep", "folder": ".", "study": big_study(trials)}]}, file)
+                    json.dump(
+                        {"stages": [{"name": "s", "kind": "sweep", "folder": ".", "study": big_study(trials)}]}, file
+                    )
                 run([os.path.join(BUILD, "tests", "make_study"), spec, made])
                 seconds = self.wall([TRAINLAB, "report", made], 21)
             self.row(f"trainlab report, {trials} trials with 10 reports", f"{1e3 * seconds:.1f} ms", "", "", "≤ 50 ms")
@@ -260,7 +375,13 @@ class Bench:
     def memory(self):
         """Growth of the engine's resident memory between the 5th and the 50th epoch."""
         result = json.loads(run([os.path.join(BUILD, "bench", "bench_memory")]))
-        self.row("resident memory, epoch 50 over epoch 5", f"{result['late_mb']:.1f} MB", f"{result['early_mb']:.1f} MB", f"{100 * (result['late_mb'] / result['early_mb'] - 1):+.2f} %", "flat")
+        self.row(
+            "resident memory, epoch 50 over epoch 5",
+            f"{result['late_mb']:.1f} MB",
+            f"{result['early_mb']:.1f} MB",
+            f"{100 * (result['late_mb'] / result['early_mb'] - 1):+.2f} %",
+            "flat",
+        )
 
 
     def sweep(self):
@@ -281,16 +402,39 @@ class Bench:
                     if not side:
                         best = json.loads(text)["best"]["value"]
         ratio = statistics.median(t / m for m, t in zip(mine, theirs))
-        self.row("sweep: 64 trials × 10 epochs of MLP 64-32-10 on digits, random, SQLite, 2 processes",
-                 f"{statistics.median(mine):.2f} s (accuracy {best:.3f})", f"Optuna + PyTorch {statistics.median(theirs):.1f} s",
-                 f"{ratio:.1f}×", "≥ 10×, 20× wanted")
+        self.row(
+            "sweep: 64 trials × 10 epochs of MLP 64-32-10 on digits, random, SQLite, 2 processes",
+            f"{statistics.median(mine):.2f} s (accuracy {best:.3f})",
+            f"Optuna + PyTorch {statistics.median(theirs):.1f} s",
+            f"{ratio:.1f}×",
+            "≥ 10×, 20× wanted",
+        )
 
         def memory(trials):
             with tempfile.TemporaryDirectory() as out:
-                return engine_memory([TRAINLAB, recipe, "--trials", str(trials), "--epochs", "1", "--workers", "1", "--quiet", "--out",
-                                      os.path.join(out, "run")])
+                return engine_memory(
+                    [
+                        TRAINLAB,
+                        recipe,
+                        "--trials",
+                        str(trials),
+                        "--epochs",
+                        "1",
+                        "--workers",
+                        "1",
+                        "--quiet",
+                        "--out",
+                        os.path.join(out, "run"),
+                    ]
+                )
         few, many = memory(32), memory(1000)
-        self.row("resident memory of a sweep, 1,000 trials over 32", f"{many:.1f} MB", f"{few:.1f} MB", f"{(many / few - 1) * 100:+.1f} %", "≤ 5 %")
+        self.row(
+            "resident memory of a sweep, 1,000 trials over 32",
+            f"{many:.1f} MB",
+            f"{few:.1f} MB",
+            f"{(many / few - 1) * 100:+.1f} %",
+            "≤ 5 %",
+        )
 
     def stack(self):
         """A step of a model alone, alone in its padded stack of two, and in stacks, by the arithmetic of a step."""
@@ -300,22 +444,50 @@ class Bench:
             times = []
             for _ in range(max(self.rounds, 1)):
                 with tempfile.TemporaryDirectory() as out:
-                    text = run([TRAINLAB, recipe, "--trials", str(trials), "--workers", "1", "--quiet", "--json", "--out", out + "/run",
-                                "--set", f"stack={stack}", *more])
+                    text = run(
+                        [
+                            TRAINLAB,
+                            recipe,
+                            "--trials",
+                            str(trials),
+                            "--workers",
+                            "1",
+                            "--quiet",
+                            "--json",
+                            "--out",
+                            out + "/run",
+                            "--set",
+                            f"stack={stack}",
+                            *more,
+                        ]
+                    )
                     assert json.loads(text)["trials"]["complete"] == trials
                     fits = [json.load(open(p)) for p in glob.glob(out + "/run/trials/*/seed-1/summary.json")]
                     times.append(sum(f["seconds"] for f in fits) / sum(f["steps"] for f in fits) * 1e6)
             return statistics.median(times)
 
-        for width, depth, batch in ((32, 1, 32), (64, 1, 32), (128, 1, 32), (256, 1, 32), (256, 2, 32), (512, 2, 32), (128, 1, 128)):
+        for width, depth, batch in (
+            (32, 1, 32),
+            (64, 1, 32),
+            (128, 1, 32),
+            (256, 1, 32),
+            (256, 2, 32),
+            (512, 2, 32),
+            (128, 1, 128),
+        ):
             sizes = ["--width", str(width), "--depth", str(depth), "--batch", str(batch), "--epochs", "10"]
             weights = 64 * width + (depth - 1) * width * width + 10 * width
             alone, padded = step(4, "false", *sizes), step(1, 2, *sizes)
             stacks = {n: step(n, n, *sizes) for n in (2, 4, 8, 16, 32)}
             best = min(stacks, key=stacks.get)
-            self.row(f"stack: MLP 64-{'-'.join([str(width)] * depth)}-10, batch {batch}, {6 * weights * batch / 1e6:.2f} MFLOP a step",
-                     ", ".join(f"{n}: {t:.0f}" for n, t in stacks.items()) + " µs a model-step", f"alone {alone:.0f} µs, alone and padded {padded:.0f} µs",
-                     f"{alone / stacks[best]:.2f}× with {best}", "what `auto` decides by")
+            self.row(
+                f"stack: MLP 64-{'-'.join([str(width)] * depth)}-10, batch {batch}, {6 * weights * batch / 1e6:.2f}"
+                " MFLOP a step",
+                ", ".join(f"{n}: {t:.0f}" for n, t in stacks.items()) + " µs a model-step",
+                f"alone {alone:.0f} µs, alone and padded {padded:.0f} µs",
+                f"{alone / stacks[best]:.2f}× with {best}",
+                "what `auto` decides by",
+            )
 
 
 def milliseconds(times):
@@ -339,31 +511,76 @@ def big_study(trials):
     rows = []
     for number in range(trials):
         values = [0.5 + 0.5 * draw.random() ** (1 / step) for step in range(1, 11)]
-        row = {"state": "pruned" if number % 4 == 0 else "complete", "values": [values[-1]],
-               "params": {name: draw.uniform(low, high) for name, (low, high) in ranges.items()},
-               "info": {"seed_values": [values[-1]], "seconds": 1.5, "ran": "stack of 8", "metrics": {"val.accuracy": values[-1]}}}
+        row = {
+            "state": "pruned" if number % 4 == 0 else "complete",
+            "values": [values[-1]],
+            "params": {name: draw.uniform(low, high) for name, (low, high) in ranges.items()},
+            "info": {
+                "seed_values": [values[-1]],
+                "seconds": 1.5,
+                "ran": "stack of 8",
+                "metrics": {"val.accuracy": values[-1]},
+            },
+        }
         rows.append({**row, "reports": [[1, step + 1, value] for step, value in enumerate(values)]})
     space = [{"name": name, "kind": "real", "low": low, "high": high} for name, (low, high) in sorted(ranges.items())]
-    return {"trials": rows, "description": {
-        "format": 1, "kind": "sweep", "name": "s", "space": space, "objectives": [{"metric": "val.accuracy", "goal": "max"}],
-        "sampler": "sampler.random()", "pruner": "pruner.asha()", "seeds": 1, "aggregate": "mean", "seed": 1, "by_order": []}}
+    return {
+        "trials": rows,
+        "description": {
+            "format": 1,
+            "kind": "sweep",
+            "name": "s",
+            "space": space,
+            "objectives": [{"metric": "val.accuracy", "goal": "max"}],
+            "sampler": "sampler.random()",
+            "pruner": "pruner.asha()",
+            "seeds": 1,
+            "aggregate": "mean",
+            "seed": 1,
+            "by_order": [],
+        },
+    }
 
 
 def engine_memory(command):
     """Peak resident memory (MB) of the engine, the only child of the program that uses more than a few MB."""
-    script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True); "
-              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+    script = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL,"
+        " stderr=subprocess.DEVNULL, check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
     return int(run([sys.executable, "-c", script, *command])) / 1024
 
 
 def machine():
     model = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.release()}"
+    return (
+        f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} cores, {memory:.0f} GiB,"
+        f" {platform.system()} {platform.release()}"
+    )
 
 
 def main():
-    names = ["small", "mnist", "cnn", "loop", "gpt", "overhead", "operators", "averaging", "loader", "images", "start", "help", "memory", "study", "quality", "report", "sweep", "stack"]
+    names = [
+        "small",
+        "mnist",
+        "cnn",
+        "loop",
+        "gpt",
+        "overhead",
+        "operators",
+        "averaging",
+        "loader",
+        "images",
+        "start",
+        "help",
+        "memory",
+        "study",
+        "quality",
+        "report",
+        "sweep",
+        "stack",
+    ]
     needs_data = {"mnist", "cnn", "loop", "overhead", "loader"}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")

@@ -31,8 +31,10 @@ int main() {
     return {};
   });
   const test::TemporaryFolder folder;
-  test::run_one(test::parse_options(test::digits_fit(R"(, "epochs": 50, "on": {"epoch": {"@": "function", "index": 0}})"), {after_epoch}),
-                folder.path());
+  test::run_one(
+      test::parse_options(test::digits_fit(R"(, "epochs": 50, "on": {"epoch": {"@": "function", "index": 0}})"),
+                          {after_epoch}),
+      folder.path());
   std::printf("{\"early_mb\": %.2f, \"late_mb\": %.2f}\n", early, late);
   return 0;
 }

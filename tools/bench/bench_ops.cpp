@@ -1,8 +1,8 @@
 // What a call of an operator from Lua adds to the same call in C++, on small tensors, one thread.
 //
 // Both loops run in one process in short alternating stretches; the C++ loop calls at::add and so on, the Lua loop
-// lab.ops.add or the operator of arithmetic. Prints one JSON object: for each operator the medians in µs for a call in C++
-// and in Lua, and of the difference.
+// lab.ops.add or the operator of arithmetic. Prints one JSON object: for each operator the medians in µs for a call in
+// C++ and in Lua, and of the difference.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/matmul.h>
@@ -98,8 +98,8 @@ void run() {
       lua.push_back((end - middle) / calls * 1e6);
       difference.push_back(lua.back() - native.back());
     }
-    std::printf("%s\"%s\": {\"native_us\": %.3f, \"lua_us\": %.3f, \"difference_us\": %.3f}", which > 1 ? ", " : "", c.lua,
-                median(native), median(lua), median(difference));
+    std::printf("%s\"%s\": {\"native_us\": %.3f, \"lua_us\": %.3f, \"difference_us\": %.3f}", which > 1 ? ", " : "",
+                c.lua, median(native), median(lua), median(difference));
   }
   std::printf("}\n");
   std::filesystem::remove_all(folder);

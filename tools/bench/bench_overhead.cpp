@@ -81,9 +81,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string fit = R"({"@": "fit", "name": "overhead",
-    "data": {"@": "data.mnist", "path": ")" + std::string(argv[1]) + R"("},
-    "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 128}, {"@": "nn.ReLU"},
-              {"@": "nn.Linear", "out_features": 10}]},
+    "data": {"@": "data.mnist", "path": ")" +
+                          std::string(argv[1]) + R"("},
+    "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 128},
+              {"@": "nn.ReLU"}, {"@": "nn.Linear", "out_features": 10}]},
     "loss": "cross_entropy", "optim": {"@": "optim.AdamW", "lr": 0.001}, "batch": 64, "steps": 100000,
     "validate": "100000 steps", "loader": {"drop_last": true}, "on": {"step": {"@": "function", "index": 0}}})";
 

@@ -1,5 +1,6 @@
-"""recipes/cifar.lua in PyTorch: the same net, augmentation, optimizer, schedule and average. The images are decoded once into
-memory, which costs PyTorch less than its DataLoader. Prints {"accuracy", "steps", "seconds", "images_per_second"}.
+"""recipes/cifar.lua in PyTorch: the same net, augmentation, optimizer, schedule and average. The images are decoded
+once into memory, which costs PyTorch less than its DataLoader. Prints {"accuracy", "steps",
+"seconds", "images_per_second"}.
 
     peer_cifar.py ARCHIVE SECONDS [THREADS [WIDTH]]
 """
@@ -101,7 +102,16 @@ def main():
     average.eval()
     with torch.inference_mode():
         right = sum((average(a).argmax(1) == b).sum().item() for a, b in zip(test_x.split(512), test_y.split(512)))
-    print(json.dumps({"accuracy": right / len(test_y), "steps": steps, "seconds": spent, "images_per_second": steps * BATCH / spent}))
+    print(
+        json.dumps(
+            {
+                "accuracy": right / len(test_y),
+                "steps": steps,
+                "seconds": spent,
+                "images_per_second": steps * BATCH / spent,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

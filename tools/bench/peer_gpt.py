@@ -1,6 +1,6 @@
-"""recipes/chargpt.lua in PyTorch eager, as nanoGPT trains its character model on a CPU: the same net, initial values, optimizer,
-schedule and windows. Prints one JSON object: steps, the loss on the whole validation part at the end, in windows one after
-the other, and seconds, from the first batch to that.
+"""recipes/chargpt.lua in PyTorch eager, as nanoGPT trains its character model on a CPU: the same net, initial values,
+optimizer, schedule and windows. Prints one JSON object: steps, the loss at the end on the whole validation part, in
+consecutive windows, and the seconds from the first batch to that loss.
 
     peer_gpt.py TEXT STEPS THREADS [SEED]
 """
@@ -62,7 +62,9 @@ def rate(step, steps):
 def evaluated(model, part):
     count = (len(part) - 1) // CONTEXT
     x, y = part[: count * CONTEXT].view(count, CONTEXT), part[1 : count * CONTEXT + 1].view(count, CONTEXT)
-    pieces = [F.cross_entropy(model(a).flatten(0, 1), b.flatten(), reduction="sum") for a, b in zip(x.split(64), y.split(64))]
+    pieces = [
+        F.cross_entropy(model(a).flatten(0, 1), b.flatten(), reduction="sum") for a, b in zip(x.split(64), y.split(64))
+    ]
     return sum(pieces).item() / y.numel()
 
 

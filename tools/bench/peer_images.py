@@ -1,5 +1,6 @@
-"""Batches of CIFAR-10 from torch.utils.data.DataLoader: torchvision's ImageFolder on extracted JPEG files, RandomCrop(32,
-padding 4), RandomHorizontalFlip, ToTensor. Prints {"us_per_image"}: the median of the epochs after the first.
+"""Batches of CIFAR-10 from torch.utils.data.DataLoader: torchvision's ImageFolder on extracted JPEG files,
+RandomCrop(32, padding 4), RandomHorizontalFlip, ToTensor. Prints {"us_per_image"}: the median of
+the epochs after the first.
 
     peer_images.py ARCHIVE WORKERS [IMAGES]        extracts the archive's training part to a folder of its own
 """
@@ -26,7 +27,9 @@ def main():
         with tarfile.open(sys.argv[1]) as archive:
             archive.extractall(folder, members=[m for m in archive if "/train/" in m.name])
         train = next(root for root, names, _ in os.walk(folder) if os.path.basename(root) == "train" and names)
-        change = transforms.Compose([transforms.RandomCrop(32, padding=4), transforms.RandomHorizontalFlip(), transforms.ToTensor()])
+        change = transforms.Compose(
+            [transforms.RandomCrop(32, padding=4), transforms.RandomHorizontalFlip(), transforms.ToTensor()]
+        )
         data = ImageFolder(train, change)
         data = Subset(data, torch.randperm(len(data), generator=torch.Generator().manual_seed(1))[:count].tolist())
         loader = DataLoader(data, batch_size=128, shuffle=True, num_workers=workers, persistent_workers=workers > 0)

@@ -2,8 +2,8 @@
 
     python3 peer_quality.py peer_quality.json [SAMPLER…]     SAMPLER: random tpe cma_es gp sobol nsga2; all unless named
 
-Needs optuna, cmaes, scipy, numpy and torch. The file holds the versions, the budgets, for each function its optimum, the
-median of a random point and its value at a probe point, and the best value of each seed.
+Needs optuna, cmaes, scipy, numpy and torch. The file holds the versions, the budgets, for each function its optimum,
+the median of a random point and its value at a probe point, and the best value of each seed.
 """
 
 import json
@@ -32,10 +32,19 @@ def box_probe(n, low, high):
 
 def branin(t):
     x, y = t.suggest_float("x", -5, 10), t.suggest_float("y", 0, 15)
-    return (y - 5.1 / (4 * math.pi**2) * x * x + 5 / math.pi * x - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 10
+    return (
+        (y - 5.1 / (4 * math.pi**2) * x * x + 5 / math.pi * x - 6) ** 2
+        + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x)
+        + 10
+    )
 
 
-HARTMANN_A = [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
+HARTMANN_A = [
+    [10, 3, 17, 3.5, 1.7, 8],
+    [0.05, 10, 17, 0.1, 8, 14],
+    [3, 3.5, 1.7, 10, 17, 8],
+    [17, 8, 0.05, 10, 0.1, 14],
+]
 HARTMANN_P = [[1312, 1696, 5569, 124, 8283, 5886], [2329, 4135, 8307, 3736, 1004, 9991],
               [2348, 1451, 3522, 2883, 3047, 6650], [4047, 8828, 8732, 5743, 1091, 381]]
 
@@ -105,19 +114,46 @@ FUNCTIONS = {
 }
 ONE = [name for name in FUNCTIONS if name != "zdt1"]
 
-# Sampler: the peer's, seeds, trials, functions. Optuna's TPE is multivariate as it comes, which differs from groups where
-# parameters are conditional; its CMA-ES has no conditional space, and with whole numbers it takes its margin.
+# Sampler: the peer's, seeds, trials, functions. Optuna's TPE is multivariate as it comes, which differs from groups
+# where parameters are conditional; its CMA-ES has no conditional space, and with whole numbers it takes its margin.
 SAMPLERS = {
-    "random": [("RandomSampler()", lambda s: optuna.samplers.RandomSampler(seed=s), 30, trials, ONE) for trials in (60, 100, 200)]
-    + [("RandomSampler()", lambda s: optuna.samplers.RandomSampler(seed=s), 30, trials, ["zdt1"]) for trials in (200, 500)],
-    "sobol": [("QMCSampler(scramble=True)", lambda s: optuna.samplers.QMCSampler(seed=s, scramble=True), 30, 100, ONE[:5])],
-    "tpe": [("TPESampler(multivariate=True, group=True)", lambda s: optuna.samplers.TPESampler(seed=s, multivariate=True, group=True), 30, 100, ONE),
-            ("TPESampler()", lambda s: optuna.samplers.TPESampler(seed=s), 30, 100, ["conditional"]),
-            ("TPESampler()", lambda s: optuna.samplers.TPESampler(seed=s), 30, 200, ["zdt1"])],
-    "cma_es": [("CmaEsSampler()", lambda s: optuna.samplers.CmaEsSampler(seed=s), 30, 200, ONE[:5]),
-               ("CmaEsSampler(with_margin=True)", lambda s: optuna.samplers.CmaEsSampler(seed=s, with_margin=True), 30, 200, ["mixed"])],
+    "random": [
+        ("RandomSampler()", lambda s: optuna.samplers.RandomSampler(seed=s), 30, trials, ONE)
+        for trials in (60, 100, 200)
+    ]
+    + [
+        ("RandomSampler()", lambda s: optuna.samplers.RandomSampler(seed=s), 30, trials, ["zdt1"])
+        for trials in (200, 500)
+    ],
+    "sobol": [
+        ("QMCSampler(scramble=True)", lambda s: optuna.samplers.QMCSampler(seed=s, scramble=True), 30, 100, ONE[:5])
+    ],
+    "tpe": [
+        (
+            "TPESampler(multivariate=True, group=True)",
+            lambda s: optuna.samplers.TPESampler(seed=s, multivariate=True, group=True),
+            30,
+            100,
+            ONE,
+        ),
+        ("TPESampler()", lambda s: optuna.samplers.TPESampler(seed=s), 30, 100, ["conditional"]),
+        ("TPESampler()", lambda s: optuna.samplers.TPESampler(seed=s), 30, 200, ["zdt1"]),
+    ],
+    "cma_es": [
+        ("CmaEsSampler()", lambda s: optuna.samplers.CmaEsSampler(seed=s), 30, 200, ONE[:5]),
+        (
+            "CmaEsSampler(with_margin=True)",
+            lambda s: optuna.samplers.CmaEsSampler(seed=s, with_margin=True),
+            30,
+            200,
+            ["mixed"],
+        ),
+    ],
     # On hartmann6 a search ends in one of two basins: ten of them say little.
-    "gp": [("GPSampler()", lambda s: optuna.samplers.GPSampler(seed=s), 60 if name == "hartmann6" else 10, 60, [name]) for name in ONE],
+    "gp": [
+        ("GPSampler()", lambda s: optuna.samplers.GPSampler(seed=s), 60 if name == "hartmann6" else 10, 60, [name])
+        for name in ONE
+    ],
     "nsga2": [("NSGAIISampler()", lambda s: optuna.samplers.NSGAIISampler(seed=s), 30, 500, ["zdt1"])],
 }
 
@@ -139,9 +175,11 @@ def search(name, sampler, trials):
 
 
 def typical(name):
-    study = optuna.create_study(directions=["minimize"] * (2 if name == "zdt1" else 1), sampler=optuna.samplers.RandomSampler(seed=1))
+    study = optuna.create_study(
+        directions=["minimize"] * (2 if name == "zdt1" else 1), sampler=optuna.samplers.RandomSampler(seed=1)
+    )
     study.optimize(FUNCTIONS[name][0], n_trials=1001)
-    # Of a single point that dominates what it can.
+    # With two objectives: the area that a single point dominates.
     return statistics.median(-dominated_area([t.values]) if name == "zdt1" else t.value for t in study.trials)
 
 
@@ -162,10 +200,17 @@ def main():
             for name in functions:
                 row = {"function": name, "sampler": sampler, "peer": peer, "trials": trials}
                 row["best"] = [search(name, make(seed), trials) for seed in range(seeds)]
-                kept = [one for one in kept if any(one[key] != row[key] for key in ("function", "peer", "trials"))] + [row]
+                kept = [one for one in kept if any(one[key] != row[key] for key in ("function", "peer", "trials"))] + [
+                    row
+                ]
                 print(f"{name} {peer}, {trials} trials: median {statistics.median(row['best']):.6g}", flush=True)
                 with open(path, "w") as file:  # a line for each row
-                    file.write(json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n' + ",\n".join(map(json.dumps, kept)) + "\n]}\n")
+                    file.write(
+                        json.dumps(head, indent=1)[:-2]
+                        + ',\n "rows": [\n'
+                        + ",\n".join(map(json.dumps, kept))
+                        + "\n]}\n"
+                    )
 
 
 if __name__ == "__main__":

@@ -52,10 +52,14 @@ def main():
             file = os.path.join(folder, "study.db")
             more["storage"] = f"sqlite:///{file}" if peer == "optuna" else library.storages.SQLite3Storage(file)
         # What the sampler loads at its first use is not timed.
-        warm = library.create_study(directions=["minimize"] * objectives, sampler=getattr(library.samplers, sampler + "Sampler")(seed=2))
+        warm = library.create_study(
+            directions=["minimize"] * objectives, sampler=getattr(library.samplers, sampler + "Sampler")(seed=2)
+        )
         warm.optimize(objective, n_trials=12)
         begin = time.perf_counter()
-        study = library.create_study(directions=["minimize"] * objectives, sampler=getattr(library.samplers, sampler + "Sampler")(seed=1), **more)
+        study = library.create_study(
+            directions=["minimize"] * objectives, sampler=getattr(library.samplers, sampler + "Sampler")(seed=1), **more
+        )
         study.optimize(objective, n_trials=trials)
         seconds = time.perf_counter() - begin
         assert len(study.trials) == trials

@@ -1,5 +1,5 @@
-"""The sweep of recipes/sweep.lua as users of Optuna and PyTorch write it: two processes, each with the loop of peer_fit.py,
-share a study in SQLite. Prints one JSON object: the best validation accuracy.
+"""The sweep of recipes/sweep.lua as users of Optuna and PyTorch write it: two processes, each with the loop of
+peer_fit.py, share a study in SQLite. Prints one JSON object: the best validation accuracy.
 
     peer_sweep.py TRIALS PROCESSES DIGITS
 """

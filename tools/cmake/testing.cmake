@@ -20,8 +20,8 @@ endif()
 # One program, test_core, linked to the module and to DEPENDS; for each file test_value.cpp a ctest test core/value,
 # label unit. Files that are not named test_… are shared by the others. The tests also see the module's private
 # headers. A test file without a test case fails; hidden cases, [.tag], run only by hand. LibTorch uses one thread in
-# these tests unless a test asks for more. The files ON_STAND_IN make a second test each, core/value@stand_in, whose tensors
-# live on the stand-in device (tests/support/stand_in_device.h).
+# these tests unless a test asks for more. The files ON_STAND_IN make a second test each, core/value@stand_in, whose
+# tensors live on the stand-in device (tests/support/stand_in_device.h).
 function(trainlab_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "MODULE;TIMEOUT" "FILES;DEPENDS;ENVIRONMENT;ON_STAND_IN")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_MODULE OR NOT arg_FILES)
@@ -44,8 +44,9 @@ function(trainlab_tests)
     "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/tests" "${module_folder}")
   target_link_libraries(${target} PRIVATE ${targets} trainlab_test_main)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  # Tests are compiled file by file: each may call its helpers what it likes. They check the modules, which are optimised;
-  # their own speed does not matter. (With -O0 the precompiled header would not serve them.)
+  # Tests are compiled file by file, so that names in one file do not clash with names in another. Tests check the
+  # modules, which are optimised; the speed of the tests themselves does not matter. (With -O0 the precompiled header
+  # would not serve them.)
   trainlab_compile_together(${target})
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Sanitize>:-Og>)
   foreach(file IN LISTS arg_FILES)
@@ -96,7 +97,8 @@ function(trainlab_cli_test)
   add_test(NAME ${arg_NAME} COMMAND
     bash "${CMAKE_SOURCE_DIR}/tests/support/in_scratch" "${CMAKE_BINARY_DIR}/tests/scratch/${arg_NAME}"
     ${arg_COMMAND})
+  set(places "TRAINLAB=${CMAKE_BINARY_DIR}/bin/trainlab;SOURCE_DIR=${CMAKE_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR}")
   set_tests_properties(${arg_NAME} PROPERTIES
     LABELS cli TIMEOUT ${timeout}
-    ENVIRONMENT "TRAINLAB=${CMAKE_BINARY_DIR}/bin/trainlab;SOURCE_DIR=${CMAKE_SOURCE_DIR};BUILD_DIR=${CMAKE_BINARY_DIR};${TRAINLAB_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
+    ENVIRONMENT "${places};${TRAINLAB_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
 endfunction()

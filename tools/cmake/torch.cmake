@@ -34,9 +34,9 @@ if(NOT torch_version MATCHES "^2\\.11\\.")
   message(FATAL_ERROR "LibTorch in ${TRAINLAB_TORCH_DIR} is ${torch_version}; trainlab needs ${TRAINLAB_TORCH_VERSION}")
 endif()
 
-# Of what libtorch_cpu.so needs, some lies beside it (OpenMP), some in the system, and two small CUDA libraries are
-# where its wheel's own RPATH looks, in what tools/setup fetched, or in a CUDA toolkit. A build of LibTorch without CUDA
-# needs none of the latter.
+# Some libraries that libtorch_cpu.so needs lie beside it (OpenMP), some in the system. Two small CUDA libraries lie
+# where its wheel's own RPATH looks, among the files that tools/setup fetched, or in a CUDA toolkit. A build of LibTorch
+# without CUDA does not need these two.
 execute_process(COMMAND "${CMAKE_READELF}" -d "${TRAINLAB_TORCH_DIR}/lib/libtorch_cpu.so"
                 OUTPUT_VARIABLE torch_dynamic COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*" torch_dynamic "${torch_dynamic}")

@@ -1,0 +1,66 @@
+"""Sources are easy to read: lines of at most 120 columns, and comments that begin with their subject."""
+
+import os
+import pathlib
+import re
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["SOURCE_DIR"])
+
+MOST_COLUMNS = 120
+FOLDERS = ("bindings", "engine", "recipes", "stdlib", "tests", "tools")
+ENDINGS = (".cpp", ".h", ".lua", ".py", ".cmake", "CMakeLists.txt")
+
+OF = re.compile(r"^\s*(//|--|#) Of ")  # "Of a part": the reader does not learn what the code below is
+
+
+def sources(root):
+    """Sources that people write: no data, and nothing that stands below a hidden folder."""
+    yield from root.glob("CMakeLists.txt")
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            hidden = any(part.startswith((".", "__")) for part in path.relative_to(root).parts)
+            if path.name.endswith(ENDINGS) and path.is_file() and not hidden:
+                yield path
+
+
+def follows_comment(lines, index):
+    return index > 0 and re.match(r"\s*(//|--|#)", lines[index - 1])
+
+
+def faults_of(path, text):
+    lines = text.splitlines()
+    faults = []
+    for index, line in enumerate(lines):
+        if len(line) > MOST_COLUMNS:
+            faults.append(f"{path}:{index + 1}: {len(line)} columns, at most {MOST_COLUMNS} are allowed")
+        if OF.match(line) and not follows_comment(lines, index):
+            faults.append(f'{path}:{index + 1}: the comment begins with "Of": begin with what the code is')
+    return faults
+
+
+class Words(unittest.TestCase):
+    def test_sources(self):
+        faults = []
+        for path in sources(SOURCE):
+            faults += faults_of(path.relative_to(SOURCE), path.read_text(encoding="utf-8"))
+        self.assertEqual(faults, [], "\n" + "\n".join(faults))
+
+    def test_faults_are_found(self):
+        self.assertEqual(faults_of("a.cpp", "// Samples of a part.\nint n;\n// Rows\n// Of course.\n" + "x" * 120), [])
+        self.assertEqual(faults_of("a.cpp", "int n;\n  // Of a part.\n"),
+                         ['a.cpp:2: the comment begins with "Of": begin with what the code is'])
+        self.assertEqual(faults_of("a.lua", "é" * 121), ["a.lua:1: 121 columns, at most 120 are allowed"])
+
+    def test_data_and_hidden_folders_are_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name in ("engine/core/a.cpp", "engine/core/a.json", "tools/.venv/b.py", "docs/c.md"):
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text("\n")
+            self.assertEqual([str(path.relative_to(root)) for path in sources(root)], ["engine/core/a.cpp"])
+
+
+if __name__ == "__main__":
+    unittest.main()
