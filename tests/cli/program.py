@@ -210,7 +210,7 @@ class CliTest(unittest.TestCase):
         lines = result.err.splitlines()
         self.assertEqual(lines.count(line), 1, f"expected the line {line!r} once on standard error{result}")
         others = [text for text in lines if text != line and not text.startswith(
-            ("  ", "epoch ", "traceback:", "to go on: ", "what was saved "))]
+            ("  ", "epoch ", "traceback:", "to continue: ", "everything saved "))]
         self.assertEqual(others, [], f"more than one message{result}")
 
     def run_folder(self, number=1, name="r"):

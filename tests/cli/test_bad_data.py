@@ -156,8 +156,12 @@ class BadData(CliTest):
     def test_tensors_that_are_none(self):
         self.recipe(data="lab.data.tensors(function() return { { 1, 2 } }, { 0 } end)")
         result = self.train(code=1)
-        self.assert_said(result, f"r.lua:{LINES['data']}: data.load: result 1 of the function at r.lua:{LINES['data']}: "
-                         "expected a tensor, found ", "hint: lab.tensor { … } makes one")
+        self.assert_said(
+            result,
+            f"r.lua:{LINES['data']}: data.load: result 1 of the function at r.lua:{LINES['data']}: "
+            "expected a tensor, found ",
+            "hint: lab.tensor { … } makes one",
+        )
 
     def test_a_transform_that_goes_wrong_during_training(self):
         self.recipe(data="lab.data.blobs { samples = 120 }:transform(function(batch) return nil end)")

@@ -28,12 +28,20 @@ class Options(CliTest):
                      '"crossentropy"', 'did you mean "cross_entropy"?')
 
     def test_input_sizes_as_in_pytorch(self):
-        for layer, found, hint in (("nn.Linear(64, 3)", "nn.Linear: takes 1 by position (out_features), found 2", "nn.Linear(3)"),
-                                   ("nn.Conv2d(1, 8, 3)", "nn.Conv2d: takes 2 by position (out_channels and kernel_size), found 3",
-                                    "nn.Conv2d(8, 3)"),
-                                   ("nn.BatchNorm1d(64)", "nn.BatchNorm1d: takes only named options, found 1 without a name (64)",
-                                    "nn.BatchNorm1d()"),
-                                   ("nn.LSTM(16, 32)", "nn.LSTM: takes 1 by position (hidden_size), found 2", "nn.LSTM(hidden_size)")):
+        for layer, found, hint in (
+            ("nn.Linear(64, 3)", "nn.Linear: takes 1 by position (out_features), found 2", "nn.Linear(3)"),
+            (
+                "nn.Conv2d(1, 8, 3)",
+                "nn.Conv2d: takes 2 by position (out_channels and kernel_size), found 3",
+                "nn.Conv2d(8, 3)",
+            ),
+            (
+                "nn.BatchNorm1d(64)",
+                "nn.BatchNorm1d: takes only named options, found 1 without a name (64)",
+                "nn.BatchNorm1d()",
+            ),
+            ("nn.LSTM(16, 32)", "nn.LSTM: takes 1 by position (hidden_size), found 2", "nn.LSTM(hidden_size)"),
+        ):
             with self.subTest(layer):
                 self.recipe(model=f"nn.Sequential {{ {layer} }}")
                 self.refused(LINES["model"], found, f"input sizes are inferred: {hint}")
@@ -54,14 +62,18 @@ class Options(CliTest):
         self.recipe(data="lab.data.blobs { samples = 120, classes = 2 }:split { val = 0.5 }",
                     model="nn.Sequential { nn.Linear(8), nn.Sequential { nn.Linear(1), nn.Sigmoid() } }",
                     loss="bce_with_logits")
-        self.assert_said(self.train(), "warning: ", "model[2].Sequential[2].Sigmoid: bce_with_logits applies the sigmoid")
+        self.assert_said(
+            self.train(), "warning: ", "model[2].Sequential[2].Sigmoid: bce_with_logits applies the sigmoid"
+        )
 
     def test_a_method_that_is_not_there(self):
         self.recipe(data="lab.data.digits():split { val = 0.2 }:normalise()")
         self.refused(LINES["data"], "data:split has no 'normalise'", "did you mean 'normalize'?")
-        for line, found, hint in (("lab.ops.cross_entropy(1)", "lab.ops has no 'cross_entropy'", "did you mean lab.ops.cross_entropy_loss?"),
-                                  ("lab.tensor { 1 }:long()", "a tensor has no 'long'", 't:to("int64")'),
-                                  ("lab.tensor { 1 }:float()", "a tensor has no 'float'", 't:to("float32")')):
+        for line, found, hint in (
+            ("lab.ops.cross_entropy(1)", "lab.ops has no 'cross_entropy'", "did you mean lab.ops.cross_entropy_loss?"),
+            ("lab.tensor { 1 }:long()", "a tensor has no 'long'", 't:to("int64")'),
+            ("lab.tensor { 1 }:float()", "a tensor has no 'float'", 't:to("float32")'),
+        ):
             with self.subTest(line):
                 self.write("r.lua", "local _ = " + line + "\n")
                 self.refused(1, found, hint)
@@ -142,7 +154,9 @@ class Settings(CliTest):
 
     def test_set_of_lists_and_of_nothing(self):
         self.recipe(more="  on = { start = function() print('started') end },\n")
-        result = self.train("--set", "optim.betas=[0.5, 0.6]", "--set", "epochs=nil", "--set", "steps=5", "--json").json()
+        result = self.train(
+            "--set", "optim.betas=[0.5, 0.6]", "--set", "epochs=nil", "--set", "steps=5", "--json"
+        ).json()
         self.assertEqual(result["steps"], 5)
         plain = self.train("--set", "epochs=nil", "--set", "steps=5", "--json").json()
         self.assertNotEqual(result["metrics"], plain["metrics"])
@@ -153,7 +167,9 @@ class Settings(CliTest):
         for command in ([], ["check"]):
             result = self.run_program(*command, "r.lua", "--set", "steps=5", code=1)
             self.assert_message(result, f"r.lua:{LINES['fit']}: steps: expected either epochs or steps, found both")
-            self.assert_said(result, "hint: leave one of them out", "--set epochs=nil", "steps comes from --set steps=5")
+            self.assert_said(
+                result, "hint: leave one of them out", "--set epochs=nil", "steps comes from --set steps=5"
+            )
 
     def test_parameter(self):
         self.write("r.lua", 'lab.param { "rate", 0.1, min = 0 }\n')
@@ -227,7 +243,7 @@ class Running(CliTest):
         self.write("r.lua", "local i = 0\nwhile true do\n  i = i + 1\nend\n")
         result = self.train(code=1)
         message = "stopped after 2,000,000,000 instructions without a call that did work"
-        self.assert_said(result, "r.lua:", message, "hint: a loop that does not end?")
+        self.assert_said(result, "r.lua:", message, "hint: there may be a loop that does not end")
         self.recipe(more="  on = { validate = function(run)\n    while true do end\n  end },\n")
         result = self.train(code=1)
         self.assert_message(result, f"r.lua:{LINES['more'] + 1}: {message} in this callback")
@@ -237,7 +253,7 @@ class Running(CliTest):
     def test_pattern_that_explodes(self):
         self.write("r.lua", 'print("begins")\nlocal _ = ("a"):rep(40):match((".-"):rep(30) .. "b")\n')
         result = self.train(code=1)
-        self.assert_said(result, "begins", "r.lua:2: no answer for 60 s", "hint: a string pattern that explodes?")
+        self.assert_said(result, "begins", "r.lua:2: no answer for 60 s", "hint: string patterns with many")
 
     def test_nothing_to_run(self):
         self.write("r.lua", 'print("hello")\n')

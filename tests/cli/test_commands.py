@@ -59,7 +59,10 @@ class Line(CliTest):
                          "hint: the devices are auto, cpu, cuda and cuda:N")
 
     def test_completion(self):
-        for shell, last in (("bash", "complete -o filenames -F _trainlab trainlab"), ("zsh", "compdef _trainlab trainlab")):
+        for shell, last in (
+            ("bash", "complete -o filenames -F _trainlab trainlab"),
+            ("zsh", "compdef _trainlab trainlab"),
+        ):
             self.assertTrue(self.run_program("completion", shell).out.endswith(f"\n{last}\n"))
         self.refused(["completion", "fish"], '`trainlab completion` knows bash and zsh, found "fish"')
 
@@ -210,7 +213,7 @@ class Lists(CliTest):
             self.assertIn(text, result.out, result)
         both = self.run_program("report", "runs/r/001", "runs/r/002")
         self.assertIn("failed: r.lua:10: no luck", both.out, both)
-        self.assertIn("To go on: trainlab resume runs/r/002", both.out, both)
+        self.assertIn("To continue: trainlab resume runs/r/002", both.out, both)
         self.assertEqual(self.run_program("report", "runs/r/001", "--json").json(), self.summary(self.run_folder()))
 
     def test_report_csv(self):

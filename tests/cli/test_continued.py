@@ -22,7 +22,7 @@ class Changed(CliTest):
         result = self.train("--out", "run", *arguments, code=2, **options)
         self.assert_message(result, f"trainlab: the run in {self.folder}/run was begun with something else:")
         self.assertIn(f"\n  {line}\n", result.err, result)
-        self.assert_said(result, "hint: choose another --out, or go on as it was begun: trainlab resume ")
+        self.assert_said(result, "hint: choose another --out, or continue the run as it was begun: trainlab resume ")
         return result
 
     def test_source(self):
@@ -70,10 +70,15 @@ class Alike(CliTest):
 
     def test_random_numbers_and_the_time(self):
         # So much work before the stage that the run's folder is made in a later second than the recipe is told.
-        self.write("r.lua", "local told = { os.time(), os.date('!%X'), math.random(1e9) }\n"
-                   "repeat until os.clock() > 1.5\n" +
-                   fit(more="  on = { step = function() math.random() end },\n").replace("return lab.fit", "lab.run(lab.fit").rstrip() +
-                   ")\ntold[4] = math.random(1e9)\nprint('told ' .. table.concat(told, ' '))\nerror('the end')\n")
+        self.write(
+            "r.lua",
+            "local told = { os.time(), os.date('!%X'), math.random(1e9) }\n"
+            "repeat until os.clock() > 1.5\n"
+            + fit(more="  on = { step = function() math.random() end },\n")
+            .replace("return lab.fit", "lab.run(lab.fit")
+            .rstrip()
+            + ")\ntold[4] = math.random(1e9)\nprint('told ' .. table.concat(told, ' '))\nerror('the end')\n",
+        )
         lines = [[line for line in result.err.splitlines() if line.startswith("told ")]
                  for result in (self.train("--out", "run", code=1), self.run_program("resume", "run", code=1),
                                 self.train("--out", "run", code=1))]
@@ -157,8 +162,9 @@ class NotARun(CliTest):
         self.recipe()
         self.write("run/mine.txt", "precious")
         result = self.train("--out", "run", code=2)
-        self.assert_message(result, f"trainlab: the folder {self.folder}/run is no run folder and not empty: it holds "
-                                    "mine.txt")
+        self.assert_message(
+            result, f"trainlab: the folder {self.folder}/run is not empty and not a run folder: it holds " "mine.txt"
+        )
         for command in ("resume", "report"):
             with self.subTest(command=command):
                 self.assert_said(self.run_program(command, "run", code=2), str(self.folder / "run"))

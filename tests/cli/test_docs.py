@@ -16,8 +16,11 @@ class Docs(CliTest):
     def test_the_reference_is_what_the_declarations_give(self):
         made = self.folder / "reference.md"
         subprocess.run([ENGINE, "--reference", made], check=True)
-        self.assertEqual(made.read_text(), (SOURCE / "docs" / "reference.md").read_text(),
-                         "docs/reference.md is out of date: build/release/libexec/trainlab-engine --reference docs/reference.md")
+        self.assertEqual(
+            made.read_text(),
+            (SOURCE / "docs" / "reference.md").read_text(),
+            "docs/reference.md is out of date: build/release/libexec/trainlab-engine --reference docs/reference.md",
+        )
 
     def test_links_between_pages_lead_somewhere(self):
         for page in PAGES:

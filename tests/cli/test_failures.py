@@ -32,8 +32,14 @@ class Memory(CliTest):
     def test_model_that_no_memory_can_hold(self):
         """A failed allocation is no mistake in the recipe's text, and a recipe cannot go on as if it had not been."""
         # 2^48 bytes of weights: more than a process can address.
-        self.write("r.lua", "pcall(function()\n" + fit(model="nn.Sequential { nn.Linear(2^45), nn.ReLU(), nn.Linear(3) }")
-                   .replace("return lab.fit", "lab.run(lab.fit") + ") end)\nprint('went on')\n")
+        self.write(
+            "r.lua",
+            "pcall(function()\n"
+            + fit(model="nn.Sequential { nn.Linear(2^45), nn.ReLU(), nn.Linear(3) }").replace(
+                "return lab.fit", "lab.run(lab.fit"
+            )
+            + ") end)\nprint('went on')\n",
+        )
         result = self.train(code=3)
         self.assert_said(result, "out of memory: a tensor of 281474976710656 bytes could not be had")
         self.assertEqual(self.summary(self.run_folder())["status"], "failed")
@@ -48,7 +54,7 @@ class FullDisk(CliTest):
 
     def check_failed(self, result, run):
         self.assert_said(result, f"trainlab: disk full or failing: cannot write {run}/checkpoints/",
-                         "hint: what was saved before is intact", "to go on: trainlab resume ")
+                         "hint: everything saved before is intact", "to continue: trainlab resume ")
 
     def test_full_disk(self):
         disk = small_disk(self, 24)

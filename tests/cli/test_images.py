@@ -1,5 +1,5 @@
-"""Images in files, augmentation, the packed cache and functions over batches through the real program: any number of loader
-threads and a run that is gone on with give the same bytes; errors name file and line."""
+"""Images in files, augmentation, the packed cache and functions over batches through the real program: any number of
+loader threads and a resumed run give the same bytes; errors name file and line."""
 
 import struct
 import unittest
@@ -67,8 +67,14 @@ class Images(CliTest):
       end
       print("drew " .. rng:uniform() .. " " .. rng:seed())"""
         recipe = self.write("images.lua", RECIPE % (draws, 1, 1))
-        lines = [[line for line in self.run_program(recipe, "--threads", "1", "--out", out).err.splitlines() if "drew" in line]
-                 for out in ("one", "two")]
+        lines = [
+            [
+                line
+                for line in self.run_program(recipe, "--threads", "1", "--out", out).err.splitlines()
+                if "drew" in line
+            ]
+            for out in ("one", "two")
+        ]
         self.assertEqual(len(set(lines[0])), 4)
         self.assertEqual(*lines)
         for call, message in (("rng:integer(3, 2)", "rng:integer: expected low ≤ high, found 3 and 2"),

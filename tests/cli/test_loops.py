@@ -185,22 +185,56 @@ end }""")
 
     def test_bad_input(self):
         for name, body, message in (
-                ("part", "for b in ctx:batches(5) do end", "ctx:batches[1]: expected a part of data such as data.train, found the number 5"),
-                ("none", "for b in ctx:batches(lab.data.digits().val) do end", "the data has no val part"),
-                ("save", "for i in ctx:steps(3, { save = { 1 } }) do end", "ctx:steps.save[1]: expected a model, an optimizer or a tensor, found the number 1"),
-                ("option", "for i in ctx:steps(3, { saves = 1 }) do end", "ctx:steps: there is no option 'saves'"),
-                ("list", "for b in ctx:batches(lab.data.digits().train, { 64 }) do end",
-                 "ctx:batches: expected options by name, found 64 without one\n  hint: size = 64"),
-                ("entry", "for b in ctx:batches(lab.data.digits().train, lab.data.digits()) do end",
-                 "ctx:batches: expected a table of options, found data.digits"),
-                ("log", "ctx:log('a', lab.tensor { 1, 2 })", "expected a number or a tensor of one element, found shape [2]"),
-                ("input", "lab.build(lab.nn.Linear(2), {})", "lab.build.input: missing"),
-                ("shape", "lab.build(lab.nn.Conv2d(2, 3), { input = { 4 } })", "lab.build.model: expected an input of [channels, height, width], found an input of shape [4]"),
-                ("grad", "lab.optimizer(lab.optim.SGD { lr = 1 }, { lab.tensor { 1 } })", "expected tensors that require grad"),
-                ("nested", "for i in ctx:steps(3, { save = { x } }) do for j in ctx:steps(2, { save = { x } }) do end end",
-                 "this loop has ended, because another loop of ctx has begun since")):
+            (
+                "part",
+                "for b in ctx:batches(5) do end",
+                "ctx:batches[1]: expected a part of data such as data.train, found the number 5",
+            ),
+            ("none", "for b in ctx:batches(lab.data.digits().val) do end", "the data has no val part"),
+            (
+                "save",
+                "for i in ctx:steps(3, { save = { 1 } }) do end",
+                "ctx:steps.save[1]: expected a model, an optimizer or a tensor, found the number 1",
+            ),
+            ("option", "for i in ctx:steps(3, { saves = 1 }) do end", "ctx:steps: there is no option 'saves'"),
+            (
+                "list",
+                "for b in ctx:batches(lab.data.digits().train, { 64 }) do end",
+                "ctx:batches: expected options by name, found 64 without one\n  hint: size = 64",
+            ),
+            (
+                "entry",
+                "for b in ctx:batches(lab.data.digits().train, lab.data.digits()) do end",
+                "ctx:batches: expected a table of options, found data.digits",
+            ),
+            (
+                "log",
+                "ctx:log('a', lab.tensor { 1, 2 })",
+                "expected a number or a tensor of one element, found shape [2]",
+            ),
+            ("input", "lab.build(lab.nn.Linear(2), {})", "lab.build.input: missing"),
+            (
+                "shape",
+                "lab.build(lab.nn.Conv2d(2, 3), { input = { 4 } })",
+                "lab.build.model: expected an input of [channels, height, width], found an input of shape [4]",
+            ),
+            (
+                "grad",
+                "lab.optimizer(lab.optim.SGD { lr = 1 }, { lab.tensor { 1 } })",
+                "expected tensors that require grad",
+            ),
+            (
+                "nested",
+                "for i in ctx:steps(3, { save = { x } }) do for j in ctx:steps(2, { save = { x } }) do end end",
+                "this loop has ended, because another loop of ctx has begun since",
+            ),
+        ):
             with self.subTest(name):
-                self.write(name + ".lua", 'return lab.task { name = "t", run = function(ctx)\n  local x = lab.tensor { 0 }\n  %s\n  return x\nend }' % body)
+                self.write(
+                    name + ".lua",
+                    'return lab.task { name = "t", run = function(ctx)\n  local x = lab.tensor { 0 }\n  %s\n  return'
+                    ' x\nend }' % body,
+                )
                 result = self.run_program(name + ".lua", code=1)
                 self.assert_said(result, name + ".lua:3: ")
                 self.assert_said(result, message)
@@ -213,8 +247,11 @@ end }""")
                                 ("ctx", "ctx", "kept:log('a', 1)"),
                                 ("new loop", "ctx", "kept:steps(3)")):
             with self.subTest(name):
-                self.write("kept.lua", 'local kept\nlab.run(lab.task { name = "t", run = function(ctx) kept = %s end })\n'
-                                       'collectgarbage() collectgarbage()\n%s' % (kept, use))
+                self.write(
+                    "kept.lua",
+                    'local kept\nlab.run(lab.task { name = "t", run = function(ctx) kept = %s end })\n'
+                    'collectgarbage() collectgarbage()\n%s' % (kept, use),
+                )
                 result = self.run_program("kept.lua", "--out", name, code=1)
                 self.assert_said(result, "kept.lua:4: ")
                 self.assert_said(result, "this task has ended")

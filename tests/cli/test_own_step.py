@@ -81,9 +81,12 @@ class OwnStep(CliTest):
         for own in ("true", "false"):
             self.run_program("r.lua", "--own", own, "--threads", "1", "--out", own, "--quiet")
         def files(kind):
-            return {own: next((self.folder / own / "checkpoints").glob(kind + "-*.safetensors")) for own in ("true", "false")}
+            return {
+                own: next((self.folder / own / "checkpoints").glob(kind + "-*.safetensors"))
+                for own in ("true", "false")
+            }
         last = {own: tensors(path) for own, path in files("last").items()}
-        # Of a step of its own the rate, the mode and the gradients are kept besides.
+        # A fit with a step of its own also keeps the rate, the mode and the gradients.
         more = last["true"].keys() - last["false"].keys()
         self.assertTrue(all("@" in name or name == "optim.lr" for name in more), more)
         self.assertEqual({name: last["true"][name] for name in last["false"]}, last["false"])
@@ -110,7 +113,10 @@ class OwnStep(CliTest):
                 self.assertEqual(self.summary(out)["metrics"], metrics)
 
     def test_initial_and_frozen_weights_by_model(self):
-        more = 'init = { g = "zeros", d = "ones" }, freeze = { d = { "2.*" } }, on = { start = function(run) run:save("begin") end },'
+        more = (
+            'init = { g = "zeros", d = "ones" }, freeze = { d = { "2.*" } }, on = { start = function(run)'
+            ' run:save("begin") end },'
+        )
         self.write("r.lua", TWO.replace("epochs = 3,", "epochs = 3, " + more))
         self.run_program("r.lua", "--threads", "1", "--out", "run", "--quiet")
         begin, end = (self.tensors(next((self.folder / "run/checkpoints").glob(name + "*.safetensors")))
@@ -133,8 +139,10 @@ class OwnStep(CliTest):
         text = self.run_program("check", "r.lua", "--step", "--threads", "1").out
         # The same batch and initial weights as in a run: its first step measures the same.
         declared = self.run_program("check", "r.lua", "--step", "--own", "false", "--threads", "1").out
-        lines = [[line.rsplit(",", 1)[0] for line in t.splitlines() if line.startswith(("one training", "one validation"))]
-                 for t in (text, declared)]
+        lines = [
+            [line.rsplit(",", 1)[0] for line in t.splitlines() if line.startswith(("one training", "one validation"))]
+            for t in (text, declared)
+        ]
         self.assertEqual(len(lines[0]), 2, text)
         self.assertRegex(lines[0][0], r"train\.loss 2\.\d+$")
         self.assertRegex(lines[0][1], r"val\.accuracy \S+, val\.loss 2\.\d+$")
@@ -149,16 +157,17 @@ class OwnStep(CliTest):
     def test_check_finds_what_is_wrong_in_the_step(self):
         start = "on = { start = function(run) run.state.factor = 2 end },"
         for name, body, more, code, message in (
-                ("raises", "error('oh')", "", 1, "r.lua:8: oh"),
-                ("shape", "run.model:forward(batch.y)", "", 1, "r.lua:8:"),
-                ("returns", "return 5", "", 1, "expected step(run, batch) to return a table"),
-                ("metric", "return { loss = run.metrics['val.acuracy'] }", "", 1, "did you mean \"val.accuracy\"?"),
-                ("save", "run:save('a/b')", "", 1, "run:save: expected a plain file name, found \"a/b\""),
-                ("artifact", "run:artifact('.a', 'text')", "", 1, "run:artifact: expected a plain file name"),
-                ("log", "run:log('val.loss', 1)", "", 1, "which the fit measures itself"),
-                ("rate", "run:set_lr(1)", "", 1, "run:set_lr: a step of its own has optimizers of its own"),
-                ("allowed", "run:save('a') run:artifact('b', 'c') run:log('d', batch.x:sum()) run:stop('e')", "", 0, ""),
-                ("state", "return { loss = run.state.factor }", start, 0, "")):
+            ("raises", "error('oh')", "", 1, "r.lua:8: oh"),
+            ("shape", "run.model:forward(batch.y)", "", 1, "r.lua:8:"),
+            ("returns", "return 5", "", 1, "expected step(run, batch) to return a table"),
+            ("metric", "return { loss = run.metrics['val.acuracy'] }", "", 1, "did you mean \"val.accuracy\"?"),
+            ("save", "run:save('a/b')", "", 1, "run:save: expected a plain file name, found \"a/b\""),
+            ("artifact", "run:artifact('.a', 'text')", "", 1, "run:artifact: expected a plain file name"),
+            ("log", "run:log('val.loss', 1)", "", 1, "which the fit measures itself"),
+            ("rate", "run:set_lr(1)", "", 1, "run:set_lr: a fit with `step` sets the rates of its optimizers itself"),
+            ("allowed", "run:save('a') run:artifact('b', 'c') run:log('d', batch.x:sum()) run:stop('e')", "", 0, ""),
+            ("state", "return { loss = run.state.factor }", start, 0, ""),
+        ):
             with self.subTest(name):
                 self.write("r.lua", HEAD + """return lab.fit { name = "f", data = lab.data.digits():split { val = 0.2 },
   model = net, loss = "cross_entropy", metrics = { "accuracy" }, optim = optim.SGD { lr = 1 }, epochs = 1, %s
@@ -184,31 +193,64 @@ class OwnStep(CliTest):
                 self.assert_same_end(out, self.folder / "whole")
 
     def test_bad_input(self):
-        good = {"model": "net", "optim": 'optim.SGD { lr = 1 }', "step": "function(run, batch) return { loss = 1 } end", "more": ""}
+        good = {
+            "model": "net",
+            "optim": 'optim.SGD { lr = 1 }',
+            "step": "function(run, batch) return { loss = 1 } end",
+            "more": "",
+        }
         for name, changes, message in (
-                ("none", {"step": "nil"}, "loss: missing; expected a loss"),
-                ("keyed", {"step": "nil", "model": "{ a = net }"}, "model: several models by name"),
-                ("optim", {"model": "{ a = net, b = net }", "optim": "{ a = optim.SGD { lr = 1 } }"},
-                 'there is no optimizer for the model "b"'),
-                ("name", {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 }, c = optim.SGD { lr = 1 } }"},
-                 'there is no model named "c"'),
-                ("dot", {"model": "{ ['a.b'] = net }", "optim": "{ ['a.b'] = optim.SGD { lr = 1 } }"},
-                 'expected a name without a dot, found "a.b"'),
-                ("input", {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 } }", "more": "input = { 4 }"},
-                 "input: expected sizes by the name of a model"),
-                ("init", {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 } }", "more": 'init = "zeros"'},
-                 "init: expected a table by the name of a model\n  hint: init = { a = … }"),
-                ("freeze", {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 } }", "more": 'freeze = { b = { "1.*" } }'},
-                 'freeze: there is no model named "b"'),
-                ("single", {"more": 'freeze = { a = { "1.*" } }'}, "freeze: expected patterns, found a table by name"),
-                ("returns", {"step": "function(run, batch) return 5 end"}, "expected step(run, batch) to return a table"),
-                ("scalar", {"step": "function(run, batch) return { loss = batch.x } end"},
-                 "expected a number or a tensor of one element as loss, found a tensor of shape [64, 1, 8, 8]"),
-                ("raises", {"step": "function(run, batch)\n error('oh') end"}, "r.lua:6: oh"),
-                ("nan", {"step": "function(run, batch) return { loss = 0/0 } end"}, "not finite"),
-                ("goal", {"more": 'monitor = "train.x"'}, "goal: missing: train.x is a metric of the recipe's own")):
+            ("none", {"step": "nil"}, "loss: missing; expected a loss"),
+            ("keyed", {"step": "nil", "model": "{ a = net }"}, "model: several models by name"),
+            (
+                "optim",
+                {"model": "{ a = net, b = net }", "optim": "{ a = optim.SGD { lr = 1 } }"},
+                'there is no optimizer for the model "b"',
+            ),
+            (
+                "name",
+                {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 }, c = optim.SGD { lr = 1 } }"},
+                'there is no model named "c"',
+            ),
+            (
+                "dot",
+                {"model": "{ ['a.b'] = net }", "optim": "{ ['a.b'] = optim.SGD { lr = 1 } }"},
+                'expected a name without a dot, found "a.b"',
+            ),
+            (
+                "input",
+                {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 } }", "more": "input = { 4 }"},
+                "input: expected sizes by the name of a model",
+            ),
+            (
+                "init",
+                {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 } }", "more": 'init = "zeros"'},
+                "init: expected a table by the name of a model\n  hint: init = { a = … }",
+            ),
+            (
+                "freeze",
+                {"model": "{ a = net }", "optim": "{ a = optim.SGD { lr = 1 } }", "more": 'freeze = { b = { "1.*" } }'},
+                'freeze: there is no model named "b"',
+            ),
+            ("single", {"more": 'freeze = { a = { "1.*" } }'}, "freeze: expected patterns, found a table by name"),
+            ("returns", {"step": "function(run, batch) return 5 end"}, "expected step(run, batch) to return a table"),
+            (
+                "scalar",
+                {"step": "function(run, batch) return { loss = batch.x } end"},
+                "expected a number or a tensor of one element as loss, found a tensor of shape [64, 1, 8, 8]",
+            ),
+            ("raises", {"step": "function(run, batch)\n error('oh') end"}, "r.lua:6: oh"),
+            ("nan", {"step": "function(run, batch) return { loss = 0/0 } end"}, "not finite"),
+            ("goal", {"more": 'monitor = "train.x"'}, "goal: missing: train.x is a metric of the recipe's own"),
+        ):
             with self.subTest(name):
-                self.write("r.lua", HEAD + 'return lab.fit { name = "f", data = lab.data.digits(), epochs = 1, model = %(model)s, optim = %(optim)s, step = %(step)s, %(more)s }' % {**good, **changes})
+                self.write(
+                    "r.lua",
+                    HEAD
+                    + 'return lab.fit { name = "f", data = lab.data.digits(), epochs = 1, model = %(model)s, optim ='
+                    ' %(optim)s, step = %(step)s, %(more)s }'
+                    % {**good, **changes},
+                )
                 result = self.run_program("r.lua", "--out", name, code=3 if name == "nan" else 1)
                 self.assertIn(message, result.out + result.err, result)
 
@@ -231,11 +273,16 @@ return lab.fit {
 
     def test_a_layer_of_the_recipe_says_where_it_went_wrong(self):
         for name, body, message in (
-                ("raises", "error('oh')", "r.lua:7: model[2].Module: oh"),
-                ("shape", "return x:matmul(self.w)", "model[2].Module"),
-                ("nothing", "return 5", "expected forward(self, x) to return a tensor"),
-                ("batch", "return x:sum()", "expected forward(self, x) to keep the batch axis"),
-                ("changes", "if self.training then return x:narrow(1, 0, 3) end return x", "as it did when the model was built")):
+            ("raises", "error('oh')", "r.lua:7: model[2].Module: oh"),
+            ("shape", "return x:matmul(self.w)", "model[2].Module"),
+            ("nothing", "return 5", "expected forward(self, x) to return a tensor"),
+            ("batch", "return x:sum()", "expected forward(self, x) to keep the batch axis"),
+            (
+                "changes",
+                "if self.training then return x:narrow(1, 0, 3) end return x",
+                "as it did when the model was built",
+            ),
+        ):
             with self.subTest(name):
                 self.write("r.lua", HEAD + """local mine = nn.Module {
   params = { w = { 3, 3 } }, forward = function(self, x)

@@ -31,7 +31,12 @@ def npy(shape, values):
     """The bytes of a float32 .npy file."""
     header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
     header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values)
+    return (
+        b"\x93NUMPY\x01\x00"
+        + struct.pack("<H", len(header))
+        + header.encode()
+        + struct.pack(f"<{len(values)}f", *values)
+    )
 
 
 def houses(rows, missing=11):
@@ -112,7 +117,9 @@ class Predict(PredictTest):
         self.refused(1, "short.csv:2:", arguments=("runs/r/001", "--input", "short.csv"))
         self.refused(1, "none.csv", arguments=("runs/r/001", "--input", "none.csv"))
         self.write("a.pdf", "x")
-        self.refused(1, "a.pdf: expected a folder of images, or a file .csv", arguments=("runs/r/001", "--input", "a.pdf"))
+        self.refused(
+            1, "a.pdf: expected a folder of images, or a file .csv", arguments=("runs/r/001", "--input", "a.pdf")
+        )
 
     def test_digits_are_classified(self):
         self.recipe(**DIGITS)
@@ -126,8 +133,11 @@ class Predict(PredictTest):
             self.assertAlmostEqual(sum(probabilities), 1, places=5)
             self.assertEqual(probabilities.index(max(probabilities)), int(row["class"]))
         self.write("flat.npy", npy((3, 64), values))
-        self.refused(1, "flat.npy: expected x of numbers [N, 1, 8, 8], as the model was trained on, found numbers [N, 64]",
-                     arguments=("runs/r/001", "--input", "flat.npy"))
+        self.refused(
+            1,
+            "flat.npy: expected x of numbers [N, 1, 8, 8], as the model was trained on, found numbers [N, 64]",
+            arguments=("runs/r/001", "--input", "flat.npy"),
+        )
         self.write("nan.npy", npy((1, 1, 8, 8), [float("nan")] * 64))
         self.refused(1, "nan.npy: some values are not finite", arguments=("runs/r/001", "--input", "nan.npy"))
         self.write("cut.npy", npy((3, 1, 8, 8), values)[:-5])
@@ -155,7 +165,9 @@ class Predict(PredictTest):
         whole = self.predict("runs/r/001", "--prompt", "ab", "--length", "10", "--temperature", "0", "--json").json()
         self.assertEqual(whole, {"kind": "predict", "status": "done", "text": "abcd abcd ab"})
         hot = ("runs/r/001", "--prompt", "ab", "--temperature", "30", "--length", "80")
-        texts = [self.predict(*hot, *more).out for more in ((), (), ("--seed", "2"), ("--top-k", "1"), ("--top-p", "0.01"))]
+        texts = [
+            self.predict(*hot, *more).out for more in ((), (), ("--seed", "2"), ("--top-k", "1"), ("--top-p", "0.01"))
+        ]
         self.assertEqual(texts[0], texts[1])
         self.assertNotEqual(texts[0], texts[2])
         self.assertEqual(texts[3], "ab" + "cd ab" * 16 + "\n")
@@ -174,17 +186,28 @@ class Predict(PredictTest):
         result = self.predict("runs/r/001", "--input", "none.csv", "--json", code=1)
         self.assertIn("none.csv", result.json()["error"]["message"])
         self.refused(2, "needs --input FILE", arguments=("runs/r/001", "--input", "a.csv", "--prompt", "a"))
-        self.refused(2, "--top-k means nothing without --prompt", arguments=("runs/r/001", "--input", "a", "--top-k", "2"))
-        self.refused(2, "--format means nothing without --input", arguments=("runs/r/001", "--prompt", "a", "--format", "csv"))
+        self.refused(
+            2, "--top-k means nothing without --prompt", arguments=("runs/r/001", "--input", "a", "--top-k", "2")
+        )
+        self.refused(
+            2, "--format means nothing without --input", arguments=("runs/r/001", "--prompt", "a", "--format", "csv")
+        )
         self.refused(2, "--top-p: expected a number above 0 and at most 1, found \"2\"",
                      arguments=("runs/r/001", "--prompt", "a", "--top-p", "2"))
         self.refused(2, "--format: expected csv or json", arguments=("runs/r/001", "--input", "a", "--format", "xml"))
         self.refused(2, "there is no folder", arguments=("runs/r/009", "--input", "houses.csv"))
-        self.refused(2, "has no stage \"other\"", "it has f", arguments=("runs/r/001", "--input", "houses.csv", "--stage", "other"))
-        self.refused(2, "no language model", arguments=("runs/r/001", "--prompt", "a"))
+        self.refused(
+            2,
+            "has no stage \"other\"",
+            "it has f",
+            arguments=("runs/r/001", "--input", "houses.csv", "--stage", "other"),
+        )
+        self.refused(2, "not a language model", arguments=("runs/r/001", "--prompt", "a"))
         self.write("task.lua", 'return lab.task { name = "t", run = function() end }')
         self.run_program("task.lua")
-        self.refused(2, "stage \"t\" is a task: only a fit has a model", arguments=("runs/task/001", "--input", "houses.csv"))
+        self.refused(
+            2, "stage \"t\" is a task: only a fit has a model", arguments=("runs/task/001", "--input", "houses.csv")
+        )
 
     def test_without_weights_there_is_nothing_to_predict_with(self):
         self.write("houses.csv", houses(120))
@@ -201,8 +224,15 @@ class Predict(PredictTest):
 
     def test_a_stage_by_name(self):
         self.write("houses.csv", houses(120))
-        self.write("r.lua", fit(**TABLE).replace("return lab.fit", "local first = lab.run(lab.fit").replace('name = "f"', 'name = "first"')
-                   .rstrip() + ")\n" + fit(**TABLE).split("\n", 1)[1].replace('name = "f"', 'name = "second", seed = 9'))
+        self.write(
+            "r.lua",
+            fit(**TABLE)
+            .replace("return lab.fit", "local first = lab.run(lab.fit")
+            .replace('name = "f"', 'name = "first"')
+            .rstrip()
+            + ")\n"
+            + fit(**TABLE).split("\n", 1)[1].replace('name = "f"', 'name = "second", seed = 9'),
+        )
         self.train()
         texts = [self.predict(run, "--input", "houses.csv", *more).out for run, more in
                  (("runs/r/001", ()), ("runs/r/001", ("--stage", "second")), ("runs/r/001", ("--stage", "first")),
@@ -263,25 +293,35 @@ class Several(PredictTest):
         self.refused(2, "has no model named \"h\"", "it has d, g, own",
                      arguments=("runs/teacher/001", "--input", "g.npy", "--model", "h"))
 
-        self.write("r.lua", "local run = lab.load_run('runs/teacher/001')\n"
-                            "local x = { g = lab.tensor.ones { 1, 4 }, d = lab.tensor.ones { 1, 1, 8, 8 } }\n"
-                            "for name, one in pairs(x) do print(name .. ' ' .. run:model(name):forward(one):sum():item()) end\n")
+        self.write(
+            "r.lua",
+            "local run = lab.load_run('runs/teacher/001')\n"
+            "local x = { g = lab.tensor.ones { 1, 4 }, d = lab.tensor.ones { 1, 1, 8, 8 } }\n"
+            "for name, one in pairs(x) do print(name .. ' ' .. run:model(name):forward(one):sum():item()) end\n",
+        )
         texts = self.sums(self.run_program("r.lua").err)
         for name in ("g", "d"):
             self.assertAlmostEqual(float(texts[name]), float(sums[name]), places=4)
-        self.write("r.lua", "local run = lab.load_run('runs/teacher/001')\n"
-                            "print('g ' .. run:predict(lab.tensor.ones { 1, 4 }, { model = 'g' }):sum():item())\n"
-                            "print('d ' .. run:predict({ x = lab.tensor.ones { 1, 1, 8, 8 } }, { model = 'd' }):sum():item())\n")
+        self.write(
+            "r.lua",
+            "local run = lab.load_run('runs/teacher/001')\n"
+            "print('g ' .. run:predict(lab.tensor.ones { 1, 4 }, { model = 'g' }):sum():item())\n"
+            "print('d ' .. run:predict({ x = lab.tensor.ones { 1, 1, 8, 8 } }, { model = 'd' }):sum():item())\n",
+        )
         texts = self.sums(self.run_program("r.lua").err)
         for name in ("g", "d"):
             self.assertAlmostEqual(float(texts[name]), float(sums[name]), places=4)
-        for call, message in (("model()", "result:model: the fit in"), ("model('h')", "has no model named \"h\""),
-                              ("model('own')", "has functions of its recipe"), ("model(5)", "result:model.name: expected"),
-                              ("predict(lab.tensor.ones { 1, 4 })", "has several models, and none was named"),
-                              ("predict(lab.tensor.ones { 1, 4 }, 'g')", "expected { model = \"NAME\" } after the inputs"),
-                              ("predict(lab.tensor.ones { 1, 4 }, { modle = 'g' })", "expected { model = "),
-                              ("generate('a')", "has several models, and none was named"),
-                              ("generate('a', { model = 'g' })", "no language model")):
+        for call, message in (
+            ("model()", "result:model: the fit in"),
+            ("model('h')", "has no model named \"h\""),
+            ("model('own')", "has functions of its recipe"),
+            ("model(5)", "result:model.name: expected"),
+            ("predict(lab.tensor.ones { 1, 4 })", "has several models, and none was named"),
+            ("predict(lab.tensor.ones { 1, 4 }, 'g')", "expected { model = \"NAME\" } after the inputs"),
+            ("predict(lab.tensor.ones { 1, 4 }, { modle = 'g' })", "expected { model = "),
+            ("generate('a')", "has several models, and none was named"),
+            ("generate('a', { model = 'g' })", "not a language model"),
+        ):
             self.write("r.lua", f"lab.load_run('runs/teacher/001'):{call}")
             self.assert_said(self.run_program("r.lua", code=1), "r.lua:1: ", message)
 
@@ -317,7 +357,7 @@ assert(not p:requires_grad())
 local ok, message = pcall(result.predict, result, lab.tensor.rand({ 5, 8, 8 }, { seed = 1 }))
 assert(not ok and message:find("expected x of numbers [N, 1, 8, 8]", 1, true), message)
 ok, message = pcall(result.generate, result, "a")
-assert(not ok and message:find("no language model", 1, true), message)
+assert(not ok and message:find("not a language model", 1, true), message)
 ok, message = pcall(result.model, {})
 assert(not ok and message:find("expected a result of lab.run before the colon", 1, true), message)
 print("first " .. p:sum(0)[3]:item())
@@ -364,8 +404,11 @@ lab.run(lab.task { name = "before", run = function() print("ran") end })
         self.assertEqual(len(result.out.splitlines()), 3, result)
         self.assertNotIn("ran", result.err)
         self.write("r.lua", 'lab.load_run("runs/teacher/001"):model()')
-        self.assert_said(self.run_program("r.lua", code=1), "r.lua:1: result:model: the model has functions of its recipe",
-                         "`trainlab predict RUN`")
+        self.assert_said(
+            self.run_program("r.lua", code=1),
+            "r.lua:1: result:model: the model has functions of its recipe",
+            "`trainlab predict RUN`",
+        )
 
     def test_a_run_that_is_not_there(self):
         self.write("r.lua", 'lab.load_run("runs/none")')

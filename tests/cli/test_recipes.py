@@ -26,7 +26,9 @@ class Recipes(CliTest):
     def test_kfold(self):
         self.train_recipe("kfold.lua", "--folds", "3")
         (artifact,) = self.run_folder(name="kfold").glob("**/folds.txt")
-        accuracy, deviation = re.fullmatch(r"accuracy (\S+), deviation (\S+) over 3 folds\n", artifact.read_text()).groups()
+        accuracy, deviation = re.fullmatch(
+            r"accuracy (\S+), deviation (\S+) over 3 folds\n", artifact.read_text()
+        ).groups()
         self.assertGreaterEqual(float(accuracy), 0.8)
         self.assertLess(float(deviation), 0.1)
 
@@ -76,7 +78,14 @@ class Recipes(CliTest):
     @unittest.skipUnless(MNIST.is_dir(), f"no MNIST files at {MNIST}")
     def test_check_tells_tree_parameters_flops_and_memory(self):
         text = self.run_program("check", RECIPES / "mnist.lua", "--data", MNIST, "--step").out
-        for words in ("[2] Linear(128)", "101770", "203 kFLOP forward", "memory (estimate)", "one training step", "one validation"):
+        for words in (
+            "[2] Linear(128)",
+            "101770",
+            "203 kFLOP forward",
+            "memory (estimate)",
+            "one training step",
+            "one validation",
+        ):
             self.assertIn(words, text)
 
 

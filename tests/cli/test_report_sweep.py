@@ -36,24 +36,51 @@ def description(**more):
 
 
 def complete(lr, width, values, **more):
-    return {"state": "complete", "params": {"lr": lr, "optim": "AdamW", "width": width}, "values": [sum(values) / len(values)],
-            "reports": [[repeat + 1, step, value * step / 4] for repeat, value in enumerate(values) for step in (1, 2, 3, 4)],
-            "info": {"seed_values": values, "seconds": 2.5, "ran": "stack of 8"}, **more}
+    return {
+        "state": "complete",
+        "params": {"lr": lr, "optim": "AdamW", "width": width},
+        "values": [sum(values) / len(values)],
+        "reports": [
+            [repeat + 1, step, value * step / 4] for repeat, value in enumerate(values) for step in (1, 2, 3, 4)
+        ],
+        "info": {"seed_values": values, "seconds": 2.5, "ran": "stack of 8"},
+        **more,
+    }
 
 
 TRIALS = [
     complete(0.001, 64, [0.9, 0.8, 1.0]),
-    {"state": "pruned", "params": {"lr": 1e-4, "optim": "SGD, plain", "momentum": 0.5, "width": 16}, "values": [0.25],
-     "reports": [[1, 1, 0.25]], "info": {"seed_values": [0.25], "seconds": 0.5, "ran": "alone", "reason": "pruned after 1 validation"}},
+    {
+        "state": "pruned",
+        "params": {"lr": 1e-4, "optim": "SGD, plain", "momentum": 0.5, "width": 16},
+        "values": [0.25],
+        "reports": [[1, 1, 0.25]],
+        "info": {"seed_values": [0.25], "seconds": 0.5, "ran": "alone", "reason": "pruned after 1 validation"},
+    },
     complete(0.01, 128, [0.96, 0.95, 0.97]),
-    {"state": "failed", "params": {"lr": 0.1, "optim": "AdamW", "width": 16}, "owner": ":8",
-     "info": {"reason": "r.lua:4: build raised: \"too narrow\"", "seed_values": [None]}},
-    complete(0.0125, 100, [0.95, 0.95, 0.95], info={"seed_values": [0.95, 0.95, 0.95], "duplicate_of": 0, "seconds": 0.0}),
+    {
+        "state": "failed",
+        "params": {"lr": 0.1, "optim": "AdamW", "width": 16},
+        "owner": ":8",
+        "info": {"reason": "r.lua:4: build raised: \"too narrow\"", "seed_values": [None]},
+    },
+    complete(
+        0.0125, 100, [0.95, 0.95, 0.95], info={"seed_values": [0.95, 0.95, 0.95], "duplicate_of": 0, "seconds": 0.0}
+    ),
     {"state": "running", "params": {"lr": 0.05, "optim": "AdamW", "width": 20}, "reports": [[1, 1, 0.5]]},
     {"state": "waiting", "params": {"lr": 0.02}},
 ]
-SUMMARY = {"name": "search", "kind": "sweep", "status": "stopped", "reason": "60 s are over", "out": "x", "seconds": 61.5,
-           "resumed": [], "best": {"trial": 2, "value": 0.96, "params": {}}, "trials": {"complete": 3}}
+SUMMARY = {
+    "name": "search",
+    "kind": "sweep",
+    "status": "stopped",
+    "reason": "60 s are over",
+    "out": "x",
+    "seconds": 61.5,
+    "resumed": [],
+    "best": {"trial": 2, "value": 0.96, "params": {}},
+    "trials": {"complete": 3},
+}
 ENSEMBLE = {
     "name": "final", "kind": "ensemble", "status": "done", "reason": "", "seconds": 3.5,
     "members": [{"trial": 1, "seed": 77, "metrics": {"test.accuracy": 0.9, "test.loss": 0.3}},
@@ -92,29 +119,35 @@ class ReportSweep(CliTest):
     def test_text(self):
         out = self.report(self.sweep()).out
         for line in (
-                "search (sweep): stopped: 60 s are over",
-                "  goal   val.accuracy (higher is better), mean of 3 seeds",
-                "  best   0.960 ± 0.010, trial 2",
-                "  trials 7: 3 complete, 1 pruned, 1 failed, 1 running, 1 waiting",
-                "  search sampler.tpe { seed = 1 }, pruner.asha { min = 2 }",
-                "         which trials are chosen and pruned depends on the order in which results came; not so with deterministic = true",
-                "  took   1 min 01 s, 5.5 s of training",
-                "  rank  trial   val.accuracy      lr  momentum  optim  width  ran",
-                "     1      2  0.960 ± 0.010    0.01            AdamW    128  stack of 8",
-                "     2      4           0.95  0.0125            AdamW    100  as trial 0",
-                "     3      0    0.90 ± 0.10   0.001            AdamW     64  stack of 8",
-                "  params = { lr = 0.01, optim = \"AdamW\", width = 128 }",
-                "  --lr 0.01 --optim AdamW --width 128",
-                "importance for val.accuracy: unknown, 4 trials are too few to tell",
-                "  trial 3  r.lua:4: build raised: \"too narrow\""):
+            "search (sweep): stopped: 60 s are over",
+            "  goal   val.accuracy (higher is better), mean of 3 seeds",
+            "  best   0.960 ± 0.010, trial 2",
+            "  trials 7: 3 complete, 1 pruned, 1 failed, 1 running, 1 waiting",
+            "  search sampler.tpe { seed = 1 }, pruner.asha { min = 2 }",
+            (
+                "         which trials are chosen and pruned depends on the order in which results came; not so with"
+                " deterministic = true"
+            ),
+            "  took   1 min 01 s, 5.5 s of training",
+            "  rank  trial   val.accuracy      lr  momentum  optim  width  ran",
+            "     1      2  0.960 ± 0.010    0.01            AdamW    128  stack of 8",
+            "     2      4           0.95  0.0125            AdamW    100  as trial 0",
+            "     3      0    0.90 ± 0.10   0.001            AdamW     64  stack of 8",
+            "  params = { lr = 0.01, optim = \"AdamW\", width = 128 }",
+            "  --lr 0.01 --optim AdamW --width 128",
+            "importance for val.accuracy: unknown, 4 trials are too few to tell",
+            "  trial 3  r.lua:4: build raised: \"too narrow\"",
+        ):
             self.assertIn("\n" + line + "\n", "\n" + out)
-        # Of 0.01, 0 and 0.1.
+        # The median of 0.01, 0 and 0.1.
         self.assertIn("differs by 0.01 from its trial's mean", out)
         # t(0.975) with two degrees of freedom is 4.303, and the root of three seeds 1.732.
         self.assertIn("trial 2: mean 0.96, 95 % interval 0.9352 … 0.9848 from 3 seeds", out)
         self.assertIn("trial 4 with 0.95 lies within it", out)
-        self.assertRegex(out, r"val.accuracy by validation\n  trial 2    0.24  ▁▃▆█  0.96\n  trial 4  0.2375  ▁▃▆█  0.95\n")
-        self.assertNotIn("To go on", out)
+        self.assertRegex(
+            out, r"val.accuracy by validation\n  trial 2    0.24  ▁▃▆█  0.96\n  trial 4  0.2375  ▁▃▆█  0.95\n"
+        )
+        self.assertNotIn("To continue", out)
 
     def test_what_is_said_of_the_order_of_arrival(self):
         for number, (more, text) in enumerate((
@@ -165,24 +198,34 @@ class ReportSweep(CliTest):
 
     def test_a_trial_that_was_begun_again_has_one_curve(self):
         reports = [[1, 1, 0.1], [1, 2, 0.2], [1, 3, 0.9], [1, 2, 0.5], [1, 3, 0.7]]
-        run = self.make(stage(study={"description": description(), "trials": [complete(0.01, 64, [0.5, 0.5], reports=reports)]}))
+        run = self.make(
+            stage(study={"description": description(), "trials": [complete(0.01, 64, [0.5, 0.5], reports=reports)]})
+        )
         curve = self.report(run, "--json").json()["curves"][0]
         self.assertEqual((curve["validations"], curve["values"]), ([1, 2, 3], [0.1, 0.5, 0.7]))
 
     def test_the_curve_of_repeats_side_by_side_is_their_mean(self):
         reports = [[1, 1, 0.125], [2, 1, 0.375], [1, 2, 0.5], [2, 2, 1.0], [1, 3, 0.75]]
-        run = self.make(stage(study={"description": description(), "trials": [complete(0.01, 64, [0.5, 0.5], reports=reports)]}))
+        run = self.make(
+            stage(study={"description": description(), "trials": [complete(0.01, 64, [0.5, 0.5], reports=reports)]})
+        )
         curve = self.report(run, "--json").json()["curves"][0]
         self.assertEqual((curve["validations"], curve["values"]), ([1, 2, 3], [0.25, 0.75, 0.75]))
 
     def test_importance(self):
         """Pruned trials are the worse ones: the best of 12 complete trials count against all 20."""
-        trials = [complete(10 ** (-4 + 3 * i / 19), 16 + 37 * i % 100, [0.9 - abs(i - 12) / 100], state="complete") for i in range(20)]
+        trials = [
+            complete(10 ** (-4 + 3 * i / 19), 16 + 37 * i % 100, [0.9 - abs(i - 12) / 100], state="complete")
+            for i in range(20)
+        ]
         for i in (0, 1, 2, 3, 16, 17, 18, 19):
             trials[i] = {**trials[i], "state": "pruned", "values": []}
         run = self.make(stage(summary=SUMMARY, study={"description": description(seeds=1), "trials": trials}))
         out = self.report(run).out
-        self.assertIn("importance for val.accuracy (estimate, PED-ANOVA: the best 3 of 20 trials, pruned ones count as worse)\n", out)
+        self.assertIn(
+            "importance for val.accuracy (estimate, PED-ANOVA: the best 3 of 20 trials, pruned ones count as worse)\n",
+            out,
+        )
         self.assertRegex(out, r"(?m)^  lr +\d+ %  █+\n")
         shares = self.report(run, "--json").json()["importance"][0]["shares"]
         self.assertAlmostEqual(sum(shares.values()), 1)
@@ -193,7 +236,9 @@ class ReportSweep(CliTest):
         objectives = [{"metric": "val.accuracy", "goal": "max"}, {"metric": "val.loss", "goal": "min"}]
         trials = [{**complete(0.01, 20 + i, [0.5]), "values": list(values)}
                   for i, values in enumerate([(0.8, 3), (0.9, 5), (0.7, 4), (0.95, 6.5), (0.6, 1)])]
-        run = self.make(stage(summary=SUMMARY, study={"description": description(objectives=objectives, seeds=1), "trials": trials}))
+        run = self.make(
+            stage(summary=SUMMARY, study={"description": description(objectives=objectives, seeds=1), "trials": trials})
+        )
         out = self.report(run).out
         self.assertIn("val.accuracy (higher is better), val.loss (lower is better)", out)
         self.assertIn("Pareto front", out)
@@ -223,7 +268,9 @@ class ReportSweep(CliTest):
         two, one = ENSEMBLE["members"]
         run = self.make(stage("final", "ensemble", summary={**ENSEMBLE, "members": [two, one, two]}))
         out = self.report(run).out
-        self.assertIn("  trial 1 ×2    77            0.9        0.3\n  trial 0       78            0.8        0.5\n  best ", out)
+        self.assertIn(
+            "  trial 1 ×2    77            0.9        0.3\n  trial 0       78            0.8        0.5\n  best ", out
+        )
         self.assertNotIn("no trial", out)
         self.assertEqual(len(self.report(run, "--json").json()["members"]), 3)
         self.report(run, "--html", "page.html")
@@ -266,7 +313,8 @@ class ReportSweep(CliTest):
           button.click(); button.click();
           const first = button.closest("table").tBodies[0].rows[0].cells[0].innerText;
           const canvases = [...document.querySelectorAll("canvas")];
-          document.title = `${canvases.length} charts, ${canvases.filter(one => !Chart.getChart(one)).length} missing, first ${first}`;
+          const missing = canvases.filter(one => !Chart.getChart(one)).length;
+          document.title = `${canvases.length} charts, ${missing} missing, first ${first}`;
         </script></body>"""
         page = self.write("probe.html", text.replace("</body>", probe))
         done = subprocess.run(
@@ -274,7 +322,7 @@ class ReportSweep(CliTest):
              "--virtual-time-budget=5000", "--enable-logging=stderr", "--dump-dom", f"file://{page}"],
             capture_output=True, text=True, timeout=100, check=True)
         self.assertNotIn("CONSOLE", done.stderr)
-        # Values, parameters together, curves, seeds and four parameters of the sweep; two metrics, values of the ensemble.
+        # The sweep: values, parameters together, curves, seeds, four parameters. The ensemble: two metrics, values.
         title = re.search("<title>(.*?)</title>", done.stdout).group(1)
         self.assertEqual(title, "11 charts, 0 missing, first 2")
 
@@ -330,7 +378,9 @@ class ReportSweep(CliTest):
     def test_a_study_that_was_removed_is_missed(self):
         run = self.sweep()
         (run / "study.db").unlink()
-        self.assert_said(self.report(run, code=3), "study.db is gone, which held the trials", "hint: summary.json has its best trial")
+        self.assert_said(
+            self.report(run, code=3), "study.db is gone, which held the trials", "hint: summary.json has its best trial"
+        )
 
     def test_while_two_workers_write(self):
         run = self.sweep()

@@ -17,7 +17,8 @@ return lab.fit {
   model = nn.Sequential { nn.Flatten(), nn.Linear(32), nn.BatchNorm1d(), nn.ReLU(), nn.Dropout(0.2), nn.Linear(10) },
   loss = "cross_entropy", metrics = { "accuracy" },
   optim = lab.optim.AdamW { lr = 0.01 }, schedule = lab.sched.plateau { patience = 0, threshold = 0.2 }, clip = 1.0,
-  stop = { lab.stop.patience { patience = 20 }, lab.stop.divergence(), function(run) run.state.asked = math.random() end },
+  stop = { lab.stop.patience { patience = 20 }, lab.stop.divergence(), \
+function(run) run.state.asked = math.random() end },
   batch = 64, epochs = 12, checkpoint = "%d steps", loader = { threads = %d, drop_last = true },
   on = {
     start = function(run) run.state.sum, run.state.least = 0, math.huge end,
@@ -97,7 +98,9 @@ class Resume(CliTest):
         for step in sorted(draw.sample(range(1, STEPS), 20)):
             with self.subTest(step=step, threads=threads):
                 out = f"killed-{step}"
-                self.kill_engine_at(f"announced step {step}", "r.lua", "--at", step, "--threads", "1", "--seed", "5", "--out", out)
+                self.kill_engine_at(
+                    f"announced step {step}", "r.lua", "--at", step, "--threads", "1", "--seed", "5", "--out", out
+                )
                 self.run_program("resume", out, "--quiet")
                 self.assert_same_end(self.folder / out, whole)
                 metrics = [self.summary(run)["metrics"] for run in (self.folder / out, whole)]
@@ -115,7 +118,10 @@ class Resume(CliTest):
     def test_killed_with_wrapped_optimizers_and_an_average(self):
         sgd = "lab.optim.SGD { lr = 0.05, momentum = 0.9 }"
         plain = self.killed_fit(WRITTEN % (sgd, ""), 0)
-        for name, optim in (("sam", "lab.optim.SAM { base = %s }"), ("lookahead", "lab.optim.Lookahead { base = %s, k = 4 }")):
+        for name, optim in (
+            ("sam", "lab.optim.SAM { base = %s }"),
+            ("lookahead", "lab.optim.Lookahead { base = %s, k = 4 }"),
+        ):
             whole = self.killed_fit(WRITTEN % (optim % sgd, "\n  ema = lab.ema { decay = 0.9 },"), 3, name)
             self.assertNotEqual(self.weights(whole)["best"], self.weights(plain)["best"])
             raw = self.killed_fit(WRITTEN % (optim % sgd, ""), 0, name + "-raw")
@@ -137,7 +143,9 @@ class Resume(CliTest):
         for step in random.Random(name).sample(range(1, 90), times):
             with self.subTest(name, step=step):
                 out = self.folder / f"{name}-{step}"
-                self.kill_engine_at(f"announced step {step}", f"{name}.lua", "--at", step, "--threads", "1", "--out", out)
+                self.kill_engine_at(
+                    f"announced step {step}", f"{name}.lua", "--at", step, "--threads", "1", "--out", out
+                )
                 self.run_program("resume", out, "--quiet")
                 self.assert_same_end(out, whole)
                 for field in ("metrics", "reason", "best", "steps"):
@@ -147,7 +155,9 @@ class Resume(CliTest):
     def test_killed_again_and_again(self):
         self.write("r.lua", KILLED % (20, 1))
         whole = self.whole("r.lua")
-        self.kill_engine_at("announced step 60", "r.lua", "--at", "60", "--threads", "1", "--seed", "5", "--out", "again")
+        self.kill_engine_at(
+            "announced step 60", "r.lua", "--at", "60", "--threads", "1", "--seed", "5", "--out", "again"
+        )
         for _ in range(3):  # announces the same step again, since that is what the recorded parameters say
             running = self.start("resume", "again")
             running.until(lambda running=running: b"announced" in running.err or running.process.poll() is not None or

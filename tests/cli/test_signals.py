@@ -76,7 +76,7 @@ class Signals(CliTest):
         result = self.end(running, 3)
         self.assert_message(result, "trainlab: the engine was killed from outside (SIGKILL), often by the system when "
                                     "memory runs out")
-        self.assert_said(result, "hint: what was saved is intact; to go on: trainlab resume ")
+        self.assert_said(result, "hint: everything saved is intact; to continue: trainlab resume ")
         self.assert_status(run, "failed")
         self.resumed(run)
 

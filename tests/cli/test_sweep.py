@@ -109,8 +109,10 @@ class Sweep(CliTest):
         self.sweep(trials="trials = 5,")
         self.run_program("r.lua", "--out", "run", "--quiet")
         before = trials(self.folder / "run")
-        for length, message in ((("--trials", 5), "expected a total of more than the 5 trials of the run, found 5 trials"),
-                                (("--epochs", 9), "the last stage is a sweep, whose length is a number of trials")):
+        for length, message in (
+            (("--trials", 5), "expected a total of more than the 5 trials of the run, found 5 trials"),
+            (("--epochs", 9), "the last stage is a sweep, whose length is a number of trials"),
+        ):
             self.assert_message(self.run_program("extend", "run", *length, code=2), "trainlab: " + message)
         summary = self.run_program("extend", "run", "--trials", 8, "--workers", 2, "--json").json()
         self.assertEqual((summary["status"], summary["trials"]["complete"]), ("done", 8))
@@ -269,7 +271,7 @@ class Sweep(CliTest):
         disk = small_disk(self, 3)
         self.sweep(trials="trials = 400,")
         result = self.run_program("r.lua", "--out", disk / "run", code=3)
-        self.assert_said(result, "to go on: trainlab resume")
+        self.assert_said(result, "to continue: trainlab resume")
         known = [row for row in trials(disk / "run") if row[1] == "complete"]
         self.assertGreater(len(known), 0)
         # With room it goes on; what was known stays as it is.
@@ -299,7 +301,9 @@ class Sweep(CliTest):
                 self.assertIn(reason, json.loads(info)["reason"])
 
     def test_a_function_that_raises_in_a_stack_ends_its_own_trial(self):
-        raising = "on = { validate = function(run) if hp.trial == 2 and run.epoch == 2 then error('no such luck') end end },"
+        raising = (
+            "on = { validate = function(run) if hp.trial == 2 and run.epoch == 2 then error('no such luck') end end },"
+        )
         self.sweep(fit="on = { validate = function() end },")
         self.run_program("r.lua", "--out", "whole")
         self.sweep(fit=raising)
@@ -320,7 +324,9 @@ class Sweep(CliTest):
             found.append(trials(self.folder / f"run-{workers}"))
         self.assertEqual(found[0], found[1])
         self.assertEqual(found[0], found[2])
-        spared = [info for info in infos(self.folder / "run-2") if info.get("reason", "").startswith("hopeless: all of its 2")]
+        spared = [
+            info for info in infos(self.folder / "run-2") if info.get("reason", "").startswith("hopeless: all of its 2")
+        ]
         self.assertGreater(len(spared), 0)
         self.assertEqual({len(info["seed_values"]) for info in spared}, {2})
 
@@ -356,7 +362,7 @@ class Sweep(CliTest):
         cases = [
             (dict(metric="val.accurcy"), "metric", "accurcy"),
             (dict(space=", seed = lab.space.int(1, 2)"), "space.seed", "hp.seed is the study's own"),
-            (dict(sampler="grid()"), "sampler.points", "no end of values"),
+            (dict(sampler="grid()"), "sampler.points", "infinitely many values"),
             (dict(trials=""), "trials", "expected a number of trials or a time"),
             (dict(lr="lab.space.log(0, 1)"), "low", "> 0"),
             (dict(more="constraints = function(hp) return false end,"), "constraints", "none of"),
@@ -365,17 +371,38 @@ class Sweep(CliTest):
             (dict(before="error('always')"), "", "always"),
             (dict(more="goal = {},"), "goal", "expected one for each of the 1 metrics, found 0"),
             (dict(more="enqueue = { {}, 5 },"), "enqueue", "of point 2, expected parameters by name, found 5"),
-            (dict(trials="trials = 3,", more="enqueue = { {}, {}, {}, {} },"), "trials", "expected at least the 4 points"),
-            (dict(scheduler="scheduler = lab.scheduler.pbt { population = 2, interval = 3 },"), "scheduler", "up to 18 validations, the fit that build returns has 4"),
+            (
+                dict(trials="trials = 3,", more="enqueue = { {}, {}, {}, {} },"),
+                "trials",
+                "expected at least the 4 points",
+            ),
+            (
+                dict(scheduler="scheduler = lab.scheduler.pbt { population = 2, interval = 3 },"),
+                "scheduler",
+                "up to 18 validations, the fit that build returns has 4",
+            ),
             (dict(HALVING, epochs="4"), "scheduler", "up to 9 validations"),
-            (dict(HALVING, sampler="grid { points = 8 }"), "sampler",
-             "expected points for the 9 configurations of scheduler.halving, found 8"),
-            (dict(HALVING, more="pruner = lab.pruner.median(),"), "pruner", "scheduler.halving itself ends bad configurations"),
+            (
+                dict(HALVING, sampler="grid { points = 8 }"),
+                "sampler",
+                "expected points for the 9 configurations of scheduler.halving, found 8",
+            ),
+            (
+                dict(HALVING, more="pruner = lab.pruner.median(),"),
+                "pruner",
+                "scheduler.halving itself ends bad configurations",
+            ),
             (dict(ASHA, epochs="8"), "scheduler", "up to 9 validations"),
-            (dict(ASHA, sampler="grid { points = 6 }"), "sampler",
-             "expected points for the 7 configurations of scheduler.asha, found 6"),
-            (dict(ASHA, scheduler="scheduler = lab.scheduler.asha { min = 4, max = 2 },"), "scheduler.max",
-             "expected at least min = 4, found 2"),
+            (
+                dict(ASHA, sampler="grid { points = 6 }"),
+                "sampler",
+                "expected points for the 7 configurations of scheduler.asha, found 6",
+            ),
+            (
+                dict(ASHA, scheduler="scheduler = lab.scheduler.asha { min = 4, max = 2 },"),
+                "scheduler.max",
+                "expected at least min = 4, found 2",
+            ),
             (dict(ASHA, trials="trials = 8, seeds = 2,"), "seeds", "expected 1 with scheduler.asha, found 2"),
             (dict(sampler="halving()"), "lab.sampler has no 'halving'", "did you mean lab.scheduler.halving?"),
         ]
@@ -497,7 +524,9 @@ class Sweep(CliTest):
         self.sweep()
         self.run_program("r.lua", "--out", "run")
         with sqlite3.connect(self.folder / "run/study.db") as study:
-            study.execute("UPDATE trials SET state = 'running', owner = 'elsewhere/1:7', expires = 1e12 WHERE number = 3")
+            study.execute(
+                "UPDATE trials SET state = 'running', owner = 'elsewhere/1:7', expires = 1e12 WHERE number = 3"
+            )
         study.close()
         (self.folder / "run/summary.json").unlink()
         result = self.run_program("resume", "run", code=2)
@@ -510,7 +539,9 @@ class Population(CliTest):
         run = self.run_folder(name="population")
         told = infos(run)
         self.assertEqual(len(told), 12)
-        steps = [json.loads((run / f"trials/{trial:04}/seed-1/summary.json").read_text())["steps"] for trial in range(12)]
+        steps = [
+            json.loads((run / f"trials/{trial:04}/seed-1/summary.json").read_text())["steps"] for trial in range(12)
+        ]
         for trial in range(4, 12):
             fit = json.loads((run / f"trials/{trial:04}/seed-1/summary.json").read_text())
             parent = told[trial]["parent"]
@@ -550,7 +581,11 @@ class Ensemble(CliTest):
         for options, text in (("from = 5", "from: expected the result of a sweep, found 5"),
                               ("params = 5", "params: expected parameters by name, found 5"),
                               ("from = {}", "from: expected the result of a sweep")):
-            self.write("r.lua", sweep(run="local unused =") + f"return lab.ensemble {{ name = 'e', {options}, keep = 1, build = build }}\n")
+            self.write(
+                "r.lua",
+                sweep(run="local unused =")
+                + f"return lab.ensemble {{ name = 'e', {options}, keep = 1, build = build }}\n",
+            )
             self.assert_said(self.run_program("r.lua", code=1), text)
 
     def test_two_stages_go_on_alike(self):

@@ -85,28 +85,51 @@ class Transfer(CliTest):
         self.assertEqual(mixed.keys(), fresh.keys())
 
     def test_in_one_recipe(self):
-        first = fit(epochs="8").split("\n", 1)[1].replace("return lab.fit", "local first = lab.run(lab.fit").replace('"f"', '"first"')
-        self.write("r.lua", fit(before=first.rstrip() + ")", epochs="1", more="  init = lab.init.weights(first.out),\n"))
+        first = (
+            fit(epochs="8")
+            .split("\n", 1)[1]
+            .replace("return lab.fit", "local first = lab.run(lab.fit")
+            .replace('"f"', '"first"')
+        )
+        self.write(
+            "r.lua", fit(before=first.rstrip() + ")", epochs="1", more="  init = lab.init.weights(first.out),\n")
+        )
         self.train("--quiet")
         begin = tensors(self.run_folder() / "checkpoints" / "begin.safetensors")
         best = next((self.run_folder() / "stages/first/checkpoints").glob("best-*.safetensors"))
         self.assertEqual(begin, tensors(best))
 
     def test_one_of_several_models(self):
-        self.write("two.lua", """local nn, optim = lab.nn, lab.optim
+        self.write(
+            "two.lua",
+            """local nn, optim = lab.nn, lab.optim
 local function net() return nn.Sequential { %s, nn.Linear(10) } end
 return lab.fit {
-  name = "f", data = lab.data.digits(), model = { a = net(), b = net() }, optim = { a = optim.SGD { lr = 0.1 }, b = optim.SGD { lr = 0.1 } },
+  name = "f", data = lab.data.digits(), model = { a = net(), b = net() }, \
+optim = { a = optim.SGD { lr = 0.1 }, b = optim.SGD { lr = 0.1 } },
   steps = 3, step = function() return { loss = 1 } end,
 }
-""" % BODY)
+""" % BODY,
+        )
         self.train(recipe="two.lua")
         weights = tensors(next((self.folder / "runs/two/001/checkpoints").glob("last-*.safetensors")))
         begin = self.begin(epochs="1", more='  init = lab.init.weights { "runs/two/001", model = "b" },\n')
-        self.assertEqual(begin, {name.replace("b.", "", 1): data for name, data in weights.items()
-                                 if name.startswith("model.b.") and "@" not in name})  # what follows @ is the loop's own
+        self.assertEqual(
+            begin,
+            {
+                name.replace("b.", "", 1): data
+                for name, data in weights.items()
+                if name.startswith("model.b.") and "@" not in name
+            },
+        )  # what follows @ is the loop's own
         self.write("r.lua", fit(more='  init = lab.init.weights "runs/two/001",\n'))
-        self.assert_said(self.train(code=1), "r.lua:", "init.path: the fit in", "has several models, and none was named", "it has a, b")
+        self.assert_said(
+            self.train(code=1),
+            "r.lua:",
+            "init.path: the fit in",
+            "has several models, and none was named",
+            "it has a, b",
+        )
 
     def test_what_does_not_fit_is_refused(self):
         self.write("cut.safetensors", self.file.read_bytes()[:-3])
@@ -114,22 +137,42 @@ return lab.fit {
         self.run_program("task.lua")
         run = 'lab.init.weights "runs/pre/001"'
         for init, layers, texts in (
-                ('lab.init.weights "runs/none/001"', None, ("init.path", "runs/none/001")),
-                ('lab.init.weights "none.safetensors"', None, ("none.safetensors",)),
-                ('lab.init.weights "runs"', None, ("init.path: ", "is no run folder")),
-                ('lab.init.weights "runs/task/001"', None, ("init.path: there is no trained model in",)),
-                ('lab.init.weights "cut.safetensors"', None, ("cut.safetensors",)),
-                ('lab.init.weights { "%s", model = "a" }' % self.file, None, ("init.model: names a model of a run",)),
-                ('lab.init.weights()', None, ("init.weights", "path", "missing")),
-                (run, BODY + ", nn.Linear(12)",
-                 ("init.path: 2 of the model's tensors are not there in this shape: 5.weight [12, 16]: found [10, 16]; "
-                  "5.bias [12]: found [10]", "`except = ", "It has 2.bias [16], 2.weight [16, 64]")),
-                (run, BODY + ", nn.Linear(9), nn.ReLU(), nn.Linear(10)",
-                 ("5.weight [9, 16]: found [10, 16]", "7.weight [10, 9]: found none of that name",)),
-                ('{ ["6.*"] = %s }' % run, None, ('init: no parameter matches "6.*"', "this model has 2.weight")),
-                ('lab.init.weights { "runs/pre/001", except = { "6.*" } }', None, ('init.except: no parameter matches "6.*"',)),
-                ('"zeros"', 'nn.Flatten(), nn.Linear { 10, init = %s }' % run,
-                 ("init.weights goes by the names of a whole model's parameters", "lab.fit"))):
+            ('lab.init.weights "runs/none/001"', None, ("init.path", "runs/none/001")),
+            ('lab.init.weights "none.safetensors"', None, ("none.safetensors",)),
+            ('lab.init.weights "runs"', None, ("init.path: ", "is not a run folder")),
+            ('lab.init.weights "runs/task/001"', None, ("init.path: there is no trained model in",)),
+            ('lab.init.weights "cut.safetensors"', None, ("cut.safetensors",)),
+            ('lab.init.weights { "%s", model = "a" }' % self.file, None, ("init.model: names a model of a run",)),
+            ('lab.init.weights()', None, ("init.weights", "path", "missing")),
+            (
+                run,
+                BODY + ", nn.Linear(12)",
+                (
+                    (
+                        "init.path: 2 of the model's tensors are missing or have another shape: 5.weight [12, 16]:"
+                        " found [10, 16]; 5.bias [12]: found [10]"
+                    ),
+                    "`except = ",
+                    "It has 2.bias [16], 2.weight [16, 64]",
+                ),
+            ),
+            (
+                run,
+                BODY + ", nn.Linear(9), nn.ReLU(), nn.Linear(10)",
+                ("5.weight [9, 16]: found [10, 16]", "7.weight [10, 9]: found none of that name"),
+            ),
+            ('{ ["6.*"] = %s }' % run, None, ('init: no parameter matches "6.*"', "this model has 2.weight")),
+            (
+                'lab.init.weights { "runs/pre/001", except = { "6.*" } }',
+                None,
+                ('init.except: no parameter matches "6.*"',),
+            ),
+            (
+                '"zeros"',
+                'nn.Flatten(), nn.Linear { 10, init = %s }' % run,
+                ("init.weights goes by the names of a whole model's parameters", "lab.fit"),
+            ),
+        ):
             with self.subTest(init=init, layers=layers):
                 self.write("r.lua", fit(more=f"  init = {init},\n", **({"layers": layers} if layers else {})))
                 self.assert_said(self.train("--out", "bad", code=1), "r.lua:", *texts)
