@@ -130,7 +130,7 @@ TEST_CASE("a function in a sum of losses that is accumulated is divided by the c
   };
   if (!always) {
     CHECK_THROWS_WITH(run(R"("batch": 24, "accumulate": 4)", "four"),
-                      Catch::Contains("function tells a count") && Catch::Contains("always, or never"));
+                      Catch::Contains("function returned a count") && Catch::Contains("always, or never"));
     return;
   }
   run(R"("batch": 96)", "one");
