@@ -219,7 +219,7 @@ class Running(CliTest):
         line = LINES["more"] + 2
         result = self.train(code=1)
         self.assert_message(result, f"r.lua:{line}: no luck")
-        self.assert_said(result, "what was saved until then is in runs/r/001")
+        self.assert_said(result, "everything saved until then is in runs/r/001")
         self.assert_status(self.run_folder(), "failed")
         self.assertEqual(self.summary(self.run_folder())["reason"], f"r.lua:{line}: no luck")
         result = self.train("--json", code=1)

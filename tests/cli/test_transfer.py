@@ -153,7 +153,7 @@ optim = { a = optim.SGD { lr = 0.1 }, b = optim.SGD { lr = 0.1 } },
                         " found [10, 16]; 5.bias [12]: found [10]"
                     ),
                     "`except = ",
-                    "It has 2.bias [16], 2.weight [16, 64]",
+                    "The file has 2.bias [16], 2.weight [16, 64]",
                 ),
             ),
             (

@@ -82,7 +82,7 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
     tell(*outcome.error, json);
     if (outcome.code == 3) complain(go_on);
     if (outcome.code == 1 && has_rows(outcome.folder)) {
-      complain("what was saved until then is in " + shown_path(outcome.folder) + "\n");
+      complain("everything saved until then is in " + shown_path(outcome.folder) + "\n");
     }
   } else if (outcome.result["text"].is_string()) {
     print_text(outcome.result["text"].string(), json, kind);
