@@ -51,7 +51,7 @@ void push_tensor(lua_State* L, at::Tensor tensor);
 // runs once more, unless `once`. LibTorch's errors pass through.
 template <class F>
 void for_recipe(lua_State* L, bool once, F&& f) {
-  const ScriptAllocations mine;
+  const MemoryCharge mine(MemoryUse::script);
   try {
     f();
     return;

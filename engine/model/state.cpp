@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include "model/model.h"
+#include "tensor/memory.h"
 
 namespace trainlab {
 
@@ -32,6 +33,7 @@ ModelState Model::initial_state(std::span<const Key> keys, at::ScalarType type, 
   if (keys.empty() || (keys.size() > 1 && !group)) {
     throw std::logic_error("initial_state: expected one key, or a group");
   }
+  const MemoryCharge charge(MemoryUse::weights);
   return with_torch_errors([&] {
     ModelState state;
     state.members = group ? static_cast<std::int64_t>(keys.size()) : 0;

@@ -9,6 +9,7 @@
 #include "entries.h"
 #include "kernels.h"
 #include "parameters.h"
+#include "tensor/memory.h"
 
 namespace trainlab {
 namespace {
@@ -45,6 +46,7 @@ WeightAverage::WeightAverage(std::span<const Options> specs, const RunLength& le
       updates_(at::zeros({members ? members : 1}, at::kDouble)),
       totals_(updates_.clone()) {
   const at::NoGradGuard no_grad;
+  const MemoryCharge charge(MemoryUse::averages);
   for (const AveragedTensor& tensor : tensors_) averages_.push_back(at::zeros_like(tensor.value));
   for (const Options& spec : specs) {
     Row row{.spec = spec};

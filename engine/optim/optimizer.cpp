@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "entries.h"
+#include "tensor/memory.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -25,6 +26,7 @@ std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::v
       throw std::logic_error("make_optimizer: " + spec.entry().name + " beside " + first.entry().name +
                              " in one group of members");
   const auto& kind = first.registry().implementation<OptimizerKind>(first.entry());
+  const MemoryCharge charge(MemoryUse::optimizer);
   return with_torch_errors([&] { return kind.make(specs, std::move(parameters), members); });
 }
 

@@ -2,7 +2,6 @@
 
 #include "host_random.h"
 #include "tensor/generator.h"
-#include "tensor/memory.h"
 
 namespace trainlab {
 
@@ -12,11 +11,7 @@ class Cpu final : public Device {
  public:
   Cpu() : Device(at::kCPU) {}
 
-  DeviceMemory memory() const override {
-    const TensorMemory counted = tensor_memory();
-    return {
-        .live = counted.live, .peak = counted.peak, .script = counted.script, .script_limit = script_memory_limit()};
-  }
+  TensorMemory memory() const override { return tensor_memory(); }
   void take(std::vector<at::Tensor>&) const override {}
   void fill_uniform(const at::Tensor& out, Key key, double low, double high) const override {
     host::fill_uniform(out, key, low, high);

@@ -10,7 +10,7 @@
 
 namespace trainlab {
 
-DeviceMemory Device::memory() const {
+TensorMemory Device::memory() const {
   auto* const allocator = dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(place_.type()));
   if (allocator == nullptr || !allocator->initialized()) return {};
   const auto stats = allocator->getDeviceStats(place_.index());
@@ -19,6 +19,7 @@ DeviceMemory Device::memory() const {
 }
 
 c10::Storage Device::host_buffer(std::size_t bytes) const {
+  const MemoryCharge charge(MemoryUse::batches);
   return at::empty({static_cast<std::int64_t>(bytes)}, at::kByte).storage();
 }
 

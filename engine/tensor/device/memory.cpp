@@ -25,8 +25,18 @@ namespace trainlab {
 
 namespace {
 
-std::atomic<std::int64_t> live{0}, peak{0}, script{0}, script_limit{0};
-thread_local bool script_allocates = false;
+std::atomic<std::int64_t> live{0}, peak{0}, script_limit{0};
+std::array<std::atomic<std::int64_t>, memory_uses> charged{};
+thread_local MemoryUse current_use = MemoryUse::other;
+
+std::int64_t charged_to(MemoryUse use) {
+  return charged[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
+}
+
+// What is charged to no use in particular is not counted by itself: nearly all allocations are of this kind.
+void count_charge(MemoryUse use, std::int64_t bytes) {
+  if (use != MemoryUse::other) charged[static_cast<std::size_t>(use)].fetch_add(bytes, std::memory_order_relaxed);
+}
 
 std::string bytes_text(std::int64_t bytes) {
   const bool large = bytes >= std::int64_t{1} << 30;
@@ -38,28 +48,26 @@ std::string bytes_text(std::int64_t bytes) {
 
 c10::Allocator* libtorch() { return c10::GetDefaultCPUAllocator(); }
 
-// Who made a block stands in its last bytes, behind what was asked for: oneDNN frees through raw_deleter(), so that one
-// function must do for all blocks. What the C library set aside for a block is known again when it is freed.
-enum class Maker : std::uint64_t { the_engine, a_script };
-
+// What a block is for stands in its last bytes, behind what was asked for: oneDNN frees through raw_deleter(), so that
+// one function must do for all blocks. What the C library set aside for a block is known again when it is freed.
 std::int64_t block_size(void* block) { return static_cast<std::int64_t>(malloc_usable_size(block)); }
-char* maker_of(void* block, std::int64_t size) {
-  return static_cast<char*>(block) + size - static_cast<std::int64_t>(sizeof(Maker));
+char* use_of(void* block, std::int64_t size) {
+  return static_cast<char*>(block) + size - static_cast<std::int64_t>(sizeof(MemoryUse));
 }
 
 void free_block(void* block) {
   if (!block) return;
   const std::int64_t size = block_size(block);
-  Maker maker{};
-  std::memcpy(&maker, maker_of(block, size), sizeof maker);
+  MemoryUse use{};
+  std::memcpy(&use, use_of(block, size), sizeof use);
   live.fetch_sub(size, std::memory_order_relaxed);
-  if (maker == Maker::a_script) script.fetch_sub(size, std::memory_order_relaxed);
+  count_charge(use, -size);
   libtorch()->raw_deleter()(block);
 }
 
-c10::DataPtr allocate_with_maker(std::size_t bytes) {
+c10::DataPtr allocate_with_use(std::size_t bytes) {
   try {
-    return libtorch()->allocate(bytes + sizeof(Maker));
+    return libtorch()->allocate(bytes + sizeof(MemoryUse));
   } catch (const c10::Error&) {
     c10::DataPtr refused = libtorch()->allocate(bytes);  // raises, with the number of bytes that was asked for
     throw;
@@ -71,14 +79,13 @@ class CountingAllocator final : public c10::Allocator {
   c10::DataPtr allocate(std::size_t bytes) override {
     if (bytes == 0) return libtorch()->allocate(0);
     const auto wanted = static_cast<std::int64_t>(bytes);
-    if (script_allocates && script.load(std::memory_order_relaxed) + wanted > script_memory_limit())
-      throw ScriptMemoryLimit(wanted);
-    c10::DataPtr data = allocate_with_maker(bytes);
+    const MemoryUse use = current_use;
+    if (use == MemoryUse::script && charged_to(use) + wanted > script_memory_limit()) throw ScriptMemoryLimit(wanted);
+    c10::DataPtr data = allocate_with_use(bytes);
     void* block = data.get();
     const std::int64_t size = block_size(block);
-    const Maker maker = script_allocates ? Maker::a_script : Maker::the_engine;
-    std::memcpy(maker_of(block, size), &maker, sizeof maker);
-    if (script_allocates) script.fetch_add(size, std::memory_order_relaxed);
+    std::memcpy(use_of(block, size), &use, sizeof use);
+    count_charge(use, size);
     const std::int64_t now = live.fetch_add(size, std::memory_order_relaxed) + size;
     std::int64_t before = peak.load(std::memory_order_relaxed);
     while (now > before && !peak.compare_exchange_weak(before, now, std::memory_order_relaxed)) {
@@ -124,8 +131,9 @@ void count_tensor_memory() {
 }
 
 TensorMemory tensor_memory() {
-  return {live.load(std::memory_order_relaxed), peak.load(std::memory_order_relaxed),
-          script.load(std::memory_order_relaxed)};
+  TensorMemory now{.live = live.load(std::memory_order_relaxed), .peak = peak.load(std::memory_order_relaxed)};
+  for (std::size_t i = 0; i < memory_uses; ++i) now.charged[i] = charged[i].load(std::memory_order_relaxed);
+  return now;
 }
 
 void reset_tensor_peak() { peak = live.load(); }
@@ -155,8 +163,10 @@ ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted)
   hint("the limit is half of the memory that the process may use; t:release() and lab.scope free tensors early");
 }
 
-ScriptAllocations::ScriptAllocations() : outer_(script_allocates) { script_allocates = true; }
-ScriptAllocations::~ScriptAllocations() { script_allocates = outer_; }
+MemoryCharge::MemoryCharge(MemoryUse use) : outer_(current_use) {
+  if (outer_ != MemoryUse::script) current_use = use;
+}
+MemoryCharge::~MemoryCharge() { current_use = outer_; }
 
 }  // namespace trainlab
 

@@ -45,21 +45,47 @@ TEST_CASE("live and peak follow storages, whichever thread frees them") {
 
 TEST_CASE("a script's tensors have a limit, the engine's do not") {
   count_tensor_memory();
-  const std::int64_t before = tensor_memory().script;
+  const std::int64_t before = tensor_memory().of(MemoryUse::script);
   set_script_memory_limit(before + 10 * mega);
   {
     const at::Tensor engine = at::empty({20 * mega}, at::kByte);
-    CHECK(tensor_memory().script == before);
-    const ScriptAllocations mine;
+    CHECK(tensor_memory().of(MemoryUse::script) == before);
+    const MemoryCharge mine(MemoryUse::script);
     at::Tensor a = at::empty({8 * mega}, at::kByte);
-    CHECK(tensor_memory().script - before >= 8 * mega);
+    CHECK(tensor_memory().of(MemoryUse::script) - before >= 8 * mega);
     CHECK_THROWS_AS(at::empty({4 * mega}, at::kByte), ScriptMemoryLimit);
     CHECK_THROWS_WITH(at::empty({4 * mega}, at::kByte), Catch::Contains("4.0 MiB more would pass the limit of"));
     a.reset();
     CHECK_NOTHROW(at::empty({4 * mega}, at::kByte));
   }
-  CHECK(tensor_memory().script == before);
+  CHECK(tensor_memory().of(MemoryUse::script) == before);
   set_script_memory_limit(0);
+}
+
+TEST_CASE("memory is charged to a use until it is freed, and a script's stays a script's") {
+  count_tensor_memory();
+  const TensorMemory before = tensor_memory();
+  const auto more = [&](MemoryUse use) { return tensor_memory().of(use) - before.of(use); };
+  at::Tensor weights, state, mine, freed;
+  {
+    const MemoryCharge outer(MemoryUse::weights);
+    weights = at::empty({mega}, at::kByte);
+    freed = at::empty({mega}, at::kByte);
+    {
+      const MemoryCharge inner(MemoryUse::optimizer);
+      state = at::empty({2 * mega}, at::kByte);
+    }
+    const MemoryCharge script(MemoryUse::script);
+    const MemoryCharge within(MemoryUse::batches);
+    mine = at::empty({3 * mega}, at::kByte);
+  }
+  const at::Tensor other = at::empty({mega}, at::kByte);
+  freed.reset();
+  CHECK(more(MemoryUse::weights) / mega == 1);
+  CHECK(more(MemoryUse::optimizer) / mega == 2);
+  CHECK(more(MemoryUse::script) / mega == 3);
+  CHECK(more(MemoryUse::batches) == 0);
+  CHECK(more(MemoryUse::other) == 0);
 }
 
 TEST_CASE("usable memory is more than this test needs and no more than there is") {

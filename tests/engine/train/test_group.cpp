@@ -6,6 +6,7 @@
 
 #include "data/dataset.h"
 #include "support/fit_support.h"
+#include "tensor/memory.h"
 #include "train/group.h"
 
 using namespace trainlab;
@@ -66,4 +67,26 @@ TEST_CASE("a state tensor that members share is stored whole, also where its siz
   CHECK(at::equal(other.tensors(0).at("optim.shared"), at::arange(member_count, at::kFloat).add(5)));
   CHECK(other.tensors(1).at("optim.own").item<float>() == 25);
   CHECK(other.tensors(2).at("optim.own").item<float>() == 20);
+}
+
+TEST_CASE("what a group and a loader allocate is charged to weights, optimizer and batches") {
+  count_tensor_memory();
+  const auto spec = std::make_shared<Spec>();
+  spec->value = registry_with_shared_state().check(parse_json(digits_fit(R"(, "steps": 1)"), "test"), "fit");
+  const Options options(registry_with_shared_state(), spec, "fit");
+  const FitPlan plan = plan_fit(options, {});
+  const TensorMemory before = tensor_memory();
+  const auto more = [&](MemoryUse use) { return tensor_memory().of(use) - before.of(use); };
+  const std::vector<Key> keys(member_count, Key(1));
+  const std::vector<Options> optimizers(member_count, options.child("optim"));
+  const Group group(plan, keys, optimizers, true);
+  Loader loader(plan.data.train, plan.loader, keys, true);
+  const Batch batch = loader.next();
+
+  const std::int64_t weights = plan.parameter_count() * member_count * 4;
+  CHECK(more(MemoryUse::weights) >= weights);
+  CHECK(more(MemoryUse::weights) < 2 * weights);
+  CHECK(more(MemoryUse::optimizer) >= 2 * weights);  // both moments of AdamW
+  CHECK(more(MemoryUse::optimizer) < 3 * weights);
+  CHECK(more(MemoryUse::batches) >= static_cast<std::int64_t>(batch.columns.front().nbytes()));
 }

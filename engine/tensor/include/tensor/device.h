@@ -19,15 +19,9 @@
 #include <vector>
 
 #include "core/random.h"
+#include "tensor/memory.h"
 
 namespace trainlab {
-
-// Bytes of tensors on a device; 0 where the device does not count them.
-struct DeviceMemory {
-  std::int64_t live = 0, peak = 0;  // now, and the most at a time
-  std::int64_t script = 0;          // of `live`, what recipes made
-  std::int64_t script_limit = 0;    // the most that recipes may make
-};
 
 class Device {
  public:
@@ -42,7 +36,7 @@ class Device {
   // waiting.
   bool is_synchronous() const { return place_.is_cpu(); }
 
-  virtual DeviceMemory memory() const;
+  virtual TensorMemory memory() const;
 
   // Memory of the host for batches that this device will take: 64-byte aligned, of unspecified content. A device that
   // copies faster from pinned memory gives pinned memory.
