@@ -61,9 +61,12 @@ void Record::append(const std::string& rows) {
   if (rows_) rows_->append(rows);
 }
 
-void Record::sync() { rows_->sync(); }
+void Record::sync() {
+  if (rows_) rows_->sync();
+}
 
 void Record::commit(Checkpoint checkpoint) {
+  if (!is_kept()) return;
   rows_->sync();
   for (const Resumable& part : parts_) {
     if (part.state) {

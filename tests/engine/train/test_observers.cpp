@@ -67,6 +67,18 @@ TEST_CASE("observers from outside are told of their member, those of the loop of
                                                 "validated 4", "committed 4", "finished 4"});
 }
 
+TEST_CASE("a fit without a folder runs to its end, and is watched") {
+  RunSettings settings;
+  settings.quiet = true;
+  StageContext context = quiet_context({}, settings);
+  const Options fit = parse_options(digits_fit(R"(, "steps": 4, "validate": "2 steps", "checkpoint": "1 steps")"));
+  const FitMember member{.options = fit, .context = std::move(context)};
+  const auto loop = std::make_shared<LoopNotes>();
+  const Value summary = run_fits(plan_fit(fit, settings), {&member, 1}, false, {.observers = {loop}}).front();
+  CHECK(summary["status"] == Value("done"));
+  CHECK(loop->lines.back() == "finished 4");
+}
+
 TEST_CASE("an observer that raises ends the fit with its error, and the fit goes on from its checkpoint") {
   const TemporaryFolder temporary;
   const RunSettings settings = test_settings();
