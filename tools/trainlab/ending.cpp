@@ -75,7 +75,7 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
   // Unless the error says it already.
   const bool told = outcome.error && outcome.error->hint().find("trainlab resume ") != std::string::npos;
   const std::string go_on =
-      outcome.folder.empty() || told ? "" : "to go on: trainlab resume " + shown_path(outcome.folder) + "\n";
+      outcome.folder.empty() || told ? "" : "to continue: trainlab resume " + shown_path(outcome.folder) + "\n";
   const bool interrupted = outcome.code == 130 || outcome.code == 143;
 
   if (outcome.error && !interrupted) {
