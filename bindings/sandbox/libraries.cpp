@@ -181,4 +181,17 @@ void open_libraries(lua_State* L) {
   lua_setmetatable(L, globals);
 }
 
+void wrap_function(lua_State* L, int table, const char* name, lua_CFunction function) {
+  lua_getfield(L, table, name);
+  lua_pushcclosure(L, function, 1);
+  lua_setfield(L, table, name);
+}
+
+int call_wrapped(lua_State* L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
 }  // namespace trainlab

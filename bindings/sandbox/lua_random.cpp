@@ -38,15 +38,8 @@ int l_randomseed(lua_State* L) {
   return 0;
 }
 
-int call_native(lua_State* L, int arguments) {
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_insert(L, -arguments - 1);
-  lua_call(L, arguments, 1);
-  return 1;
-}
-
 int l_time(lua_State* L) {
-  if (lua_gettop(L) > 0) return call_native(L, lua_gettop(L));
+  if (lua_gettop(L) > 0) return call_wrapped(L);
   lua_pushnumber(L, std::floor(LuaState::of(L).host().started));
   return 1;
 }
@@ -55,13 +48,7 @@ int l_date(lua_State* L) {
   if (lua_gettop(L) == 0) lua_pushliteral(L, "%c");
   if (lua_gettop(L) == 1) lua_pushnumber(L, std::floor(LuaState::of(L).host().started));
   lua_settop(L, 2);
-  return call_native(L, 2);
-}
-
-void wrap(lua_State* L, int table, const char* name, lua_CFunction function) {
-  lua_getfield(L, table, name);
-  lua_pushcclosure(L, function, 1);
-  lua_setfield(L, table, name);
+  return call_wrapped(L);
 }
 
 }  // namespace
@@ -74,8 +61,8 @@ void open_random(lua_State* L, int table) {
 }
 
 void open_os(lua_State* L, int table) {
-  wrap(L, table, "time", l_time);
-  wrap(L, table, "date", l_date);
+  wrap_function(L, table, "time", l_time);
+  wrap_function(L, table, "date", l_date);
 }
 
 }  // namespace trainlab

@@ -10,17 +10,10 @@ namespace trainlab {
 
 namespace {
 
-int call_native(lua_State* L) {
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_insert(L, 1);
-  lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  return lua_gettop(L);
-}
-
 // Patterns can take exponential time, where no hook is asked: the watchdog has to know the line.
 int l_pattern(lua_State* L) {
   LuaState::of(L).meter().note(L);
-  return call_native(L);
+  return call_wrapped(L);
 }
 
 int l_gmatch(lua_State* L) {
@@ -43,7 +36,7 @@ int l_rep(lua_State* L) {
     lua_pushliteral(L, "");
     return 1;
   }
-  return call_native(L);
+  return call_wrapped(L);
 }
 
 // %s takes what the own tostring makes of a value, %p does not exist.
@@ -66,22 +59,16 @@ int l_format(lua_State* L) {
       lua_replace(L, argument);
     }
   }
-  return call_native(L);
-}
-
-void wrap(lua_State* L, int table, const char* name, lua_CFunction function) {
-  lua_getfield(L, table, name);
-  lua_pushcclosure(L, function, 1);
-  lua_setfield(L, table, name);
+  return call_wrapped(L);
 }
 
 }  // namespace
 
 void guard_strings(lua_State* L, int table) {
-  for (const char* name : {"find", "match", "gsub"}) wrap(L, table, name, l_pattern);
-  wrap(L, table, "gmatch", l_gmatch);
-  wrap(L, table, "rep", l_rep);
-  wrap(L, table, "format", l_format);
+  for (const char* name : {"find", "match", "gsub"}) wrap_function(L, table, name, l_pattern);
+  wrap_function(L, table, "gmatch", l_gmatch);
+  wrap_function(L, table, "rep", l_rep);
+  wrap_function(L, table, "format", l_format);
 }
 
 }  // namespace trainlab

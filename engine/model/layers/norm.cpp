@@ -300,7 +300,7 @@ void register_norm(Registry& registry) {
           .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(true))
           .example("nn.GroupNorm(8)")
           .note("Training and evaluation compute the same, whatever the batch. Wu and He 2018."),
-      LayerKind([](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
+      LayerKind{[](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
         if (context.input().empty()) throw context.shape_error("an input of [channels, …]");
         return std::make_unique<GroupNorm>(options, context, options.integer("num_groups"), options.boolean("affine"));
       }});

@@ -154,7 +154,7 @@ void register_shape(Registry& registry) {
                     .array()
                     .required())
           .example("nn.Reshape { 16, 4, 4 }"),
-      layer_factory<Reshape>());
+      layer_kind<Reshape>());
   registry.add(
       Entry("nn.Permute", "layer", "Puts the axes of a sample into another order.")
           .with(
@@ -166,7 +166,7 @@ void register_shape(Registry& registry) {
                   .positional()
                   .required())
           .example("nn.Permute { dims = { 1, 2, 0 } }"),
-      layer_factory<Permute>());
+      layer_kind<Permute>());
   registry.add(
       Entry("nn.Transpose", "layer", "Exchanges two axes of a sample: [length, features] becomes [features, length].")
           .with(axis_option("dim0", "one of the two axes", -2))
