@@ -346,8 +346,8 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   };
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (!is_written(i) || !given[i].isTensor() || !given[i].toTensor().defined()) continue;
-    if (const at::Tensor& there = given[i].toTensor(), &here = used[i].toTensor(); here.numel() != there.numel())
-      copy_from_and_resize(here, there);
+    if (const at::Tensor& target = given[i].toTensor(), &result = used[i].toTensor(); result.numel() != target.numel())
+      copy_from_and_resize(result, target);
   }
   const auto& returns = schema.returns();
   const std::size_t first = stack->size() - returns.size();
