@@ -96,6 +96,10 @@ ${rows}  };
   file(CONFIGURE OUTPUT "${folder}/embedded/${arg_NAME}.h" CONTENT "${header}" @ONLY)
   file(CONFIGURE OUTPUT "${folder}/${arg_NAME}.cpp" CONTENT "${source}" @ONLY)
   set_property(SOURCE "${folder}/${arg_NAME}.cpp" PROPERTY OBJECT_DEPENDS "${paths}")
+  if(CMAKE_INTERPROCEDURAL_OPTIMIZATION)
+    # The linker may part the functions from the symbols that the assembler defines.
+    set_property(SOURCE "${folder}/${arg_NAME}.cpp" APPEND PROPERTY COMPILE_OPTIONS -fno-lto)
+  endif()
   target_sources(${arg_TARGET} PRIVATE "${folder}/${arg_NAME}.cpp")
   target_include_directories(${arg_TARGET} PRIVATE "${folder}")
 endfunction()

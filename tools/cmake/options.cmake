@@ -11,7 +11,7 @@ set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 if(NOT CMAKE_BUILD_TYPE)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or Sanitize" FORCE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, Sanitize or Whole" FORCE)
 endif()
 
 set(TRAINLAB_SANITIZE "" CACHE STRING "sanitizers: empty, 'address,undefined' or 'thread'")
@@ -22,11 +22,13 @@ option(TRAINLAB_WERROR "warnings are errors" ON)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")  # modules with inner loops of their own have -O3: HOT in trainlab_module
 set(CMAKE_CXX_FLAGS_DEBUG "-Og -g -DNDEBUG -D_GLIBCXX_ASSERTIONS")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer -DNDEBUG -D_GLIBCXX_ASSERTIONS")
+set(CMAKE_CXX_FLAGS_WHOLE "-O0 -DNDEBUG")  # the linker compares definitions, and optimisation would only remove some
 set(CMAKE_C_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 set(CMAKE_C_FLAGS_DEBUG "${CMAKE_CXX_FLAGS_DEBUG}")
 set(CMAKE_C_FLAGS_SANITIZE "${CMAKE_CXX_FLAGS_SANITIZE}")
-if(NOT CMAKE_BUILD_TYPE MATCHES "^(Release|Debug|Sanitize)$")
-  message(FATAL_ERROR "CMAKE_BUILD_TYPE is '${CMAKE_BUILD_TYPE}'; trainlab knows Release, Debug and Sanitize. "
+set(CMAKE_C_FLAGS_WHOLE "${CMAKE_CXX_FLAGS_WHOLE}")
+if(NOT CMAKE_BUILD_TYPE MATCHES "^(Release|Debug|Sanitize|Whole)$")
+  message(FATAL_ERROR "CMAKE_BUILD_TYPE is '${CMAKE_BUILD_TYPE}'; trainlab knows Release, Debug, Sanitize and Whole. "
                       "Use a preset: cmake --list-presets")
 endif()
 
@@ -91,7 +93,7 @@ if(TRAINLAB_MOLD)
 endif()
 add_link_options(-Wl,--as-needed)
 
-# The linker then sees the types of all files together: two classes of one name that differ are an error.
+# The linker then sees the definitions of all files together: two classes of one name that differ are an error.
 if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_link_options(-Werror=odr -Werror=lto-type-mismatch)
 endif()
