@@ -229,7 +229,7 @@ void FitLoop::train_step() {
   batches_.clear();
   position_.step += 1;
   if (const std::optional<double> rate = trained_->rate()) rates_.front() = *rate;
-  // Of a device that works behind the program's back the losses are read when a validation shows them.
+  // A device that is not synchronous would have to be waited for: a validation reads its losses.
   const bool can_read = device_at(plan_.device).is_synchronous();
   for (std::size_t m = 0; m < members_.size(); ++m) {
     if (!members_[m]->active() || (can_read && !check_loss(m))) continue;

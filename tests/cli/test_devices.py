@@ -139,8 +139,8 @@ class Devices(CliTest):
             self.use(folder)
             for device in (name, "auto"):
                 result = self.train("--device", device, code=2)
-                self.assert_said(result, f"trainlab: the device plugin {folder / f'trainlab-{name}.so'} cannot be used: "
-                                 + why, "hint: ")
+                plugin = folder / f"trainlab-{name}.so"
+                self.assert_said(result, f"trainlab: the device plugin {plugin} cannot be used: {why}", "hint: ")
             self.assertFalse((self.folder / "runs").exists())
         self.train("--device", "cpu")
 

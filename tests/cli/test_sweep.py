@@ -211,7 +211,8 @@ class Sweep(CliTest):
             (trial / "seed-1").rename(trial / "attempt-1/seed-1")
         (self.folder / "cut/summary.json").unlink()
         self.run_program("resume", "cut")
-        self.assertEqual(sorted(path.relative_to(self.folder / "cut") for path in (self.folder / "cut/trials").rglob("*")), left)
+        cut = self.folder / "cut"
+        self.assertEqual(sorted(path.relative_to(cut) for path in (cut / "trials").rglob("*")), left)
         for trial in (self.folder / "cut/trials").iterdir():
             (trial / "attempt-1").mkdir()
             (trial / "seed-1").rename(trial / "attempt-1/seed-1")

@@ -220,7 +220,8 @@ void register_activation(Registry& registry) {
       registry, Entry("nn.Hardsigmoid", "layer", "min(max(x + 3, 0), 6) / 6.").example("nn.Hardsigmoid()"));
   add<Plain<relu6, Keeps::input>>(registry, Entry("nn.ReLU6", "layer", "min(max(0, x), 6).").example("nn.ReLU6()"));
   add<Plain<log_sigmoid, Keeps::input>>(
-      registry, Entry("nn.LogSigmoid", "layer", "log(1 / (1 + exp(−x))).").example("nn.LogSigmoid()"));
+      registry, Entry("nn.LogSigmoid", "layer", "log(1 / (1 + exp(−x))).").example("nn.LogSigmoid()"),
+      {.applies = "sigmoid"});
   add<CELU>(registry, Entry("nn.CELU", "layer", "max(0, x) + min(0, alpha·(exp(x / alpha) − 1)).")
                           .with(Option("alpha", "the output approaches −alpha for x → −∞")
                                     .number()
@@ -245,10 +246,12 @@ void register_activation(Registry& registry) {
   add<Softmax<false>>(registry, Entry("nn.Softmax", "layer", "exp(x) divided by its sum along one axis.")
                                     .with(softmax_dim())
                                     .example("nn.Softmax()")
-                                    .note("The loss cross_entropy takes logits: put no softmax before it."));
+                                    .note("The loss cross_entropy takes logits: put no softmax before it."),
+                      {.applies = "softmax"});
   add<Softmax<true>>(registry, Entry("nn.LogSoftmax", "layer", "The logarithm of softmax along one axis.")
                                    .with(softmax_dim())
-                                   .example("nn.LogSoftmax()"));
+                                   .example("nn.LogSoftmax()"),
+                     {.applies = "softmax"});
 }
 
 }  // namespace trainlab

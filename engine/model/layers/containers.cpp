@@ -65,7 +65,7 @@ void register_containers(Registry& registry) {
   registry.add(Entry("nn.Sequential", "layer", "Layers one after the other.")
                    .with(Option("layers", "the layers, in order").entry("layer").array().required())
                    .example("nn.Sequential { nn.Flatten(), nn.Linear(64), nn.ReLU(), nn.Linear(10) }"),
-               layer_kind<Sequential>());
+               layer_kind<Sequential>({.chain = "layers"}));
   registry.add(
       Entry("nn.Residual", "layer", "The output of a chain of layers plus its input: body(x) + shortcut(x).")
           .with(Option("body", "the layers of the chain, in order").entry("layer").array().required())

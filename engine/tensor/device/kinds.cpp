@@ -98,7 +98,7 @@ at::Device parse_device(std::string_view text) {
         : there == 1 ? "one, " + kind->name + ":0"
                      : std::to_string(there) + ", the last is " + kind->name + ":" + std::to_string(there - 1);
     throw usage_error("device " + std::string(text) + " is not there: found " + found)
-        .hint("--device auto takes a GPU where there is one, else the CPU");
+        .hint("--device auto takes a GPU if there is one, else the CPU");
   }
   return {kind->type, static_cast<c10::DeviceIndex>(name->index)};
 }

@@ -103,7 +103,7 @@ TEST_CASE("layers equal PyTorch's: float64 to 1e-10, float32 to 1e-5") {
   }
 }
 
-TEST_CASE("every golden case is tested, and every layer but nn.Module has one, or a case that says that there is none") {
+TEST_CASE("every golden case is tested; every layer but nn.Module has one, or a case that says that there is none") {
   std::set<std::string> stored, known, covered;
   for (const auto& [name, tensor] : golden()) stored.insert(name.substr(0, name.find('/')));
   for (const Case& layer : cases()) {

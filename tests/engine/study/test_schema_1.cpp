@@ -17,7 +17,8 @@ namespace {
 // its process was killed; trial 4 begins the next round, trial 5 was given and has not begun.
 const char* const study = R"(
   PRAGMA journal_mode = WAL;
-  CREATE TABLE study (id INTEGER PRIMARY KEY, description TEXT NOT NULL, change INTEGER NOT NULL, deadline DOUBLE PRECISION);
+  CREATE TABLE study (id INTEGER PRIMARY KEY, description TEXT NOT NULL, change INTEGER NOT NULL,
+    deadline DOUBLE PRECISION);
   CREATE TABLE trials (number INTEGER PRIMARY KEY, state TEXT NOT NULL, attempt INTEGER NOT NULL,
     lost INTEGER NOT NULL DEFAULT 0, point TEXT NOT NULL, values_ TEXT NOT NULL, owner TEXT NOT NULL,
     supervisor TEXT NOT NULL, expires DOUBLE PRECISION NOT NULL, change INTEGER NOT NULL, info TEXT);

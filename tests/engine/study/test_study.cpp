@@ -160,10 +160,10 @@ TEST_CASE("given values that do not meet the constraints are told") {
       return study;
     };
     Study whole = study_with({{"a", 7}, {"b", 1}});
-    CHECK_THROWS_WITH(whole.ask(), Catch::Contains("constraints: the values that were given for trial 0 do not meet"));
+    CHECK_THROWS_WITH(whole.ask(), Catch::Contains("constraints: the values given for trial 0 do not meet"));
     CHECK(asked < 100);
     Study part = study_with({{"a", 8}});
-    CHECK_THROWS_WITH(part.ask(), Catch::Contains("constraints: the values that were given for trial 0 do not meet"));
+    CHECK_THROWS_WITH(part.ask(), Catch::Contains("constraints: the values given for trial 0 do not meet"));
     Study good = study_with({{"a", 4}});
     CHECK(good.trials().point(*good.ask().trial)[0] == 4);
   }

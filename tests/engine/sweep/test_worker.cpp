@@ -105,6 +105,6 @@ TEST_CASE("a sweep on a device that is not there is refused before its first tri
   settings.device = "stand_in:7";
   const TemporaryFolder folder;
   CHECK_THAT(error_of([&] { work(sweep(R"(, "trials": 2)"), folder.path(), {}, {.settings = settings}); }),
-             Catch::StartsWith("device stand_in:7 is not there: found one, stand_in:0"));
+             Catch::StartsWith("device stand_in:7 is not there: found 2, the last is stand_in:1"));
   CHECK_FALSE(fs::exists(folder.path() / "trials"));
 }

@@ -50,7 +50,7 @@ struct Flag {
   FlagType type;
   std::string help;      // line breaks are indented where the help is shown
   bool repeats = false;  // may stand several times on a line: the value is the list of all
-  // Of a common flag: what the flag says something of. Only commands that begin a run take a flag of a new run.
+  // What a common flag acts on. Only commands that begin a run take a flag of a new run.
   enum class Concerns { everything, engine, new_run } concerns = Concerns::everything;
   std::optional<Recorded> recorded = {};  // without: the value is free, and no run records it
 };

@@ -33,8 +33,8 @@ struct Manifest {
   // The flags that a run records, by name, each as its record says (run/flag.h): "device" as given, "auto" resolved
   // ("cpu", "cuda", "cuda:1"); "threads" 0 where each kind of stage takes its own number.
   Value::Map settings = recorded_settings();
-  int cores = 0;       // usable cores when the run was begun
-  bool exact = true;   // false once the run was continued with other threads, another device or other versions
+  int cores = 0;      // usable cores when the run was begun
+  bool exact = true;  // false once the run was continued with other threads, another device or other versions
   std::vector<std::string> continued;  // what differed then, a line each with its time
 
   // `trainlab extend`: the new total of this stage.

@@ -40,7 +40,8 @@ struct Environment {
   double started = 0;    // when the run began, wall seconds: what the recipe was told, so that it is recorded
   // Makes arithmetic use this many threads from now on. Called on the recipe's thread.
   std::function<void(int)> use_threads;
-  // The device that this engine takes of such a text: "cpu", "cuda:0". Raises Error{usage} when the device is not there.
+  // The device that this engine takes of such a text: "cpu", "cuda:0". Raises Error{usage} when the device is not
+  // there.
   std::function<std::string(const std::string&)> own_device;
 };
 

@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 #include "core/host.h"
-#include "storage/stored.h"
+#include "storage/read/stored.h"
 
 namespace trainlab {
 

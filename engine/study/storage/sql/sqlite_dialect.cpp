@@ -9,8 +9,8 @@
 
 #include "core/clock.h"
 #include "sql_storage.h"
-#include "storage/sqlite.h"
-#include "storage/stored.h"
+#include "storage/read/sqlite.h"
+#include "storage/read/stored.h"
 
 namespace trainlab {
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int patience_seconds = 120;  // for other writers
 
-// Of those who come together one changes the mode, and SQLite does not let the others wait for that.
+// One of the processes that come together changes the mode, and SQLite does not let the others wait for that.
 std::string begin_log(soci::session& sql) {
   for (const double begin = steady_seconds();; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
     try {

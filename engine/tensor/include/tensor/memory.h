@@ -19,7 +19,7 @@ constexpr std::size_t memory_uses = 6;
 // Bytes of the storages on a device; 0 where the device does not count them.
 struct TensorMemory {
   std::int64_t live = 0;
-  std::int64_t peak = 0;  // the most at a time, since the start or reset_tensor_peak()
+  std::int64_t peak = 0;                               // the most at a time, since the start or reset_tensor_peak()
   std::array<std::int64_t, memory_uses> charged = {};  // of `live`, by use
 
   std::int64_t of(MemoryUse use) const { return charged[static_cast<std::size_t>(use)]; }

@@ -29,8 +29,8 @@ at::Device parse_device(std::string_view name);
 // the time of a residual network. Call before the first operator, on the thread that trains.
 void prepare_arithmetic(int threads);
 
-// The error of an operator as Error{recipe} with its own text and without its backtrace; Error{run} if memory ran out or
-// the device has failed.
+// The error of an operator as Error{recipe} with its own text and without its backtrace; Error{run} if memory ran out
+// or the device has failed.
 Error torch_error(const c10::Error& error);
 
 // Runs f; a c10::Error becomes torch_error of it.
