@@ -167,7 +167,7 @@ TEST_CASE("text: what is refused") {
   CHECK(contains(refused(method("split", text, {{"val", 0.05}})), "a part of 5 tokens is too short"));
   CHECK(contains(refused(method("split", method("split", text, {{"test", 0.2}}), {{"val", 0.2}})), "divided already"));
   CHECK(contains(refused(method("split", method("take", text, {{"n", 20}}), {{"val", 0.2}})), "divided already"));
-  CHECK(contains(refused(method("split", text, {{"val", 0.2}, {"groups", "x"}})), "neighbouring windows"));
+  CHECK(contains(refused(method("split", text, {{"val", 0.2}, {"groups", "x"}})), "these samples follow each other"));
   CHECK(contains(refused(method("fold", text, {{"k", 2}, {"index", 0}})), "neighbouring windows"));
   CHECK(contains(refused(method("weighted", text, {{"balanced", true}})), "drawn already"));
 

@@ -59,7 +59,8 @@ std::string rows(const fs::path& folder) {
 TEST_CASE("a device that is not there, or that nobody knows, is refused with the fit") {
   const Options fit = parse_options(digits_fit(R"(, "steps": 1)"));
   const auto refused = [&](const std::string& device) { return error_of([&] { plan_fit(fit, on(device)); }); };
-  CHECK_THAT(refused("stand_in:7"), Catch::StartsWith("device stand_in:7 is not there: found 2, the last is stand_in:1"));
+  CHECK_THAT(refused("stand_in:7"),
+             Catch::StartsWith("device stand_in:7 is not there: found 2, the last is stand_in:1"));
   CHECK_THAT(refused("stand_out"), Catch::StartsWith("expected a device, found \"stand_out\""));
   CHECK_THAT(refused("stand_in:"), Catch::StartsWith("expected a device, found \"stand_in:\""));
 }
