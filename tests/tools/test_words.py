@@ -1,4 +1,4 @@
-"""Sources are easy to read: lines of at most 120 columns, and comments that begin with their subject."""
+"""Sources and pages are easy to read: lines of at most 120 columns, and comments that begin with their subject."""
 
 import os
 import pathlib
@@ -9,20 +9,33 @@ import unittest
 SOURCE = pathlib.Path(os.environ["SOURCE_DIR"])
 
 MOST_COLUMNS = 120
-FOLDERS = ("bindings", "engine", "recipes", "stdlib", "tests", "tools")
-ENDINGS = (".cpp", ".h", ".lua", ".py", ".cmake", "CMakeLists.txt")
+FOLDERS = (".ci", "bindings", "docs", "engine", "recipes", "stdlib", "tests", "tools")
+ENDINGS = (".cpp", ".h", ".lua", ".md", ".py", ".sh", ".cmake", "CMakeLists.txt")
+GENERATED = "docs/reference.md"
 
 OF = re.compile(r"^\s*(//|--|#) Of ")  # "Of a part": the reader does not learn what the code below is
 
 
 def sources(root):
-    """Sources that people write: no data, and nothing that stands below a hidden folder."""
+    """Sources, scripts and pages that people write: no data, and nothing that stands below a hidden folder."""
     yield from root.glob("CMakeLists.txt")
+    yield from root.glob("README.md")
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
-            hidden = any(part.startswith((".", "__")) for part in path.relative_to(root).parts)
-            if path.name.endswith(ENDINGS) and path.is_file() and not hidden:
+            hidden = any(part.startswith((".", "__")) for part in path.relative_to(root / folder).parts)
+            if hidden or not path.is_file() or path == root / GENERATED:
+                continue
+            if path.name.endswith(ENDINGS) or not path.suffix and path.read_bytes().startswith(b"#!"):
                 yield path
+
+
+def prose_of(page):
+    """The page's lines, with nothing in place of tables and code, whose lines may be long."""
+    is_code = False
+    for line in page:
+        fence = line.lstrip().startswith("```")
+        is_code ^= fence
+        yield "" if fence or is_code or line.startswith("|") else line
 
 
 def follows_comment(lines, index):
@@ -31,6 +44,8 @@ def follows_comment(lines, index):
 
 def faults_of(path, text):
     lines = text.splitlines()
+    if str(path).endswith(".md"):
+        lines = list(prose_of(lines))
     faults = []
     for index, line in enumerate(lines):
         if len(line) > MOST_COLUMNS:
@@ -52,14 +67,19 @@ class Words(unittest.TestCase):
         self.assertEqual(faults_of("a.cpp", "int n;\n  // Of a part.\n"),
                          ['a.cpp:2: the comment begins with "Of": begin with what the code is'])
         self.assertEqual(faults_of("a.lua", "é" * 121), ["a.lua:1: 121 columns, at most 120 are allowed"])
+        long = "x" * 121
+        self.assertEqual(faults_of("a.md", f"```lua\n{long}\n```\n| {long} |\n{long}\n"),
+                         ["a.md:5: 121 columns, at most 120 are allowed"])
 
     def test_data_and_hidden_folders_are_left_out(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            for name in ("engine/core/a.cpp", "engine/core/a.json", "tools/.venv/b.py", "docs/c.md"):
+            for name in ("engine/core/a.cpp", "engine/core/a.json", "tools/.venv/b.py", "docs/c.md", GENERATED,
+                         ".ci/run", "tests/data/x"):
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
-                (root / name).write_text("\n")
-            self.assertEqual([str(path.relative_to(root)) for path in sources(root)], ["engine/core/a.cpp"])
+                (root / name).write_text("#!/bin/bash\n" if name == ".ci/run" else "\n")
+            self.assertEqual([str(path.relative_to(root)) for path in sources(root)],
+                             [".ci/run", "docs/c.md", "engine/core/a.cpp"])
 
 
 if __name__ == "__main__":
