@@ -5,8 +5,9 @@
 
 Both checkouts are built in build/release, with the targets of tools/bench (`ninja -C build/release`). The two programs
 alternate, and which of them begins alternates too. A row gives both medians, the median of the pairs' ratios (this
-checkout over the other one: below 1 is faster or smaller) and the middle half of the ratios. Rows whose middle half
-lies wholly above 1 + OVER percent are marked, and the exit status is 1 then.
+checkout over the other one: below 1 is faster or smaller) and the middle half of the ratios. A row fails when its
+median ratio is above 1 + OVER percent; the exit status is 1 when a row fails. A row whose middle half has ratios on
+both sides of this line says little: it is marked, and asks for more rounds.
 """
 import argparse
 import json
@@ -29,7 +30,6 @@ class Checkout:
     def __init__(self, root, data):
         self.root, self.data = root, data
         self.program = os.path.join(root, "build", "release", "bin", "trainlab")
-        self.digits = os.path.join(root, "engine", "data", "assets", "digits.csv.gz")
         for path in (self.program, os.path.join(root, "build", "release", "bench", "bench_ops")):
             if not os.path.exists(path):
                 sys.exit(f"no {path}: build that checkout first, with `ninja -C build/release`")
@@ -169,8 +169,18 @@ NAMES = ["small", "mnist", "cnn", "loop", "gpt", "operators", "overhead", "avera
          "help", "resident", "study", "late", "script", "sqlite", "report", "sweep"]
 
 
+def judged(ratios, over):
+    """Whether a row with these ratios fails, its median ratio and middle half, and the marks that it gets."""
+    low, middle, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+    most = 1 + over / 100
+    marks = ["above"] if middle > most else []
+    if low <= most < high:
+        marks.append("repeat with more rounds")
+    return middle > most, (low, middle, high), "  <-- " + ", ".join(marks) if marks else ""
+
+
 def compare(name, ours, theirs, rounds, over):
-    """Prints the rows of one measurement; the names of those that lie above."""
+    """Prints the rows of one measurement; the names of those that fail."""
     pairs = []
     for i in range(rounds):
         order = (ours, theirs) if i % 2 == 0 else (theirs, ours)
@@ -179,13 +189,12 @@ def compare(name, ours, theirs, rounds, over):
     above = []
     for row in pairs[0][0]:
         ratios = [mine[row] / other[row] for mine, other in pairs]
-        low, _, high = statistics.quantiles(ratios, n=4) if rounds > 1 else (ratios[0],) * 3
-        if low > 1 + over / 100:
+        fails, (low, middle, high), marks = judged(ratios, over)
+        if fails:
             above.append(row)
-        mark = "  <-- above" if row in above else ""
         medians = [statistics.median(pair[side][row] for pair in pairs) for side in (0, 1)]
-        figures = f"{medians[0]:.4g} | {medians[1]:.4g} | {statistics.median(ratios):.3f} | {low:.3f} … {high:.3f}"
-        print(f"| {row} | {figures} |{mark}", flush=True)
+        figures = f"{medians[0]:.4g} | {medians[1]:.4g} | {middle:.3f} | {low:.3f} … {high:.3f}"
+        print(f"| {row} | {figures} |{marks}", flush=True)
     return above
 
 
