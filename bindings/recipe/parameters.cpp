@@ -5,17 +5,9 @@
 #include <cmath>
 #include <utility>
 
-#include "run/flag.h"
-
 namespace trainlab {
 
 namespace {
-
-// Whether the command line of every recipe has a flag of this name.
-bool is_reserved(const std::string& name) {
-  const std::vector<Flag>& flags = common_flags();
-  return std::any_of(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.name == name; });
-}
 
 bool is_name(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -135,10 +127,11 @@ std::string opening_comment(std::string_view recipe) {
 }  // namespace
 
 Parameters::Parameters(std::vector<GivenParameter> given, std::filesystem::path working_folder, bool describe,
-                       std::function<void(const std::string&, const Value&)> declared)
+                       std::vector<Flag> flags, std::function<void(const std::string&, const Value&)> declared)
     : given_(std::move(given)),
       working_folder_(std::move(working_folder)),
       describe_(describe),
+      flags_(std::move(flags)),
       on_declared_(std::move(declared)) {}
 
 Value Parameters::declare(const Value& options, const LuaPosition& at) {
@@ -150,7 +143,7 @@ Value Parameters::declare(const Value& options, const LuaPosition& at) {
   };
   if (closed_) throw wrong("declared after a stage has run").hint("declare parameters before the first lab.run");
   if (!is_name(name)) throw wrong("expected a name of letters, digits and _, found \"" + name + "\"");
-  if (is_reserved(name)) {
+  if (std::ranges::find(flags_, name, &Flag::name) != flags_.end()) {
     throw wrong("--" + name + " has a meaning of its own in every recipe").hint("choose another name");
   }
   for (const Declared& other : declared_) {

@@ -81,8 +81,9 @@ Sandbox::Sandbox() {
 Recipe::Outcome Sandbox::execute(const std::string& text) {
   folder.write("x.lua", text);
   recipe.reset();
-  parameters = std::make_unique<Parameters>(
-      given, folder.path(), describe, [this](const std::string& name, const Value& value) { declared[name] = value; });
+  parameters =
+      std::make_unique<Parameters>(given, folder.path(), describe, flags,
+                                   [this](const std::string& name, const Value& value) { declared[name] = value; });
   LuaHost host;
   host.registry = &test_registry();
   host.limits = limits;
@@ -95,7 +96,9 @@ Recipe::Outcome Sandbox::execute(const std::string& text) {
   host.silent = silent;
   recipe = std::make_unique<Recipe>(
       std::move(host), RecipeFiles{folder.path() / "x.lua", {folder.path()}, "x.lua"}, *parameters,
-      Recipe::Calls{[this](const auto& stage) { return StageResult{run(stage), {}, nullptr}; },
+      Recipe::Calls{[this](const auto& stage) {
+                      return StageResult{run(stage), {}, nullptr};
+                    },
                     [this](const std::string& path, std::string_view) { sources.push_back(path); }});
   return recipe->execute();
 }

@@ -47,6 +47,7 @@ class Sandbox {
   LuaLimits limits;
   std::vector<GivenParameter> given;
   bool describe = false;
+  std::vector<Flag> flags;  // whose names no parameter may have
   std::string device = "cpu";
   std::vector<std::string> printed;
   std::vector<std::string> sources;

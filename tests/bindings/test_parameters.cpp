@@ -62,17 +62,15 @@ TEST_CASE("a declaration that contradicts itself is an error of the recipe") {
     const char* declaration;
     const char* text;
   };
-  const Row row = GENERATE(
-      Row{"'seed', 1", "--seed has a meaning of its own in every recipe"},
-      Row{"'out', 'x'", "--out has a meaning of its own"}, Row{"'workers', 1", "--workers has a meaning of its own"},
-      Row{"'a-b', 1", "expected a name of letters, digits and _, found \"a-b\""},
-      Row{"'p'", "has neither a default nor a type"},
-      Row{"'p', {}", "expected a boolean, number or string as default, found"},
-      Row{"'p', 'x', type = 'integer'", "expected an integer as default, found \"x\""},
-      Row{"'p', 5, max = 3", "expected an integer ≤ 3 as default, found 5"},
-      Row{"'p', 'x', min = 3", "min and max belong to numbers, this is a string"},
-      Row{"'p', 'x', type = 'choice'", "a choice without choices"},
-      Row{"'p', 1, type = 'float'", "lab.param.type: expected"}, Row{"'p', 1, dco = 'x'", "did you mean 'doc'?"});
+  const Row row = GENERATE(Row{"'a-b', 1", "expected a name of letters, digits and _, found \"a-b\""},
+                           Row{"'p'", "has neither a default nor a type"},
+                           Row{"'p', {}", "expected a boolean, number or string as default, found"},
+                           Row{"'p', 'x', type = 'integer'", "expected an integer as default, found \"x\""},
+                           Row{"'p', 5, max = 3", "expected an integer ≤ 3 as default, found 5"},
+                           Row{"'p', 'x', min = 3", "min and max belong to numbers, this is a string"},
+                           Row{"'p', 'x', type = 'choice'", "a choice without choices"},
+                           Row{"'p', 1, type = 'float'", "lab.param.type: expected"},
+                           Row{"'p', 1, dco = 'x'", "did you mean 'doc'?"});
   CAPTURE(row.declaration);
   Sandbox sandbox;
   const Error error = sandbox.fails(std::string("local a\nlocal p = lab.param { ") + row.declaration + " }");
@@ -82,12 +80,15 @@ TEST_CASE("a declaration that contradicts itself is an error of the recipe") {
              Catch::StartsWith("x.lua:2: lab.param \"p\": declared twice, first at x.lua:1"));
 }
 
-TEST_CASE("a flag that every command line may have is no name for a parameter") {
-  for (const Flag& flag : common_flags()) {
-    Sandbox sandbox;
-    CHECK_THAT(sandbox.fails("lab.param { '" + flag.name + "', 1 }").what(),
-               Catch::Contains("--" + flag.name + " has a meaning of its own in every recipe"));
+TEST_CASE("a flag of a command on a recipe is no name for a parameter") {
+  Sandbox sandbox;
+  sandbox.flags = {common_flag("seed"), {.name = "step", .type = switch_type(), .help = ""}};
+  for (const Flag& flag : sandbox.flags) {
+    const Error error = sandbox.fails("lab.param { '" + flag.name + "', 1 }");
+    CHECK(error.kind() == ErrorKind::recipe);
+    CHECK_THAT(error.what(), Catch::Contains("--" + flag.name + " has a meaning of its own in every recipe"));
   }
+  sandbox.execute("lab.param { 'steps', 1 }");
 }
 
 TEST_CASE("what was given and is not declared is wrong usage") {

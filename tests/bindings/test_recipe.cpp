@@ -77,7 +77,7 @@ TEST_CASE("the host can end the execution at lab.run") {
 TEST_CASE("a missing recipe is named") {
   Sandbox sandbox;
   sandbox.execute("");
-  Parameters parameters({}, sandbox.folder.path(), false, nullptr);
+  Parameters parameters({}, sandbox.folder.path(), false, {}, nullptr);
   LuaHost host;
   host.registry = &test_registry();
   Recipe recipe(std::move(host), {sandbox.folder.path() / "none.lua", {}, "none.lua"}, parameters, {});

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "command.h"
 #include "core/clock.h"
 #include "registry.h"
 #include "run/manifest.h"
@@ -31,6 +32,12 @@ double started_at(const Request& request) {
   return wall_seconds();
 }
 
+std::vector<Flag> flags_on_recipes() {
+  std::vector<Flag> flags = common_flags();
+  for (const Command& command : all_commands()) flags.insert(flags.end(), command.flags.begin(), command.flags.end());
+  return flags;
+}
+
 Environment environment(const Request& request) {
   const auto own_device = [worker = request.worker](const std::string& device) {
     return worker_device(device, worker).str();
@@ -47,6 +54,7 @@ Execution::Execution(const EngineStart& start, bool describes)
       run_(registry_, request(), environment_, *start.channel),
       set_(request().texts("set")),
       parameters_(describes ? std::vector<GivenParameter>() : request().parameters, request().working_folder, describes,
+                  flags_on_recipes(),
                   [this](const std::string& name, const Value& value) { run_.parameter(name, value); }),
       recipe_(host(describes), files(), parameters_,
               {[this](const auto& stage) { return run_stage(stage); },

@@ -9,6 +9,7 @@
 
 #include "bindings/lua_state.h"
 #include "core/value.h"
+#include "run/flag.h"
 #include "run/request.h"
 
 namespace trainlab {
@@ -16,9 +17,10 @@ namespace trainlab {
 class Parameters {
  public:
   // `describe`: only the declarations are wanted (--help); a parameter without a default gets some value of its type.
-  // `declared` is called with each value.
+  // `flags`: those of the commands on a recipe, whose names no parameter may have. `declared` is called with each
+  // value.
   Parameters(std::vector<GivenParameter> given, std::filesystem::path working_folder, bool describe,
-             std::function<void(const std::string&, const Value&)> declared);
+             std::vector<Flag> flags, std::function<void(const std::string&, const Value&)> declared);
 
   // The value of a parameter, from the checked options of lab.param. Raises Error{recipe} at `at` for a declaration
   // that contradicts itself, Error{usage} for a given value that does not fit.
@@ -41,6 +43,7 @@ class Parameters {
   std::vector<GivenParameter> given_;
   std::filesystem::path working_folder_;
   bool describe_;
+  std::vector<Flag> flags_;
   std::function<void(const std::string&, const Value&)> on_declared_;
   std::vector<Declared> declared_;
   bool closed_ = false;
