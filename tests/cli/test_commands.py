@@ -2,6 +2,8 @@
 
 import csv
 import io
+import shutil
+import subprocess
 import unittest
 
 from program import SOURCE, CliTest, fit
@@ -45,6 +47,13 @@ class Line(CliTest):
         self.refused(["r.lua", "--lr"], "--lr needs a value: --lr VALUE or --lr=VALUE")
         self.refused(["r.lua", "--lr", "1", "--lr", "2"], "--lr is given twice")
 
+    def test_parameter_with_the_name_of_a_flag(self):
+        for name in ("seed", "step"):
+            self.write("r.lua", f'local n = lab.param {{ "{name}", 3 }}\n' + fit())
+            for line in (["r.lua"], ["check", "r.lua"], ["r.lua", "--help"]):
+                self.assert_said(self.run_program(*line, code=1), f"--{name} has a meaning of its own in every recipe")
+        self.refused(["r.lua", "--step", "5"], "--step stands after its command: trainlab check … --step")
+
     def test_what_is_not_known(self):
         self.refused(["--jsn"], "unknown flag --jsn", "did you mean --json?")
         self.refused(["lst"], "unknown command or recipe lst", "did you mean list?")
@@ -65,6 +74,30 @@ class Line(CliTest):
         ):
             self.assertTrue(self.run_program("completion", shell).out.endswith(f"\n{last}\n"))
         self.refused(["completion", "fish"], '`trainlab completion` knows bash and zsh, found "fish"')
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+    def test_completion_in_zsh(self):
+        """The function of zsh, with stand-ins for what zsh's own completion brings."""
+        self.write("completion.zsh", self.run_program("completion", "zsh").out)
+        stand_ins = ('compdef() {}; compadd() { shift; print -rC1 -- "$@"; }; _files() { print -r files "$@"; };'
+                     'source ./completion.zsh; words=(trainlab "$@"); CURRENT=$#words; _trainlab')
+
+        def offered(*words):
+            return subprocess.run(["zsh", "-f", "-c", stand_ins, "zsh", *words], cwd=self.folder, text=True, check=True,
+                                  stdout=subprocess.PIPE).stdout.splitlines()
+
+        listed = self.run_program("--help").out.partition("Commands:\n")[2].partition("\n\n")[0]
+        commands = [line.split()[0] for line in listed.splitlines()]
+        self.assertIn("check", commands)
+        self.assertEqual(offered("re"), [*commands, "files"])
+        self.assertEqual(offered("help", ""), commands)
+        self.assertEqual(offered("x.lua", "--device", "c"), ["auto", "cpu", "cuda"])
+        self.assertEqual(offered("completion", ""), ["bash", "zsh"])
+        self.assertEqual(offered("run", ""), ["files"])
+        self.assertEqual(offered("--threads", "2", "resume", ""), ["files -/"])
+        self.assertIn("--step", offered("check", "x.lua", "--s"))
+        self.assertIn("--seed", offered("x.lua", "--s"))
+        self.assertNotIn("--step", offered("x.lua", "--s"))
 
     def test_json_of_a_usage_error(self):
         result = self.run_program("nope.lua", "--json", code=2)

@@ -72,12 +72,18 @@ class Parser {
     const Flag* flag = name.starts_with("--") ? find_flag(result_.command, name.substr(2)) : nullptr;
     if (flag) {
       take_flag(*flag, name, value);
-    } else if (result_.command && result_.command->takes_recipe() && !result_.words.empty() && name.starts_with("--") &&
-               name.size() > 2) {
+    } else if (may_be_parameter(name)) {
       take_parameter(name, value);
     } else {
       throw unknown_flag(name);
     }
+  }
+
+  // Parameters stand after the recipe's path, and no command on a recipe has a flag of a parameter's name.
+  bool may_be_parameter(const std::string& name) const {
+    if (!result_.command || !result_.command->takes_recipe() || result_.words.empty()) return false;
+    const auto has_flag = [&](const Command& command) { return command.takes_recipe() && own_flag(command, name); };
+    return name.starts_with("--") && name.size() > 2 && std::ranges::none_of(commands_, has_flag);
   }
 
   void take_flag(const Flag& flag, const std::string& name, const std::optional<std::string>& value) {
@@ -102,7 +108,16 @@ class Parser {
     result_.parameters.push_back({name.substr(2), value_of(name, value), name});
   }
 
+  // The flag of this name, given with its dashes, that a command does not share with others; nullptr without one.
+  static const Flag* own_flag(const Command& command, const std::string& name) {
+    const auto found = std::ranges::find_if(command.flags, [&](const Flag& flag) { return "--" + flag.name == name; });
+    return found == command.flags.end() ? nullptr : &*found;
+  }
+
   Error unknown_flag(const std::string& name) const {
+    for (const Command& command : commands_) {
+      if (own_flag(command, name)) return misplaced_flag(command, name);
+    }
     std::vector<std::string> known;
     if (result_.command) {
       for (const Flag& flag : flags_of(result_.command)) known.push_back("--" + flag.name);
@@ -110,10 +125,21 @@ class Parser {
       known = every_flag();
     }
     Error error = unknown("flag", name, known);
-    if (!result_.command && Registry::closest(name, known).empty()) {
-      error.hint("a recipe's own parameters come after its path: trainlab RECIPE.lua " + name + " VALUE");
+    if (!result_.command && name.starts_with("--") && Registry::closest(name, known).empty()) {
+      error.hint(place_of_parameters(name));
     }
     return error;
+  }
+
+  Error misplaced_flag(const Command& command, const std::string& name) const {
+    Error error = usage_error(name + " stands after its command: trainlab " + command.name + " … " + name);
+    const bool is_switch = own_flag(command, name)->type.operand.empty();
+    if (!result_.command && !is_switch) error.hint(place_of_parameters(name));
+    return error;
+  }
+
+  static std::string place_of_parameters(const std::string& name) {
+    return "a recipe's own parameters come after its path: trainlab RECIPE.lua " + name + " VALUE";
   }
 
   // The flags of all commands: which one is meant may still follow.

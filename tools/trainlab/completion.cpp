@@ -51,8 +51,9 @@ std::vector<std::string> names_of_all(std::span<const Command> commands) {
 // `offers`, words that may stand there, and `names`: whether names of files or folders may, too.
 std::string offering(std::span<const Command> commands) {
   const std::vector<std::string> names = names_of_all(commands);
-  std::string flags, words, pattern;
+  std::string flags, words, pattern, by_default;
   for (const Command& command : commands) {
+    if (command.is_default) by_default = command.name;
     pattern += (pattern.empty() ? "" : "|") + command.name;
     flags += "    " + command.name + ") flags='" + flag_words(&command) + "' ;;\n";
     const bool names_commands = command.words.names == FlagType::Names::nothing && command.words.offers.empty();
@@ -67,7 +68,9 @@ std::string offering(std::span<const Command> commands) {
          "      " +
          pattern +
          ") command=$word ;;\n"
-         "      *.lua) command=run ;;\n"
+         "      *.lua) command=" +
+         by_default +
+         " ;;\n"
          "    esac\n"
          "  done\n"
          "  flags='" +

@@ -29,10 +29,19 @@ std::string line_of(const Flag& flag) {
   return text + "\n";
 }
 
+std::string joined(const std::vector<std::string>& texts, const std::string& between) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : between) + text;
+  return all;
+}
+
 // `everywhere`: with --help and --version, which only the program's help shows.
 std::string common_text(bool everywhere) {
-  std::string text =
-      "Flags, anywhere on the line; the first four say what a new run is, and mean nothing to one that is there:\n";
+  std::vector<std::string> new_run;
+  for (const Flag& flag : common_flags()) {
+    if (flag.concerns == Flag::Concerns::new_run) new_run.push_back("--" + flag.name);
+  }
+  std::string text = "Flags, anywhere on the line; only a new run takes " + joined(new_run, ", ") + ":\n";
   for (const Flag& flag : common_flags()) {
     if (everywhere || (flag.name != "help" && flag.name != "version")) text += line_of(flag);
   }
@@ -53,12 +62,6 @@ std::string other_flags(const Command& command) {
     text += (text.empty() ? "\nFlags, anywhere on the line: " : ", ") + form_of(flag);
   }
   return text.empty() ? "" : text + "\n";
-}
-
-std::string joined(const std::vector<std::string>& texts, const std::string& between) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : between) + text;
-  return all;
 }
 
 std::string words_of(const Words& words) {

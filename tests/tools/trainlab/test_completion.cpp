@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "cli/command.h"
+#include "commands_of_program.h"
 #include "core/files.h"
 
 using namespace trainlab;
@@ -11,7 +12,7 @@ namespace {
 
 // What bash offers for the last of these words of a line.
 std::vector<std::string> completed(const std::vector<std::string>& words) {
-  write_atomic("completion.bash", completion_script(all_commands(), "bash"));
+  write_atomic("completion.bash", completion_script(commands_of_program(), "bash"));
   std::string command = "bash -c 'source completion.bash; COMP_WORDS=(trainlab";
   for (const std::string& word : words) command += word.empty() ? " \"\"" : " " + word;
   command += "); COMP_CWORD=" + std::to_string(words.size()) + "; _trainlab; printf \"%s\\n\" \"${COMPREPLY[@]}\"'";
@@ -38,6 +39,9 @@ TEST_CASE("bash completes commands, flags and values") {
   CHECK(completed({"re"}) == Lines{"resume", "report"});
   CHECK(completed({"extend", "runs/x/001", "--e"}) == Lines{"--epochs"});
   CHECK(completed({"extend", "runs/x/001", "--s"}) == Lines{"--steps", "--stdlib"});
+  CHECK(completed({"ch"}) == Lines{"check"});
+  CHECK(completed({"check", "x.lua", "--st"}) == Lines{"--step", "--stdlib"});
+  CHECK(completed({"x.lua", "--st"}) == Lines{"--stdlib"});
   CHECK(completed({"x.lua", "--se"}) == Lines{"--seed", "--set"});
   CHECK(completed({"x.lua", "--device", "c"}) == Lines{"cpu", "cuda"});
   CHECK(completed({"x.lua", "--device", "=", "c"}) == Lines{"cpu", "cuda"});
