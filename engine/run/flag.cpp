@@ -219,12 +219,11 @@ const std::vector<Flag>& common_flags() {
 }
 
 Flag common_flag(const std::string& name, const std::string& help) {
-  for (Flag flag : common_flags()) {
-    if (flag.name != name) continue;
-    if (!help.empty()) flag.help = help;
-    return flag;
-  }
-  throw std::logic_error("no common flag is named " + name);
+  const auto found = std::ranges::find(common_flags(), name, &Flag::name);
+  if (found == common_flags().end()) throw std::logic_error("no common flag is named " + name);
+  Flag flag = *found;
+  if (!help.empty()) flag.help = help;
+  return flag;
 }
 
 }  // namespace trainlab

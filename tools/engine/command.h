@@ -24,7 +24,7 @@ struct Command {
   std::vector<Flag> flags = {};
 };
 
-// Made once; any thread.
-const std::vector<Command>& all_commands();
+// Any thread.
+std::vector<Command> all_commands();
 
 }  // namespace trainlab

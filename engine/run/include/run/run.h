@@ -40,8 +40,8 @@ struct Environment {
   double started = 0;    // when the run began, wall seconds: what the recipe was told, so that it is recorded
   // Makes arithmetic use this many threads from now on. Called on the recipe's thread.
   std::function<void(int)> use_threads;
-  // The device that this engine takes of such a text: "cpu", "cuda:0". Raises Error{usage} when the device is not
-  // there.
+  // Called with a device as a run records it ("cpu", "cuda"), gives the device on which this engine works: "cpu",
+  // "cuda:0". With several devices of a kind each engine has another one. Raises Error{usage} for a missing device.
   std::function<std::string(const std::string&)> own_device;
 };
 

@@ -21,7 +21,7 @@ struct Program;
 struct Words {
   static constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
 
-  std::string operand = {};  // what help shows in their place: "RUN"; where it is empty, what completion offers
+  std::string operand = {};  // what help shows in their place: "RUN"; if empty, help shows `offers` instead
   std::string what = {};     // for messages: "one run folder"
   std::size_t least = 0, most = 0;
   // What completion offers: names of files or folders; else `offers`, or the names of commands where that is empty.
@@ -54,7 +54,7 @@ struct Command {
   std::vector<Flag> flags = {};
   Alternatives alternatives = {};
   Works works = Works::alone;
-  bool continues_run = false;  // a run that is there: messages say what such a run keeps
+  bool continues_run = false;  // the command continues an existing run; messages then list what cannot change
 
   // Raises Error{usage} for flags that contradict each other; the words are right by then.
   void (*check)(const Arguments& arguments) = nullptr;
@@ -71,8 +71,8 @@ struct Program {
   std::string_view operators;  // the forms of operators, a line each
 };
 
-// The commands with a file in commands/, in the order of the help. Made once; any thread.
-const std::vector<Command>& all_commands();
+// The commands with a file in commands/, in the order of the help. Any thread.
+std::vector<Command> all_commands();
 // These and, after the first, the commands in the table that the engine has written. std::logic_error for what is no
 // such table.
 std::vector<Command> with_engine_commands(const Value& table);
