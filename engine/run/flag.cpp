@@ -72,35 +72,29 @@ Value threads_or_cores(const Value& threads, int cores) { return threads == Valu
 }  // namespace
 
 FlagType switch_type() {
-  return {.operand = "",
-          .read = [](const std::string&, const std::string&) { return Value(true); },
-          .form = Value::Map{{"type", "switch"}}};
+  return {.operand = "", .read = [](const std::string&, const std::string&) { return Value(true); }, .kind = "switch"};
 }
 
-FlagType text_type(std::string operand) {
-  Value form = Value::Map{{"type", "text"}, {"operand", operand}};
-  return {.operand = std::move(operand), .read = as_text, .form = std::move(form)};
-}
+FlagType text_type(std::string operand) { return {.operand = std::move(operand), .read = as_text, .kind = "text"}; }
 
 FlagType file_type(std::string operand) {
   FlagType type = text_type(std::move(operand));
   type.names = FlagType::Names::files;
-  type.form.set("type", "file");
+  type.kind = "file";
   return type;
 }
 
 FlagType folder_type(std::string operand) {
   FlagType type = text_type(std::move(operand));
   type.names = FlagType::Names::folders;
-  type.form.set("type", "folder");
+  type.kind = "folder";
   return type;
 }
 
 FlagType choice_type(std::string operand, std::vector<std::string> words) {
   FlagType type = text_type(std::move(operand));
   type.words = std::move(words);
-  type.form.set("type", "choice");
-  type.form.set("words", Value::List(type.words.begin(), type.words.end()));
+  type.kind = "choice";
   type.read = [words = type.words](const std::string& flag, const std::string& text) -> Value {
     if (std::find(words.begin(), words.end(), text) != words.end()) return text;
     std::string all;
@@ -113,28 +107,50 @@ FlagType choice_type(std::string operand, std::vector<std::string> words) {
 }
 
 FlagType whole_type(std::string operand, std::int64_t low, std::int64_t high) {
-  Value form = Value::Map{{"type", "whole"}, {"operand", operand}, {"low", low}, {"high", high}};
   return {.operand = std::move(operand),
           .read = [low, high](const std::string& flag, const std::string& text) -> Value {
             std::int64_t number = 0;
             if (read_number(text, number) && number >= low && number <= high) return number;
             throw misfit(flag, "a whole number from " + std::to_string(low) + " to " + std::to_string(high), text);
           },
-          .form = std::move(form)};
+          .kind = "whole",
+          .low = static_cast<double>(low),
+          .high = static_cast<double>(high)};
 }
 
 FlagType number_type(std::string operand, double low, double high, std::string range) {
-  Value form = Value::Map{{"type", "number"}, {"operand", operand}, {"low", low}, {"high", high}, {"range", range}};
   return {.operand = std::move(operand),
           .read = [low, high, range](const std::string& flag, const std::string& text) -> Value {
             double number = 0;
             if (read_number(text, number) && number >= low && number <= high) return number;
             throw misfit(flag, "a number " + range, text);
           },
-          .form = std::move(form)};
+          .kind = "number",
+          .low = low,
+          .high = high,
+          .range = range};
 }
 
 namespace {
+
+// nil for a type that only common flags have.
+Value to_value(const FlagType& type) {
+  if (type.kind.empty()) return {};
+  Value form = Value::Map{{"type", type.kind}};
+  if (type.kind == "switch") return form;
+  form.set("operand", type.operand);
+  if (type.kind == "choice") form.set("words", Value::List(type.words.begin(), type.words.end()));
+  if (type.kind == "whole") {
+    form.set("low", static_cast<std::int64_t>(type.low));
+    form.set("high", static_cast<std::int64_t>(type.high));
+  }
+  if (type.kind == "number") {
+    form.set("low", type.low);
+    form.set("high", type.high);
+    form.set("range", type.range);
+  }
+  return form;
+}
 
 FlagType type_from(const Value& form) {
   const std::string& type = form["type"].string();
@@ -156,7 +172,7 @@ FlagType type_from(const Value& form) {
 }  // namespace
 
 Value to_value(const Flag& flag) {
-  return Value::Map{{"name", flag.name}, {"type", flag.type.form}, {"help", flag.help}, {"repeats", flag.repeats}};
+  return Value::Map{{"name", flag.name}, {"type", to_value(flag.type)}, {"help", flag.help}, {"repeats", flag.repeats}};
 }
 
 Flag flag_from(const Value& value) {

@@ -195,9 +195,11 @@ TEST_CASE("flags go through the engine's table of commands as they are") {
       CHECK(back.type.operand == flag.type.operand);
       CHECK(back.type.words == flag.type.words);
       CHECK(back.type.names == flag.type.names);
-      CHECK(back.type.form == flag.type.form);
+      CHECK(to_value(back) == to_value(flag));
     }
   }
+  CHECK(to_value(Flag{"n", whole_type("N", 1, 9), "a number"})["type"] ==
+        Value(Value::Map{{"type", "whole"}, {"operand", "N"}, {"low", 1}, {"high", 9}}));
   const Flag number = flag_from(to_value(Flag{"t", number_type("T", 0, 1, "from 0 to 1"), "a share"}));
   CHECK(number.type.read("--t", "0.5") == Value(0.5));
   CHECK_THROWS_WITH(number.type.read("--t", "2"), Contains("--t: expected a number from 0 to 1, found \"2\""));

@@ -19,8 +19,11 @@ struct FlagType {
   std::function<Value(const std::string& flag, const std::string& text)> read;
   std::vector<std::string> words = {};                                  // the texts that completion offers
   enum class Names { nothing, files, folders } names = Names::nothing;  // what else completion offers
-  // The type as data, from which flag_from makes the type again; nil for the types of some common flags.
-  Value form = {};
+  // From this and the fields above flag_from makes the type again: the name of the function below that made it, as
+  // "whole" for whole_type, and the range of its numbers. Empty for the types that only common flags have.
+  std::string kind = {};
+  double low = 0, high = 0;
+  std::string range = {};
 };
 
 FlagType switch_type();
