@@ -1,6 +1,7 @@
 #include "pareto.h"
 
 #include <algorithm>
+#include <compare>
 #include <limits>
 #include <numeric>
 
@@ -34,7 +35,7 @@ std::vector<std::vector<std::uint32_t>> pareto_fronts(std::span<const double> po
   std::sort(left.begin(), left.end(), [&](std::uint32_t a, std::uint32_t b) {
     const auto x = at(a), y = at(b);
     const auto order = std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end());
-    return order != 0 ? order < 0 : a < b;
+    return std::is_neq(order) ? std::is_lt(order) : a < b;
   });
   std::vector<std::vector<std::uint32_t>> fronts;
   std::size_t placed = 0;
@@ -123,8 +124,7 @@ std::vector<std::uint32_t> most_area(std::span<const double> points, std::span<c
   const std::size_t n = points.size() / 2;
   std::vector<std::uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return points[2 * a] < points[2 * b]; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return points[2 * a] < points[2 * b]; });
   std::vector<char> is_chosen(n, 0);
   std::vector<std::uint32_t> chosen;
   while (chosen.size() < std::min(count, n)) {
@@ -132,13 +132,14 @@ std::vector<std::uint32_t> most_area(std::span<const double> points, std::span<c
     std::vector<double> wall(n, reference[0]);
     double right = reference[0];
     for (std::size_t k = n; k-- > 0;) {
+      const std::size_t i = order[k];
       wall[k] = right;
-      if (is_chosen[order[k]]) right = points[2 * order[k]];
+      if (is_chosen[i]) right = points[2 * i];
     }
     double ceiling = reference[1], most = -1;
     std::uint32_t best = 0;
     for (std::size_t k = 0; k < n; ++k) {
-      const std::uint32_t i = order[k];
+      const std::size_t i = order[k];
       if (is_chosen[i]) {
         ceiling = points[2 * i + 1];
         continue;
@@ -146,7 +147,7 @@ std::vector<std::uint32_t> most_area(std::span<const double> points, std::span<c
       const double area = std::max(wall[k] - points[2 * i], 0.0) * std::max(ceiling - points[2 * i + 1], 0.0);
       if (!(area <= most)) {  // also of values so large that they have no area
         most = area;
-        best = i;
+        best = order[k];
       }
     }
     is_chosen[best] = 1;

@@ -23,7 +23,7 @@ class Gp final : public Sampler {
 
   bool learns() const override { return true; }
 
-  void set_allowed(std::function<bool(std::span<const double>)> allowed) override { allowed_ = std::move(allowed); }
+  void set_allowed(std::function<bool(std::span<const double>)>&& allowed) override { allowed_ = std::move(allowed); }
 
   void observe(const Observation& trial) override {
     if (!trial.values.empty()) improvement_.add(trial.point, trial.values[0]);

@@ -33,7 +33,7 @@ class Grid final : public Sampler {
 
   std::optional<std::int64_t> size() const override { return count(); }
 
-  void set_allowed(std::function<bool(std::span<const double>)> allowed) override { allowed_ = std::move(allowed); }
+  void set_allowed(std::function<bool(std::span<const double>)>&& allowed) override { allowed_ = std::move(allowed); }
 
   void take(std::span<const double> point) override {
     // Its own choices come in order: only the others need a place.

@@ -42,7 +42,7 @@ class Sampler {
   // Sets the function that says whether a point may be tried. Random samplers need not ask it, since refused points are
   // drawn anew; a grid leaves refused points out. Called once, before the first sample(). The function calls the
   // recipe, so it should be asked rarely.
-  virtual void set_allowed(std::function<bool(std::span<const double>)> allowed) { (void)allowed; }
+  virtual void set_allowed(std::function<bool(std::span<const double>)>&& allowed) { (void)allowed; }
   // Marks a point as taken by a trial that has begun, or that waits with all parameters given. May be called more than
   // once for a point.
   virtual void take(std::span<const double> point) { (void)point; }
