@@ -28,17 +28,6 @@ std::vector<std::string> strings_of(const Value& list) {
   return strings;
 }
 
-// Nothing is stored by a version of trainlab that did not have the flag: the setting stays. std::logic_error for a
-// value of another kind.
-void read_setting(const Value& map, const std::string& name, Value& setting) {
-  const Value& stored = map[name];
-  if (stored.is_nil()) return;
-  const bool fits = stored.is_list() ? setting.is_list() && list_of(strings_of(stored)) == stored
-                                     : stored.kind_name() == setting.kind_name();
-  if (!fits) throw std::logic_error(name + " is " + stored.brief());
-  setting = stored;
-}
-
 }  // namespace
 
 Value::Map recorded_settings(const Value& given) {
@@ -48,6 +37,19 @@ Value::Map recorded_settings(const Value& given) {
     settings.emplace(flag.name, given[flag.name].is_nil() ? flag.recorded->otherwise : given[flag.name]);
   }
   return settings;
+}
+
+Value stored_setting(const Value& manifest, const Flag& flag) {
+  const Value& stored = manifest[flag.name];
+  const Value& otherwise = flag.recorded->otherwise;
+  if (stored.is_nil()) {
+    if (flag.recorded->is_newer) return otherwise;
+    throw std::logic_error(flag.name + " is missing");
+  }
+  const bool fits = stored.is_list() ? otherwise.is_list() && list_of(strings_of(stored)) == stored
+                                     : stored.kind_name() == otherwise.kind_name();
+  if (!fits) throw std::logic_error(flag.name + " is " + stored.brief());
+  return stored;
 }
 
 int Manifest::training_threads() const {
@@ -111,7 +113,9 @@ Manifest read_manifest(const fs::path& run) {
     manifest.working_folder = map["working_folder"].string();
     for (const auto& [file, hash] : map["sources"].map()) manifest.sources.emplace(file, hash.string());
     manifest.parameters = map["parameters"].map();
-    for (auto& [name, setting] : manifest.settings) read_setting(map, name, setting);
+    for (const Flag& flag : common_flags()) {
+      if (flag.recorded) manifest.settings[flag.name] = stored_setting(map, flag);
+    }
     manifest.cores = static_cast<int>(map["cores"].integer());
     manifest.exact = map["exact"].boolean();
     manifest.continued = strings_of(map["continued"]);

@@ -84,17 +84,26 @@ TEST_CASE("a manifest that cannot be used says why") {
   CHECK_THROWS_WITH(read_manifest(run), Catch::Contains("manifest.toml:"));
 }
 
-TEST_CASE("a manifest without a setting was written before the flag existed, and holds what the flag's record says") {
-  const fs::path run = empty_folder("earlier");
+TEST_CASE("a manifest that has lost a setting is damaged") {
+  const fs::path run = empty_folder("lost");
   write_manifest(run, sample());
-  std::string text = read_file(manifest_path(run));
-  const std::string line = "threads = 2\n";
-  REQUIRE(text.find(line) != std::string::npos);
-  write_atomic(manifest_path(run), text.erase(text.find(line), line.size()));
-  const Manifest back = read_manifest(run);
-  CHECK(back.setting("threads") == Value(0));
-  CHECK(back.setting("seed") == Value(7));
-  CHECK(back.training_threads() == back.cores);
+  const std::string whole = read_file(manifest_path(run));
+  for (const std::string name : {"seed", "set", "device", "threads"}) {
+    INFO(name);
+    const std::size_t line = whole.find("\n" + name + " = ") + 1;
+    REQUIRE(line != 0);
+    std::string text = whole;
+    write_atomic(manifest_path(run), text.erase(line, text.find('\n', line) + 1 - line));
+    CHECK_THROWS_WITH(read_manifest(run), Catch::EndsWith("manifest.toml is damaged: " + name + " is missing"));
+  }
+}
+
+TEST_CASE("a manifest from before a flag holds what the flag's record says") {
+  const Recorded recorded{.otherwise = "none", .is_newer = true};
+  const Flag label{.name = "label", .type = text_type("TEXT"), .help = "", .recorded = recorded};
+  CHECK(stored_setting(Value::Map{{"seed", 7}}, label) == Value("none"));
+  CHECK(stored_setting(Value::Map{{"label", "mine"}}, label) == Value("mine"));
+  CHECK_THROWS_WITH(stored_setting(Value::Map{{"label", 7}}, label), Catch::StartsWith("label is "));
 }
 
 TEST_CASE("differences name what changed, with both values") {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/value.h"
+#include "run/flag.h"
 #include "run/request.h"
 
 namespace trainlab {
@@ -16,6 +17,9 @@ namespace trainlab {
 // What a run records of these flags, by name: the given value of each flag that is recorded, or what its record says
 // instead.
 Value::Map recorded_settings(const Value& given = Value::Map{});
+
+// The value of a recorded flag in the table of a manifest.toml. std::logic_error that says what is wrong with the value.
+Value stored_setting(const Value& manifest, const Flag& flag);
 
 struct Manifest {
   static constexpr int current_format = 1;
