@@ -1,12 +1,22 @@
 #include "journal/record.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "core/clock.h"
+#include "core/trace.h"
 
 namespace trainlab {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+std::logic_error second(const std::string& name) {
+  return std::logic_error("two parts of a checkpoint are named " + name);
+}
+
+}  // namespace
 
 Record::Record(const StageContext& stage) : stage_(stage) {
   if (!stage.folder.empty()) checkpoints_.emplace(stage.folder / "checkpoints", stage.say);
@@ -20,6 +30,11 @@ Record::Record(const StageContext& stage) : stage_(stage) {
              for (const Value& step : state.list()) resumed_.push_back(step.integer());
            }});
   add({.name = "metrics_bytes", .state = [this] { return Value(rows_->size()); }});
+}
+
+void Record::add(Resumable one) {
+  if (std::ranges::find(parts_, one.name, &Resumable::name) != parts_.end()) throw second(one.name);
+  parts_.push_back(std::move(one));
 }
 
 void Record::watch(ProgressStyle style, std::function<double()> mean_loss,
@@ -65,17 +80,24 @@ void Record::sync() {
   if (rows_) rows_->sync();
 }
 
-void Record::commit(Checkpoint checkpoint) {
-  if (!is_kept()) return;
+bool Record::commit(Checkpoint checkpoint) {
+  if (!is_kept()) return false;
+  const Span span(Phase::commit);
   rows_->sync();
   for (const Resumable& part : parts_) {
     if (part.state) {
+      if (!checkpoint.info[part.name].is_nil()) throw second(part.name);
       if (std::optional<Value> state = part.state()) checkpoint.info.set(part.name, std::move(*state));
     }
-    if (part.tensors) checkpoint.tensors.merge(part.tensors());
+    if (part.tensors) {
+      NamedTensors tensors = part.tensors();
+      checkpoint.tensors.merge(tensors);
+      if (!tensors.empty()) throw second(tensors.begin()->first);
+    }
   }
   checkpoints_->commit(checkpoint);
   last_commit_ = steady_seconds();
+  return true;
 }
 
 double Record::seconds_since_commit() const { return steady_seconds() - last_commit_; }

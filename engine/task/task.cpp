@@ -27,7 +27,8 @@ NamedTensors copies(const NamedTensors& tensors) {
 
 }  // namespace
 
-TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state, at::Device device)
+TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state, at::Device device,
+                         const TaskCompany& company)
     : state{std::move(initial_state), {}},
       name_(stage.name),
       seed_(seed),
@@ -35,10 +36,12 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
       key_(Key(static_cast<std::uint64_t>(seed)).fold("task").fold(stage.name)),
       record_(stage) {
   list_parts();
+  for (const Resumable& part : company.parts) record_.add(part);
   if (stage.resumed) from_ = record_.newest("the beginning");
   if (from_) record_.resume(*from_);
   record_.begin();
-  record_.watch(ProgressStyle::bar, [] { return std::nan(""); });
+  record_.watch(
+      ProgressStyle::bar, [] { return std::nan(""); }, company.observers);
   for (const auto& observer : record_.observers()) {
     observer->started({.name = name_, .first_step = from_ ? from_->step : 0, .monitor = ""});
   }

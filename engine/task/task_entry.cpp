@@ -30,18 +30,8 @@ Entry task_entry() {
 }
 
 StageWork prepare_task(const Options& stage, const RunSettings& settings) {
-  const at::Device device = parse_device(settings.device);
-  return
-      [stage, device, seed = stage.given("seed") ? stage.integer("seed") : settings.seed](const StageContext& context) {
-        return with_torch_errors([&] {
-          const auto task = std::make_shared<TaskContext>(context, seed, stage.get("state"), device);
-          const std::shared_ptr<Callable> function = stage.function("run");
-          function->rekey(task->key());
-          const std::vector<Argument> arguments{std::static_pointer_cast<Object>(task)};
-          function->call(arguments);
-          return task->finish();
-        });
-      };
+  parse_device(settings.device);  // a device that is not there is refused before the task begins
+  return [stage](const StageContext& context) { return run_task(stage, context); };
 }
 
 std::string check_task(const Options& stage, const RunSettings& settings, bool) {
@@ -51,6 +41,19 @@ std::string check_task(const Options& stage, const RunSettings& settings, bool) 
 }
 
 }  // namespace
+
+Value run_task(const Options& task, const StageContext& context, const TaskCompany& company) {
+  return with_torch_errors([&] {
+    const RunSettings& settings = *context.settings;
+    const auto self = std::make_shared<TaskContext>(context, task.given("seed") ? task.integer("seed") : settings.seed,
+                                                    task.get("state"), parse_device(settings.device), company);
+    const std::shared_ptr<Callable> function = task.function("run");
+    function->rekey(self->key());
+    const std::vector<Argument> arguments{std::static_pointer_cast<Object>(self)};
+    function->call(arguments);
+    return self->finish();
+  });
+}
 
 void register_task_entry(Registry& registry) {
   registry.add(task_entry(), StageKind{.prepare = prepare_task, .check = check_task});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/trace.h"
 #include "task/task.h"
 #include "tensor/device.h"
 #include "tensor/named_tensors.h"
@@ -47,6 +48,11 @@ std::shared_ptr<TaskContext> TaskLoop::task() const {
   return task;
 }
 
+Batch TaskLoop::fetch() {
+  const Span span(Phase::fetch);
+  return loader_->next();
+}
+
 bool TaskLoop::next() {
   const std::shared_ptr<TaskContext> task = this->task();
   task->check_open();
@@ -75,8 +81,11 @@ bool TaskLoop::next() {
     if (due) task->commit();
   }
   if (loader_) {
-    Batch batch = loader_->next();
-    device_at(task->device_).take(batch.columns);
+    Batch batch = fetch();
+    if (task->device_ != at::kCPU) {
+      const Span span(Phase::move);
+      device_at(task->device_).take(batch.columns);
+    }
     batch_ = batch_object(*options_.part->data, std::move(batch));
   }
   return true;

@@ -60,12 +60,12 @@ DropRates row_drops(std::span<const FitMember> members, const FitPlan& plan, boo
 }
 
 std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMember> members, bool axis,
-                                      const FitCompany& company) {
+                                      const FitCompany& company, const std::vector<std::size_t>& places) {
   const std::vector<Key> keys = row_keys(members, plan, axis);
   if (!plan.step) {
     auto group = std::make_unique<Group>(plan, keys, row_specs(members, "optim", axis), axis,
                                          row_specs(members, "ema", axis), row_drops(members, plan, axis));
-    group->add_passes(company.passes);
+    group->add_passes(company.passes, places);
     return group;
   }
   if (!company.passes.empty()) {
@@ -100,7 +100,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
 void FitLoop::make_rows() {
   const std::size_t rows = row_count(fits_, is_group_);
   axis_ = is_group_ ? static_cast<std::int64_t>(rows) : 0;
-  trained_ = make_trained(plan_, fits_, is_group_, company_);
+  trained_ = make_trained(plan_, fits_, is_group_, company_, places_);
   loader_ = std::make_unique<Loader>(plan_.data.train, plan_.loader, row_keys(fits_, plan_, is_group_), is_group_);
   rates_.assign(rows, 0);
   momentum_.assign(rows, 1);
@@ -111,24 +111,25 @@ void FitLoop::make_rows() {
 }
 
 void FitLoop::compact() {
-  std::vector<std::size_t> ended;
+  std::vector<std::size_t> ended, places;
   std::vector<FitMember> fits;
   for (std::size_t m = 0; m < members_.size(); ++m) {
     if (members_[m]->has_settled()) {
       ended.push_back(m);
     } else {
       fits.push_back(fits_[m]);
+      places.push_back(places_[m]);
     }
   }
   if (fits.empty() || 2 * row_count(fits, true) > rates_.size()) return;
-  for (const std::size_t m : ended) members_[m]->commit(position_);
+  commit(ended);
   end(ended, false);
 
   const std::unique_ptr<Trained> before = std::move(trained_);
   fits_ = std::move(fits);
+  places_ = std::move(places);
   make_rows();
   std::vector<std::unique_ptr<Member>> members;
-  std::vector<std::size_t> places;
   for (std::size_t m = 0; m < members_.size(); ++m) {
     if (std::ranges::binary_search(ended, m)) continue;
     const std::size_t row = members.size();
@@ -136,10 +137,8 @@ void FitLoop::compact() {
     trained_->restore_progress(row, before->progress(m));
     members_[m]->move_to(*trained_, row);
     members.push_back(std::move(members_[m]));
-    places.push_back(places_[m]);
   }
   members_ = std::move(members);
-  places_ = std::move(places);
   loader_->seek(position_.epoch(), position_.in_epoch());
 }
 
@@ -267,16 +266,24 @@ void FitLoop::validate() {
   for (const auto& observer : company_.observers) observer->validated(position_.step);
 }
 
-void FitLoop::commit() {
-  const Span span(Phase::commit);
+void FitLoop::commit(std::span<const std::size_t> members) {
+  bool is_written = false;
+  for (const std::size_t m : members)
+    of_one(*members_[m], [&] { is_written = members_[m]->commit(position_) || is_written; });
+  if (!is_written) return;
+  for (const auto& observer : company_.observers) observer->committed(position_.step);
+}
+
+void FitLoop::commit_all() {
   const double begin = steady_seconds();
-  for (const auto& member : members_) {
+  std::vector<std::size_t> members;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
     // Alone, a failed member keeps its last good checkpoint; in a group its mark lets the others be resumed.
-    if (!member->failure() || members_.size() > 1) of_one(*member, [&] { member->commit(position_); });
+    if (!members_[m]->failure() || members_.size() > 1) members.push_back(m);
   }
+  commit(members);
   last_commit_ = steady_seconds();
   commit_seconds_ = last_commit_ - begin;
-  for (const auto& observer : company_.observers) observer->committed(position_.step);
 }
 
 bool FitLoop::checkpoint_due(bool after_validation) const {
@@ -294,7 +301,7 @@ std::vector<Value> FitLoop::run() {
 
   while (!finished()) {
     if (stop_requested()) {
-      commit();
+      commit_all();
       return end_all(true);
     }
     train_step();
@@ -314,7 +321,7 @@ std::vector<Value> FitLoop::run() {
     }
     if (position_.step - first_step_ == cold_steps) warm_since_ = steady_seconds();
     if (plan_.length.total_steps == 0) estimate_total();
-    if (any_active() && !last && checkpoint_due(validates)) commit();
+    if (any_active() && !last && checkpoint_due(validates)) commit_all();
     if (is_group_ && validates && !last) compact();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.
@@ -322,7 +329,7 @@ std::vector<Value> FitLoop::run() {
     return member->failure() || member->position().step == 0 || member->validated_step() == member->position().step;
   });
   if (!validated) validate();
-  commit();
+  commit_all();
   return end_all(false);
 }
 

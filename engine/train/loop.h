@@ -43,7 +43,9 @@ class FitLoop {
   // Does what concerns one member only.
   template <class F>
   void of_one(Member& member, F&& work);
-  void commit();
+  // Writes checkpoints, and tells the loop's observers if any was written.
+  void commit(std::span<const std::size_t> members);
+  void commit_all();
   bool checkpoint_due(bool after_validation) const;
   bool finished();
   // Mean time of a step, validations included; 0 while it is not known.

@@ -42,6 +42,7 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
       record_(context_),
       handle_(std::make_shared<FitHandle>(this)) {
   list_parts();
+  for (const Resumable& part : fit.parts) record_.add(part);
   // A step of the recipe's own has schedules of its own.
   if (plan.step) {
     schedules_.lr = constant_schedule();
@@ -330,14 +331,14 @@ void Member::list_parts() {
                .restore = [this](const Value& state, const NamedTensors&) { position_.step = state.integer(); }});
 }
 
-void Member::commit(const Position& position) {
+bool Member::commit(const Position& position) {
   call("checkpoint", position);  // before it is written, so that what it leaves in run.state is part of it
   Checkpoint checkpoint{.step = position.step, .tensors = {}, .info = {}, .best = {}};
   checkpoint.info.set("epoch", position.epoch());
   checkpoint.info.set("position", position.in_epoch());
   checkpoint.info.set("samples", position.samples());
   if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_->weights};
-  record_.commit(std::move(checkpoint));
+  return record_.commit(std::move(checkpoint));
 }
 
 void Member::write_saves(const Position& position) {

@@ -68,6 +68,14 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
+EmptyFolder::EmptyFolder() : before_(std::filesystem::current_path()) {
+  std::filesystem::current_path(temporary_.path());
+}
+
+EmptyFolder::~EmptyFolder() { std::filesystem::current_path(before_); }
+
+bool EmptyFolder::is_empty() const { return std::filesystem::is_empty(temporary_.path()); }
+
 StageContext quiet_context(const std::filesystem::path& folder, const RunSettings& settings, bool resumed) {
   return {
       .name = "test", .folder = folder, .settings = &settings, .resumed = resumed, .say = [](const std::string&) {}};

@@ -33,6 +33,18 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
+// While the object lives, the working folder is an empty one, which whoever leaves nothing behind leaves empty.
+class EmptyFolder {
+ public:
+  EmptyFolder();
+  ~EmptyFolder();
+  bool is_empty() const;
+
+ private:
+  TemporaryFolder temporary_;
+  std::filesystem::path before_;
+};
+
 StageContext quiet_context(const std::filesystem::path& folder, const RunSettings& settings, bool resumed = false);
 
 // Those of a quiet run on test_device().

@@ -221,11 +221,17 @@ at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bo
     }
     mean = all.finish(gradients_);
   }
-  apply_passes({.step = step, .members = state_.members, .loss = mean, .is_again = !is_first, .active = steps_});
+  apply_passes({.step = step,
+                .members = state_.members,
+                .loss = mean,
+                .is_again = !is_first,
+                .active = steps_,
+                .places = places_});
   return mean;
 }
 
-void Group::add_passes(std::span<const std::shared_ptr<GradientPass>> passes) {
+void Group::add_passes(std::span<const std::shared_ptr<GradientPass>> passes, std::vector<std::size_t> places) {
+  places_ = std::move(places);
   passes_.insert(passes_.end(), passes.begin(), passes.end());
   may_skip_ = may_skip_ || !passes.empty();
 }

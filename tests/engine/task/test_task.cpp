@@ -6,8 +6,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 
 #include "core/files.h"
+#include "core/trace.h"
 #include "data/dataset.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
@@ -32,8 +34,9 @@ const Registry& task_registry() {
 
 using Body = std::function<void(TaskContext&)>;
 
-// Runs a task of this function.
-Value run_task(const std::string& device, const fs::path& folder, const Body& body, bool resumed = false) {
+// Runs a task of this function, as its stage does, or with company.
+Value run_task(const std::string& device, const fs::path& folder, const Body& body, bool resumed = false,
+               const std::optional<TaskCompany>& company = {}) {
   auto spec = std::make_shared<Spec>();
   spec->value = task_registry().check(
       parse_json(R"({"@": "task", "name": "test", "run": {"@": "function", "index": 0}})", "test"), "task");
@@ -46,6 +49,7 @@ Value run_task(const std::string& device, const fs::path& folder, const Body& bo
   settings.device = device;
   make_directories(folder);
   const StageContext context = quiet_context(folder, settings, resumed);
+  if (company) return trainlab::run_task(task, context, *company);
   return task_registry().implementation<StageKind>(task.entry()).prepare(task, settings)(context);
 }
 
@@ -147,4 +151,96 @@ TEST_CASE("task: whenever its device goes away, it ends with one message, and go
     CHECK(rows(folder) == rows(whole));
   }
   CHECK(failures > 8);
+}
+
+namespace {
+
+// The phases that begin on this thread, in order, a line each.
+class Phases final : public TraceListener {
+ public:
+  void began(Phase phase, std::string_view) override { text += std::string(phase_name(phase)) + "\n"; }
+  void ended(Phase, std::string_view) noexcept override {}
+  std::string text;
+};
+
+// Counts the rows that it is told of, keeps the number in the checkpoints, and may raise.
+class Counts final : public Observer {
+ public:
+  void started(const FitView&) override { at("started"); }
+  void validated(const ValidationView&) override {
+    ++count;
+    if (count == 2) at("validated");
+  }
+  void finished(const Value&) override { at("finished"); }
+  TaskCompany company(const std::shared_ptr<Counts>& self) {
+    return {.observers = {self},
+            .parts = {{.name = "count",
+                       .state = [self] { return Value(self->count); },
+                       .restore = [self](const Value& state, const NamedTensors&) { self->count = state.integer(); }}}};
+  }
+  std::int64_t count = 0;
+  std::string raises_at;
+  std::function<void()> raise;
+
+ private:
+  void at(const char* event) const {
+    if (raises_at == event) raise();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("task: a listener hears when batches are fetched and moved, and checkpoints are written") {
+  register_stand_in();
+  const TemporaryFolder temporary;
+  const Part part = digits();
+  for (const std::string device : {"cpu", "stand_in"}) {
+    Phases phases;
+    {
+      const Listening listening(phases);
+      run_task(device, temporary.path() / device, [&](TaskContext& task) {
+        TaskLoopOptions options;
+        options.part = part;
+        options.loader.batch = part.size() / 3 + 1;
+        options.save = {at::zeros({2})};
+        options.checkpoint = parse_duration("2 steps");
+        const auto loop = task.loop(options);
+        while (loop->next()) phases.text += "step\n";
+      });
+    }
+    const std::string batch = device == "cpu" ? "fetch\nstep\n" : "fetch\nmove\nstep\n";
+    CHECK(phases.text == batch + batch + "commit\n" + batch + "commit\n");
+  }
+}
+
+TEST_CASE("task: observers from outside are told, what they keep survives, and their errors lose nothing") {
+  const TemporaryFolder temporary;
+  const Part part = digits();
+  const auto run = [&](const fs::path& folder, const std::shared_ptr<Counts>& counts, bool resumed) {
+    return run_task(
+        "cpu", folder, [&](TaskContext& task) { follow(task, part, at::kCPU); }, resumed, counts->company(counts));
+  };
+  const fs::path whole = temporary.path() / "whole";
+  const auto all = std::make_shared<Counts>();
+  run(whole, all, false);
+  CHECK(all->count == 2);
+  const std::vector<std::function<void()>> errors{[] { throw run_error("the watcher has seen enough"); },
+                                                  [] { throw recipe_error("the watcher has seen enough"); },
+                                                  [] { throw std::runtime_error("the watcher has seen enough"); }};
+  for (const char* event : {"started", "validated", "finished"}) {
+    for (std::size_t e = 0; e < errors.size(); ++e) {
+      INFO(event << " " << e);
+      const fs::path folder = temporary.path() / (event + std::to_string(e));
+      const auto raising = std::make_shared<Counts>();
+      raising->raises_at = event;
+      raising->raise = errors[e];
+      CHECK_THROWS_WITH(run(folder, raising, false), Catch::Contains("the watcher has seen enough"));
+      const auto again = std::make_shared<Counts>();
+      CHECK(run(folder, again, true)["status"] == Value("done"));
+      CHECK(again->count == 2);
+      CHECK(hash_file(folder / "checkpoints" / "weight.safetensors") ==
+            hash_file(whole / "checkpoints" / "weight.safetensors"));
+      CHECK(rows(folder) == rows(whole));
+    }
+  }
 }

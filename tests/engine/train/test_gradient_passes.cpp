@@ -9,6 +9,7 @@
 
 #include "core/files.h"
 #include "support/fit_support.h"
+#include "support/stand_in_device.h"
 #include "tensor/safetensors.h"
 
 using namespace trainlab;
@@ -52,7 +53,7 @@ double joint_norm(std::span<at::Tensor> gradients) {
 }
 
 Value run_with(const std::string& fit, const fs::path& folder, std::vector<std::shared_ptr<GradientPass>> passes,
-               std::size_t members = 0, bool resumed = false) {
+               std::size_t members = 0, bool resumed = false, const std::vector<Resumable>& parts = {}) {
   const RunSettings settings = test_settings();
   prepare_arithmetic(1);
   const Options options = parse_options(fit);
@@ -60,7 +61,7 @@ Value run_with(const std::string& fit, const fs::path& folder, std::vector<std::
   for (std::size_t m = 0; m < std::max<std::size_t>(members, 1); ++m) {
     const fs::path own = members ? folder / std::to_string(m) : folder;
     make_directories(own);
-    all.push_back({.options = options, .context = quiet_context(own, settings, resumed)});
+    all.push_back({.options = options, .context = quiet_context(own, settings, resumed), .parts = parts});
   }
   return run_fits(plan_fit(options, settings), all, members > 0, {.passes = std::move(passes)}).front();
 }
@@ -189,6 +190,143 @@ TEST_CASE("a pass that raises ends the fit with one error that names it, and the
     CHECK(rest["resumed"].list().at(0) == Value(3));
     CHECK(same(last(folder), last(temporary.path() / "whole")));
   }
+}
+
+TEST_CASE("a pass that raises ends a whole group, and the members go on to the same bytes") {
+  const TemporaryFolder temporary;
+  const std::string fit = digits_fit(R"(, "steps": 8, "checkpoint": "3 steps")");
+  run_with(fit, temporary.path() / "whole", {}, 3);
+  const auto raising = pass("test", [](std::span<at::Tensor>, const StepFacts& facts) {
+    if (facts.step == 4) throw recipe_error("the scale is lost");
+    return Verdict{};
+  });
+  const std::string said = error_of([&] { run_with(fit, temporary.path() / "rest", {raising}, 3); });
+  CHECK_THAT(said, Catch::Contains("gradient pass \"test\": the scale is lost"));
+  CHECK(run_with(fit, temporary.path() / "rest", {}, 3, true)["resumed"].list().at(0) == Value(3));
+  for (const char* member : {"0", "1", "2"}) {
+    CHECK(same(last(temporary.path() / "rest" / member), last(temporary.path() / "whole" / member)));
+  }
+}
+
+namespace {
+
+// A scale that grows with the steps, and the running mean of the gradients, which is taken off: what a pass keeps
+// beside the fit.
+class RunningPass final : public GradientPass {
+ public:
+  explicit RunningPass(std::int64_t fails_at = -1) : fails_at_(fails_at) {}
+  std::string_view name() const override { return "running"; }
+  Verdict apply(std::span<at::Tensor> gradients, const StepFacts& facts) override {
+    if (facts.step == fails_at_) throw run_error("the power is lost");
+    at::Tensor& first = gradients.front();
+    mean_ = mean_.defined() ? mean_.mul(0.5).add(first, 0.5) : first.clone();
+    first = first.sub(mean_, 0.1);
+    for (at::Tensor& gradient : gradients) gradient = gradient.mul(scale);
+    scale *= 1.25;
+    return {};
+  }
+  Resumable part() {
+    return {.name = "running",
+            .state = [this] { return Value(scale); },
+            .tensors =
+                [this] {
+                  return NamedTensors{{"running.mean", mean_}};
+                },
+            .restore =
+                [this](const Value& state, const NamedTensors& tensors) {
+                  scale = state.number();
+                  mean_ = tensors.at("running.mean").to(test_device());
+                }};
+  }
+  double scale = 1;
+
+ private:
+  std::int64_t fails_at_;
+  at::Tensor mean_;
+};
+
+}  // namespace
+
+TEST_CASE("what a pass keeps in the checkpoints makes resume exact") {
+  const TemporaryFolder temporary;
+  const std::string fit =
+      with_optimizer(digits_fit(R"(, "steps": 8, "checkpoint": "3 steps")"), R"({"@": "optim.SGD", "lr": 0.05})");
+  for (const std::size_t members : {0, 2}) {
+    const fs::path whole = temporary.path() / ("whole" + std::to_string(members));
+    const fs::path rest = temporary.path() / ("rest" + std::to_string(members));
+    const auto run = [&](const fs::path& folder, const std::shared_ptr<RunningPass>& running, bool resumed) {
+      return run_with(fit, folder, {running}, members, resumed, {running->part()});
+    };
+    run(whole, std::make_shared<RunningPass>(), false);
+    CHECK_THAT(error_of([&] { run(rest, std::make_shared<RunningPass>(5), false); }),
+               Catch::Contains("the power is lost"));
+    const auto again = std::make_shared<RunningPass>();
+    CHECK(run(rest, again, true)["resumed"].list().at(0) == Value(3));
+    CHECK(again->scale == Approx(std::pow(1.25, 8)));
+    for (const char* member : members ? std::vector{"0", "1"} : std::vector{"."}) {
+      const NamedTensors tensors = last(rest / member);
+      CHECK(tensors.contains("running.mean"));
+      CHECK(same(tensors, last(whole / member)));
+    }
+  }
+}
+
+TEST_CASE("a part from outside with a name that the fit uses itself is refused") {
+  const TemporaryFolder temporary;
+  const std::string fit = digits_fit(R"(, "steps": 2)");
+  for (const std::string name : {"schedule", "epoch"}) {
+    const Resumable named{.name = name, .state = [] { return Value(1); }};
+    CHECK_THROWS_WITH(run_with(fit, temporary.path() / name, {}, 0, false, {named}),
+                      "two parts of a checkpoint are named " + name);
+  }
+  const Resumable tensor{.name = "own", .tensors = [] { return NamedTensors{{"model.2.weight", at::Tensor()}}; }};
+  CHECK_THROWS_WITH(run_with(fit, temporary.path() / "tensor", {}, 0, false, {tensor}),
+                    "two parts of a checkpoint are named model.2.weight");
+}
+
+namespace {
+
+// Ends a member at its first validation.
+class EndsAtOnce final : public StopRule {
+ public:
+  std::optional<std::string> validated(const Progress&) override { return "seen enough"; }
+};
+
+}  // namespace
+
+TEST_CASE("a pass is told which member each row is, also when others have left the group") {
+  const TemporaryFolder temporary;
+  const RunSettings settings = test_settings();
+  const auto run = [&](const std::string& name, const std::shared_ptr<GradientPass>& own) {
+    std::vector<FitMember> all;
+    for (int m = 0; m < 5; ++m) {
+      const fs::path folder = temporary.path() / name / std::to_string(m);
+      make_directories(folder);
+      all.push_back({.options = parse_options(
+                         digits_fit(R"(, "steps": 6, "validate": "2 steps", "seed": )" + std::to_string(m + 1))),
+                     .context = quiet_context(folder, settings)});
+      if (m == 0 || m == 1 || m == 3 || m == 4) all.back().rules.push_back(std::make_shared<EndsAtOnce>());
+    }
+    prepare_arithmetic(1);
+    run_fits(plan_fit(all.front().options, settings), all, true, {.passes = {own}});
+  };
+  std::vector<std::vector<std::size_t>> seen;
+  run("whole", pass("see", [&](std::span<at::Tensor>, const StepFacts& facts) {
+        seen.emplace_back(facts.places.begin(), facts.places.end());
+        CHECK(facts.active.size() == std::max<std::size_t>(facts.places.size(), 2));
+        return Verdict{};
+      }));
+  CHECK(seen == std::vector<std::vector<std::size_t>>{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4}, {2}, {2}, {2}, {2}});
+  // The member that stays is left out of its steps from the third on, in whichever row.
+  run("left-out", pass("leave out", [](std::span<at::Tensor>, const StepFacts& facts) {
+        Verdict verdict{.skipped = std::vector<std::uint8_t>(facts.active.size())};
+        const auto row = std::ranges::find(facts.places, 2U) - facts.places.begin();
+        verdict.skipped.at(static_cast<std::size_t>(row)) = facts.step >= 2;
+        return verdict;
+      }));
+  const auto best = [&](const char* name, const char* member) { return last(temporary.path() / name / member); };
+  CHECK_FALSE(same(best("left-out", "2"), best("whole", "2")));
+  for (const char* member : {"0", "1", "3", "4"}) CHECK(same(best("left-out", member), best("whole", member)));
 }
 
 TEST_CASE("a verdict on another number of rows is refused") {

@@ -1,7 +1,6 @@
 // What `check --step` does: the first step and the first validation of the fit itself, of which nothing is left.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <filesystem>
 #include <regex>
 
 #include "core/files.h"
@@ -12,7 +11,6 @@
 
 using namespace trainlab;
 using namespace trainlab::test;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -27,18 +25,6 @@ double number_in(const std::string& text, const std::string& metric) {
   if (!std::regex_search(text, found, std::regex(metric + R"( (\S+),)"))) return std::nan("");
   return std::stod(found[1]);
 }
-
-// Runs in an empty folder of its own, which must be empty afterwards.
-class EmptyFolder {
- public:
-  EmptyFolder() : before_(fs::current_path()) { fs::current_path(temporary_.path()); }
-  ~EmptyFolder() { fs::current_path(before_); }
-  bool is_empty() const { return fs::is_empty(temporary_.path()); }
-
- private:
-  TemporaryFolder temporary_;
-  fs::path before_;
-};
 
 }  // namespace
 

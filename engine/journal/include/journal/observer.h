@@ -1,5 +1,6 @@
-// Observers watch one member of a fit, or one task, and change nothing of its arithmetic: the progress line and the
-// TensorBoard events. Rows of metrics.jsonl, checkpoints and a recipe's functions belong to the member itself.
+// Observers watch one member of a fit, or one task, and change nothing of its arithmetic: the progress line,
+// TensorBoard events, and observers given from outside. Rows of metrics.jsonl and checkpoints are written by the
+// Record; a recipe's functions are called by the member or the task itself.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,8 @@ struct FitView {              // known when a fit starts
   std::string monitor;
 };
 
-// Called on the thread that trains. An error that a hook raises ends the fit; in a group an error of the recipe's kind
-// ends the member alone.
+// Called on the thread that trains. An error that a hook raises ends the fit or the task, and the checkpoints stay as
+// they are; in a group an error of the recipe's kind ends the member alone.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -20,7 +20,7 @@ namespace trainlab {
 inline constexpr double default_checkpoint_seconds = 10;
 
 // One part of a stage that survives a resume. A checkpoint holds the result of state() under the key `name`, unless it
-// is nullopt, and the tensors of tensors() under their names.
+// is nullopt, and the tensors of tensors() under their names. No two parts of a stage share a name or a tensor's name.
 struct Resumable {
   std::string name;
   std::function<std::optional<Value>()> state = {};
@@ -33,7 +33,7 @@ struct Resumable {
 // Not thread-safe.
 class Record {
  public:
-  // Without a folder (an empty path) nothing is written and no observer is called.
+  // Without a folder (an empty path) nothing is written, and only observers given from outside are called.
   explicit Record(const StageContext& stage);
 
   bool is_kept() const { return checkpoints_.has_value(); }
@@ -43,8 +43,9 @@ class Record {
   void watch(ProgressStyle style, std::function<double()> mean_loss,
              const std::vector<std::shared_ptr<Observer>>& given = {});
   const std::vector<std::shared_ptr<Observer>>& observers() const { return observers_; }
-  // The parts that survive a resume, in the order in which they are restored.
-  void add(Resumable one) { parts_.push_back(std::move(one)); }
+  // The parts that survive a resume, in the order in which they are restored. std::logic_error for a second part of a
+  // name.
+  void add(Resumable one);
 
   // The newest checkpoint. If there is none, the rows of an earlier attempt are removed, and a line says that the stage
   // starts again from `from` ("the first step").
@@ -58,8 +59,9 @@ class Record {
   // Appends whole lines of metrics.jsonl.
   void append(const std::string& rows);
   void sync();
-  // Adds the state of the parts to the checkpoint and commits it, after the rows that it counts are on the disk.
-  void commit(Checkpoint checkpoint);
+  // Adds the state of the parts to the checkpoint and commits it, after the rows that it counts are on the disk. False
+  // without a folder, where nothing is written. std::logic_error if a part uses a name that the checkpoint has.
+  bool commit(Checkpoint checkpoint);
 
   // Seconds since the beginning, in all processes.
   double seconds() const;

@@ -63,6 +63,7 @@ class TaskLoop : public Object {
   TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t number, Key key);
 
   std::int64_t total() const;
+  Batch fetch();
   NamedTensors saved() const;  // live
   void restore(const NamedTensors& tensors, const std::string& prefix) const;
   void finish();
@@ -84,11 +85,18 @@ class TaskLoop : public Object {
   std::shared_ptr<BatchObject> batch_;
 };
 
+// Given from outside to a task.
+struct TaskCompany {
+  std::vector<std::shared_ptr<Observer>> observers = {};  // called after the observers that every stage has
+  std::vector<Resumable> parts = {};                      // what the observers keep in the task's checkpoints
+};
+
 // The object `ctx`.
 class TaskContext : public Object, public std::enable_shared_from_this<TaskContext> {
  public:
   // `device`: the device of the batches of its loops.
-  TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state, at::Device device);
+  TaskContext(const StageContext& stage, std::int64_t seed, Value initial_state, at::Device device,
+              const TaskCompany& company = {});
   ~TaskContext() override;
   std::string_view type_name() const override { return "ctx"; }
 
@@ -163,6 +171,10 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::optional<Checkpoint> from_;  // the checkpoint, until the loop in which it was made is reached again
   bool complete_ = false;           // the function has returned
 };
+
+// Runs the function of a `lab.task` to its end and returns the summary. Errors are those of the function, of observers
+// and of files; the checkpoints then stay as they are.
+Value run_task(const Options& task, const StageContext& context, const TaskCompany& company = {});
 
 void register_task(Registry& registry);
 

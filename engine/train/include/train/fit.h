@@ -7,6 +7,7 @@
 
 #include "core/registry.h"
 #include "journal/observer.h"
+#include "journal/record.h"
 #include "run/stage.h"
 #include "train/fit_plan.h"
 #include "train/gradient_pass.h"
@@ -17,10 +18,15 @@ namespace trainlab {
 
 struct FitMember {
   Options options;
-  StageContext context;  // without a folder nothing is written or shown, and only on.start is called
+  // Without a folder nothing is written or shown, and of the recipe's functions in `on` only `start` is called;
+  // whoever is given below is told as in any fit.
+  StageContext context;
   std::vector<std::shared_ptr<StopRule>> rules = {};      // asked after the rules of the recipe; they watch a trial
   std::vector<std::shared_ptr<Observer>> observers = {};  // called after the observers that every stage has
-  bool shows_progress = true;                         // a line for each validation
+  // What observers and gradient passes from outside keep in the member's checkpoints; restored after the member's own
+  // parts, and before observers are told that the fit has started.
+  std::vector<Resumable> parts = {};
+  bool shows_progress = true;  // a line for each validation
 };
 
 // Observers and passes from outside for the training of all members together. A fit with a step of its own takes no
@@ -34,8 +40,8 @@ struct FitCompany {
 // differ from it only in the optimizer's numbers, dropout probabilities, schedules, stop rules, callbacks and the seed.
 // `axis`: use a leading member axis, padded to two rows, because arithmetic on one row differs in bits from arithmetic
 // on several rows. Failed members have status "failed": their loss is not finite, or a function of their own has raised
-// an error. Errors that concern all members (a full disk, an error in a shared function) are raised after the state was
-// saved.
+// an error. Errors that concern all members (a full disk, an error in a shared function or in a gradient pass) are
+// raised, and the checkpoints stay as they are.
 std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis,
                             const FitCompany& company = {});
 

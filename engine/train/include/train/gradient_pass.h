@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -18,6 +19,9 @@ struct StepFacts {
   at::Tensor loss;           // the mean loss that the gradients belong to: 0-dim, or [members]
   bool is_again = false;     // true in further evaluations of the step's batch, for which optim.SAM and others ask
   std::span<const std::uint8_t> active;  // by row: 0 for a row that takes no step
+  // By row: the place of its member among the members with which the fit began in this process. Members that have ended
+  // may leave, and then the others move to other rows. Rows beyond these places are padding.
+  std::span<const std::size_t> places;
 };
 
 // The rows that a pass leaves out of the step: 1 for each row that is left out; empty: none.

@@ -54,8 +54,9 @@ class Group final : public Trained {
   Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis,
         std::span<const Options> averages = {}, DropRates drop_rates = {});
 
-  // Adds gradient passes from outside, in order, after the passes of the option `clip`.
-  void add_passes(std::span<const std::shared_ptr<GradientPass>> passes);
+  // Adds gradient passes from outside, in order, after the passes of the option `clip`. `places`: what the passes are
+  // told of the rows (StepFacts).
+  void add_passes(std::span<const std::shared_ptr<GradientPass>> passes, std::vector<std::size_t> places);
 
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
   void set_total(std::int64_t total_steps) override;
@@ -105,6 +106,7 @@ class Group final : public Trained {
   std::vector<at::Tensor> trained_;     // the parameters that are not frozen
   std::vector<at::Tensor> gradients_;   // reused each step
   std::vector<std::shared_ptr<GradientPass>> passes_;
+  std::vector<std::size_t> places_;  // by row
   bool may_skip_;                    // whether passes may leave rows out
   std::vector<std::uint8_t> steps_;  // by row: 1 where the present step is taken
 };

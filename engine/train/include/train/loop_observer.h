@@ -15,6 +15,8 @@ class LoopObserver {
   virtual void started(std::int64_t step, std::size_t members) { (void)step, (void)members; }
   virtual void stepped(std::int64_t step) { (void)step; }
   virtual void validated(std::int64_t step) { (void)step; }
+  // Checkpoints were written: of all members, or of members that leave a group because they have ended, which may be
+  // told twice at one step. Never told in a fit that writes none.
   virtual void committed(std::int64_t step) { (void)step; }
   // The members have ended, or were interrupted.
   virtual void finished(std::int64_t step) { (void)step; }

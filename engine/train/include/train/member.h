@@ -60,7 +60,8 @@ class Member {
   // All members of the group have been: asks the stop rules what they make of that.
   void all_validated();
   void epoch_ended(const Position& position);
-  void commit(const Position& position);
+  // Writes a checkpoint. False in a fit without a folder, where nothing is written.
+  bool commit(const Position& position);
 
   // Why this member stops, when it does.
   const std::optional<std::string>& stop_reason() const { return stop_reason_; }
