@@ -2,9 +2,10 @@
 //
 // trials/0007/seed-1/ holds what a repeat of an ended trial has left. Until its end the trial belongs to the attempt of
 // its lease, whose process trains in trials/0007/attempt-2/seed-1/. An attempt begins by giving the folder of the
-// attempt before its own number: a process that has lost its lease, and was stopped so that it does not know, finds no
-// folder under its number any more. The end renames each repeat once, so that any process can finish what another one
-// was killed at.
+// attempt before its own number: a process that has lost its lease, and was stopped so that it does not know, finds its
+// files no more. If that process begins a fit before the study tells it of the loss, at its next report, then a folder
+// under its old number is made again, which no later attempt takes and settle() removes. The end renames each repeat
+// once, so that any process can finish what another one was killed at.
 #pragma once
 
 #include <cstdint>

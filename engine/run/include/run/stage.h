@@ -1,4 +1,4 @@
-// Stages: the units of durable work. A stage kind (fit, later sweep, ensemble, task) is one registry entry of kind
+// Stages: the units of durable work. A stage kind (fit, task, sweep, ensemble) is one registry entry of kind
 // "stage" whose implementation is a StageKind; everything about folders, order, resuming and results is done once,
 // here and in run.h, for all kinds.
 #pragma once

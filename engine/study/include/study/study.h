@@ -1,8 +1,10 @@
 // A study: ask for a trial, tell how it went. The core that sweeps, hand-written searches and workers share.
 //
 //   Study study(space, sampler, {.maximize = {true}});
-//   while (auto asked = study.ask(); asked.trial) study.tell(*asked.trial,
-//   {evaluate(study.trials().point(*asked.trial))});
+//   while (auto asked = study.ask(); asked.trial) {
+//     const auto& point = study.trials().point(*asked.trial);
+//     study.tell(*asked.trial, {evaluate(point)});
+//   }
 //
 // Used by one thread at a time. A study that is asked and told the same in the same order chooses the same trials; a
 // study that is deterministic, or whose sampler does not learn, chooses the same trials in any order.
