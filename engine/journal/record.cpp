@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/trace.h"
+#include "tensor/types.h"
 
 namespace trainlab {
 
@@ -52,19 +53,27 @@ std::optional<Checkpoint> Record::newest(std::string_view from) {
 }
 
 void Record::resume(const Checkpoint& checkpoint) {
-  for (const Resumable& part : parts_) {
-    if (!part.restore) continue;
-    try {
-      part.restore(checkpoint.info[part.name], checkpoint.tensors);
-    } catch (const std::logic_error&) {  // of Value
-      throw recipe_error("the checkpoint of step " + std::to_string(checkpoint.step) + " has another kind of " +
-                         part.name + " than this engine writes")
+  const auto restore = [&](const std::string& part, const auto& work) {
+    const auto failed = [&](const std::string& what) {
+      return usage_error("the checkpoint of step " + std::to_string(checkpoint.step) + " has " + what)
           .hint("continue with the engine that wrote the checkpoint, or begin a new run");
+    };
+    try {
+      with_torch_errors(work);
+    } catch (const std::logic_error&) {  // of Value
+      throw failed("another kind of " + part + " than this engine writes");
+    } catch (const Error& error) {
+      // What has run out or gone away (memory, a device) is no fault of the checkpoint.
+      if (error.kind() != ErrorKind::recipe) throw;
+      throw failed(part + " that this engine cannot restore: " + error.headline());
     }
+  };
+  for (const Resumable& part : parts_) {
+    if (part.restore) restore(part.name, [&] { part.restore(checkpoint.info[part.name], checkpoint.tensors); });
   }
-  resumed_.push_back(checkpoint.step);
   // Last, so that the rows stay as they are where a part cannot be restored.
-  truncate_file(rows_path(), checkpoint.info["metrics_bytes"].integer());
+  restore("metrics_bytes", [&] { truncate_file(rows_path(), checkpoint.info["metrics_bytes"].integer()); });
+  resumed_.push_back(checkpoint.step);
 }
 
 void Record::begin() {

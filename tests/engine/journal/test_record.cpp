@@ -86,13 +86,40 @@ TEST_CASE("a part that cannot be restored is named, and the rows stay") {
     record.commit({.step = 7, .tensors = {}, .info = {}, .best = {}});
     record.append("{\"step\":8}\n");
   }
-  Record record(stage_in(folder.path()));
-  record.add({.name = "count", .restore = [](const Value& state, const NamedTensors&) { (void)state.integer(); }});
-  const std::optional<Checkpoint> found = record.newest("the first step");
-  REQUIRE(found);
-  const std::string said = error_of([&] { record.resume(*found); });
-  CHECK(said.find("the checkpoint of step 7 has another kind of count than this engine writes") != std::string::npos);
+  const auto refused = [&](const auto& restore) {
+    Record record(stage_in(folder.path()));
+    record.add({.name = "count", .restore = [&](const Value& state, const NamedTensors&) { restore(state); }});
+    const Checkpoint found = record.newest("the first step").value();
+    try {
+      record.resume(found);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::usage);
+      CHECK(error.hint() == "continue with the engine that wrote the checkpoint, or begin a new run");
+      return error.message();
+    }
+    return std::string("restored");
+  };
+  CHECK(refused([](const Value& state) { (void)state.integer(); }) ==
+        "the checkpoint of step 7 has another kind of count than this engine writes");
+  CHECK(refused([](const Value&) { throw recipe_error("the checkpoint has no tensor w"); }) ==
+        "the checkpoint of step 7 has count that this engine cannot restore: the checkpoint has no tensor w");
+  CHECK_THAT(refused([](const Value&) { at::arange(4).copy_(at::arange(3)); }),
+             Catch::StartsWith("the checkpoint of step 7 has count that this engine cannot restore: "));
   CHECK(rows_of(folder.path()) == "{\"step\":8}\n");
+}
+
+TEST_CASE("a checkpoint without the number of rows is another engine's, and a disk that fails is not") {
+  const Folder folder;
+  Record record(stage_in(folder.path()));
+  CHECK_THAT(error_of([&] { record.resume({.step = 7, .tensors = {}, .info = {}, .best = {}}); }),
+             Catch::StartsWith("the checkpoint of step 7 has another kind of seconds than this engine writes"));
+  const Value info(Value::Map{{"seconds", 1.0}, {"resumed", Value::List{}}});
+  CHECK_THAT(error_of([&] { record.resume({.step = 7, .tensors = {}, .info = info, .best = {}}); }),
+             Catch::StartsWith("the checkpoint of step 7 has another kind of metrics_bytes than this engine writes"));
+  record.add({.name = "weights",
+              .restore = [](const Value&, const NamedTensors&) { throw run_error("the device has failed"); }});
+  CHECK(error_of([&] { record.resume({.step = 7, .tensors = {}, .info = info, .best = {}}); }) ==
+        "the device has failed");
 }
 
 TEST_CASE("a lost start is said and its rows are cut") {

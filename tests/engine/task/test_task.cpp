@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "core/trace.h"
 #include "data/dataset.h"
+#include "journal/checkpoint.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
 #include "task/task.h"
@@ -243,4 +244,24 @@ TEST_CASE("task: observers from outside are told, what they keep survives, and t
       CHECK(rows(folder) == rows(whole));
     }
   }
+}
+
+TEST_CASE("task: a checkpoint that this engine cannot restore is told, and stays") {
+  const TemporaryFolder temporary;
+  const Part part = digits();
+  const auto run = [&](bool resumed) {
+    return run_task(
+        "cpu", temporary.path(), [&](TaskContext& task) { follow(task, part, at::kCPU); }, resumed);
+  };
+  CHECK(run(false)["status"] == Value("done"));
+  CheckpointFolder checkpoints(temporary.path() / "checkpoints", [](const std::string&) {});
+  Checkpoint other = checkpoints.newest().value();
+  const std::int64_t steps = other.step;
+  other.info.set("last", Value::Map{{"mean", "small"}});
+  checkpoints.commit(other);
+  CHECK_THAT(error_of([&] { run(true); }),
+             Catch::StartsWith("the checkpoint of step " + std::to_string(steps) +
+                               " has another kind of last than this engine writes\n  hint: continue with the engine "
+                               "that wrote the checkpoint"));
+  CHECK(checkpoints.newest().value().step == steps);
 }

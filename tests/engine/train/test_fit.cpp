@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "core/files.h"
+#include "journal/checkpoint.h"
 #include "objects/run_handle.h"
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
@@ -381,4 +382,36 @@ TEST_CASE("whichever write fails, the fit can be continued to the same bytes") {
     CHECK(final_weights(folder) == expected);
     fs::remove_all(folder);
   }
+}
+
+TEST_CASE("a checkpoint that this engine cannot restore is refused, and stays as it is") {
+  const TemporaryFolder temporary;
+  const Options fit = parse_options(digits_fit(R"(, "epochs": 1)"));
+  const Value whole = run_one(fit, temporary.path());
+  CheckpointFolder checkpoints(temporary.path() / "checkpoints", [](const std::string&) {});
+  const Checkpoint written = checkpoints.newest().value();
+  const std::string rows = read_file(temporary.path() / "metrics.jsonl");
+  const auto refused = [&](const auto& change) {
+    Checkpoint other = written;
+    change(other);
+    checkpoints.commit(other);
+    try {
+      run_one(fit, temporary.path(), true);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::usage);
+      CHECK(checkpoints.newest().value().step == written.step);
+      CHECK(read_file(temporary.path() / "metrics.jsonl") == rows);
+      return error.message();
+    }
+    return std::string("restored");
+  };
+  const std::string which = "the checkpoint of step " + std::to_string(written.step) + " has ";
+  CHECK(refused([](Checkpoint& other) { other.info.set("lr", "fast"); }) ==
+        which + "another kind of lr than this engine writes");
+  CHECK_THAT(refused([](Checkpoint& other) {
+               std::erase_if(other.tensors, [](const auto& named) { return named.first.starts_with("model."); });
+             }),
+             Catch::StartsWith(which + "train_loss that this engine cannot restore: expected a tensor model."));
+  checkpoints.commit(written);
+  CHECK(run_one(fit, temporary.path(), true)["metrics"] == whole["metrics"]);
 }

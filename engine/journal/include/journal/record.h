@@ -51,7 +51,7 @@ class Record {
   // starts again from `from` ("the first step").
   std::optional<Checkpoint> newest(std::string_view from);
   // Restores each part from the checkpoint, cuts the rows to the number in the checkpoint, and continues to count time.
-  // An error of a part names the part.
+  // Error{usage} that names the part where a part cannot be restored from what the checkpoint has.
   void resume(const Checkpoint& checkpoint);
   // Opens metrics.jsonl and starts to count time.
   void begin();
