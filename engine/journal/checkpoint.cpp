@@ -125,6 +125,30 @@ Checkpoint load(const fs::path& folder, const fs::path& commit, bool with_best) 
   return checkpoint;
 }
 
+struct CompleteCommit {
+  std::string stem;
+  Value info;
+};
+
+// The newest commit whose files are those that were committed. Without best weights where the best weights of all
+// commits are damaged. `say` receives a line for each commit that is passed over.
+std::optional<CompleteCommit> newest_complete(const fs::path& folder,
+                                              const std::function<void(const std::string&)>& say) {
+  for (const bool with_best : {true, false}) {
+    for (const fs::path& path : commits(folder)) {
+      try {
+        Value info = load(folder, path, with_best).info;
+        if (!with_best) info.set("best_weights", Value());
+        return CompleteCommit{.stem = path.stem().string(), .info = std::move(info)};
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::recipe) throw;  // as in newest()
+        if (with_best) say("checkpoint " + path.string() + " is damaged and was passed over: " + error.message());
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::int64_t CheckpointFolder::newest_step(const fs::path& folder) {
@@ -132,9 +156,14 @@ std::int64_t CheckpointFolder::newest_step(const fs::path& folder) {
   return all.empty() ? 0 : std::stoll(all.front().stem().string().substr(std::string_view("last-").size()));
 }
 
-void CheckpointFolder::take_over(const fs::path& from, const fs::path& to) {
-  const std::vector<fs::path> all = commits(from);
-  if (all.empty()) return;
+bool CheckpointFolder::has_complete(const fs::path& folder) {
+  return newest_complete(folder, [](const std::string&) {}).has_value();
+}
+
+bool CheckpointFolder::take_over(const fs::path& from, const fs::path& to,
+                                 const std::function<void(const std::string&)>& say) {
+  const std::optional<CompleteCommit> newest = newest_complete(from, say);
+  if (!newest) return false;
   make_directories(to);
   const auto copy = [&](const std::string& stem, const Value& info) {
     // Such files are written once: both may have the same bytes on the disk.
@@ -144,14 +173,15 @@ void CheckpointFolder::take_over(const fs::path& from, const fs::path& to) {
     if (failed) write_atomic(target, read_file(source));
     write_atomic(to / (stem + ".json"), to_json(sealed(info), 1) + "\n");
   };
-  Value info = read_commit(all.front());
+  Value info = newest->info;
   if (const Value& best = info["best_weights"]; best.is_string()) {
     copy(best.string(), read_commit(from / (best.string() + ".json")));
   }
   // The reason that ended the other fit must not end this fit.
   info.set("stop_reason", Value());
   info.set("failure", Value());
-  copy(all.front().stem().string(), info);  // last: it makes the rest count
+  copy(newest->stem, info);  // last: it makes the rest count
+  return true;
 }
 
 CheckpointFolder::CheckpointFolder(fs::path folder, std::function<void(const std::string&)> say)

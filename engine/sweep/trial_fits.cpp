@@ -55,23 +55,25 @@ TrialFits::Built TrialFits::build(LeasedTrial& trial) {
   return built;
 }
 
-// The trial begins with the state in which its parent ended, unless it has a checkpoint of its own. Error{recipe} when
-// the parent failed before its first checkpoint, Error{run} when the parent's checkpoints are gone.
+// The trial begins with the state in which its parent ended, unless it has a complete checkpoint of its own.
+// Error{recipe} when the parent failed before its first checkpoint, Error{run} when the parent's checkpoints are gone
+// or damaged.
 void TrialFits::go_on_from(std::int64_t parent, std::int64_t trial, const TrialFit& fit) const {
-  if (CheckpointFolder::newest_step(fit.folder / "checkpoints") > 0) return;
+  const fs::path own = fit.folder / "checkpoints";
+  if (CheckpointFolder::has_complete(own)) return;
   const TrialFolder folder(context_.folder, parent);
   folder.settle(study_.stored(parent).attempt);  // the process that ended it may have been killed before
   const fs::path from = folder.ended(fit.repeat);
-  if (CheckpointFolder::newest_step(from / "checkpoints") == 0) {
-    const std::string text = fmt::format("trial {} continues trial {}, ", trial, parent);
-    if (study_.study().trials().state(parent) == TrialState::failed)
-      throw recipe_error(text + "which failed before its first checkpoint");
-    throw run_error(text + "but there is no checkpoint in " + (from / "checkpoints").string())
-        .hint("put the folder back and resume the run");
-  }
+  const std::string text = fmt::format("trial {} continues trial {}, ", trial, parent);
+  const bool has_commit = CheckpointFolder::newest_step(from / "checkpoints") > 0;
+  if (!has_commit && study_.study().trials().state(parent) == TrialState::failed)
+    throw recipe_error(text + "which failed before its first checkpoint");
   make_directories(fit.folder);
   if (fs::exists(from / "metrics.jsonl")) write_atomic(fit.folder / "metrics.jsonl", read_file(from / "metrics.jsonl"));
-  CheckpointFolder::take_over(from / "checkpoints", fit.folder / "checkpoints");
+  const auto say = [&](const std::string& line) { context_.say(fmt::format("trial {}: {}", trial, line)); };
+  if (CheckpointFolder::take_over(from / "checkpoints", own, say)) return;
+  throw run_error(text + "but there is no complete checkpoint in " + (from / "checkpoints").string())
+      .hint("put the folder back and resume the run");
 }
 
 const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {

@@ -174,7 +174,7 @@ class Sweep(CliTest):
         self.run_program("r.lua", "--out", "cut")
         shutil.move(self.folder / "cut/trials", self.folder / "away")
         result = self.run_program("extend", "cut", "--trials", "13", code=3)
-        self.assert_said(result, "trial 9 continues trial", "but there is no checkpoint in",
+        self.assert_said(result, "trial 9 continues trial", "but there is no complete checkpoint in",
                          "put the folder back and resume the run")
         shutil.rmtree(self.folder / "cut/trials", ignore_errors=True)
         shutil.move(self.folder / "away", self.folder / "cut/trials")

@@ -3,12 +3,49 @@
 #include <catch2/catch.hpp>
 
 #include "core/files.h"
+#include "journal/checkpoint.h"
 #include "support/stand_in_device.h"
 #include "sweep_support.h"
 
 using namespace trainlab;
 using namespace trainlab::test;
 namespace fs = std::filesystem;
+
+namespace {
+
+const std::string halving =
+    R"(, "stack": false, "scheduler": {"@": "scheduler.halving", "configurations": 4, "min": 2, "reduction": 2})";
+
+fs::path checkpoints_of(const fs::path& sweep, std::int64_t trial, const std::string& below = "seed-1") {
+  return sweep / "trials" / ("000" + std::to_string(trial)) / below / "checkpoints";
+}
+
+// Writes something else into the files of this ending. In new files: trials share the bytes of a checkpoint.
+void damage(const fs::path& checkpoints, const std::string& begin, const std::string& ending) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(checkpoints)) {
+    if (entry.path().filename().string().starts_with(begin) && entry.path().extension() == ending)
+      files.push_back(entry.path());
+  }
+  CHECK_FALSE(files.empty());
+  for (const fs::path& file : files) write_atomic(file, "damaged");
+}
+
+double fifth_value(const fs::path& folder) {
+  double value = 0;
+  work(sweep(halving + R"(, "trials": 5)"), folder, [&](const SharedStudy& study) {
+    CHECK(study.study().trials().state(4) == TrialState::complete);
+    value = study.study().trials().value(4);
+  });
+  return value;
+}
+
+double undisturbed_fifth_value() {
+  const TemporaryFolder folder;
+  return fifth_value(folder.path());
+}
+
+}  // namespace
 
 TEST_CASE("a trial of a stack that raises fails alone, and the others end as if it had not been there") {
   const TemporaryFolder with, without;
@@ -45,8 +82,6 @@ TEST_CASE("the repeats of a trial end when all so far are worse than all of the 
 }
 
 TEST_CASE("a trial continues its parent, and a parent without a checkpoint is an error") {
-  const std::string halving =
-      R"(, "stack": false, "scheduler": {"@": "scheduler.halving", "configurations": 4, "min": 2, "reduction": 2})";
   const TemporaryFolder folder;
   std::int64_t best = -1;
   work(sweep(halving + R"(, "trials": 4)"), folder.path(),
@@ -55,13 +90,85 @@ TEST_CASE("a trial continues its parent, and a parent without a checkpoint is an
                  away = folder.path() / "away";
   fs::rename(parent, away);
   const Options more = sweep(halving + R"(, "trials": 5)");
-  CHECK_THAT(error_of([&] { work(more, folder.path()); }),
-             Catch::Contains("trial 4 continues trial " + std::to_string(best) + ", but there is no checkpoint in"));
+  CHECK_THAT(
+      error_of([&] { work(more, folder.path()); }),
+      Catch::Contains("trial 4 continues trial " + std::to_string(best) + ", but there is no complete checkpoint in"));
   fs::rename(away, parent);
   work(more, folder.path(), [&](const SharedStudy& study) {
     CHECK(study.stored(4).info["parent"] == Value(best));
     CHECK(study.study().trials().value(4) < study.study().trials().value(best));
   });
+}
+
+TEST_CASE("a trial continues the older checkpoint of its parent where the newest one is damaged") {
+  const std::string ending = GENERATE(".json", ".safetensors");
+  const TemporaryFolder folder;
+  std::int64_t best = -1;
+  work(sweep(halving + R"(, "trials": 4)"), folder.path(),
+       [&](const SharedStudy& study) { best = *study.study().best(); });
+  const fs::path parent = checkpoints_of(folder.path(), best), away = folder.path() / "away";
+  fs::copy(parent, away);
+  damage(parent, "last-000000004", ending);
+  SECTION("and ends as if nothing was damaged") { CHECK(fifth_value(folder.path()) == undisturbed_fifth_value()); }
+  SECTION("and waits where both are") {
+    damage(parent, "last-000000003", ending);
+    CHECK_THAT(error_of([&] { fifth_value(folder.path()); }),
+               Catch::Contains("trial 4 continues trial " + std::to_string(best) +
+                               ", but there is no complete checkpoint in " + parent.string()));
+    fs::remove_all(parent);
+    fs::rename(away, parent);
+    CHECK(fifth_value(folder.path()) == undisturbed_fifth_value());
+  }
+}
+
+TEST_CASE("a trial all of whose checkpoints are damaged continues its parent again") {
+  const TemporaryFolder folder;
+  Events events;
+  events.validate = [](std::int64_t trial) {
+    if (trial == 4) request_stop();
+  };
+  work(sweep(halving + R"(, "trials": 5)", events), folder.path());
+  clear_stop_request();
+  const fs::path own = checkpoints_of(folder.path(), 4, "attempt-1/seed-1");
+  damage(own, "last-", GENERATE(".json", ".safetensors"));
+  CHECK(fifth_value(folder.path()) == undisturbed_fifth_value());
+  const Value summary = parse_json(read_file(folder.path() / "trials/0004/seed-1/summary.json"), "summary.json");
+  CHECK(summary["resumed"] == Value(Value::List{4}));
+}
+
+TEST_CASE("a checkpoint that this engine cannot restore ends the sweep with one message, and its trial waits") {
+  const std::string more = GENERATE(R"(, "trials": 2, "stack": false)", R"(, "trials": 2, "stack": 8)");
+  std::vector<double> expected, values;
+  const auto read = [](std::vector<double>& to) {
+    return [&to](const SharedStudy& study) {
+      for (std::int64_t t = 0; t < study.study().trials().size(); ++t) to.push_back(study.study().trials().value(t));
+    };
+  };
+  const TemporaryFolder whole, folder;
+  work(sweep(more), whole.path(), read(expected));
+  work(sweep(more, {.validate = [](std::int64_t) { request_stop(); }}), folder.path());
+  clear_stop_request();
+  CheckpointFolder checkpoints(checkpoints_of(folder.path(), 0, "attempt-1/seed-1"), [](const std::string&) {});
+  const Checkpoint written = checkpoints.newest().value();
+  Checkpoint other = written;
+  if (GENERATE(false, true)) {
+    other.info.set("validated_step", "two");
+  } else {
+    for (auto& [name, tensor] : other.tensors) tensor = tensor.flatten().slice(0, 0, 1).clone();
+  }
+  checkpoints.commit(other);
+  try {
+    work(sweep(more), folder.path());
+    FAIL("the trial was restored");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::usage);
+    CHECK_THAT(error.message(), Catch::StartsWith("the checkpoint of step 2 has "));
+    CHECK(error.hint() == "continue with the engine that wrote the checkpoint, or begin a new run");
+  }
+  // As the engine that wrote the checkpoint continues the trial.
+  CheckpointFolder(checkpoints_of(folder.path(), 0, "attempt-2/seed-1"), [](const std::string&) {}).commit(written);
+  work(sweep(more), folder.path(), read(values));
+  CHECK(values == expected);
 }
 
 TEST_CASE("when its device goes away a sweep ends with one message, no trial has failed, and the sweep goes on") {

@@ -24,8 +24,8 @@ struct BestWeights {
 
 struct Checkpoint {
   std::int64_t step = 0;
-  NamedTensors tensors;  // model.…, optim.…, data.…
-  Value info;            // all other data that the continued run needs
+  NamedTensors tensors;                          // model.…, optim.…, data.…
+  Value info;                                    // all other data that the continued run needs
   std::map<std::string, std::string> kept = {};  // files of keep() that belong to the checkpoint, and their hashes
   std::optional<BestWeights> best;
 };
@@ -56,9 +56,14 @@ class CheckpointFolder {
   // The step of the newest commit in `folder`, by its name; 0 if there is none.
   static std::int64_t newest_step(const std::filesystem::path& folder);
 
-  // Copies the newest commit of `from` to `to`, where another fit continues from it: the reason for which the first fit
-  // stopped is not copied. Copies nothing if `from` has no commit.
-  static void take_over(const std::filesystem::path& from, const std::filesystem::path& to);
+  // Whether newest() would find a checkpoint in `folder`. Writes nothing; reads the files of a checkpoint.
+  static bool has_complete(const std::filesystem::path& folder);
+
+  // Copies the newest complete checkpoint of `from` to `to`, where another fit continues from it: the reason for which
+  // the first fit stopped is not copied. False if there is none. `say` receives one line for each damaged checkpoint
+  // that is passed over.
+  static bool take_over(const std::filesystem::path& from, const std::filesystem::path& to,
+                        const std::function<void(const std::string&)>& say);
 
   // The newest complete checkpoint of `folder`, read without writing or setting aside any file. nullopt if there is
   // none; Error{recipe} naming the file if the newest checkpoint is damaged.
