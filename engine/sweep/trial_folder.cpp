@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -29,14 +31,22 @@ std::vector<std::string> names_in(const fs::path& folder, std::string_view prefi
   return names;
 }
 
-// The newest attempt before this one that has a folder; 0: there is none.
-std::int64_t attempt_before(const fs::path& folder, std::int64_t attempt) {
-  std::int64_t newest = 0;
-  for (const std::string& name : names_in(folder, attempt_prefix)) {
-    const std::int64_t other = std::atoll(name.c_str() + attempt_prefix.size());
-    if (other < attempt && other > newest) newest = other;
+// The attempts that have a folder, the newest first.
+std::vector<std::int64_t> attempts_in(const fs::path& folder) {
+  std::vector<std::int64_t> attempts;
+  for (const std::string& name : names_in(folder, attempt_prefix))
+    attempts.push_back(std::atoll(name.c_str() + attempt_prefix.size()));
+  std::ranges::sort(attempts, std::greater());
+  return attempts;
+}
+
+// Gives the folder of the newest attempt before this one the number of this attempt. False when there was such a
+// folder and an attempt in between has given it another number meanwhile.
+bool rename_earlier(const fs::path& folder, std::int64_t attempt) {
+  for (const std::int64_t other : attempts_in(folder)) {
+    if (other < attempt) return rename_folder(folder / attempt_name(other), folder / attempt_name(attempt));
   }
-  return newest;
+  return true;
 }
 
 // The process of the attempt before may go on writing into files that it has open. metrics.jsonl and event files, which
@@ -68,15 +78,24 @@ fs::path TrialFolder::under_way(std::int64_t attempt, std::int64_t repeat) const
 
 void TrialFolder::take_over(std::int64_t attempt, const std::function<void()>& confirm) const {
   const fs::path own = folder_ / attempt_name(attempt);
-  if (const std::int64_t before = attempt_before(folder_, attempt); before > 0)
-    rename_folder(folder_ / attempt_name(before), own);
-  // Runs of versions that knew no attempts have the files of trials that have not ended here.
-  if (const std::vector<std::string> repeats = names_in(folder_, repeat_prefix); !repeats.empty()) {
-    // The next attempt renames `own` before it does anything else. So `own` is gone when the lease is lost after it was
-    // confirmed, and the files of a trial that has ended meanwhile cannot be taken away.
+  while (names_in(own, repeat_prefix).empty() && !rename_earlier(folder_, attempt)) {
+  }
+  // The next attempt renames `own` before it does anything else. So `own` is gone when the lease is lost after it was
+  // confirmed, and the files of a trial that has ended meanwhile, or goes on elsewhere, cannot be taken away.
+  const auto take = [&](const fs::path& from) {
+    const std::vector<std::string> repeats = names_in(from, repeat_prefix);
+    if (repeats.empty()) return;
     make_directories(own);
     confirm();
-    for (const std::string& repeat : repeats) rename_folder(folder_ / repeat, own / repeat);
+    for (const std::string& repeat : repeats) {
+      if (!fs::exists(own / repeat)) rename_folder(from / repeat, own / repeat);
+    }
+  };
+  // Runs of versions that knew no attempts have the files of trials that have not ended here.
+  take(folder_);
+  // A study that was put back to an earlier state counts attempts again.
+  for (const std::int64_t other : attempts_in(folder_)) {
+    if (other > attempt) take(folder_ / attempt_name(other));
   }
   for (const std::string& repeat : names_in(own, repeat_prefix)) part_from_writers(own / repeat);
 }

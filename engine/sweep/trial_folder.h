@@ -25,8 +25,9 @@ class TrialFolder {
   // The files of a repeat while an attempt trains.
   std::filesystem::path under_way(std::int64_t attempt, std::int64_t repeat) const;
 
-  // Called by the process that holds the lease of this attempt, before it trains: the files of the attempt before
-  // become this attempt's. `confirm` raises when the lease holds no longer.
+  // Called by the process that holds the lease of this attempt, before it trains: the files of the newest attempt
+  // before become this attempt's, and where there are none those of attempts with later numbers, which a study that was
+  // put back to an earlier state does not know. `confirm` raises when the lease holds no longer.
   void take_over(std::int64_t attempt, const std::function<void()>& confirm) const;
 
   // Called once the study says that the trial has ended in this attempt, by any process and as often as wanted: moves

@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "run/stage.h"
 #include "sweep_support.h"
+#include "trial_folder.h"
 
 using namespace trainlab;
 using namespace trainlab::test;
@@ -173,4 +174,58 @@ TEST_CASE("a process that was stopped while it took over a folder without attemp
                                 {.supervisor = "here:2"});
   CHECK(files_below(folder.path() / "trials") == left);
   CHECK_THAT(said, Catch::Contains("trial 0 is no longer leased to"));
+}
+
+namespace {
+
+// The folder of a trial in which attempts have left files, each with its number in seed-1.
+struct Left {
+  TemporaryFolder stage;
+  TrialFolder folder{stage.path(), 0};
+  void add(std::int64_t attempt, std::int64_t repeat = 1) const {
+    make_directories(folder.under_way(attempt, repeat));
+    write_atomic(folder.under_way(attempt, repeat) / "metrics.jsonl", std::to_string(attempt));
+  }
+  std::string found(std::int64_t attempt, std::int64_t repeat = 1) const {
+    const fs::path file = folder.under_way(attempt, repeat) / "metrics.jsonl";
+    return fs::exists(file) ? read_file(file) : "none";
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an attempt finds the files that an attempt in between takes over at the same time") {
+  const Left left;
+  left.add(1);
+  StoppedCalls calls;
+  bool is_stopped = false;
+  calls.before_rename = [&](const fs::path& from, const fs::path&) {
+    if (is_stopped || from.filename() != "attempt-1") return;
+    is_stopped = true;
+    left.folder.take_over(2, [] {});
+  };
+  const ScopedFileCalls guard(calls);
+  left.folder.take_over(3, [] {});
+  CHECK(is_stopped);
+  CHECK(left.found(3) == "1");
+  CHECK(left.found(2) == "none");
+}
+
+TEST_CASE("an attempt of a study that was put back to an earlier state finds the files of later attempts") {
+  const Left left;
+  left.add(4, 1);
+  left.add(5, 2);
+  bool is_confirmed = false;
+  left.folder.take_over(3, [&] { is_confirmed = true; });
+  CHECK(is_confirmed);
+  CHECK(left.found(3, 1) == "4");
+  CHECK(left.found(3, 2) == "5");
+  // As a process whose lease is lost may come late.
+  struct Lost {};
+  CHECK_THROWS_AS(left.folder.take_over(2, [] { throw Lost(); }), Lost);
+  CHECK(left.found(3, 1) == "4");
+  // The files of this number and those before are left.
+  left.add(1, 1);
+  left.folder.take_over(3, [] {});
+  CHECK(left.found(3, 1) == "4");
 }
