@@ -134,12 +134,7 @@ Study::Next Study::next() {
   return next;
 }
 
-Segment Study::segment(std::int64_t trial) const {
-  if (!settings_.scheduler) return {};
-  if (const std::optional<Segment> segment = trials_.segment(trial)) return *segment;
-  // A study of schema 1 has stored no segments. The schedulers of that time say the same at any time.
-  return settings_.scheduler->segment(curves(trials_.size()), trial).value();
-}
+Segment Study::segment(std::int64_t trial) const { return trials_.segment(trial).value_or(Segment{}); }
 
 void Study::begin(std::int64_t trial, std::span<const double> point, const std::optional<Segment>& segment) {
   if (trial == trials_.size()) {

@@ -33,9 +33,10 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
   std::unique_ptr<Storage> storage;
   try {
     storage = place.open();
-    const Value stored = storage->open(description, plan.enqueued());
-    if (stored["space"] != parse_json(to_json(description["space"]), "space"))
-      throw usage_error(place.text() + ": holds a study of another space").hint("choose another --out");
+    storage->open(description, plan.enqueued(), [&](const Value& stored) {
+      if (stored["space"] != parse_json(to_json(description["space"]), "space"))
+        throw usage_error(place.text() + ": holds a study of another space").hint("choose another --out");
+    });
     if (!context.helps) {
       storage->revoke_all_but(context.supervisor);
       storage->set_deadline(std::numeric_limits<double>::infinity());

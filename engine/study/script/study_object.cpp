@@ -76,11 +76,12 @@ void StudyObject::open(const Options& options, Study study, const std::vector<st
                                        {"seed", seed}};
   const StudyPlace place(file);
   auto storage = place.open();
-  const Value stored = storage->open(description, first);
-  for (const auto& [part, name] : {std::pair{"space", "space"}, {"objectives", "goal"}}) {
-    if (to_json(stored[part]) == to_json(description[part])) continue;
-    throw options.error("file", file + " holds a study with another " + name).hint("name another file");
-  }
+  storage->open(description, first, [&](const Value& stored) {
+    for (const auto& [part, name] : {std::pair{"space", "space"}, {"objectives", "goal"}}) {
+      if (to_json(stored[part]) == to_json(description[part])) continue;
+      throw options.error("file", file + " holds a study with another " + name).hint("name another file");
+    }
+  });
   shared_ = std::make_unique<SharedStudy>(std::move(storage), std::move(study),
                                           Storage::Owner{.name = this_process(), .supervisor = "", .expires = 0});
   keeper_ = std::make_unique<LeaseKeeper>(place);

@@ -65,6 +65,8 @@ void SharedStudy::check(const StoredTrial& trial) const {
   if (parent && (*parent < 0 || *parent >= trial.number)) wrong = "it continues trial " + std::to_string(*parent);
   if (is_complete && trial.values.size() != study_.trials().objectives())
     wrong = "it is complete with " + std::to_string(trial.values.size()) + " values";
+  if (study_.scheduler() && trial.state != TrialState::waiting && !trial.segment)
+    wrong = "it has begun without a segment";
   if (wrong.empty()) return;
   throw run_error("the study's file holds trial " + std::to_string(trial.number) + ", but " + wrong)
       .hint("the file is damaged; finished trials keep their folders");

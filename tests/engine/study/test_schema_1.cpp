@@ -13,8 +13,7 @@ using namespace trainlab;
 
 namespace {
 
-// Successive halving with rungs of 3 and 1 trials: the best of trials 0 … 2 is trial 1, which trial 3 continued until
-// its process was killed; trial 4 begins the next round, trial 5 was given and has not begun.
+// Trial 3 ran until its process was killed; trial 5 was given and has not begun.
 const char* const study = R"(
   PRAGMA journal_mode = WAL;
   CREATE TABLE study (id INTEGER PRIMARY KEY, description TEXT NOT NULL, change INTEGER NOT NULL,
@@ -53,10 +52,8 @@ SharedStudy shared(const StudyPlace& place) {
   const Space space = parse_space(R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})");
   auto storage = place.open();
   CHECK(storage->open("another") == Value("x"));
-  const auto halving =
-      make_scheduler(parse_entry(R"({"@": "scheduler.halving", "configurations": 3, "min": 2})"), space, 1, 1);
   return {std::move(storage),
-          Study(space, parse_sampler(R"({"@": "sampler.tpe"})", space), {.scheduler = halving}),
+          Study(space, parse_sampler(R"({"@": "sampler.tpe"})", space), {}),
           {.name = "h:2", .supervisor = "s", .expires = 0}};
 }
 
@@ -77,7 +74,27 @@ TEST_CASE("a study of schema 1 is read as it is") {
   CHECK(read_file(file) == bytes);
 }
 
-TEST_CASE("a study of schema 1 goes on where it was: nothing is lost, and trials keep their parents") {
+TEST_CASE("a study of schema 1 that is refused stays as it is") {
+  const std::filesystem::path file = written();
+  const auto refuse = [](const Value& stored) {
+    CHECK(stored == Value("x"));
+    throw usage_error("another study");
+  };
+  CHECK_THROWS_WITH(StudyPlace(file).open()->open("another", {}, refuse), "another study");
+  sqlite3* sql = nullptr;
+  REQUIRE(sqlite3_open(file.c_str(), &sql) == SQLITE_OK);
+  int schema = 0;
+  const auto read = [](void* to, int, char** columns, char**) {
+    *static_cast<int*>(to) = std::atoi(columns[0]);
+    return 0;
+  };
+  CHECK(sqlite3_exec(sql, "PRAGMA user_version", read, &schema, nullptr) == SQLITE_OK);
+  CHECK(schema == 1);
+  CHECK(sqlite3_exec(sql, "SELECT parent FROM trials", nullptr, nullptr, nullptr) != SQLITE_OK);
+  CHECK(sqlite3_close(sql) == SQLITE_OK);
+}
+
+TEST_CASE("a study of schema 1 goes on where it was, and nothing is lost") {
   const StudyPlace place(written());
   {
     SharedStudy first = shared(place);
@@ -92,20 +109,28 @@ TEST_CASE("a study of schema 1 goes on where it was: nothing is lost, and trials
     first.follow();
     CHECK(lease.trial == 3);
     CHECK(lease.attempt == 2);
-    CHECK(first.study().segment(3).parent == 1);
-    CHECK(first.study().segment(3).until == 6);
-    CHECK(first.study().segment(4).until == 2);
     first.end(lease, TrialState::complete, std::vector{0.5}, Value::Map{});
   }
   SharedStudy second = shared(place);  // by now of this version's schema
   const Lease lease = second.ask(11, 100, 20).lease.value();
   CHECK(lease.trial == 5);
   second.follow();
-  REQUIRE(second.stored(5).segment);
-  CHECK_FALSE(second.stored(5).segment->parent);
-  REQUIRE(second.stored(3).segment);
-  CHECK(second.stored(3).segment->parent == 1);
-  CHECK_FALSE(second.stored(1).segment);
+  CHECK_FALSE(second.stored(5).segment);
   CHECK(second.study().best() == 3);
   place.read([](StudyReader& reader) { CHECK(reader.trials(false).size() == 6); });
+}
+
+TEST_CASE("a scheduler takes no study whose trials have no segments") {
+  const StudyPlace place(written());
+  const Space space = parse_space(R"({"x": {"@": "space.uniform", "low": 0, "high": 1}})");
+  auto storage = place.open();
+  storage->open("x");
+  const auto halving =
+      make_scheduler(parse_entry(R"({"@": "scheduler.halving", "configurations": 3, "min": 2})"), space, 1, 1);
+  const auto join = [&] {
+    SharedStudy study(std::move(storage),
+                      Study(space, parse_sampler(R"({"@": "sampler.tpe"})", space), {.scheduler = halving}),
+                      {.name = "h:2", .supervisor = "s", .expires = 0});
+  };
+  CHECK_THROWS_WITH(join(), Catch::StartsWith("the study's file holds trial 0, but it has begun without a segment"));
 }

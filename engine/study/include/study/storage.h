@@ -65,9 +65,12 @@ class Storage {
   virtual ~Storage() = default;
 
   // The study's description. The first to come writes it, with trials that wait at these points; of those who come
-  // together one does. A study of an older version is brought to this one's. Error{usage} when the store is of a newer
+  // together one does. A description that was written before is given to `accept`, which raises to leave the study as
+  // it is. Then a study of an older version is brought to this one's. Error{usage} when the store is of a newer
   // version, or in use where this process cannot share it.
-  virtual Value open(const Value& description, std::span<const std::vector<double>> first = {}) = 0;
+  using Accept = std::function<void(const Value& stored)>;
+  virtual Value open(const Value& description, std::span<const std::vector<double>> first = {},
+                     const Accept& accept = {}) = 0;
 
   // Since the last call on this object; does not wait for writers.
   virtual StudyChanges changes() = 0;

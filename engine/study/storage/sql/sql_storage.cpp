@@ -20,22 +20,26 @@ class SqlStorage final : public Storage {
     guarded([&] { dialect_->connect(sql_); });
   }
 
-  Value open(const Value& description, std::span<const std::vector<double>> first) override {
-    std::string stored;
+  Value open(const Value& description, std::span<const std::vector<double>> first, const Accept& accept) override {
+    Value stored;
     transaction(/*durable=*/true, [&] {
       const int schema = dialect_->schema(sql_);
       if (schema == 0) {
         create();
-        stored = to_json(description);
-        run("INSERT INTO study (id, description, change, deadline) VALUES (1, :d, 0, NULL)", soci::use(stored));
+        const std::string text = to_json(description);
+        run("INSERT INTO study (id, description, change, deadline) VALUES (1, :d, 0, NULL)", soci::use(text));
+        stored = parse_json(text, dialect_->place());
         for (const std::vector<double>& point : first) add_waiting(point);
         return;
       }
-      run("SELECT description FROM study WHERE id = 1", soci::into(stored));
+      std::string text;
+      run("SELECT description FROM study WHERE id = 1", soci::into(text));
+      stored = parse_json(text, dialect_->place());
+      if (accept) accept(stored);
       if (!dialect_->is_for_many_hosts()) require_one_host();
       if (schema < study_schema) migrate();
     });
-    return parse_json(stored, dialect_->place());
+    return stored;
   }
 
   StudyChanges changes() override {
