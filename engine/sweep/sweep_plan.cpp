@@ -60,6 +60,10 @@ void SweepPlan::check_scheduler() const {
   if (options().given("pruner")) {
     throw options().error("pruner", name + " itself ends bad configurations; it goes without a pruner");
   }
+  if (ends_without_improvement()) {
+    throw options().error("improvement", "trials of " + name + " end after different numbers of validations, so that " +
+                                             "their values are not compared; it goes without improvement");
+  }
   if (options().string("duplicates") != "allow") {
     throw options().error("duplicates",
                           "trials of " + name + " keep the parameters of their parents; expected \"allow\"");
@@ -79,18 +83,34 @@ double SweepPlan::time_budget() const {
   return time.amount;
 }
 
-// The fit is as long as the longest chain of segments, and the sampler has a point for each configuration.
+// The fit is as long as the longest chain of segments, given points are those of configurations that begin, and the
+// sampler has a point for each configuration.
 void SweepPlan::check_example(const FitPlan& fit, const Study& study) const {
-  if (!study.scheduler() || trials() == no_limit) return;
-  if (const std::int64_t begin = study.scheduler()->beginnings(trials()); study.points().value_or(begin) < begin) {
-    throw options().error("sampler", "expected points for the " + std::to_string(begin) + " configurations of " +
-                                         options().child("scheduler").entry().name + ", found " +
-                                         std::to_string(*study.points()));
+  const Scheduler* scheduler = study.scheduler();
+  if (!scheduler) return;
+  const std::string& name = options().child("scheduler").entry().name;
+  if (const auto given = static_cast<std::int64_t>(enqueued().size()); given > scheduler->most_given()) {
+    throw options().error("enqueue", "expected at most the " + std::to_string(scheduler->most_given()) +
+                                         " configurations with which " + name + " begins, found " +
+                                         std::to_string(given) + " points");
+  }
+  if (trials() < no_limit) {
+    const std::int64_t begin = scheduler->beginnings(trials());
+    if (study.points().value_or(begin) < begin) {
+      throw options().error("sampler", "expected points for the " + std::to_string(begin) + " configurations of " +
+                                           name + ", found " + std::to_string(*study.points()));
+    }
   }
   if (fit.length.total_steps == 0) return;
   const std::int64_t has = (fit.length.total_steps + fit.validate_every - 1) / fit.validate_every;
-  const std::int64_t needs = study.scheduler()->longest(trials());
+  const std::int64_t needs = scheduler->longest(trials());
   if (needs <= has) return;
+  if (needs == no_limit) {
+    throw options()
+        .error("trials",
+               "expected a number of trials with " + name + ", which trains on until they are used, found none")
+        .hint("the fit that build returns has " + std::to_string(has) + " validations");
+  }
   throw options()
       .error("scheduler", "its trials train for up to " + std::to_string(needs) +
                               " validations, the fit that build returns has " + std::to_string(has))

@@ -383,6 +383,28 @@ class Sweep(CliTest):
                 "up to 18 validations, the fit that build returns has 4",
             ),
             (dict(HALVING, epochs="4"), "scheduler", "up to 9 validations"),
+            (dict(HALVING, epochs="4", trials='time = "1 h",'), "scheduler", "up to 9 validations"),
+            (
+                dict(scheduler="scheduler = lab.scheduler.pbt { population = 2 },", trials='time = "1 h",'),
+                "trials",
+                "expected a number of trials with scheduler.pbt, which trains on until they are used, found none",
+            ),
+            (
+                dict(scheduler="scheduler = lab.scheduler.pbt { population = 2 },", trials="trials = 4,",
+                     more="enqueue = { {}, {}, {} },"),
+                "enqueue",
+                "expected at most the 2 configurations with which scheduler.pbt begins, found 3 points",
+            ),
+            (
+                dict(HALVING, more="enqueue = { {}, {}, {}, {}, {}, {}, {}, {}, {}, {} },"),
+                "enqueue",
+                "expected at most the 9 configurations with which scheduler.halving begins, found 10 points",
+            ),
+            (
+                dict(HALVING, more="improvement = true,"),
+                "improvement",
+                "trials of scheduler.halving end after different numbers of validations",
+            ),
             (
                 dict(HALVING, sampler="grid { points = 8 }"),
                 "sampler",

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "pruners.h"
+#include "shared_entries.h"
 
 namespace trainlab {
 
@@ -82,21 +83,13 @@ class Asha final : public Pruner {
 
 // Li et al. 2018 (Hyperband): trials are dealt to brackets s = 0 … s_max with s_max = ⌊log_η(max / min)⌋. Bracket s has
 // s rungs from min · η^(s_max − s) on: no trial is stopped at its end, and none at all in bracket 0. A bracket gets a
-// share of the trials in proportion to the number with which it starts there: ⌈(s_max + 1) η^s / (s + 1)⌉.
+// share of the trials in proportion to the number with which it starts there.
 class Hyperband final : public Pruner {
  public:
-  Hyperband(std::int64_t min, std::int64_t max, std::int64_t reduction) {
-    std::int64_t brackets = 1;
-    for (std::int64_t rung = min; rung <= max / reduction; rung *= reduction) ++brackets;
-    std::int64_t power = 1, first = min;
-    for (std::int64_t s = 0; s < brackets; ++s) {
-      shares_.push_back((brackets * power + s) / (s + 1));
-      if (s + 1 < brackets) power *= reduction;
-    }
-    for (std::int64_t s = brackets - 1; s >= 0; --s) {
-      rungs_.insert(rungs_.begin(), Rungs(first, reduction, s));
-      if (s > 0) first *= reduction;
-    }
+  // `lengths`: validations at the ends of the rungs.
+  Hyperband(const std::vector<std::int64_t>& lengths, std::int64_t reduction) : shares_(bracket_sizes(lengths)) {
+    for (std::size_t s = 0; s < lengths.size(); ++s)
+      rungs_.emplace_back(lengths[lengths.size() - 1 - s], reduction, static_cast<std::int64_t>(s));
     for (const std::int64_t share : shares_) cycle_ += share;
   }
 
@@ -123,23 +116,15 @@ class Hyperband final : public Pruner {
   std::int64_t cycle_ = 0;
 };
 
-Option min_option() {
-  return Option("min", "number of validations before the first rung").integer().at_least(1).or_default(1);
-}
-Option reduction_option() {
-  return Option("reduction", "at each rung the best 1 in N continues").integer().at_least(2).or_default(3);
-}
+Option min_option() { return rung_min_option("number of validations before the first rung"); }
+Option reduction_option() { return rung_reduction_option("at each rung the best 1 in N continues"); }
 
 std::unique_ptr<Pruner> make_asha(const Options& spec, std::size_t) {
   return std::make_unique<Asha>(spec.integer("min"), spec.integer("reduction"));
 }
 
 std::unique_ptr<Pruner> make_hyperband(const Options& spec, std::size_t) {
-  if (spec.integer("max") < spec.integer("min")) {
-    throw spec.error("max", "expected at least min = " + std::to_string(spec.integer("min")) + ", found " +
-                                std::to_string(spec.integer("max")));
-  }
-  return std::make_unique<Hyperband>(spec.integer("min"), spec.integer("max"), spec.integer("reduction"));
+  return std::make_unique<Hyperband>(rung_lengths(spec), spec.integer("reduction"));
 }
 
 }  // namespace
@@ -159,7 +144,7 @@ void register_rungs(Registry& registry) {
       Entry("pruner.hyperband", "pruner",
             "Successive halving in several brackets, from many short trials to few long ones.")
           .with(min_option())
-          .with(Option("max", "number of validations of a whole trial").integer().at_least(1).required())
+          .with(rung_max_option("number of validations of a whole trial"))
           .with(reduction_option())
           .example("pruner.hyperband { max = 27 }")
           .note(

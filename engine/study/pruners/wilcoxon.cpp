@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "pruners.h"
+#include "shared_entries.h"
 
 namespace trainlab {
 
@@ -91,7 +92,7 @@ class Wilcoxon final : public Pruner {
 };
 
 std::unique_ptr<Pruner> make_wilcoxon(const Options& spec, std::size_t objectives) {
-  if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
+  require_single_objective(spec, objectives);
   return std::make_unique<Wilcoxon>(spec.number("p"), spec.integer("startup"));
 }
 

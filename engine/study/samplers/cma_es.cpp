@@ -14,6 +14,7 @@
 
 #include "parzen.h"
 #include "samplers.h"
+#include "shared_entries.h"
 
 namespace trainlab {
 

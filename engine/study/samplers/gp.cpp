@@ -1,6 +1,7 @@
 // The Gaussian process sampler: the next trial lies where the expected improvement is largest.
 #include "expected_improvement.h"
 #include "samplers.h"
+#include "shared_entries.h"
 
 namespace trainlab {
 

@@ -18,10 +18,6 @@ std::int64_t sampler_seed(const Options& spec, std::int64_t study_seed) {
   return spec.given("seed") ? spec.integer("seed") : study_seed;
 }
 
-void require_single_objective(const Options& spec, std::size_t objectives) {
-  if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
-}
-
 std::unique_ptr<Sampler> make_sampler(const Options& spec, const Space& space, std::int64_t seed,
                                       std::size_t objectives) {
   return spec.registry().implementation<SamplerKind>(spec.entry()).make(spec, space, seed, objectives);

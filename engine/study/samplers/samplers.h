@@ -36,8 +36,6 @@ void choose_open(const Space& space, std::span<double> point, Unit&& unit) {
 // The option `seed` of an entry, and the seed that the entry or else the study gives.
 Option sampler_seed_option();
 std::int64_t sampler_seed(const Options& spec, std::int64_t study_seed);
-// Error{recipe} for a study of several objectives.
-void require_single_objective(const Options& spec, std::size_t objectives);
 
 // Samplers that other samplers and the study fall back to.
 std::unique_ptr<Sampler> random_sampler(const Space& space, std::int64_t seed);

@@ -5,8 +5,10 @@
 //
 // A trial is one configuration's training from one rung to the next.
 #include <algorithm>
+#include <limits>
 
 #include "schedulers.h"
+#include "shared_entries.h"
 
 namespace trainlab {
 
@@ -60,6 +62,9 @@ class Asha final : public Scheduler {
     const std::int64_t rungs = std::ssize(lengths_);
     return trials / rungs + (trials % rungs > 0 ? 1 : 0);
   }
+
+  // segment() gives a trial that waits no parent.
+  std::int64_t most_given() const override { return std::numeric_limits<std::int64_t>::max(); }
 
   bool is_partial(const Segment& segment) const override { return segment.until < lengths_.back(); }
 

@@ -8,8 +8,10 @@
 // A trial is one configuration's training from one rung to the next. A rung begins when the rung before has ended.
 // Rounds of trials follow each other; each begins with new configurations.
 #include <algorithm>
+#include <limits>
 
 #include "schedulers.h"
+#include "shared_entries.h"
 
 namespace trainlab {
 
@@ -85,6 +87,13 @@ class Halving final : public Scheduler {
     return trials / round_.size() * of_round + of_rest;
   }
 
+  std::int64_t most_given() const override {
+    for (const auto& rung : round_.rungs()) {
+      if (rung->before) return rung->first;
+    }
+    return std::numeric_limits<std::int64_t>::max();
+  }
+
   // The last rungs of all brackets end at the same validation.
   bool is_partial(const Segment& segment) const override { return segment.until < longest(round_.size()); }
 
@@ -101,16 +110,14 @@ std::shared_ptr<const Scheduler> make_halving(const Options& spec, const Space& 
   return std::make_shared<Halving>(space, std::move(round));
 }
 
-// With η = reduction and s_max = ⌊log_η(max / min)⌋: bracket s = s_max … 0 begins ⌈(s_max + 1) · η^s / (s + 1)⌉
-// configurations, which train for max · η^−s validations first.
+// The configurations of bracket s = s_max … 0 train for max · η^−s validations first.
 std::shared_ptr<const Scheduler> make_hyperband(const Options& spec, const Space& space, std::int64_t) {
   const std::vector<std::int64_t> lengths = rung_lengths(spec);
-  const auto brackets = static_cast<std::int64_t>(lengths.size());
+  const std::vector<std::int64_t> sizes = bracket_sizes(lengths);
   Round round;
-  for (std::int64_t s = brackets - 1; s >= 0; --s) {
-    const std::int64_t power = lengths[static_cast<std::size_t>(s)] / lengths.front();
-    round.add_bracket((brackets * power + s) / (s + 1), lengths[static_cast<std::size_t>(brackets - 1 - s)],
-                      spec.integer("reduction"), s + 1);
+  for (std::size_t s = sizes.size(); s-- > 0;) {
+    round.add_bracket(sizes[s], lengths[sizes.size() - 1 - s], spec.integer("reduction"),
+                      static_cast<std::int64_t>(s) + 1);
   }
   return std::make_shared<Halving>(space, std::move(round));
 }

@@ -6,6 +6,7 @@
 // A generation begins when the generation before has ended, so that decisions do not depend on the number of processes.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "samplers/samplers.h"
 #include "schedulers.h"
@@ -47,9 +48,12 @@ class Pbt final : public Scheduler {
   }
 
   std::int64_t longest(std::int64_t trials) const override {
-    return (trials + settings_.population - 1) / settings_.population * settings_.interval;
+    const std::int64_t generations = trials / settings_.population + (trials % settings_.population > 0 ? 1 : 0);
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    return generations > most / settings_.interval || trials == most ? most : generations * settings_.interval;
   }
   std::int64_t beginnings(std::int64_t trials) const override { return std::min(trials, settings_.population); }
+  std::int64_t most_given() const override { return settings_.population; }
   bool is_partial(const Segment&) const override { return false; }
 
  private:

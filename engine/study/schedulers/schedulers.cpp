@@ -5,7 +5,15 @@
 #include <limits>
 #include <numeric>
 
+#include "shared_entries.h"
+
 namespace trainlab {
+
+namespace {
+
+constexpr std::int64_t most_validations = 1'000'000;
+
+}  // namespace
 
 bool have_ended(const Trials& trials, std::int64_t first, std::int64_t last) {
   if (last > trials.size()) return false;
@@ -38,34 +46,19 @@ void keep_parameters(const Space& space, std::span<const double> parent, std::sp
   }
 }
 
-Option scheduler_min_option(const char* doc) {
-  return Option("min", doc).integer().at_least(1).at_most(1'000'000).or_default(1);
-}
+Option scheduler_min_option(const char* doc) { return rung_min_option(doc).at_most(most_validations); }
 
 Option scheduler_max_option() {
-  return Option("max", "number of validations of a whole training").integer().at_least(1).at_most(1'000'000).required();
+  return rung_max_option("number of validations of a whole training").at_most(most_validations);
 }
 
 Option scheduler_reduction_option() {
-  return Option("reduction", "keep the best 1 in N; each survivor trains N times as long")
-      .integer()
-      .at_least(2)
-      .or_default(3);
-}
-
-std::vector<std::int64_t> rung_lengths(const Options& spec) {
-  const std::int64_t min = spec.integer("min"), max = spec.integer("max"), reduction = spec.integer("reduction");
-  if (max < min) {
-    throw spec.error("max", "expected at least min = " + std::to_string(min) + ", found " + std::to_string(max));
-  }
-  std::vector<std::int64_t> lengths{min};
-  while (lengths.back() <= max / reduction) lengths.push_back(lengths.back() * reduction);
-  return lengths;
+  return rung_reduction_option("keep the best 1 in N; each survivor trains N times as long");
 }
 
 std::shared_ptr<const Scheduler> make_scheduler(const Options& spec, const Space& space, std::int64_t seed,
                                                 std::size_t objectives) {
-  if (objectives > 1) throw spec.error("", "expected a study of one objective, found " + std::to_string(objectives));
+  require_single_objective(spec, objectives);
   return spec.registry().implementation<SchedulerFactory>(spec.entry())(spec, space, seed);
 }
 

@@ -20,11 +20,9 @@ std::vector<std::int64_t> ranking(const Curves& trials, std::int64_t first, std:
 // Scheduler::inherit of a configuration that trains on as it is.
 void keep_parameters(const Space& space, std::span<const double> parent, std::span<double> point);
 
-// Options of schedulers with rungs, and the validations at the ends of the rungs: min, min · reduction, … up to max.
+// Options of schedulers with rungs; see rung_lengths().
 Option scheduler_min_option(const char* doc);
 Option scheduler_max_option();
 Option scheduler_reduction_option();
-// Error{recipe} where max is less than min.
-std::vector<std::int64_t> rung_lengths(const Options& spec);
 
 }  // namespace trainlab

@@ -1,6 +1,7 @@
 // Schedulers: which trial continues which, how far, and what the sampler sees of it.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <limits>
 #include <set>
 
 #include "study/study.h"
@@ -135,6 +136,17 @@ TEST_CASE("each member of a population continues itself, and the worst quarter c
   CHECK(chain.until[23] == 9);
 }
 
+TEST_CASE("a schedule without a number of trials is as long as its rungs, or has no end") {
+  const Space space = parse_space(R"({"x": 1})");
+  const auto longest = [&](const char* entry) {
+    return make_scheduler(parse_entry(entry), space, 1, 1)->longest(std::numeric_limits<std::int64_t>::max());
+  };
+  CHECK(longest(R"({"@": "scheduler.halving", "configurations": 7, "min": 2, "reduction": 2})") == 8);
+  CHECK(longest(R"({"@": "scheduler.hyperband", "max": 9})") == 9);
+  CHECK(longest(R"({"@": "scheduler.asha", "max": 9})") == 9);
+  CHECK(longest(R"({"@": "scheduler.pbt", "population": 4})") == std::numeric_limits<std::int64_t>::max());
+}
+
 TEST_CASE("a scheduler knows its longest chain and how many configurations begin") {
   const Space space = parse_space(R"({"x": 1})");
   for (const char* entry :
@@ -147,6 +159,9 @@ TEST_CASE("a scheduler knows its longest chain and how many configurations begin
       CHECK(scheduler->longest(trials) == *std::max_element(chain.until.begin(), chain.until.begin() + trials));
       CHECK(scheduler->beginnings(trials) == std::count(chain.parents.begin(), chain.parents.begin() + trials, none));
     }
+    const std::int64_t given = scheduler->most_given();
+    CHECK(scheduler->beginnings(given) == given);
+    CHECK(scheduler->beginnings(given + 1) == given);
   }
 }
 

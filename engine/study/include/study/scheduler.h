@@ -38,9 +38,12 @@ class Scheduler {
                        std::span<double> point) const = 0;
 
   // The validations that a chain of segments among the first `trials` trials has at most.
+  // The largest integer where segments grow with the number of trials and that number is the largest integer.
   virtual std::int64_t longest(std::int64_t trials) const = 0;
   // How many of the first `trials` trials have no parent at least, so that the sampler chooses their parameters.
   virtual std::int64_t beginnings(std::int64_t trials) const = 0;
+  // How many points may be given at first (Study::enqueue): each of them is the point of a configuration that begins.
+  virtual std::int64_t most_given() const = 0;
 
   // Whether the best configurations train on after such a segment. Samplers see its trial as a pruned one then, so that
   // values after different numbers of validations are not compared.
