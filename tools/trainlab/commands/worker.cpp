@@ -31,7 +31,9 @@ Command worker_command() {
       .text =
           "Takes trials of the run's sweep or ensemble until none is left, on the machine on which the run works; "
           "any number of\n"
-          "them. A run's own workers are asked for with --workers N or in the recipe.\n",
+          "them. A run's own workers are asked for with --workers N or in the recipe. They share the GPUs of the "
+          "machine;\n"
+          "a worker that joins takes the first, unless it is given another: --device cuda:1.\n",
       .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
       .works = Command::Works::with_engine,
       .run = [](const Program&, const Arguments& given) { return supervise(request_for_worker(given), given); },
