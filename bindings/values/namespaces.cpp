@@ -36,6 +36,12 @@ int l_member(lua_State* L) {
     if (lua_type(L, 2) != LUA_TSTRING) throw recipe_error(space + " is read by name: " + space + ".name");
     const std::string wanted = lua_tostring(L, 2);
     const std::string message = space + " has no '" + wanted + "'";
+    if (const std::string& version = LuaState::of(L).host().begun_by; !version.empty()) {
+      throw recipe_error(message).hint(
+          "a run goes on with the recipe with which it was begun: finish the run with the "
+          "trainlab that began it (version " +
+          version + "), or begin a new run");
+    }
     if (const std::string elsewhere = names_elsewhere(L, wanted); !elsewhere.empty())
       throw recipe_error(message).hint("did you mean " + elsewhere + "?");
     throw no_member(message, wanted, names_in(L, lua_upvalueindex(1)), space + ".%");

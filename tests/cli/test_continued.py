@@ -65,6 +65,23 @@ class Changed(CliTest):
         self.assert_said(self.run_program("resume", "run", code=1), "stop here")
 
 
+class AnotherVersion(CliTest):
+    """A run begun by a version of trainlab with other names cannot go on, and nobody can change its recipe."""
+
+    def test_names_that_are_gone(self):
+        self.write("r.lua", fit(more="  on = { validate = function() error('stop here') end },\n"))
+        self.train("--out", "run", code=1)
+        recipe, manifest = self.folder / "run/recipe/r.lua", self.folder / "run/manifest.toml"
+        recipe.write_text("local sampler = lab.sampler.halving()\n" + recipe.read_text())
+        manifest.write_text(manifest.read_text().replace("trainlab = '", "trainlab = '0.0."))
+        version = manifest.read_text().split("trainlab = '")[1].split("'")[0]
+        for command in (("resume", "run"), ("extend", "run", "--epochs", "9")):
+            result = self.run_program(*command, code=1)
+            self.assert_said(result, "lab.sampler has no 'halving'", "finish the run with the trainlab that began it "
+                             f"(version {version}), or begin a new run")
+            self.assertNotIn("did you mean", result.err)
+
+
 class Alike(CliTest):
     """Every process executes the recipe alike, also after a stage that called its functions."""
 

@@ -7,7 +7,6 @@
 #include "command.h"
 #include "core/clock.h"
 #include "registry.h"
-#include "run/manifest.h"
 #include "stdlib/stdlib.h"
 #include "tensor/device.h"
 #include "tensor/types.h"
@@ -18,17 +17,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// When the run began: of one that is continued, as its manifest says.
-double started_at(const Request& request) {
+// The manifest of a run that is continued or helped with.
+std::optional<Manifest> manifest_of(const Request& request) {
   const fs::path folder = request.recipe.parent_path();
   const bool stored = folder != request.recipe_folder;  // RUN/recipe/x.lua
   const fs::path run = request.has("out") ? *request.path("out") : stored ? folder.parent_path() : fs::path();
   std::error_code failed;
+  if (run.empty() || !fs::exists(manifest_path(run), failed)) return std::nullopt;
+  return read_manifest(run);
+}
+
+// When the run began: of one that is continued, as its manifest says.
+double started_at(const std::optional<Manifest>& manifest) {
   std::tm time{};
-  if (!run.empty() && fs::exists(manifest_path(run), failed) &&
-      ::strptime(read_manifest(run).started.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time)) {
+  if (manifest && ::strptime(manifest->started.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time))
     return static_cast<double>(::timegm(&time));
-  }
   return wall_seconds();
 }
 
@@ -38,11 +41,11 @@ std::vector<Flag> flags_on_recipes() {
   return flags;
 }
 
-Environment environment(const Request& request) {
+Environment environment(const Request& request, const std::optional<Manifest>& manifest) {
   const auto own_device = [worker = request.worker](const std::string& device) {
     return worker_device(device, worker).str();
   };
-  return {TORCH_VERSION, settled_device(settled(request).device), started_at(request), prepare_arithmetic, own_device};
+  return {TORCH_VERSION, settled_device(settled(request).device), started_at(manifest), prepare_arithmetic, own_device};
 }
 
 }  // namespace
@@ -50,7 +53,8 @@ Environment environment(const Request& request) {
 Execution::Execution(const EngineStart& start, bool describes)
     : start_(start),
       registry_(all_entries()),
-      environment_(environment(request())),
+      begun_(manifest_of(request())),
+      environment_(environment(request(), begun_)),
       run_(registry_, request(), environment_, *start.channel),
       set_(request().texts("set")),
       parameters_(describes ? std::vector<GivenParameter>() : request().parameters, request().working_folder, describes,
@@ -89,6 +93,7 @@ LuaHost Execution::host(bool describes) {
   host.seed = run_.settings().seed;
   host.device = [this] { return run_.settings().device; };
   host.started = environment_.started;
+  if (begun_) host.begun_by = begun_->trainlab;
   host.describes = describes;
   host.recipe_folder = request().recipe_folder.string();
   host.print = [this](const std::string& line) { run_.say(line); };

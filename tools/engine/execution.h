@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "bindings/lua_error.h"
 #include "bindings/recipe.h"
 #include "bindings/set_options.h"
 #include "run/control.h"
+#include "run/manifest.h"
 #include "run/run.h"
 
 namespace trainlab {
@@ -49,6 +51,7 @@ class Execution {
 
   const EngineStart& start_;
   Registry registry_;
+  const std::optional<Manifest> begun_;  // of a run that is continued or helped with
   const Environment environment_;
   Run run_;
   SetOptions set_;
