@@ -31,7 +31,7 @@ return lab.fit {
 
   step = function(run, batch)
     local g, d = run.model.g, run.model.d
-    local fake = g:forward(lab.tensor.randn { batch.size, noise })
+    local fake = g:forward(lab.tensor.randn({ batch.size, noise }, { device = batch.x.device }))
 
     local d_loss = (bce(d:forward(batch.x), 0.9) + bce(d:forward(fake:detach()), 0)) / 2
     run.optim.d:zero_grad()
@@ -48,7 +48,7 @@ return lab.fit {
   on = {
     finish = function(run)
       local g = run.model.g:eval()
-      local images = g:forward(lab.tensor.randn({ 64, noise }, { seed = 1 }))
+      local images = g:forward(lab.tensor.randn({ 64, noise }, { seed = 1, device = g:parameters()[1].device }))
       run:artifact("samples.png", images:repeat_interleave(4, 2):repeat_interleave(4, 3))      -- 4 × 4 pixels for each
     end,
   },

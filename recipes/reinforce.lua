@@ -8,13 +8,13 @@ local episodes = lab.param { "episodes", 300, doc = "episodes to play", min = 1 
 local gamma = lab.param { "gamma", 0.99, doc = "discount of a later reward", min = 0, max = 1 }
 
 -- Discounted sums of the rewards after each step, normalised; each step with a standing pole has the reward 1.
-local function returns_of(steps)
+local function returns_of(steps, device)
   local values, sum = {}, 0
   for i = steps, 1, -1 do
     sum = 1 + gamma * sum
     values[i] = sum
   end
-  local tensor = lab.tensor(values)
+  local tensor = lab.tensor(values, { device = device })
   return steps > 1 and (tensor - tensor:mean()) / (tensor:std() + 1e-6) or tensor
 end
 
@@ -25,6 +25,7 @@ return lab.task {
     local net = nn.Sequential { nn.Linear(64), nn.Tanh(), nn.Linear(cartpole.actions) }
     local policy = lab.build(net, { input = { cartpole.observations }, seed = ctx.seed })
     local opt = lab.optimizer(optim.Adam { lr = 1e-2 }, policy:parameters())
+    local device = policy:parameters()[1].device
 
     for episode in ctx:steps(episodes, { save = { policy, opt } }) do
       local env, seen, done = cartpole.new(math.random), {}, {}
@@ -32,16 +33,16 @@ return lab.task {
       repeat
         seen[#seen + 1] = env.observe()
         local p = lab.no_grad(function()
-          return policy:forward(lab.tensor { seen[#seen] }):softmax(-1):select(1, 1):item()
+          return policy:forward(lab.tensor({ seen[#seen] }, { device = device })):softmax(-1):select(1, 1):item()
         end)
         local action = math.random() < p and 1 or 0
         done[#done + 1] = action
         over = env.act(action)
       until over
 
-      local chosen = policy:forward(lab.tensor(seen)):log_softmax(-1)
-        :gather(1, lab.tensor(done, { dtype = "int64" }):unsqueeze(1)):squeeze(1)
-      local loss = ops.neg((chosen * returns_of(#done)):mean())
+      local chosen = policy:forward(lab.tensor(seen, { device = device })):log_softmax(-1)
+        :gather(1, lab.tensor(done, { dtype = "int64", device = device }):unsqueeze(1)):squeeze(1)
+      local loss = ops.neg((chosen * returns_of(#done, device)):mean())
       opt:zero_grad()
       loss:backward()
       opt:step()

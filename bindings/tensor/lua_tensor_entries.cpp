@@ -11,7 +11,12 @@ Option dtype() {
                 "\"int16\", \"int8\", \"uint8\", \"bool\", \"complex64\" or \"complex128\"")
       .string();
 }
-Option device() { return Option("device", "device of the tensor: \"cpu\", \"cuda\" or \"cuda:N\"").string(); }
+Option device() {
+  return Option("device",
+                "device of the tensor: \"cpu\", \"cuda\", \"cuda:N\", or the device of another tensor (batch.x.device)")
+      .string()
+      .or_default("cpu");
+}
 Option requires_grad() {
   return Option("requires_grad", "backward() computes a gradient for the tensor").boolean().or_default(false);
 }
