@@ -18,6 +18,12 @@ std::string name_of(lua_State* L) {
   return lua_tostring(L, 2);
 }
 
+// Beside the columns: the loader makes the index on the host, and few recipes ask for it.
+at::Tensor index_of(const BatchObject& batch) {
+  if (!batch.index.defined() || batch.columns.empty()) return batch.index;
+  return batch.index.to(batch.columns.begin()->second.device());
+}
+
 int l_index(lua_State* L) {
   return guarded(L, [&] {
     const auto& batch = check_object<BatchObject>(L, 1, "batch");
@@ -27,7 +33,7 @@ int l_index(lua_State* L) {
     } else if (name == "size") {
       lua_pushnumber(L, static_cast<double>(batch.size));
     } else if (name == "index") {
-      push_tensor(L, batch.index);
+      push_tensor(L, index_of(batch));
     } else {
       std::string all;
       for (const auto& [known, tensor] : batch.columns) all += known + ", ";

@@ -7,6 +7,7 @@ import csv
 import io
 import os
 import pathlib
+import shutil
 import signal
 import struct
 import unittest
@@ -28,6 +29,18 @@ return lab.task { name = "t", run = function(ctx)
   end
   print("on " .. model:parameters()[1].device)
 end }
+"""
+INDEX = """local nn = lab.nn
+local data = lab.data.blobs { samples = 96, seed = 3 }
+local weights = lab.tensor.linspace(0, 1, 96)
+return lab.fit { name = "r", data = data, batch = 16, epochs = 2, optim = lab.optim.SGD { lr = 0.1 },
+  model = nn.Sequential { nn.Linear(3) },
+  loss = function(out, batch)
+    assert(batch.index.device == batch.x.device)
+    local share = weights:to(batch.x.device):index_select(0, batch.index)
+    return (lab.ops.cross_entropy_loss(out, batch.y, { reduction = "none" }) * share):mean()
+  end,
+}
 """
 SWEEP = """local nn = lab.nn
 local data = lab.data.blobs { samples = 120, seed = 3 }:split { train = 0.5, val = 0.5 }
@@ -96,6 +109,18 @@ class Devices(CliTest):
         self.assert_close(here["metrics"], there["metrics"])
         self.assertIn("on stand_in:0", (self.folder / "stand_in" / "log.txt").read_text())
 
+    def test_recipes_with_tensors_of_their_own(self):
+        for recipe, length in (("gan", "--epochs"), ("reinforce", "--episodes")):
+            here, there = self.on_both(length, "2", recipe=SOURCE / "recipes" / f"{recipe}.lua")
+            self.assertEqual(here["metrics"].keys(), there["metrics"].keys())
+            for folder in ("cpu", "stand_in"):
+                shutil.rmtree(self.folder / folder)
+
+    def test_index_of_a_batch(self):
+        self.write("r.lua", INDEX)
+        here, there = self.on_both()
+        self.assert_close(here["metrics"], there["metrics"])
+
     def test_sweep(self):
         self.write("r.lua", SWEEP % 4)
         here, there = self.on_both()
@@ -134,15 +159,20 @@ class Devices(CliTest):
         self.recipe()
         self.write("broken/trainlab-broken.so", "no library")
         for name, folder, why in (("broken", self.folder / "broken", ""),
-                                  ("other", PLUGINS / "other", 'expected the interface "1, LibTorch '),
+                                  ("other", PLUGINS / "other", 'expected the interface "2, LibTorch '),
                                   ("empty", PLUGINS / "empty", "it does not define trainlab_device_plugin")):
             self.use(folder)
-            for device in (name, "auto"):
-                result = self.train("--device", device, code=2)
-                plugin = folder / f"trainlab-{name}.so"
-                self.assert_said(result, f"trainlab: the device plugin {plugin} cannot be used: {why}", "hint: ")
+            said = f"the device plugin {folder / f'trainlab-{name}.so'} cannot be used: {why}"
+            result = self.train("--device", name, code=2)
+            self.assert_said(result, "trainlab: " + said, "hint: ")
+            out = f"on-{name}"
             self.assertFalse((self.folder / "runs").exists())
-        self.train("--device", "cpu")
+            result = self.train("--device", "auto", "--out", out)
+            self.assertEqual(result.err.count("warning: " + said), 1, result)
+            self.assertIn("warning: " + said, (self.folder / out / "log.txt").read_text())
+            self.assertIn("device = 'cpu'", (self.folder / out / "manifest.toml").read_text())
+            for arguments in (["--help"], ["--device", "cpu", "--out", out + "-cpu"]):
+                self.assertNotIn("plugin", self.train(*arguments).err)
 
 
 if __name__ == "__main__":

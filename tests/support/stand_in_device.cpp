@@ -25,10 +25,12 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <tuple>
 #include <vector>
 
 #include "tensor/device.h"
+#include "tensor/memory.h"
 
 namespace trainlab::test {
 
@@ -62,12 +64,20 @@ void use() {
       "stand-in error: the device is not there any more\nwhat a driver adds on lines of its own");
 }
 
+std::array<MemoryCount, devices> counts;
+
 class StandInMemory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     use();
     if (bytes == 0) return {nullptr, at::Device(stand_in, current)};
-    void* const p = sealed(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+    const Block block{current_memory_use(), static_cast<std::int64_t>(bytes), current};
+    MemoryCount& count = counts[static_cast<std::size_t>(current)];
+    count.check(block.use, block.bytes);
+    auto* const begin = static_cast<std::byte*>(std::aligned_alloc(before, before + (bytes + 63) / 64 * 64));
+    std::memcpy(begin, &block, sizeof block);
+    count.add(block.use, block.bytes);
+    void* const p = sealed(begin + before);
     return {p, p, free_block, at::Device(stand_in, current)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return free_block; }
@@ -76,7 +86,22 @@ class StandInMemory final : public c10::Allocator {
   }
 
  private:
-  static void free_block(void* p) { std::free(opened(p)); }
+  // Stands in front of the memory that was asked for.
+  struct Block {
+    MemoryUse use;
+    std::int64_t bytes;
+    c10::DeviceIndex device;
+  };
+  static constexpr std::size_t before = 64;
+
+  static void free_block(void* p) {
+    if (p == nullptr) return;
+    std::byte* const begin = static_cast<std::byte*>(opened(p)) - before;
+    Block block{};
+    std::memcpy(&block, begin, sizeof block);
+    counts[static_cast<std::size_t>(block.device)].remove(block.use, block.bytes);
+    std::free(begin);
+  }
 };
 
 StandInMemory& memory() {
@@ -93,12 +118,16 @@ at::Tensor on_host(const at::Tensor& t) {
       .as_strided(t.sizes(), t.strides(), t.storage_offset());
 }
 
-// The same memory as a tensor of the current device.
+// What a kernel of the CPU has made, as a tensor of the current device: its values in the device's memory; the same
+// memory if that is on_host()'s, which alone cannot be resized.
 at::Tensor on_device(const at::Tensor& t) {
   if (!t.defined()) return t;
   const c10::Storage& storage = t.storage();
   c10::DataPtr data(nullptr, at::Device(stand_in, current));
-  if (storage.nbytes() > 0) {
+  if (storage.nbytes() > 0 && storage.resizable()) {
+    data = memory().allocate(storage.nbytes());
+    memory().copy_data(data.get(), storage.data(), storage.nbytes());
+  } else if (storage.nbytes() > 0) {
     data = {sealed(storage.mutable_data()), new c10::Storage(storage),
             [](void* kept) { delete static_cast<c10::Storage*>(kept); }, at::Device(stand_in, current)};
   }
@@ -115,8 +144,8 @@ class LateCopies {
  public:
   void begin(const at::Tensor& host) {
     const std::lock_guard lock(mutex_);
-    const at::Tensor seen = at::from_blob(host.data_ptr(), host.sizes(), host.strides(), host.options());
-    copies_.push_back({events_ + 1, seen, seen.clone()});
+    copies_.push_back({events_ + 1, host.storage().getWeakStorageImpl(), host.storage_offset(), host.sizes().vec(),
+                       host.strides().vec(), host.detach().clone()});
   }
   std::uintptr_t record() {
     const std::lock_guard lock(mutex_);
@@ -125,20 +154,32 @@ class LateCopies {
   bool is_over(std::uintptr_t event) {
     const std::lock_guard lock(mutex_);
     if (event + 2 > events_) return false;
-    bool intact = true;
+    const char* fault = nullptr;
     std::erase_if(copies_, [&](const Copy& copy) {
       if (copy.event > event) return false;
-      intact = intact && copy.host.allclose(copy.content, 0, 0, /*equal_nan=*/true);
+      if (const char* const found = copy.fault()) fault = found;
       return true;
     });
-    if (!intact) throw std::logic_error("memory of the host was written to before its copy to the device was done");
+    if (fault != nullptr)
+      throw std::logic_error("memory of the host was " + std::string(fault) +
+                             " before its copy to the device was done");
     return true;
   }
 
  private:
   struct Copy {
     std::uintptr_t event;
-    at::Tensor host, content;  // `host` does not hold the memory
+    c10::weak_intrusive_ptr<c10::StorageImpl> host;
+    std::int64_t offset;
+    std::vector<std::int64_t> sizes, strides;
+    at::Tensor content;
+
+    const char* fault() const {
+      const c10::intrusive_ptr<c10::StorageImpl> held = host.lock();
+      if (!held) return "freed";
+      const at::Tensor now = at::empty({0}, content.options()).set_(c10::Storage(held), offset, sizes, strides);
+      return now.allclose(content, 0, 0, /*equal_nan=*/true) ? nullptr : "written to";
+    }
   };
   std::mutex mutex_;
   std::uintptr_t events_ = 0;
@@ -235,10 +276,19 @@ at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
 
 at::Scalar local_scalar(const at::Tensor& self) { return on_host(self).item(); }
 
+void check_same(at::Device place, at::TensorList tensors) {
+  for (const at::Tensor& t : tensors) {
+    TORCH_CHECK(!t.defined() || t.device() == place,
+                "Expected all tensors to be on the same device, but found at least two devices, ", place, " and ",
+                t.device(), "!");
+  }
+}
+
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                        c10::IntArrayRef stride, c10::IntArrayRef padding, c10::IntArrayRef dilation, bool transposed,
                        c10::IntArrayRef output_padding, std::int64_t groups) {
   use();
+  check_same(x.device(), {x, weight, bias.value_or(at::Tensor())});
   const c10::DeviceGuard there(x.device());
   const auto host_bias = bias && bias->defined() ? std::optional(on_host(*bias)) : std::nullopt;
   return on_device(at::convolution(on_host(x), on_host(weight), host_bias, stride, padding, dilation, transposed,
@@ -251,6 +301,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
                                                                     bool transposed, c10::IntArrayRef output_padding,
                                                                     std::int64_t groups, std::array<bool, 3> mask) {
   use();
+  check_same(x.device(), {gradient, x, weight});
   const c10::DeviceGuard there(x.device());
   const std::array bias{gradient.size(1)};
   const auto [a, b, c] = at::convolution_backward(on_host(gradient), on_host(x), on_host(weight), at::IntArrayRef(bias),
@@ -269,6 +320,8 @@ std::vector<at::Tensor> on_cpu(at::TensorList tensors) {
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm(const at::Tensor& x, at::TensorList start, at::TensorList weights,
                                                     bool bias, std::int64_t layers, double dropout, bool training,
                                                     bool both_ways, bool batch_first) {
+  check_same(x.device(), start);
+  check_same(x.device(), weights);
   const auto [y, h, c] =
       at::lstm(x.cpu(), on_cpu(start), on_cpu(weights), bias, layers, dropout, training, both_ways, batch_first);
   return {y.to(x.device()), h.to(x.device()), c.to(x.device())};
@@ -277,6 +330,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm(const at::Tensor& x, at::Ten
 std::tuple<at::Tensor, at::Tensor> gru(const at::Tensor& x, const at::Tensor& start, at::TensorList weights, bool bias,
                                        std::int64_t layers, double dropout, bool training, bool both_ways,
                                        bool batch_first) {
+  check_same(x.device(), start);
+  check_same(x.device(), weights);
   const auto [y, h] =
       at::gru(x.cpu(), start.cpu(), on_cpu(weights), bias, layers, dropout, training, both_ways, batch_first);
   return {y.to(x.device()), h.to(x.device())};
@@ -328,15 +383,35 @@ at::Device place_of(const std::vector<c10::IValue>& arguments) {
   return place_of(asked);
 }
 
+// As CUDA's kernels ask of their arguments: a tensor of the host may stand beside the device's where it is a single
+// number that is only read, and where it says which rows are meant.
+void check_place(const c10::IValue& value, const c10::AliasInfo* alias, at::Device place) {
+  const bool is_written = alias && alias->isWrite();
+  const auto check = [&](const at::Tensor& t) {
+    if (t.defined() && (t.dim() > 0 || is_written || !t.device().is_cpu())) check_same(place, t);
+  };
+  if (value.isTensor()) check(value.toTensor());
+  if (value.isTensorList()) {
+    for (const at::Tensor& t : value.toTensorVector()) check(t);
+  }
+  if (value.isOptionalTensorList()) {
+    for (const std::optional<at::Tensor>& t : value.toOptionalTensorVector()) {
+      if (t && !t->device().is_cpu()) check(*t);
+    }
+  }
+}
+
 // All other operators: the CPU's kernels over the same memory. What they write to is returned as the tensor that it is.
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   use();
   const c10::FunctionSchema& schema = op.schema();
   const auto& arguments = schema.arguments();
   const std::vector<c10::IValue> given = torch::jit::pop(*stack, arguments.size());
-  const c10::DeviceGuard there(place_of(given));
+  const at::Device place = place_of(given);
+  const c10::DeviceGuard there(place);
   std::vector<c10::IValue> used;
   for (std::size_t i = 0; i < given.size(); ++i) {
+    check_place(given[i], arguments[i].alias_info(), place);
     used.push_back(for_host(given[i], arguments[i].alias_info()));
     stack->push_back(used.back());
   }
@@ -385,7 +460,7 @@ void register_operators() {
   gradients.impl("gru.input", gru);
 }
 
-std::atomic<int> buffers_given{0};
+std::atomic<int> buffers_given{0}, masks_drawn{0};
 
 class StandIn final : public Device {
  public:
@@ -394,11 +469,17 @@ class StandIn final : public Device {
     ++buffers_given;
     return Device::host_buffer(bytes);
   }
+  TensorMemory memory() const override { return counts[static_cast<std::size_t>(place().index())].now(); }
+  at::Tensor bernoulli(at::IntArrayRef shape, at::ScalarType type, double probability, Key key) const override {
+    ++masks_drawn;
+    return Device::bernoulli(shape, type, probability, key);
+  }
 };
 
 }  // namespace
 
 int stand_in_buffers() { return buffers_given; }
+int stand_in_masks() { return masks_drawn; }
 
 void register_stand_in() {
   static std::once_flag once;

@@ -2,8 +2,9 @@
 // CPU's.
 //
 // A backend of LibTorch's kind PrivateUse1 over host memory that bare pointers cannot reach; operators are carried out
-// by the CPU's kernels. A copy from the host that need not be done when the call returns counts as done a few such
-// copies later, and whoever wrote to the host's memory before is found out then.
+// by the CPU's kernels, which as on a GPU refuse tensors of another device. The memory is counted and charged as the
+// CPU's. A copy from the host that need not be done when the call returns counts as done a few such
+// copies later, and whoever wrote to the host's memory before or freed it is found out then.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -19,6 +20,8 @@ void register_stand_in();
 
 // How many buffers for batches the devices have given to loaders.
 int stand_in_buffers();
+// How many masks of ones and zeros the devices have drawn (Device::bernoulli).
+int stand_in_masks();
 
 // Where a suite's tensors live: the stand-in device where TRAINLAB_TEST_DEVICE=stand_in, else the CPU.
 at::Device test_device();

@@ -41,11 +41,13 @@ std::vector<Flag> flags_on_recipes() {
   return flags;
 }
 
-Environment environment(const Request& request, const std::optional<Manifest>& manifest) {
+// A recipe that is only described makes nothing on a device.
+Environment environment(const Request& request, const std::optional<Manifest>& manifest, bool describes) {
   const auto own_device = [worker = request.worker](const std::string& device) {
     return worker_device(device, worker).str();
   };
-  return {TORCH_VERSION, settled_device(settled(request).device), started_at(manifest), prepare_arithmetic, own_device};
+  return {TORCH_VERSION, describes ? "cpu" : settled_device(settled(request).device), started_at(manifest),
+          prepare_arithmetic, own_device};
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ Execution::Execution(const EngineStart& start, bool describes)
     : start_(start),
       registry_(all_entries()),
       begun_(manifest_of(request())),
-      environment_(environment(request(), begun_)),
+      environment_(environment(request(), begun_, describes)),
       run_(registry_, request(), environment_, *start.channel),
       set_(request().texts("set")),
       parameters_(describes ? std::vector<GivenParameter>() : request().parameters, request().working_folder, describes,
@@ -62,7 +64,10 @@ Execution::Execution(const EngineStart& start, bool describes)
                   [this](const std::string& name, const Value& value) { run_.parameter(name, value); }),
       recipe_(host(describes), files(), parameters_,
               {[this](const auto& stage) { return run_stage(stage); },
-               [this](const std::string& path, std::string_view text) { run_.source(path, text); }}) {}
+               [this](const std::string& path, std::string_view text) { run_.source(path, text); }}) {
+  if (describes || request().helps || settled(request()).device != "auto") return;
+  for (const Error& error : load_device_plugins()) run_.say("warning: " + error.message());
+}
 
 int Execution::execute() {
   try {

@@ -1,10 +1,13 @@
 #include "tensor/device.h"
 
-#include <ATen/native/CPUFallback.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "core/trace.h"
 #include "host_random.h"
 #include "tensor/generator.h"
 
@@ -24,13 +27,25 @@ c10::Storage Device::host_buffer(std::size_t bytes) const {
 }
 
 void Device::take(std::vector<at::Tensor>& columns) const {
+  const Span span(Phase::move);
   const c10::impl::VirtualGuardImpl device(place_.type());
   Copy copy{c10::Event(place_.type()), columns};
-  for (at::Tensor& column : columns) column = column.to(place_, /*non_blocking=*/true);
-  copy.done.record(device.getStream(place_));
+  const auto keep = [&] {
+    copy.done.record(device.getStream(place_));
+    const std::lock_guard lock(copies_mutex_);
+    copies_.push_back(std::move(copy));
+  };
+  std::vector<at::Tensor> moved;
+  try {
+    for (const at::Tensor& column : columns) moved.push_back(column.to(place_, /*non_blocking=*/true));
+  } catch (...) {
+    keep();
+    throw;
+  }
+  keep();
+  columns = std::move(moved);
   const std::lock_guard lock(copies_mutex_);
-  std::erase_if(copies_, [](const Copy& earlier) { return earlier.done.query(); });
-  copies_.push_back(std::move(copy));
+  std::erase_if(copies_, [](const Copy& one) { return one.done.query(); });
 }
 
 void Device::fill_uniform(const at::Tensor& out, Key key, double low, double high) const {
@@ -50,9 +65,43 @@ at::Tensor Device::dropout_multipliers(at::IntArrayRef shape, at::ScalarType typ
   return host::dropout_multipliers(shape, type, p, keys).to(place_);
 }
 
+at::Tensor Device::bernoulli(at::IntArrayRef shape, at::ScalarType type, double probability, Key key) const {
+  return at::empty(shape, type).bernoulli_(probability, keyed_generator(key)).to(place_);
+}
+
+// The operator runs on copies on the host. Autograd records the copies, because LibTorch's own fallback to the CPU,
+// which stands below autograd, also needs an operator that few devices have where a tensor is written to.
 void Device::draw(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t generator, Key key) const {
+  const auto& arguments = op.schema().arguments();
+  const auto& returns = op.schema().returns();
+  struct Written {
+    const c10::AliasInfo* alias;
+    at::Tensor here, on_host;
+  };
+  std::vector<Written> all_written;
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    c10::IValue& value = stack[i];
+    if (value.isDevice()) value = at::Device(at::kCPU);
+    if (!value.isTensor() || !value.toTensor().defined() || value.toTensor().is_cpu()) continue;
+    const at::Tensor here = value.toTensor();
+    const at::Tensor on_host = here.to(at::kCPU);
+    value = on_host;
+    const c10::AliasInfo* const alias = arguments[i].alias_info();
+    if (alias != nullptr && alias->isWrite()) all_written.push_back({alias, here, on_host});
+  }
   stack[generator] = keyed_generator(key);
-  at::native::cpu_fallback(op, &stack);
+  op.callBoxed(stack);
+  for (const Written& written : all_written) written.here.copy_(written.on_host);
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    const c10::AliasInfo* const alias = returns[i].alias_info();
+    const auto same = std::ranges::find_if(
+        all_written, [&](const Written& written) { return alias != nullptr && *alias == *written.alias; });
+    if (same != all_written.end()) {
+      stack[i] = same->here;
+    } else if (stack[i].isTensor() && stack[i].toTensor().defined()) {
+      stack[i] = stack[i].toTensor().to(place_);
+    }
+  }
 }
 
 }  // namespace trainlab

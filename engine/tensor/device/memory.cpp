@@ -25,18 +25,9 @@ namespace trainlab {
 
 namespace {
 
-std::atomic<std::int64_t> live{0}, peak{0}, script_limit{0};
-std::array<std::atomic<std::int64_t>, memory_uses> charged{};
+MemoryCount cpu;
+std::atomic<std::int64_t> script_limit{0};
 thread_local MemoryUse current_use = MemoryUse::other;
-
-std::int64_t charged_to(MemoryUse use) {
-  return charged[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
-}
-
-// What is charged to no use in particular is not counted by itself: nearly all allocations are of this kind.
-void count_charge(MemoryUse use, std::int64_t bytes) {
-  if (use != MemoryUse::other) charged[static_cast<std::size_t>(use)].fetch_add(bytes, std::memory_order_relaxed);
-}
 
 std::string bytes_text(std::int64_t bytes) {
   const bool large = bytes >= std::int64_t{1} << 30;
@@ -60,8 +51,7 @@ void free_block(void* block) {
   const std::int64_t size = block_size(block);
   MemoryUse use{};
   std::memcpy(&use, use_of(block, size), sizeof use);
-  live.fetch_sub(size, std::memory_order_relaxed);
-  count_charge(use, -size);
+  cpu.remove(use, size);
   libtorch()->raw_deleter()(block);
 }
 
@@ -78,18 +68,13 @@ class CountingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     if (bytes == 0) return libtorch()->allocate(0);
-    const auto wanted = static_cast<std::int64_t>(bytes);
     const MemoryUse use = current_use;
-    if (use == MemoryUse::script && charged_to(use) + wanted > script_memory_limit()) throw ScriptMemoryLimit(wanted);
+    cpu.check(use, static_cast<std::int64_t>(bytes));
     c10::DataPtr data = allocate_with_use(bytes);
     void* block = data.get();
     const std::int64_t size = block_size(block);
     std::memcpy(use_of(block, size), &use, sizeof use);
-    count_charge(use, size);
-    const std::int64_t now = live.fetch_add(size, std::memory_order_relaxed) + size;
-    std::int64_t before = peak.load(std::memory_order_relaxed);
-    while (now > before && !peak.compare_exchange_weak(before, now, std::memory_order_relaxed)) {
-    }
+    cpu.add(use, size);
     data.release_context();
     return {block, block, free_block, data.device()};
   }
@@ -124,19 +109,48 @@ std::int64_t control_group_limit() {
 
 }  // namespace
 
+MemoryUse current_memory_use() { return current_use; }
+
+void MemoryCount::check(MemoryUse use, std::int64_t bytes) const {
+  if (use != MemoryUse::script) return;
+  const std::int64_t charged = charged_[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
+  if (charged + bytes > script_memory_limit()) throw ScriptMemoryLimit(bytes);
+}
+
+void MemoryCount::add(MemoryUse use, std::int64_t bytes) {
+  if (use != MemoryUse::other) charged_[static_cast<std::size_t>(use)].fetch_add(bytes, std::memory_order_relaxed);
+  const std::int64_t now = live_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::int64_t before = peak_.load(std::memory_order_relaxed);
+  while (now > before && !peak_.compare_exchange_weak(before, now, std::memory_order_relaxed)) {
+  }
+}
+
+void MemoryCount::remove(MemoryUse use, std::int64_t bytes) {
+  if (use != MemoryUse::other) charged_[static_cast<std::size_t>(use)].fetch_sub(bytes, std::memory_order_relaxed);
+  live_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+TensorMemory MemoryCount::now() const {
+  TensorMemory now{.live = live_.load(std::memory_order_relaxed), .peak = peak_.load(std::memory_order_relaxed)};
+  std::int64_t rest = now.live;
+  for (std::size_t i = 0; i < memory_uses; ++i) {
+    now.charged[i] = charged_[i].load(std::memory_order_relaxed);
+    rest -= now.charged[i];
+  }
+  // Other threads may have allocated in between.
+  now.charged[static_cast<std::size_t>(MemoryUse::other)] = std::max<std::int64_t>(rest, 0);
+  return now;
+}
+
 void count_tensor_memory() {
   static CountingAllocator allocator;
   static std::once_flag once;
   std::call_once(once, [] { c10::SetCPUAllocator(&allocator, /*priority=*/1); });
 }
 
-TensorMemory tensor_memory() {
-  TensorMemory now{.live = live.load(std::memory_order_relaxed), .peak = peak.load(std::memory_order_relaxed)};
-  for (std::size_t i = 0; i < memory_uses; ++i) now.charged[i] = charged[i].load(std::memory_order_relaxed);
-  return now;
-}
+TensorMemory tensor_memory() { return cpu.now(); }
 
-void reset_tensor_peak() { peak = live.load(); }
+void reset_tensor_peak() { cpu.reset_peak(); }
 
 std::int64_t usable_memory() {
   static const std::int64_t bytes = [] {

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "tensor/device_plugin.h"
+#include "tensor/types.h"
 
 namespace trainlab {
 
@@ -52,6 +54,19 @@ void load(const fs::path& file) {
   plugin->add();
 }
 
+std::optional<Error> failure_of(const fs::path& file) {
+  try {
+    load(file);
+    return {};
+  } catch (const Error& error) {
+    return error;
+  } catch (const c10::Error& error) {
+    return refused(file, torch_error(error).message());
+  } catch (const std::exception& error) {
+    return refused(file, error.what());
+  }
+}
+
 }  // namespace
 
 fs::path device_plugin(std::string_view kind) {
@@ -61,16 +76,17 @@ fs::path device_plugin(std::string_view kind) {
 
 void load_device_plugin(std::string_view kind) {
   static std::mutex mutex;
-  static std::set<fs::path> loaded;
+  static std::map<fs::path, std::optional<Error>> tried;  // with the error of a plugin that cannot be used
   const fs::path file = device_plugin(kind);
   const std::lock_guard lock(mutex);
   std::error_code ignored;
-  if (file.empty() || loaded.contains(file) || !fs::exists(file, ignored)) return;
-  load(file);
-  loaded.insert(file);
+  if (!tried.contains(file) && (file.empty() || !fs::exists(file, ignored))) return;
+  const auto [entry, is_new] = tried.try_emplace(file);
+  if (is_new) entry->second = failure_of(file);
+  if (entry->second) throw Error(*entry->second);
 }
 
-void load_device_plugins() {
+std::vector<Error> load_device_plugins() {
   std::vector<std::string> names;
   std::error_code unreadable;
   for (const fs::directory_entry& entry : fs::directory_iterator(plugin_folder(), unreadable)) {
@@ -80,7 +96,15 @@ void load_device_plugins() {
     names.push_back(std::move(name));
   }
   std::ranges::sort(names);
-  for (const std::string& name : names) load_device_plugin(name);
+  std::vector<Error> failed;
+  for (const std::string& name : names) {
+    try {
+      load_device_plugin(name);
+    } catch (const Error& error) {
+      failed.push_back(error);
+    }
+  }
+  return failed;
 }
 
 }  // namespace trainlab

@@ -11,10 +11,8 @@ namespace trainlab {
 std::filesystem::path device_plugin(std::string_view kind);
 
 // Loads the plugin of a kind unless it is loaded; nothing where there is no such file. Raises Error{usage} naming the
-// file for what is no plugin, or one of another build.
+// file for what is no plugin, for a plugin of another build and for one whose add() fails; the same error each time,
+// because a library is not loaded anew.
 void load_device_plugin(std::string_view kind);
-
-// Loads all plugins of the folder.
-void load_device_plugins();
 
 }  // namespace trainlab

@@ -100,13 +100,14 @@ at::Tensor number_tensor(const Given& a, const OperatorArguments& arguments) {
   return number;
 }
 
-// The device of an operator: that of its first tensor, or the device that an argument names.
+// The device of an operator: the device that an argument names, or that of its first tensor.
 at::Device place_of(const torch::jit::Stack& arguments) {
+  std::optional<at::Device> first;
   for (const c10::IValue& argument : arguments) {
-    if (argument.isTensor() && argument.toTensor().defined()) return argument.toTensor().device();
     if (argument.isDevice()) return argument.toDevice();
+    if (!first && argument.isTensor() && argument.toTensor().defined()) first = argument.toTensor().device();
   }
-  return at::kCPU;
+  return first.value_or(at::kCPU);
 }
 
 // An argument that fits.

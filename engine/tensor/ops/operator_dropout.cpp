@@ -1,6 +1,5 @@
 #include "operator_dropout.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -8,7 +7,7 @@
 #include <map>
 
 #include "core/error.h"
-#include "tensor/generator.h"
+#include "tensor/device.h"
 
 namespace trainlab {
 
@@ -37,7 +36,7 @@ at::Tensor kept(const at::Tensor& x, double p, Key key, bool features) {
     if (shape.size() < 2) throw recipe_error("feature dropout: expected a tensor with at least 2 dimensions");
     std::fill(shape.begin() + 2, shape.end(), 1);
   }
-  return at::empty(shape, x.options().device(at::kCPU)).bernoulli_(1 - p, keyed_generator(key)).to(x.device());
+  return device_at(x.device()).bernoulli(shape, x.scalar_type(), 1 - p, key);
 }
 
 template <bool features, bool in_place>

@@ -1,12 +1,18 @@
 // Devices as objects: their names, and that all of them draw alike.
 #include "tensor/device.h"
 
+#include <ATen/TensorIndexing.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "operator_support.h"
 #include "support/stand_in_device.h"
@@ -51,11 +57,53 @@ TEST_CASE(
   CHECK(settled_device("stand_in:1") == "stand_in:1");
 }
 
-TEST_CASE("device: memory of one that does not count it, and of the CPU") {
-  CHECK(device_at(stand_in()).memory().live == 0);
+TEST_CASE("device: memory of the CPU") {
   count_tensor_memory();
   const at::Tensor held = at::empty({1 << 20});
   CHECK(device_at(at::kCPU).memory().live >= 4 << 20);
+}
+
+TEST_CASE("device: an allocator of a plugin counts by use and keeps the limit of scripts") {
+  constexpr std::int64_t mega = std::int64_t{1} << 20;
+  const Device& device = device_at(stand_in());
+  const auto made = [](std::int64_t bytes) {
+    return at::empty({bytes}, at::TensorOptions(at::kByte).device(stand_in()));
+  };
+  const TensorMemory before = device.memory();
+  const auto more = [&](MemoryUse use) { return device.memory().of(use) - before.of(use); };
+  {
+    const at::Tensor other = made(mega);
+    const at::Tensor weights = [&] {
+      const MemoryCharge charge(MemoryUse::weights);
+      return made(2 * mega);
+    }();
+    const at::Tensor computed = weights.add(1);
+    CHECK(more(MemoryUse::weights) == 2 * mega);
+    CHECK(more(MemoryUse::other) == 3 * mega);
+    CHECK(device.memory().live - before.live == 5 * mega);
+    CHECK(device_at(parse_device("stand_in:1")).memory().live == 0);
+
+    set_script_memory_limit(before.of(MemoryUse::script) + mega);
+    const MemoryCharge script(MemoryUse::script);
+    CHECK_THROWS_AS(made(2 * mega), ScriptMemoryLimit);
+    set_script_memory_limit(0);
+    CHECK_NOTHROW(made(2 * mega));
+  }
+  CHECK(device.memory().live == before.live);
+  CHECK(device.memory().peak >= before.live + 5 * mega);
+}
+
+TEST_CASE("device: the stand-in takes no tensors of another device, as a GPU") {
+  const at::Tensor host = at::ones({2}), here = host.to(stand_in()), other = host.to(parse_device("stand_in:1"));
+  const std::string words =
+      "Expected all tensors to be on the same device, but found at least two devices, stand_in:0 ";
+  CHECK_THROWS_WITH(here.add(host), Catch::Contains(words + "and cpu!"));
+  CHECK_THROWS_WITH(here.add(other), Catch::Contains(words + "and stand_in:1!"));
+  CHECK_THROWS_WITH(here.index_select(0, at::zeros({1}, at::kLong)), Catch::Contains(words + "and cpu!"));
+  CHECK_THROWS_WITH(at::zeros({}).add_(here.sum()), Catch::Contains(words + "and cpu!"));
+  CHECK(here.add(at::ones({})).cpu().equal(host.mul(2)));
+  CHECK(here.index({at::zeros({1}, at::kLong)}).cpu().equal(at::ones({1})));
+  CHECK(here.clone().copy_(other).cpu().equal(host));
 }
 
 TEST_CASE("device: columns of a batch come to it, and stay where they are on the CPU") {
@@ -89,7 +137,29 @@ TEST_CASE("device: memory of the host is held until its copy is done, and writin
 
   moved(host);
   host.fill_(2);
-  CHECK_THROWS_WITH(later(), Catch::Contains("before its copy"));
+  CHECK_THROWS_WITH(later(), Catch::Contains("written to before its copy"));
+
+  at::ones({8}).to(stand_in(), /*non_blocking=*/true);
+  CHECK_THROWS_WITH(later(), Catch::Contains("freed before its copy"));
+}
+
+TEST_CASE("device: memory of the host is held too where the copy of a later column raises") {
+  const Device& device = device_at(stand_in());
+  const auto later = [&] {
+    for (int i = 0; i < 4; ++i) {
+      std::vector<at::Tensor> columns{at::ones({1})};
+      device.take(columns);
+    }
+  };
+  later();
+  {
+    std::vector<at::Tensor> columns{at::ones({8}), at::ones({8})};
+    const LostDevice gone(2);  // the first column's memory and its copy
+    CHECK_THROWS_AS(device.take(columns), c10::AcceleratorError);
+    REQUIRE(gone.is_gone());
+    CHECK(columns.front().is_cpu());
+  }
+  CHECK_NOTHROW(later());
 }
 
 TEST_CASE("device: the numbers of a key are those of the CPU") {
@@ -127,9 +197,52 @@ TEST_CASE("device: operators that draw give the numbers of the CPU") {
   }
   for (const char* name : {"dropout", "alpha_dropout", "feature_dropout"}) {
     INFO(name);
+    const int masks = stand_in_masks();
     CHECK(Call(name, {moved, 0.5, true}).tensor().cpu().equal(Call(name, {x, 0.5, true}).tensor()));
+    CHECK(stand_in_masks() == masks + 1);
   }
   const at::Tensor made = Call("rand", {4}, {{"device", "stand_in"}}).tensor();
   CHECK(made.device() == stand_in());
   CHECK(made.cpu().equal(Call("rand", {4}).tensor()));
+}
+
+TEST_CASE("device: an operator that draws in place writes into its tensor, and into no other") {
+  const at::Tensor all = at::zeros({2, 30}).to(stand_in()), row = all.select(0, 1);
+  const at::Tensor drawn = Call("normal_", {row}).tensor();
+  CHECK(drawn.is_same(row));
+  CHECK(all.select(0, 0).cpu().equal(at::zeros({30})));
+  CHECK(row.cpu().equal(Call("normal_", {at::zeros({30})}).tensor()));
+}
+
+TEST_CASE("device: gradients go through operators that draw") {
+  const auto gradient = [](at::Device place) {
+    const at::Tensor alpha = at::ones({30}).mul(2).to(place).requires_grad_();
+    Call("_standard_gamma", {alpha}).tensor().sum().backward();
+    return alpha.grad().cpu();
+  };
+  const at::Tensor there = gradient(stand_in());
+  CHECK(there.equal(gradient(at::kCPU)));
+  CHECK(there.abs().sum().item<double>() > 0);
+
+  const at::Tensor x = at::ones({4}).to(stand_in()).requires_grad_();
+  Call("normal_", {x.mul(2)}).tensor().sum().backward();
+  CHECK(x.grad().cpu().equal(at::zeros({4})));
+}
+
+TEST_CASE("device: an operator draws on the device that it is given, not on that of its tensor") {
+  const at::Tensor here = at::ones({30}), there = here.to(stand_in());
+  const at::Tensor expected = Call("rand_like", {here}).tensor();
+  CHECK(Call("rand_like", {here}, {{"device", "stand_in"}}).tensor().cpu().equal(expected));
+  CHECK(Call("rand_like", {there}, {{"device", "cpu"}}).tensor().equal(expected));
+}
+
+TEST_CASE("device: a plugin that failed fails again in the same words, without being asked again") {
+  ::setenv("TRAINLAB_DEVICES", TRAINLAB_TEST_PLUGINS "/failing", 1);
+  for (int i = 0; i < 2; ++i)
+    CHECK_THROWS_WITH(parse_device("failing"), Catch::Contains("trainlab-failing.so cannot be used: attempt 1"));
+  const std::vector<Error> failed = load_device_plugins();
+  REQUIRE(failed.size() == 1);
+  CHECK_THAT(failed.front().message(), Catch::Contains("cannot be used: attempt 1"));
+  CHECK(parse_device("auto") == at::Device(at::kCPU));
+  ::unsetenv("TRAINLAB_DEVICES");
 }

@@ -16,7 +16,7 @@ class BatchObject : public Object {
   std::string_view type_name() const override { return "batch"; }
 
   std::map<std::string, at::Tensor> columns;  // "x", "y", …: [B, …]
-  at::Tensor index;                           // int64 [B]: rows of the dataset, or undefined
+  at::Tensor index;                           // int64 [B] on the CPU: rows of the dataset, or undefined
   std::int64_t size = 0;
 };
 

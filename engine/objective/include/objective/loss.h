@@ -21,7 +21,7 @@ namespace trainlab {
 // A batch as losses and metrics see it: the columns of the dataset in its order, on the model's device.
 struct BatchView {
   std::span<const at::Tensor> columns;  // [B, …], or [M, B, …] (or [B, …], shared by all members) with a member axis
-  at::Tensor index;                     // int64 [B] or [M, B]: rows of the dataset
+  at::Tensor index;                     // int64 [B] or [M, B] on the CPU: rows of the dataset
   std::int64_t size = 0;                // B
   std::int64_t members = 0;             // M; 0: no member axis
   Key key = Key(0);                     // of the random numbers that a recipe's function draws for this batch

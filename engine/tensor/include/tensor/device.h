@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "core/random.h"
 #include "tensor/memory.h"
 
@@ -44,7 +45,8 @@ class Device {
 
   // Moves columns of a batch to the device, in the order of the device's current stream. The copies may go on after the
   // call; until they are done, the device holds the host's tensors. So memory of the host may be written to again as
-  // soon as nobody holds a tensor on it, as the loader does with its buffers.
+  // soon as nobody holds a tensor on it, as the loader does with its buffers. Where a copy raises, the columns stay
+  // what they were, and the copies that had begun are held like others.
   virtual void take(std::vector<at::Tensor>& columns) const;
 
   // fill_uniform, fill_normal and dropout_multipliers of tensor/random.h, for tensors that live here.
@@ -52,7 +54,9 @@ class Device {
   virtual void fill_normal(const at::Tensor& out, Key key, double mean, double deviation) const;
   virtual at::Tensor dropout_multipliers(at::IntArrayRef shape, at::ScalarType type, std::span<const double> p,
                                          std::span<const Key> keys) const;
-  // Calls an operator that draws. `generator` is the place of its generator on the stack.
+  // A tensor of ones and zeros that are drawn by themselves, each one with the given probability.
+  virtual at::Tensor bernoulli(at::IntArrayRef shape, at::ScalarType type, double probability, Key key) const;
+  // Calls an operator that draws; gradients go through it. `generator` is the place of its generator on the stack.
   virtual void draw(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t generator, Key key) const;
 
  private:
@@ -74,20 +78,24 @@ struct DeviceKind {
   std::string name;
   at::DeviceType type;
   bool automatic;    // whether "auto" takes the first of them
-  std::string none;  // "no usable GPU"
+  std::string none;  // said in messages when there is no such device: "no usable GPU"
   std::function<int()> count;
   std::function<std::unique_ptr<Device>(at::Device)> make;
 };
 
-// Makes a kind known beside the CPU, in the place of one of the same name; before the first tensor on such a device and
-// the first backward pass of the process. Plugins call it (tensor/device_plugin.h).
+// Adds a kind, or replaces the kind of the same name. Call it before the first tensor on such a device and the first
+// backward pass of the process. Plugins call it (tensor/device_plugin.h).
 void add_device_kind(DeviceKind kind);
 
 // Whether the text is one that parse_device() understands, whether or not such a device is there; loads no plugin.
 // (parse_device() itself stands in tensor/types.h.)
 bool names_device(std::string_view text);
 
-// What "auto" stands for on this machine, "cpu" or the name of a kind; any other text as it is.
+// Loads all plugins that are there and gives the errors of those that cannot be used, the same at each call.
+std::vector<Error> load_device_plugins();
+
+// What "auto" stands for on this machine, "cpu" or the name of a kind; any other text as it is. "auto" loads all
+// plugins and passes over those that cannot be used.
 std::string settled_device(std::string_view text);
 
 // parse_device() for one of several processes that share a text: where the text names a kind without an index, process

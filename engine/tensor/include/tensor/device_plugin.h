@@ -18,11 +18,11 @@ namespace trainlab {
 
 // Which engines a plugin fits: the engine and the plugin are compiled with the same text. The number changes with this
 // header and with tensor/device.h.
-inline constexpr char device_interface[] = "1, LibTorch " TORCH_VERSION;
+inline constexpr char device_interface[] = "2, LibTorch " TORCH_VERSION;
 
 struct DevicePlugin {
   const char* interface;
-  // Calls add_device_kind() for the kind NAME; called once in a process. May raise Error.
+  // Calls add_device_kind() for the kind NAME, or raises before that. Called once in a process.
   void (*add)();
 };
 

@@ -1,10 +1,11 @@
-// Counts the memory of tensors on the CPU by what the tensors are for, and limits the tensors of scripts.
+// Counts the memory of tensors by what the tensors are for, and limits the tensors of scripts.
 //
-// Counting replaces LibTorch's CPU allocator by an allocator that asks LibTorch's for memory and counts the bytes of
-// storages. The memory of the program (RSS) is larger: it includes code, caches and memory kept by the C library.
+// On the CPU, an allocator that asks LibTorch's for memory counts the bytes of storages. A device's own allocator
+// counts with a MemoryCount. The memory of the program (RSS) is larger, by code, caches and what the C library keeps.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,7 +26,26 @@ struct TensorMemory {
   std::int64_t of(MemoryUse use) const { return charged[static_cast<std::size_t>(use)]; }
 };
 
-// Begins to count; once for the process, before tensors are made. Later calls do nothing. Thread-safe, as all here.
+// What the calling thread's allocations are charged to at present (MemoryCharge).
+MemoryUse current_memory_use();
+
+// The count of one device, for its allocator.
+class MemoryCount {
+ public:
+  // Raises ScriptMemoryLimit where the use is scripts' and so many bytes more would pass the limit. Before allocating.
+  void check(MemoryUse use, std::int64_t bytes) const;
+  void add(MemoryUse use, std::int64_t bytes);
+  void remove(MemoryUse use, std::int64_t bytes);
+  TensorMemory now() const;
+  void reset_peak() { peak_ = live_.load(); }
+
+ private:
+  std::atomic<std::int64_t> live_{0}, peak_{0};
+  // Nothing is counted under MemoryUse::other, the use of nearly all allocations, which is what the others leave.
+  std::array<std::atomic<std::int64_t>, memory_uses> charged_{};
+};
+
+// Begins to count the CPU's, once for the process, before tensors. Later calls do nothing. Thread-safe, as all here.
 void count_tensor_memory();
 TensorMemory tensor_memory();
 void reset_tensor_peak();
