@@ -6,6 +6,7 @@
 #include <new>
 
 #include "bindings/lua_error.h"
+#include "tensor/device.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
 #include "values/entry_table.h"
@@ -88,13 +89,31 @@ NamedTensors named_tensors_at(lua_State* L, int index) {
   return tensors;
 }
 
+namespace {
+
+// Bytes of the tensors on all devices on which this state has had tensors.
+std::int64_t live_bytes(const TensorBinding& binding) {
+  std::int64_t bytes = 0;
+  for (const Device* const device : binding.devices) bytes += device->memory().live;
+  return bytes;
+}
+
+void note_device(TensorBinding& binding, const at::Tensor& tensor) {
+  const auto place = tensor.device();
+  if (std::ranges::find(binding.devices, place, &Device::place) == binding.devices.end())
+    binding.devices.push_back(&device_at(place));
+}
+
+}  // namespace
+
 // The next time comes when half as much again is alive, so that collections stay rare beside what they look at: at
 // least 16 MiB, at most an eighth of the memory.
 void collect_tensors(lua_State* L) {
   lua_gc(L, LUA_GCCOLLECT, 0);
   constexpr std::int64_t least = std::int64_t{16} << 20;
-  const std::int64_t live = tensor_memory().live;
-  LuaState::of(L).tensors->collect_at = live + std::clamp(live / 2, least, std::max(least, usable_memory() / 8));
+  TensorBinding& binding = *LuaState::of(L).tensors;
+  const std::int64_t live = live_bytes(binding);
+  binding.collect_at = live + std::clamp(live / 2, least, std::max(least, usable_memory() / 8));
 }
 
 void push_tensor(lua_State* L, at::Tensor tensor) {
@@ -103,7 +122,8 @@ void push_tensor(lua_State* L, at::Tensor tensor) {
     return;
   }
   TensorBinding& binding = *LuaState::of(L).tensors;
-  if (tensor_memory().live > binding.collect_at) collect_tensors(L);
+  note_device(binding, tensor);
+  if (live_bytes(binding) > binding.collect_at) collect_tensors(L);
   void* memory = lua_newuserdata(L, sizeof(at::Tensor));
   new (memory) at::Tensor(std::move(tensor));
   lua_rawgeti(L, LUA_REGISTRYINDEX, binding.metatable_reference);
@@ -156,6 +176,7 @@ void open_tensors(lua_State* L) {
   count_tensor_memory();
   state.tensors = std::make_shared<TensorBinding>();
   TensorBinding& binding = *state.tensors;
+  binding.devices = {&device_at(at::kCPU)};
   lua_newtable(L);
   const int metatable = lua_gettop(L);
   lua_newtable(L);

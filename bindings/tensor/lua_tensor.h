@@ -18,6 +18,8 @@ struct lua_State;
 
 namespace trainlab {
 
+class Device;
+
 // The data that a state keeps for its tensors.
 struct TensorBinding {
   const void* metatable = nullptr;  // of tensors
@@ -26,7 +28,8 @@ struct TensorBinding {
   int scope_count = 0;
   std::vector<int> scope_slots;     // of the registry, one for each depth of scopes, kept: a function may raise
   std::size_t scope_depth = 0;
-  std::int64_t collect_at = 0;      // live tensor bytes at which garbage is collected
+  std::vector<const Device*> devices;  // that have held tensors of this state
+  std::int64_t collect_at = 0;         // live tensor bytes at which garbage is collected
   OperatorArguments arguments;     // of the call under way; operators do not nest
   std::deque<std::string> others;  // descriptions of arguments of unknown form
   torch::jit::Stack results;

@@ -125,7 +125,7 @@ at::Tensor make(const TableReader& read, const Making& making) {
       at::from_blob(const_cast<double*>(read.values.data()), read.shape, at::TensorOptions().dtype(at::kDouble));
   at::Tensor tensor = at::empty(read.shape, at::TensorOptions().dtype(dtype));
   tensor.copy_(values);
-  if (!making.device.is_cpu()) tensor = tensor.to(making.device);
+  tensor = tensor.to(making.device);
   if (making.requires_grad) tensor.set_requires_grad(true);
   return tensor;
 }
