@@ -52,17 +52,12 @@ LoaderOptions evaluation_loader(const FitPlan& plan) {
   return options;
 }
 
-// A batch as the loss and the metrics see it. `moved` keeps the columns on the device.
+// A batch as the loss and the metrics see it. `moved` keeps the columns.
 BatchView view_of(const FitPlan& plan, const Batch& batch, std::int64_t members, Key key,
                   std::vector<at::Tensor>& moved) {
-  BatchView view{.columns = batch.columns, .index = batch.index, .size = batch.size, .members = members, .key = key};
-  if (plan.device != at::kCPU) {
-    const Span span(Phase::move);
-    moved.assign(batch.columns.begin(), batch.columns.end());
-    device_at(plan.device).take(moved);
-    view.columns = moved;
-  }
-  return view;
+  moved.assign(batch.columns.begin(), batch.columns.end());
+  device_at(plan.device).take(moved);
+  return {.columns = moved, .index = batch.index, .size = batch.size, .members = members, .key = key};
 }
 
 c10::SmallVector<at::Tensor, 4> model_inputs(const FitPlan& plan, const BatchView& view) {

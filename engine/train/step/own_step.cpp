@@ -82,10 +82,7 @@ void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const Step
   for (const auto& [name, model] : models_) model->training = true;
   plan_.step->rekey(key_.fold("step").fold(static_cast<std::uint64_t>(step)));
   Batch moved = batch;
-  if (plan_.device != at::kCPU) {
-    const Span span(Phase::move);
-    device_at(plan_.device).take(moved.columns);
-  }
+  device_at(plan_.device).take(moved.columns);
   const std::vector<Argument> arguments{run_.lock(),
                                         batch_object(*plan_.data.train.data, std::move(moved))};
   const std::vector<Argument> results = [&] {

@@ -30,7 +30,7 @@ struct LoaderOptions {
   int threads = 1;                         // workers; 0: the caller's thread gathers
   int prefetch = 4;                        // batches ahead, at least
   at::ScalarType float_type = at::kFloat;  // float columns are given in this type
-  at::Device device = at::kCPU;            // which will take the batches; they are made in the host's memory
+  at::Device device = at::kCPU;            // the device to which the caller will move the batches
 };
 
 class Loader {
