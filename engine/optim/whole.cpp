@@ -1,7 +1,6 @@
 #include "whole.h"
 
 #include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/maximum.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/where.h>
 
@@ -45,7 +44,7 @@ Whole operator/(const Whole& a, const Whole& b) { return a.tensor().div(b.tensor
 Whole root(const Whole& x) { return x.tensor().sqrt(); }
 Whole magnitude(const Whole& x) { return x.tensor().abs(); }
 Whole sign_of(const Whole& x) { return x.tensor().sign(); }
-Whole larger(const Whole& a, const Whole& b) { return at::maximum(a.tensor(), b.tensor()); }
+Whole larger(const Whole& a, const Whole& b) { return at::where(a.tensor().gt(b.tensor()), a.tensor(), b.tensor()); }
 Whole limited(const Whole& x, double low, double high) { return x.tensor().clamp(low, high); }
 Whole by_sign(const Whole& x, double negative, double zero, double positive) {
   const at::Tensor numbers = at::ones_like(x.tensor()).mul_(zero);

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/sin.h>
@@ -10,6 +11,7 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -439,6 +441,18 @@ TEST_CASE("optimizers: without gradient only weight decay acts, and on norms and
       }
     }
   }
+}
+
+TEST_CASE("optimizers: a largest value so far that is not a number gives way to the next number") {
+  const Options spec = optim_spec("optim.Adamax");
+  const at::Tensor value = at::ones({3}).to(test_device());
+  const auto optimizer = make_optimizer(std::span(&spec, 1), {{.name = "w", .value = value}}, 0);
+  const std::vector<OptimizerTensor> state = optimizer->state();
+  const auto largest = std::ranges::find(state, "w.exp_inf", &OptimizerTensor::name);
+  REQUIRE(largest != state.end());
+  largest->tensor.fill_(std::nan(""));
+  optimizer->step(std::vector{at::full_like(value, 0.5)}, std::vector{0.1});
+  CHECK(difference(largest->tensor, at::full({3}, 0.5)) < 1e-6);
 }
 
 TEST_CASE("optimizers: a gradient with other strides counts by position") {
