@@ -70,9 +70,9 @@ class Schedulers(CliTest):
         self.assertEqual(segments(self.folder / "cut"), segments(self.folder / "whole"))
 
     def test_a_study_of_an_older_version_goes_on(self):
-        self.sweep(sampler="tpe { startup = 4 }", trials="trials = 9,")
+        self.sweep(trials="trials = 9,")
         self.run_program("r.lua", "--out", "whole")
-        self.sweep(sampler="tpe { startup = 4 }", trials="trials = 7,")
+        self.sweep(trials="trials = 7,")
         self.run_program("r.lua", "--out", "cut")
         table = self.run_program("report", "cut", "--csv").out
         make_schema_1(self.folder / "cut")
