@@ -82,10 +82,7 @@ bool TaskLoop::next() {
   }
   if (loader_) {
     Batch batch = fetch();
-    if (task->device_ != at::kCPU) {
-      const Span span(Phase::move);
-      device_at(task->device_).take(batch.columns);
-    }
+    device_at(task->device_).take(batch.columns);
     batch_ = batch_object(*options_.part->data, std::move(batch));
   }
   return true;

@@ -1,5 +1,6 @@
-"""Runs that a former version began and left interrupted (tests/golden/former_runs.json) go on to the end that they would
-have had. Numbers are compared, not bytes: the machine that wrote the checkpoints may have other vector instructions."""
+"""Runs that a former version began and left interrupted (tests/golden/former_runs.json) go on to the end that they
+would have had. Numbers are compared, not bytes: the machine that wrote the checkpoints may have other vector
+instructions."""
 
 import base64
 import json

@@ -18,7 +18,8 @@ namespace trainlab {
 // instead.
 Value::Map recorded_settings(const Value& given = Value::Map{});
 
-// The value of a recorded flag in the table of a manifest.toml. std::logic_error that says what is wrong with the value.
+// The value of a recorded flag in the table of a manifest.toml. std::logic_error names a value that is missing or of
+// another kind.
 Value stored_setting(const Value& manifest, const Flag& flag);
 
 struct Manifest {
