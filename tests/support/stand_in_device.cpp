@@ -443,7 +443,6 @@ void register_operators() {
   own.impl("empty.memory_format", empty);
   own.impl("empty_strided", empty_strided);
   own.impl("_copy_from", copy_from);
-  own.impl("_copy_from_and_resize", copy_from_and_resize);
   own.impl("_local_scalar_dense", local_scalar);
   own.impl("resize_", resized);
   own.impl("as_strided", at::native::as_strided_tensorimpl);
