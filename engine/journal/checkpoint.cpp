@@ -101,45 +101,50 @@ void check_hash(const fs::path& file, const std::string& hash) {
   }
 }
 
-NamedTensors load_checked(const fs::path& folder, const Value& info) {
-  const fs::path file = folder / info["file"].string();
-  check_hash(file, info["hash"].string());
-  return load_safetensors(file).tensors;
+// A commit whose files are those that were committed; `best` is nil without best weights.
+struct Commit {
+  std::string stem;
+  Value info, best;
+};
+
+Commit verified(const fs::path& folder, const fs::path& path, bool with_best) {
+  const auto check_file = [&](const Value& info) { check_hash(folder / info["file"].string(), info["hash"].string()); };
+  Commit commit{.stem = path.stem().string(), .info = read_commit(path), .best = {}};
+  check_file(commit.info);
+  if (const Value& kept = commit.info["kept"]; kept.is_map()) {
+    for (const auto& [name, hash] : kept.map()) check_hash(kept_file(folder, name), hash.string());
+  }
+  if (const Value& stem = commit.info["best_weights"]; stem.is_string() && with_best) {
+    commit.best = read_commit(folder / (stem.string() + ".json"));
+    check_file(commit.best);
+  }
+  return commit;
 }
 
-Checkpoint load(const fs::path& folder, const fs::path& commit, bool with_best) {
+Checkpoint load(const fs::path& folder, const fs::path& path, bool with_best) {
+  const auto tensors = [&](const Value& info) { return load_safetensors(folder / info["file"].string()).tensors; };
+  Commit commit = verified(folder, path, with_best);
   Checkpoint checkpoint;
-  checkpoint.info = read_commit(commit);
-  checkpoint.step = checkpoint.info["step"].integer();
-  checkpoint.tensors = load_checked(folder, checkpoint.info);
-  if (const Value& kept = checkpoint.info["kept"]; kept.is_map()) {
-    for (const auto& [name, hash] : kept.map()) {
-      check_hash(kept_file(folder, name), hash.string());
-      checkpoint.kept.emplace(name, hash.string());
-    }
+  checkpoint.step = commit.info["step"].integer();
+  checkpoint.tensors = tensors(commit.info);
+  if (const Value& kept = commit.info["kept"]; kept.is_map()) {
+    for (const auto& [name, hash] : kept.map()) checkpoint.kept.emplace(name, hash.string());
   }
-  if (const Value& stem = checkpoint.info["best_weights"]; stem.is_string() && with_best) {
-    const Value best = read_commit(folder / (stem.string() + ".json"));
-    checkpoint.best = BestWeights{.step = best["step"].integer(), .tensors = load_checked(folder, best)};
-  }
+  if (!commit.best.is_nil())
+    checkpoint.best = BestWeights{.step = commit.best["step"].integer(), .tensors = tensors(commit.best)};
+  checkpoint.info = std::move(commit.info);
   return checkpoint;
 }
 
-struct CompleteCommit {
-  std::string stem;
-  Value info;
-};
-
 // The newest commit whose files are those that were committed. Without best weights where the best weights of all
 // commits are damaged. `say` receives a line for each commit that is passed over.
-std::optional<CompleteCommit> newest_complete(const fs::path& folder,
-                                              const std::function<void(const std::string&)>& say) {
+std::optional<Commit> newest_complete(const fs::path& folder, const std::function<void(const std::string&)>& say) {
   for (const bool with_best : {true, false}) {
     for (const fs::path& path : commits(folder)) {
       try {
-        Value info = load(folder, path, with_best).info;
-        if (!with_best) info.set("best_weights", Value());
-        return CompleteCommit{.stem = path.stem().string(), .info = std::move(info)};
+        Commit commit = verified(folder, path, with_best);
+        if (!with_best) commit.info.set("best_weights", Value());
+        return commit;
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::recipe) throw;  // as in newest()
         if (with_best) say("checkpoint " + path.string() + " is damaged and was passed over: " + error.message());
@@ -162,7 +167,7 @@ bool CheckpointFolder::has_complete(const fs::path& folder) {
 
 bool CheckpointFolder::take_over(const fs::path& from, const fs::path& to,
                                  const std::function<void(const std::string&)>& say) {
-  const std::optional<CompleteCommit> newest = newest_complete(from, say);
+  const std::optional<Commit> newest = newest_complete(from, say);
   if (!newest) return false;
   make_directories(to);
   const auto copy = [&](const std::string& stem, const Value& info) {
@@ -174,9 +179,7 @@ bool CheckpointFolder::take_over(const fs::path& from, const fs::path& to,
     write_atomic(to / (stem + ".json"), to_json(sealed(info), 1) + "\n");
   };
   Value info = newest->info;
-  if (const Value& best = info["best_weights"]; best.is_string()) {
-    copy(best.string(), read_commit(from / (best.string() + ".json")));
-  }
+  if (!newest->best.is_nil()) copy(info["best_weights"].string(), newest->best);
   // The reason that ended the other fit must not end this fit.
   info.set("stop_reason", Value());
   info.set("failure", Value());
@@ -294,7 +297,7 @@ std::optional<Checkpoint> CheckpointFolder::read_newest(const fs::path& folder) 
 
 bool CheckpointFolder::usable(const fs::path& commit) const {
   try {
-    load(folder_, commit, false);
+    verified(folder_, commit, false);
     return true;
   } catch (const Error&) {
     return false;
