@@ -82,8 +82,10 @@ class Parser {
   // Parameters stand after the recipe's path, and no command on a recipe has a flag of a parameter's name.
   bool may_be_parameter(const std::string& name) const {
     if (!result_.command || !result_.command->takes_recipe() || result_.words.empty()) return false;
-    const auto has_flag = [&](const Command& command) { return command.takes_recipe() && own_flag(command, name); };
-    return name.starts_with("--") && name.size() > 2 && std::ranges::none_of(commands_, has_flag);
+    if (!name.starts_with("--") || name.size() <= 2) return false;
+    return std::ranges::none_of(commands_, [flag = name.substr(2)](const Command& command) {
+      return command.takes_recipe() && own_flag(command, flag);
+    });
   }
 
   void take_flag(const Flag& flag, const std::string& name, const std::optional<std::string>& value) {
@@ -108,15 +110,10 @@ class Parser {
     result_.parameters.push_back({name.substr(2), value_of(name, value), name});
   }
 
-  // The flag of this name, given with its dashes, that a command does not share with others; nullptr without one.
-  static const Flag* own_flag(const Command& command, const std::string& name) {
-    const auto found = std::ranges::find_if(command.flags, [&](const Flag& flag) { return "--" + flag.name == name; });
-    return found == command.flags.end() ? nullptr : &*found;
-  }
-
   Error unknown_flag(const std::string& name) const {
     for (const Command& command : commands_) {
-      if (own_flag(command, name)) return misplaced_flag(command, name);
+      const Flag* const flag = name.starts_with("--") ? own_flag(command, name.substr(2)) : nullptr;
+      if (flag) return misplaced_flag(command, *flag);
     }
     std::vector<std::string> known;
     if (result_.command) {
@@ -131,10 +128,10 @@ class Parser {
     return error;
   }
 
-  Error misplaced_flag(const Command& command, const std::string& name) const {
+  Error misplaced_flag(const Command& command, const Flag& flag) const {
+    const std::string name = "--" + flag.name;
     Error error = usage_error(name + " stands after its command: trainlab " + command.name + " … " + name);
-    const bool is_switch = own_flag(command, name)->type.operand.empty();
-    if (!result_.command && !is_switch) error.hint(place_of_parameters(name));
+    if (!result_.command && !flag.type.operand.empty()) error.hint(place_of_parameters(name));
     return error;
   }
 

@@ -23,13 +23,15 @@ const Command* find_command(std::span<const Command> commands, const std::string
   return found == commands.end() ? nullptr : &*found;
 }
 
+const Flag* own_flag(const Command& command, const std::string& name) { return find_in(command.flags, name); }
+
 const Flag* find_flag(const Command* command, const std::string& name) {
-  const Flag* own = command ? find_in(command->flags, name) : nullptr;
+  const Flag* own = command ? own_flag(*command, name) : nullptr;
   return own ? own : find_in(common_flags(), name);
 }
 
 bool takes_flag(const Command* command, const Flag& flag) {
-  if (!command || find_in(command->flags, flag.name)) return true;
+  if (!command || own_flag(*command, flag.name)) return true;
   return find_in(common_flags(), flag.name) && (flag.concerns != Flag::Concerns::new_run || command->takes_recipe());
 }
 

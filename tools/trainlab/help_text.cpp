@@ -48,15 +48,11 @@ std::string common_text(bool everywhere) {
   return text;
 }
 
-bool is_own(const Command& command, const std::string& name) {
-  return std::ranges::find(command.flags, name, &Flag::name) != command.flags.end();
-}
-
 // The common flags that matter to a command that begins no run.
 std::string other_flags(const Command& command) {
   std::string text;
   for (const Flag& flag : common_flags()) {
-    if (flag.name == "help" || flag.name == "version" || is_own(command, flag.name)) continue;
+    if (flag.name == "help" || flag.name == "version" || own_flag(command, flag.name)) continue;
     if (flag.concerns == Flag::Concerns::new_run) continue;
     if (flag.concerns == Flag::Concerns::engine && command.works == Command::Works::alone) continue;
     text += (text.empty() ? "\nFlags, anywhere on the line: " : ", ") + form_of(flag);

@@ -79,6 +79,8 @@ std::vector<Command> with_engine_commands(const Value& table);
 
 // nullptr when there is none of this name.
 const Command* find_command(std::span<const Command> commands, const std::string& name);
+// The flag that stands in the command's own record, by name without dashes; nullptr when there is none.
+const Flag* own_flag(const Command& command, const std::string& name);
 // A flag of the command or a common one, by name without dashes; nullptr when there is none. Whether the command takes
 // a common one is another question. `command` may be nullptr.
 const Flag* find_flag(const Command* command, const std::string& name);
