@@ -13,10 +13,8 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 
 import bench
 
@@ -34,11 +32,8 @@ class Checkout:
             if not os.path.exists(path):
                 sys.exit(f"no {path}: build that checkout first, with `ninja -C build/release`")
 
-    def built(self, name, *arguments, folder="bench", cwd=None):
-        return bench.run([os.path.join(self.root, "build", "release", folder, name), *arguments], cwd=cwd)
-
     def figures(self, name, *arguments, cwd=None):
-        return json.loads(self.built(name, *arguments, cwd=cwd))
+        return json.loads(bench.run([os.path.join(self.root, "build", "release", "bench", name), *arguments], cwd=cwd))
 
     def recipe(self, name, folder="tools/bench/recipes"):
         return os.path.join(self.root, folder, name)
@@ -47,18 +42,12 @@ class Checkout:
         return os.path.join(os.path.dirname(os.path.abspath(self.data)), name)
 
     def fit(self, recipe, *arguments, threads=1):
-        with tempfile.TemporaryDirectory() as out:
-            more = ["--threads", str(threads), "--json", "--quiet", "--out", os.path.join(out, "run")]
-            text = bench.run([self.program, recipe, *arguments, *more])
-        summary = json.loads(text)
-        return summary["seconds"] / summary["steps"] * 1e6
+        return bench.step_microseconds(bench.fit_summary(self.program, recipe, arguments, threads))
 
     def whole(self, *command):
         """Seconds of a whole command with a run folder of its own."""
         with tempfile.TemporaryDirectory() as out:
-            begin = time.perf_counter()
-            bench.run([self.program, *command, "--json", "--quiet", "--out", os.path.join(out, "run")])
-            return time.perf_counter() - begin
+            return bench.wall([self.program, *command, "--json", "--quiet", "--out", os.path.join(out, "run")], 1)
 
     def small(self):
         return {"MLP 64-32-10, µs a step": self.fit(self.recipe("mlp_small.lua"), "--epochs", "40")}
@@ -105,11 +94,8 @@ class Checkout:
                 "whole digits run, s": self.whole(self.recipe("digits.lua", "recipes"))}
 
     def help(self):
-        begin = time.perf_counter()
-        bench.run([self.program, "--help"])
-        middle = time.perf_counter()
-        bench.run([self.program, "help", "optim.AdamW"])
-        return {"--help, s": middle - begin, "help optim.AdamW, s": time.perf_counter() - middle}
+        return {"--help, s": bench.wall([self.program, "--help"], 1),
+                "help optim.AdamW, s": bench.wall([self.program, "help", "optim.AdamW"], 1)}
 
     def resident(self):
         with tempfile.TemporaryDirectory() as out:
@@ -133,14 +119,9 @@ class Checkout:
 
     def script(self):
         rows = ["random 2 × 10000", "tpe 2 × 1000", "cma_es 10 × 10000"]
-        figures = {}
+        recipe = self.recipe("ask_tell.lua")
         with tempfile.TemporaryDirectory() as folder:
-            for row in rows:
-                command = [self.program, self.recipe("ask_tell.lua"), "--row", row]
-                done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-                printed = next(line for line in done.stderr.splitlines() if line.startswith("{"))
-                figures[f"{row}, from Lua, s"] = json.loads(printed)[row]
-        return figures
+            return {f"{row}, from Lua, s": bench.ask_tell(self.program, recipe, row, folder) for row in rows}
 
     def sqlite(self):
         row = "random 2 × 1000, SQLite"
@@ -148,18 +129,8 @@ class Checkout:
             return {f"{row}, s": self.figures("bench_study", row, cwd=folder)[row]}
 
     def report(self):
-        with tempfile.TemporaryDirectory() as folder:
-            spec, made = os.path.join(folder, "spec.json"), os.path.join(folder, "run")
-            with open(spec, "w") as file:
-                stage = {"name": "s", "kind": "sweep", "folder": ".", "study": bench.big_study(10000)}
-                json.dump({"stages": [stage]}, file)
-            self.built("make_study", spec, made, folder="tests")
-            times = []
-            for _ in range(5):
-                begin = time.perf_counter()
-                bench.run([self.program, "report", made])
-                times.append(time.perf_counter() - begin)
-        return {"report of 10,000 trials, s": statistics.median(times)}
+        make_study = os.path.join(self.root, "build", "release", "tests", "make_study")
+        return {"report of 10,000 trials, s": bench.report_seconds(self.program, make_study, 10000, 5)}
 
     def sweep(self):
         return {"sweep of 64 trials × 10 epochs, s": self.whole(self.recipe("sweep.lua"))}

@@ -38,24 +38,53 @@ def run(command, **more):
     return done.stdout
 
 
+def fit_summary(program, recipe, arguments, threads=1):
+    with tempfile.TemporaryDirectory() as out:
+        more = ["--threads", str(threads), "--json", "--quiet", "--out", os.path.join(out, "run")]
+        return json.loads(run([program, recipe, *arguments, *more]))
+
+
+def step_microseconds(summary):
+    return summary["seconds"] / summary["steps"] * 1e6
+
+
 def trainlab_run(recipe, arguments, metric, threads=1):
     """µs a step, and a metric."""
-    with tempfile.TemporaryDirectory() as out:
-        text = run(
-            [
-                TRAINLAB,
-                recipe,
-                *arguments,
-                "--threads",
-                str(threads),
-                "--json",
-                "--quiet",
-                "--out",
-                os.path.join(out, "run"),
-            ]
-        )
-    summary = json.loads(text)
-    return summary["seconds"] / summary["steps"] * 1e6, summary["metrics"][metric]
+    summary = fit_summary(TRAINLAB, recipe, arguments, threads)
+    return step_microseconds(summary), summary["metrics"][metric]
+
+
+def ask_tell(program, recipe, row, folder):
+    """Seconds that the recipe ask_tell.lua prints for a row."""
+    done = subprocess.run(
+        [program, recipe, "--row", row],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(next(line for line in done.stderr.splitlines() if line.startswith("{")))[row]
+
+
+def wall(command, count):
+    """Seconds from command to finished process, the median."""
+    times = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        run(command)
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def report_seconds(program, make_study, trials, count):
+    """The leaderboard of a study with many trials, each with its reports, from command to finished process."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec, made = os.path.join(folder, "spec.json"), os.path.join(folder, "run")
+        with open(spec, "w") as file:
+            json.dump({"stages": [{"name": "s", "kind": "sweep", "folder": ".", "study": big_study(trials)}]}, file)
+        run([make_study, spec, made])
+        return wall([program, "report", made], count)
 
 
 def peer_run(script, arguments, metric):
@@ -233,11 +262,7 @@ class Bench:
                 ]
 
             def from_lua(row):
-                command = [TRAINLAB, os.path.join(HERE, "recipes", "ask_tell.lua"), "--row", row]
-                done = subprocess.run(
-                    command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True
-                )
-                return json.loads(next(line for line in done.stderr.splitlines() if line.startswith("{")))[row]
+                return ask_tell(TRAINLAB, os.path.join(HERE, "recipes", "ask_tell.lua"), row, folder)
 
             for row, aim in (
                 ("random 2 × 10000", "> 1×"),
@@ -321,22 +346,14 @@ class Bench:
                 "≥ 0.95×, p < 0.01 against random" if judged else "",
             )
 
-    def wall(self, command, count):
-        times = []
-        for _ in range(count):
-            begin = time.perf_counter()
-            run(command)
-            times.append(time.perf_counter() - begin)
-        return statistics.median(times)
-
     def start(self):
         with tempfile.TemporaryDirectory() as out:
             command = [TRAINLAB, os.path.join(HERE, "recipes", "first_step.lua"), "--json", "--quiet", "--out"]
             numbers = iter(range(1000))
-            first = statistics.median(self.wall([*command, os.path.join(out, str(next(numbers)))], 1) for _ in range(9))
+            first = statistics.median(wall([*command, os.path.join(out, str(next(numbers)))], 1) for _ in range(9))
             digits = [TRAINLAB, os.path.join(ROOT, "recipes", "digits.lua"), "--json", "--quiet", "--out"]
             whole = statistics.median(
-                self.wall([*digits, os.path.join(out, "d" + str(next(numbers)))], 1) for _ in range(5)
+                wall([*digits, os.path.join(out, "d" + str(next(numbers)))], 1) for _ in range(5)
             )
             memory = engine_memory([*digits, os.path.join(out, "m")])
         self.row(
@@ -353,23 +370,15 @@ class Bench:
         for arguments in (["--help"], ["help", "optim.AdamW"]):
             self.row(
                 "trainlab " + " ".join(arguments),
-                f"{1e3 * self.wall([TRAINLAB, *arguments], 21):.1f} ms",
+                f"{1e3 * wall([TRAINLAB, *arguments], 21):.1f} ms",
                 "",
                 "",
                 "≤ 20 ms",
             )
 
     def report(self):
-        """The leaderboard of a study with many trials, each with its reports, from command to finished process."""
         for trials in (100, 10000):
-            with tempfile.TemporaryDirectory() as folder:
-                spec, made = os.path.join(folder, "spec.json"), os.path.join(folder, "run")
-                with open(spec, "w") as file:
-                    json.dump(
-                        {"stages": [{"name": "s", "kind": "sweep", "folder": ".", "study": big_study(trials)}]}, file
-                    )
-                run([os.path.join(BUILD, "tests", "make_study"), spec, made])
-                seconds = self.wall([TRAINLAB, "report", made], 21)
+            seconds = report_seconds(TRAINLAB, os.path.join(BUILD, "tests", "make_study"), trials, 21)
             self.row(f"trainlab report, {trials} trials with 10 reports", f"{1e3 * seconds:.1f} ms", "", "", "≤ 50 ms")
 
     def memory(self):
