@@ -54,6 +54,9 @@ RunSettings test_settings();
 Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed = false,
               const RunSettings& settings = test_settings());
 
+// The rows of metrics.jsonl in a run folder without their times.
+std::string rows_without_seconds(const std::filesystem::path& folder);
+
 // The fit that most tests use, with `more` put before its closing brace: `, "epochs": 3`.
 std::string digits_fit(const std::string& more);
 
