@@ -3,8 +3,8 @@
 
   tools/bench/against.py OTHER [--rounds 9] [--data DIR] [--over 2] [NAME…]
 
-Both checkouts are built in build/release, with the targets of tools/bench (`ninja -C build/release`). The two programs
-alternate, and which of them begins alternates too. A row gives both medians, the median of the pairs' ratios (this
+Both checkouts have a build folder build/release (`cmake --preset release`), in which this program builds what it runs.
+The two programs alternate, and which of them begins alternates too. A row gives both medians, the median of the pairs' ratios (this
 checkout over the other one: below 1 is faster or smaller) and the middle half of the ratios. A row fails when its
 median ratio is above 1 + OVER percent; the exit status is 1 when a row fails. A row whose middle half has ratios on
 both sides of this line says little: it is marked, and asks for more rounds.
@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -20,6 +21,8 @@ import bench
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+TARGETS = ["trainlab", "trainlab-engine", "make_study", "bench_averaging", "bench_images", "bench_loader",
+           "bench_memory", "bench_ops", "bench_overhead", "bench_study"]
 
 
 class Checkout:
@@ -28,9 +31,11 @@ class Checkout:
     def __init__(self, root, data):
         self.root, self.data = root, data
         self.program = os.path.join(root, "build", "release", "bin", "trainlab")
-        for path in (self.program, os.path.join(root, "build", "release", "bench", "bench_ops")):
-            if not os.path.exists(path):
-                sys.exit(f"no {path}: build that checkout first, with `ninja -C build/release`")
+        build = os.path.join(root, "build", "release")
+        if not os.path.exists(os.path.join(build, "build.ninja")):
+            sys.exit(f"no build folder {build}: run `cmake --preset release` in that checkout first")
+        if subprocess.run(["ninja", "-C", build, *TARGETS], stdout=sys.stderr).returncode != 0:
+            sys.exit(f"{root} was not built")
 
     def figures(self, name, *arguments, cwd=None):
         return json.loads(bench.run([os.path.join(self.root, "build", "release", "bench", name), *arguments], cwd=cwd))

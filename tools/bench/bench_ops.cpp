@@ -73,7 +73,7 @@ void run() {
   const auto folder = std::filesystem::temp_directory_path() / ("bench_ops-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "bench.lua") << recipe_text();
-  Parameters parameters({}, folder, false, [](const std::string&, const Value&) {});
+  Parameters parameters({}, folder, false, {}, [](const std::string&, const Value&) {});
   LuaHost host;
   host.registry = &registry;
   host.stdlib = stdlib_sources();
