@@ -94,7 +94,7 @@ namespace {
 // Bytes of the tensors on all devices on which this state has had tensors.
 std::int64_t live_bytes(const TensorBinding& binding) {
   std::int64_t bytes = 0;
-  for (const Device* const device : binding.devices) bytes += device->memory().live;
+  for (const Device* const device : binding.devices) bytes += device->live_bytes();
   return bytes;
 }
 

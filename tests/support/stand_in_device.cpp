@@ -468,11 +468,15 @@ class StandIn final : public Device {
     ++buffers_given;
     return Device::host_buffer(bytes);
   }
-  TensorMemory memory() const override { return counts[static_cast<std::size_t>(place().index())].now(); }
+  TensorMemory memory() const override { return count().now(); }
+  std::int64_t live_bytes() const override { return count().live(); }
   at::Tensor bernoulli(at::IntArrayRef shape, at::ScalarType type, double probability, Key key) const override {
     ++masks_drawn;
     return Device::bernoulli(shape, type, probability, key);
   }
+
+ private:
+  const MemoryCount& count() const { return counts[static_cast<std::size_t>(place().index())]; }
 };
 
 }  // namespace

@@ -12,6 +12,7 @@ class Cpu final : public Device {
   Cpu() : Device(at::kCPU) {}
 
   TensorMemory memory() const override { return tensor_memory(); }
+  std::int64_t live_bytes() const override { return live_tensor_bytes(); }
   void take(std::vector<at::Tensor>&) const override {}
   void fill_uniform(const at::Tensor& out, Key key, double low, double high) const override {
     host::fill_uniform(out, key, low, high);

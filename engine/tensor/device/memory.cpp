@@ -131,7 +131,7 @@ void MemoryCount::remove(MemoryUse use, std::int64_t bytes) {
 }
 
 TensorMemory MemoryCount::now() const {
-  TensorMemory now{.live = live_.load(std::memory_order_relaxed), .peak = peak_.load(std::memory_order_relaxed)};
+  TensorMemory now{.live = live(), .peak = peak_.load(std::memory_order_relaxed)};
   std::int64_t rest = now.live;
   for (std::size_t i = 0; i < memory_uses; ++i) {
     now.charged[i] = charged_[i].load(std::memory_order_relaxed);
@@ -149,6 +149,8 @@ void count_tensor_memory() {
 }
 
 TensorMemory tensor_memory() { return cpu.now(); }
+
+std::int64_t live_tensor_bytes() { return cpu.live(); }
 
 void reset_tensor_peak() { cpu.reset_peak(); }
 

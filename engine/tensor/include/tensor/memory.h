@@ -37,6 +37,7 @@ class MemoryCount {
   void add(MemoryUse use, std::int64_t bytes);
   void remove(MemoryUse use, std::int64_t bytes);
   TensorMemory now() const;
+  std::int64_t live() const { return live_.load(std::memory_order_relaxed); }
   void reset_peak() { peak_ = live_.load(); }
 
  private:
@@ -48,6 +49,7 @@ class MemoryCount {
 // Begins to count the CPU's, once for the process, before tensors. Later calls do nothing. Thread-safe, as all here.
 void count_tensor_memory();
 TensorMemory tensor_memory();
+std::int64_t live_tensor_bytes();  // tensor_memory().live
 void reset_tensor_peak();
 
 // Bytes that the process may use: physical memory, or less if a control group or a resource limit says so.
