@@ -27,22 +27,36 @@ function(trainlab_headers name header package)
   target_include_directories(trainlab::${name} SYSTEM INTERFACE "${TRAINLAB_${name}_INCLUDE}")
 endfunction()
 
+# trainlab_archive_or_shared(NAME LIBRARY PACKAGE): trainlab::NAME, for a library that needs no header folder of its own.
+# Programs with the property TRAINLAB_ARCHIVES hold a copy of it where Debian's package has one, and others share it.
+function(trainlab_archive_or_shared name library package)
+  find_library(TRAINLAB_${name} ${library})
+  find_library(TRAINLAB_${name}_archive NAMES lib${library}.a ${library})
+  mark_as_advanced(TRAINLAB_${name} TRAINLAB_${name}_archive)
+  if(NOT TRAINLAB_${name})
+    message(FATAL_ERROR "the library ${library} is missing; on Debian: apt-get install ${package}")
+  endif()
+  set(archives "$<BOOL:$<TARGET_PROPERTY:TRAINLAB_ARCHIVES>>")
+  add_library(trainlab::${name} INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(trainlab::${name} INTERFACE
+                        "$<IF:${archives},${TRAINLAB_${name}_archive},${TRAINLAB_${name}}>")
+endfunction()
+
+trainlab_archive_or_shared(sodium sodium libsodium-dev)
+trainlab_archive_or_shared(sqlite sqlite3 libsqlite3-dev)
 trainlab_pkg(luajit luajit 2.1 libluajit-5.1-dev)
-trainlab_pkg(sodium libsodium 1.0.18 libsodium-dev)
 trainlab_pkg(zlib zlib 1.2 zlib1g-dev)
 trainlab_pkg(jpeg libjpeg 2.1 libjpeg62-turbo-dev)
 trainlab_pkg(png libpng 1.6 libpng-dev)
 
 # SOCI has no .pc file. Its backend needs SQLite's own header.
-foreach(name IN ITEMS soci_core soci_sqlite3 sqlite3)
+foreach(name IN ITEMS soci_core soci_sqlite3)
   find_library(TRAINLAB_${name} ${name})
   mark_as_advanced(TRAINLAB_${name})
   if(NOT TRAINLAB_${name})
-    message(FATAL_ERROR "${name} is missing; on Debian: apt-get install libsoci-dev libsqlite3-dev")
+    message(FATAL_ERROR "${name} is missing; on Debian: apt-get install libsoci-dev")
   endif()
 endforeach()
-add_library(trainlab::sqlite INTERFACE IMPORTED GLOBAL)
-target_link_libraries(trainlab::sqlite INTERFACE "${TRAINLAB_sqlite3}")
 add_library(trainlab::soci INTERFACE IMPORTED GLOBAL)
 target_link_libraries(trainlab::soci INTERFACE "${TRAINLAB_soci_sqlite3}" "${TRAINLAB_soci_core}" trainlab::sqlite)
 
