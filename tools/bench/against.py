@@ -4,10 +4,10 @@
   tools/bench/against.py OTHER [--rounds 9] [--data DIR] [--over 2] [NAME…]
 
 Both checkouts have a build folder build/release (`cmake --preset release`), in which this program builds what it runs.
-The two programs alternate, and which of them begins alternates too. A row gives both medians, the median of the pairs' ratios (this
-checkout over the other one: below 1 is faster or smaller) and the middle half of the ratios. A row fails when its
-median ratio is above 1 + OVER percent; the exit status is 1 when a row fails. A row whose middle half has ratios on
-both sides of this line says little: it is marked, and asks for more rounds.
+The two programs alternate, and which of them begins alternates too. A row gives both medians, the median of the pairs'
+ratios (this checkout over the other one: below 1 is faster or smaller) and the middle half of the ratios. A row fails
+when its median ratio is above 1 + OVER percent; the exit status is 1 when a row fails. A row whose middle half has
+ratios on both sides of this line says little: it is marked, and asks for more rounds.
 """
 import argparse
 import json

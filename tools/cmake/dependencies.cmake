@@ -27,7 +27,7 @@ function(trainlab_headers name header package)
   target_include_directories(trainlab::${name} SYSTEM INTERFACE "${TRAINLAB_${name}_INCLUDE}")
 endfunction()
 
-# trainlab_archive_or_shared(NAME LIBRARY PACKAGE): trainlab::NAME, for a library that needs no header folder of its own.
+# trainlab_archive_or_shared(NAME LIBRARY PACKAGE): trainlab::NAME, for a library without a header folder of its own.
 # Programs with the property TRAINLAB_ARCHIVES hold a copy of it where Debian's package has one, and others share it.
 function(trainlab_archive_or_shared name library package)
   find_library(TRAINLAB_${name} ${library})
