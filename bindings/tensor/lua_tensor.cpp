@@ -99,6 +99,7 @@ std::int64_t live_bytes(const TensorBinding& binding) {
 }
 
 void note_device(TensorBinding& binding, const at::Tensor& tensor) {
+  if (tensor.is_cpu()) return;  // the list always has the CPU
   const auto place = tensor.device();
   if (std::ranges::find(binding.devices, place, &Device::place) == binding.devices.end())
     binding.devices.push_back(&device_at(place));

@@ -117,19 +117,6 @@ void MemoryCount::check(MemoryUse use, std::int64_t bytes) const {
   if (charged + bytes > script_memory_limit()) throw ScriptMemoryLimit(bytes);
 }
 
-void MemoryCount::add(MemoryUse use, std::int64_t bytes) {
-  if (use != MemoryUse::other) charged_[static_cast<std::size_t>(use)].fetch_add(bytes, std::memory_order_relaxed);
-  const std::int64_t now = live_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  std::int64_t before = peak_.load(std::memory_order_relaxed);
-  while (now > before && !peak_.compare_exchange_weak(before, now, std::memory_order_relaxed)) {
-  }
-}
-
-void MemoryCount::remove(MemoryUse use, std::int64_t bytes) {
-  if (use != MemoryUse::other) charged_[static_cast<std::size_t>(use)].fetch_sub(bytes, std::memory_order_relaxed);
-  live_.fetch_sub(bytes, std::memory_order_relaxed);
-}
-
 TensorMemory MemoryCount::now() const {
   TensorMemory now{.live = live(), .peak = peak_.load(std::memory_order_relaxed)};
   std::int64_t rest = now.live;

@@ -34,8 +34,18 @@ class MemoryCount {
  public:
   // Raises ScriptMemoryLimit where the use is scripts' and so many bytes more would pass the limit. Before allocating.
   void check(MemoryUse use, std::int64_t bytes) const;
-  void add(MemoryUse use, std::int64_t bytes);
-  void remove(MemoryUse use, std::int64_t bytes);
+  // In the header, because every allocation of a tensor calls them.
+  void add(MemoryUse use, std::int64_t bytes) {
+    if (use != MemoryUse::other) charged_[static_cast<std::size_t>(use)].fetch_add(bytes, std::memory_order_relaxed);
+    const std::int64_t now = live_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    std::int64_t before = peak_.load(std::memory_order_relaxed);
+    while (now > before && !peak_.compare_exchange_weak(before, now, std::memory_order_relaxed)) {
+    }
+  }
+  void remove(MemoryUse use, std::int64_t bytes) {
+    if (use != MemoryUse::other) charged_[static_cast<std::size_t>(use)].fetch_sub(bytes, std::memory_order_relaxed);
+    live_.fetch_sub(bytes, std::memory_order_relaxed);
+  }
   TensorMemory now() const;
   std::int64_t live() const { return live_.load(std::memory_order_relaxed); }
   void reset_peak() { peak_ = live_.load(); }
