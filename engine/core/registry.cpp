@@ -10,9 +10,74 @@
 
 namespace trainlab {
 
+Option::Option(std::string its_name, std::string its_doc) : name(std::move(its_name)), doc(std::move(its_doc)) {}
+Option::~Option() = default;
+Option::Option(const Option& other) = default;
+Option::Option(Option&& other) noexcept = default;
+Option& Option::operator=(const Option& other) = default;
+Option& Option::operator=(Option&& other) noexcept = default;
+
+Option& Option::form(Form::Type type) {
+  forms.push_back({.type = type});
+  return *this;
+}
+
+Option& Option::choice(std::vector<std::string> choices) {
+  forms.push_back({.type = Form::Type::choice, .choices = std::move(choices)});
+  return *this;
+}
+
+Option& Option::entry(std::string kind) {
+  forms.push_back({.type = Form::Type::entry, .kind = std::move(kind)});
+  return *this;
+}
+
+Option& Option::function(std::string signature) {
+  forms.push_back({.type = Form::Type::function, .signature = std::move(signature)});
+  return *this;
+}
+
 Option& Option::fields(std::vector<Option> options) {
   nested = std::move(options);
-  return form({.type = Form::Type::map});
+  return form(Form::Type::map);
+}
+
+Option& Option::in(std::string text) {
+  unit = std::move(text);
+  return *this;
+}
+
+Option& Option::or_default(Value value) {
+  fallback = std::move(value);
+  return *this;
+}
+
+Entry::Entry(std::string its_name, std::string its_kind, std::string its_doc)
+    : name(std::move(its_name)), kind(std::move(its_kind)), doc(std::move(its_doc)) {}
+Entry::~Entry() = default;
+Entry::Entry(const Entry& other) = default;
+Entry::Entry(Entry&& other) noexcept = default;
+Entry& Entry::operator=(const Entry& other) = default;
+Entry& Entry::operator=(Entry&& other) noexcept = default;
+
+Entry& Entry::with(Option option) {
+  options.push_back(std::move(option));
+  return *this;
+}
+
+Entry& Entry::returns(std::string text) {
+  result = std::move(text);
+  return *this;
+}
+
+Entry& Entry::example(std::string text) {
+  sample = std::move(text);
+  return *this;
+}
+
+Entry& Entry::note(std::string text) {
+  notes = std::move(text);
+  return *this;
 }
 
 const Option* Entry::find(std::string_view option) const {

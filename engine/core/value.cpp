@@ -41,6 +41,19 @@ std::string brief_map(const Value::Map& map) {
 
 }  // namespace
 
+Value::~Value() = default;
+Value::Value(const Value& other) = default;
+Value::Value(Value&& other) noexcept = default;
+Value& Value::operator=(const Value& other) = default;
+Value& Value::operator=(Value&& other) noexcept = default;
+
+Value::Value(std::string_view s) : data_(std::string(s)) {}
+Value::Value(const char* s) : data_(std::string(s)) {}
+Value::Value(List list) : data_(std::move(list)) {}
+Value::Value(Map map) : data_(std::move(map)) {}
+
+bool Value::operator==(const Value& other) const { return data_ == other.data_; }
+
 bool Value::boolean() const {
   if (const auto* b = std::get_if<bool>(&data_)) return *b;
   wrong_kind("boolean", *this);

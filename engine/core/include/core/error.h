@@ -18,42 +18,25 @@ enum class ErrorKind {
   interrupted = 130  // the user or the system asked to stop (SIGTERM is told apart by the supervisor)
 };
 
+// Everything is defined in error.cpp: an error is made in hundreds of places and thrown in few, and code for it would
+// otherwise be compiled anew in every place.
 class Error : public std::exception {
  public:
-  Error(ErrorKind kind, std::string message) : kind_(kind), message_(std::move(message)) { compose(); }
+  Error(ErrorKind kind, std::string message);
+  ~Error() override;
+  Error(const Error& other);
+  Error(Error&& other) noexcept;
+  Error& operator=(const Error& other);
+  Error& operator=(Error&& other) noexcept;
 
   // Position in a recipe ("digits.lua", 12). The first position given wins: it is the innermost.
-  Error& at(std::string file, int line) {
-    if (file_.empty()) {
-      file_ = std::move(file);
-      line_ = line;
-      compose();
-    }
-    return *this;
-  }
+  Error& at(std::string file, int line);
   // Option or layer path, for example `optim.lr` or `model[3].Linear`. Outer callers prepend their part.
-  Error& in(const std::string& outer) {
-    if (!outer.empty()) {
-      const bool joined = path_.empty() || path_[0] == '[';
-      path_ = joined ? outer + path_ : outer + "." + path_;
-      compose();
-    }
-    return *this;
-  }
+  Error& in(const std::string& outer);
   // A next step for the reader, printed on a line of its own.
-  Error& hint(std::string text) {
-    hint_ = std::move(text);
-    compose();
-    return *this;
-  }
+  Error& hint(std::string text);
   // Lua traceback, printed last.
-  Error& traceback(std::string text) {
-    if (traceback_.empty()) {
-      traceback_ = std::move(text);
-      compose();
-    }
-    return *this;
-  }
+  Error& traceback(std::string text);
 
   ErrorKind kind() const { return kind_; }
   const std::string& message() const { return message_; }
@@ -64,29 +47,20 @@ class Error : public std::exception {
   const std::string& traceback() const { return traceback_; }
 
   // `FILE:LINE: path: message`.
-  std::string headline() const {
-    std::string text;
-    if (!file_.empty()) text += file_ + ":" + std::to_string(line_) + ": ";
-    if (!path_.empty()) text += path_ + ": ";
-    return text + message_;
-  }
+  std::string headline() const;
   // The headline, then the hint and the traceback on lines of their own.
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:
-  void compose() {
-    text_ = headline();
-    if (!hint_.empty()) text_ += "\n  hint: " + hint_;
-    if (!traceback_.empty()) text_ += "\n" + traceback_;
-  }
+  void compose();
 
   ErrorKind kind_;
   std::string message_, file_, path_, hint_, traceback_, text_;
   int line_ = 0;
 };
 
-inline Error recipe_error(std::string message) { return {ErrorKind::recipe, std::move(message)}; }
-inline Error usage_error(std::string message) { return {ErrorKind::usage, std::move(message)}; }
-inline Error run_error(std::string message) { return {ErrorKind::run, std::move(message)}; }
+Error recipe_error(std::string message);
+Error usage_error(std::string message);
+Error run_error(std::string message);
 
 }  // namespace trainlab

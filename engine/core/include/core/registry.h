@@ -42,32 +42,34 @@ struct Form {
 // An option of an entry. Built fluently: the name and the doc first, then the forms, then limits and default.
 class Option {
  public:
-  Option(std::string its_name, std::string its_doc) : name(std::move(its_name)), doc(std::move(its_doc)) {}
+  Option(std::string its_name, std::string its_doc);
+  // Defined in registry.cpp, so that not every file with entries compiles them.
+  ~Option();
+  Option(const Option& other);
+  Option(Option&& other) noexcept;
+  Option& operator=(const Option& other);
+  Option& operator=(Option&& other) noexcept;
 
-  Option& boolean() { return form({.type = Form::Type::boolean}); }
-  Option& integer() { return form({.type = Form::Type::integer}); }
-  Option& number() { return form({.type = Form::Type::number}); }
-  Option& string() { return form({.type = Form::Type::string}); }
-  Option& path() { return form({.type = Form::Type::path}); }  // relative to the recipe, stored absolute
-  Option& duration() { return form({.type = Form::Type::duration}); }
-  Option& choice(std::vector<std::string> choices) {
-    return form({.type = Form::Type::choice, .choices = std::move(choices)});
-  }
+  Option& boolean() { return form(Form::Type::boolean); }
+  Option& integer() { return form(Form::Type::integer); }
+  Option& number() { return form(Form::Type::number); }
+  Option& string() { return form(Form::Type::string); }
+  Option& path() { return form(Form::Type::path); }  // relative to the recipe, stored absolute
+  Option& duration() { return form(Form::Type::duration); }
+  Option& choice(std::vector<std::string> choices);
   // An entry of a kind. A string names one of them without its prefix: "cross_entropy" for loss.cross_entropy().
-  Option& entry(std::string kind) { return form({.type = Form::Type::entry, .kind = std::move(kind)}); }
-  Option& function(std::string signature) {
-    return form({.type = Form::Type::function, .signature = std::move(signature)});
-  }
+  Option& entry(std::string kind);
+  Option& function(std::string signature);
   // A table with these options of its own: loader = { threads = 2 }.
   Option& fields(std::vector<Option> options);
-  Option& any() { return form({.type = Form::Type::any}); }
+  Option& any() { return form(Form::Type::any); }
 
   Option& at_least(double x) { min = x; return *this; }
   Option& more_than(double x) { min = x; min_open = true; return *this; }
   Option& at_most(double x) { max = x; return *this; }
   Option& less_than(double x) { max = x; max_open = true; return *this; }
-  Option& in(std::string text) { unit = std::move(text); return *this; }  // "s", "bytes", "pixels"
-  Option& or_default(Value value) { fallback = std::move(value); return *this; }
+  Option& in(std::string text);  // "s", "bytes", "pixels"
+  Option& or_default(Value value);
   Option& required() { is_required = true; return *this; }
   // Given by position too, in the order of declaration: nn.Linear(64).
   Option& positional() { is_positional = true; return *this; }
@@ -95,10 +97,7 @@ class Option {
   int count = 0;
 
  private:
-  Option& form(Form f) {
-    forms.push_back(std::move(f));
-    return *this;
-  }
+  Option& form(Form::Type type);
 };
 
 // Kinds in use: layer, init, optimizer, schedule, average, loss, metric, stop, data, augment, space, sampler,
@@ -109,28 +108,20 @@ class Option {
 // positional option "source" for what stands before the colon; paths pass over it, help does not list it.
 class Entry {
  public:
-  Entry(std::string its_name, std::string its_kind, std::string its_doc)
-      : name(std::move(its_name)), kind(std::move(its_kind)), doc(std::move(its_doc)) {}
+  Entry(std::string its_name, std::string its_kind, std::string its_doc);
+  ~Entry();
+  Entry(const Entry& other);
+  Entry(Entry&& other) noexcept;
+  Entry& operator=(const Entry& other);
+  Entry& operator=(Entry&& other) noexcept;
 
-  Entry& with(Option option) {
-    options.push_back(std::move(option));
-    return *this;
-  }
+  Entry& with(Option option);
   // The result of a function or method, in words. The first word is the type in the completion file, if it is a type:
   // "number", "table", a kind or an object ("a tensor").
-  Entry& returns(std::string text) {
-    result = std::move(text);
-    return *this;
-  }
-  Entry& example(std::string text) {
-    sample = std::move(text);
-    return *this;
-  }
+  Entry& returns(std::string text);
+  Entry& example(std::string text);
   // Formula's source or further words, a paragraph printed after the options.
-  Entry& note(std::string text) {
-    notes = std::move(text);
-    return *this;
-  }
+  Entry& note(std::string text);
 
   const Option* find(std::string_view option) const;
   const Option* array_option() const;

@@ -24,15 +24,22 @@ class Value {
   using Map = std::map<std::string, Value, std::less<>>;
 
   Value() = default;
+  // Defined in value.cpp, so that not every user of values compiles copies of lists and maps.
+  ~Value();
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+
   Value(bool b) : data_(b) {}
   Value(double x) : data_(x) {}
   Value(std::int64_t n) : data_(n) {}
   Value(int n) : data_(static_cast<std::int64_t>(n)) {}
   Value(std::string s) : data_(std::move(s)) {}
-  Value(std::string_view s) : data_(std::string(s)) {}
-  Value(const char* s) : data_(std::string(s)) {}
-  Value(List list) : data_(std::move(list)) {}
-  Value(Map map) : data_(std::move(map)) {}
+  Value(std::string_view s);
+  Value(const char* s);
+  Value(List list);
+  Value(Map map);
 
   bool is_nil() const { return std::holds_alternative<std::monostate>(data_); }
   bool is_boolean() const { return std::holds_alternative<bool>(data_); }
@@ -58,7 +65,7 @@ class Value {
   // The member `key`, made when missing; a nil Value becomes a map.
   Value& set(std::string_view key, Value value);
 
-  bool operator==(const Value& other) const { return data_ == other.data_; }
+  bool operator==(const Value& other) const;
 
   // "nil", "boolean", "number", "integer", "string", "list", "map".
   std::string_view kind_name() const;

@@ -1,0 +1,63 @@
+#include "core/error.h"
+
+#include <utility>
+
+namespace trainlab {
+
+Error::Error(ErrorKind kind, std::string message) : kind_(kind), message_(std::move(message)) { compose(); }
+Error::~Error() = default;
+Error::Error(const Error& other) = default;
+Error::Error(Error&& other) noexcept = default;
+Error& Error::operator=(const Error& other) = default;
+Error& Error::operator=(Error&& other) noexcept = default;
+
+Error& Error::at(std::string file, int line) {
+  if (file_.empty()) {
+    file_ = std::move(file);
+    line_ = line;
+    compose();
+  }
+  return *this;
+}
+
+Error& Error::in(const std::string& outer) {
+  if (!outer.empty()) {
+    const bool joined = path_.empty() || path_[0] == '[';
+    path_ = joined ? outer + path_ : outer + "." + path_;
+    compose();
+  }
+  return *this;
+}
+
+Error& Error::hint(std::string text) {
+  hint_ = std::move(text);
+  compose();
+  return *this;
+}
+
+Error& Error::traceback(std::string text) {
+  if (traceback_.empty()) {
+    traceback_ = std::move(text);
+    compose();
+  }
+  return *this;
+}
+
+std::string Error::headline() const {
+  std::string text;
+  if (!file_.empty()) text += file_ + ":" + std::to_string(line_) + ": ";
+  if (!path_.empty()) text += path_ + ": ";
+  return text + message_;
+}
+
+void Error::compose() {
+  text_ = headline();
+  if (!hint_.empty()) text_ += "\n  hint: " + hint_;
+  if (!traceback_.empty()) text_ += "\n" + traceback_;
+}
+
+Error recipe_error(std::string message) { return {ErrorKind::recipe, std::move(message)}; }
+Error usage_error(std::string message) { return {ErrorKind::usage, std::move(message)}; }
+Error run_error(std::string message) { return {ErrorKind::run, std::move(message)}; }
+
+}  // namespace trainlab
