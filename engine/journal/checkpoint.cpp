@@ -121,9 +121,8 @@ Commit verified(const fs::path& folder, const fs::path& path, bool with_best) {
   return commit;
 }
 
-Checkpoint load(const fs::path& folder, const fs::path& path, bool with_best) {
+Checkpoint load(const fs::path& folder, Commit commit) {
   const auto tensors = [&](const Value& info) { return load_safetensors(folder / info["file"].string()).tensors; };
-  Commit commit = verified(folder, path, with_best);
   Checkpoint checkpoint;
   checkpoint.step = commit.info["step"].integer();
   checkpoint.tensors = tensors(commit.info);
@@ -136,18 +135,39 @@ Checkpoint load(const fs::path& folder, const fs::path& path, bool with_best) {
   return checkpoint;
 }
 
-// The newest commit whose files are those that were committed. Without best weights where the best weights of all
-// commits are damaged. `say` receives a line for each commit that is passed over.
-std::optional<Commit> newest_complete(const fs::path& folder, const std::function<void(const std::string&)>& say) {
+bool is_usable(const fs::path& folder, const fs::path& path) {
+  try {
+    verified(folder, path, false);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// The newest commit whose files are those that were committed. Where the best weights of all commits are damaged, the
+// newest commit without its best weights. `say` receives a line for each damage, and `pass_over` each commit that is of
+// no use.
+std::optional<Commit> newest_complete(const fs::path& folder, const std::function<void(const std::string&)>& say,
+                                      const std::function<void(const fs::path&)>& pass_over) {
+  const std::vector<fs::path> all = commits(folder);
+  std::set<fs::path> useless;
   for (const bool with_best : {true, false}) {
-    for (const fs::path& path : commits(folder)) {
+    for (const fs::path& path : all) {
+      if (useless.contains(path)) continue;
       try {
         Commit commit = verified(folder, path, with_best);
-        if (!with_best) commit.info.set("best_weights", Value());
+        if (!with_best) {
+          commit.info.set("best_weights", Value());
+          say("the best weights so far are damaged; going on without them");
+        }
         return commit;
       } catch (const Error& error) {
-        if (error.kind() != ErrorKind::recipe) throw;  // as in newest()
-        if (with_best) say("checkpoint " + path.string() + " is damaged and was passed over: " + error.message());
+        // A file that cannot be read now may be whole: only wrong content counts as damage.
+        if (error.kind() != ErrorKind::recipe) throw;
+        if (is_usable(folder, path)) continue;
+        say("checkpoint " + path.stem().string() + " is damaged and was passed over: " + error.message());
+        pass_over(path);
+        useless.insert(path);
       }
     }
   }
@@ -162,12 +182,14 @@ std::int64_t CheckpointFolder::newest_step(const fs::path& folder) {
 }
 
 bool CheckpointFolder::has_complete(const fs::path& folder) {
-  return newest_complete(folder, [](const std::string&) {}).has_value();
+  return newest_complete(
+             folder, [](const std::string&) {}, [](const fs::path&) {})
+      .has_value();
 }
 
 bool CheckpointFolder::take_over(const fs::path& from, const fs::path& to,
                                  const std::function<void(const std::string&)>& say) {
-  const std::optional<Commit> newest = newest_complete(from, say);
+  const std::optional<Commit> newest = newest_complete(from, say, [](const fs::path&) {});
   if (!newest) return false;
   make_directories(to);
   const auto copy = [&](const std::string& stem, const Value& info) {
@@ -265,43 +287,21 @@ void CheckpointFolder::remove_old(const std::string& newest) const {
 }
 
 std::optional<Checkpoint> CheckpointFolder::newest() {
-  const std::vector<fs::path> all = commits(folder_);
-  for (const bool with_best : {true, false}) {
-    for (const fs::path& path : all) {
-      if (!fs::exists(path)) continue;  // set aside in the first round
-      std::string reason;
-      try {
-        Checkpoint checkpoint = load(folder_, path, with_best);
-        if (checkpoint.best) best_on_disk_ = checkpoint.best->step;
-        if (!with_best) say_("the best weights so far are damaged; going on without them");
-        return checkpoint;
-      } catch (const Error& error) {
-        // A file that cannot be read now may be whole: only wrong content counts as damage.
-        if (error.kind() != ErrorKind::recipe) throw;
-        reason = error.message();
-      }
-      if (with_best && usable(path)) continue;
-      say_("checkpoint " + path.stem().string() + " is damaged and was passed over: " + reason);
-      set_aside(path);
-    }
+  const bool had_commits = newest_step(folder_) > 0;
+  std::optional<Commit> commit = newest_complete(folder_, say_, [&](const fs::path& damaged) { set_aside(damaged); });
+  if (commit) {
+    Checkpoint checkpoint = load(folder_, std::move(*commit));
+    if (checkpoint.best) best_on_disk_ = checkpoint.best->step;
+    return checkpoint;
   }
-  if (!all.empty()) say_("no complete checkpoint is left; this starts again from the first step");
+  if (had_commits) say_("no complete checkpoint is left; this starts again from the first step");
   return std::nullopt;
 }
 
 std::optional<Checkpoint> CheckpointFolder::read_newest(const fs::path& folder) {
   const std::vector<fs::path> all = commits(folder);
   if (all.empty()) return std::nullopt;
-  return load(folder, all.front(), true);
-}
-
-bool CheckpointFolder::usable(const fs::path& commit) const {
-  try {
-    verified(folder_, commit, false);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
+  return load(folder, verified(folder, all.front(), true));
 }
 
 // Out of the way of those that are whole, and still there to be looked at.

@@ -74,7 +74,6 @@ class CheckpointFolder {
 
  private:
   void commit_file(const std::string& stem, const NamedTensors& tensors, Value info) const;
-  bool usable(const std::filesystem::path& commit) const;
   void set_aside(const std::filesystem::path& commit) const;
   void remove_old(const std::string& newest) const;
 

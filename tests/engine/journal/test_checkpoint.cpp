@@ -1,0 +1,104 @@
+// Which checkpoint counts when files are damaged, for a fit that goes on and for a fit that continues another one's.
+#include <ATen/ops/full.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "core/files.h"
+#include "journal/checkpoint.h"
+
+using namespace trainlab;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A folder with checkpoints of the steps 10 and 20, which both name the best weights of step 10.
+class Checkpoints {
+ public:
+  Checkpoints() {
+    std::string pattern = (fs::temp_directory_path() / "trainlab-checkpoint-XXXXXX").string();
+    root_ = mkdtemp(pattern.data());
+    CheckpointFolder folder(from(), [](const std::string&) {});
+    const auto weights = [](double value) { return NamedTensors{{"w", at::full({2}, value)}}; };
+    for (const std::int64_t step : {10, 20})
+      folder.commit({.step = step,
+                     .tensors = weights(static_cast<double>(step)),
+                     .info = Value::Map{{"mark", step}},
+                     .best = BestWeights{.step = 10, .tensors = weights(0.5)}});
+  }
+  ~Checkpoints() {
+    std::error_code ignored;
+    fs::remove_all(root_, ignored);
+  }
+  fs::path from() const { return root_ / "from"; }
+  fs::path to() const { return root_ / "to"; }
+
+  void damage(const std::string& stem) const { write_atomic(from() / (stem + ".safetensors"), "no tensors"); }
+
+ private:
+  fs::path root_;
+};
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("without any whole best weights the newest checkpoint counts, without best weights") {
+  const Checkpoints checkpoints;
+  checkpoints.damage("best-000000010");
+  const Lines expected{"the best weights so far are damaged; going on without them"};
+  Lines said;
+  const auto say = [&](const std::string& line) { said.push_back(line); };
+  CHECK(CheckpointFolder::has_complete(checkpoints.from()));
+
+  REQUIRE(CheckpointFolder::take_over(checkpoints.from(), checkpoints.to(), say));
+  CHECK(said == expected);
+  const auto copied = CheckpointFolder(checkpoints.to(), say).newest();
+  REQUIRE(copied);
+  CHECK(copied->step == 20);
+  CHECK_FALSE(copied->best);
+  CHECK(said == expected);
+
+  said.clear();
+  const auto newest = CheckpointFolder(checkpoints.from(), say).newest();
+  REQUIRE(newest);
+  CHECK(newest->step == 20);
+  CHECK(newest->info["mark"] == Value(20));
+  CHECK_FALSE(newest->best);
+  CHECK(said == expected);
+}
+
+TEST_CASE("a damaged checkpoint is told once, and only the fit whose checkpoint is damaged sets the files aside") {
+  const Checkpoints checkpoints;
+  checkpoints.damage("last-000000020");
+  Lines said;
+  const auto say = [&](const std::string& line) { said.push_back(line); };
+
+  REQUIRE(CheckpointFolder::take_over(checkpoints.from(), checkpoints.to(), say));
+  REQUIRE(said.size() == 1);
+  CHECK(said[0].starts_with("checkpoint last-000000020 is damaged and was passed over: "));
+  CHECK(fs::exists(checkpoints.from() / "last-000000020.json"));
+  const auto copied = CheckpointFolder(checkpoints.to(), say).newest();
+  REQUIRE(copied);
+  CHECK(copied->step == 10);
+  REQUIRE(copied->best);
+  CHECK(copied->best->step == 10);
+
+  said.clear();
+  const auto newest = CheckpointFolder(checkpoints.from(), say).newest();
+  REQUIRE(newest);
+  CHECK(newest->step == 10);
+  CHECK(said.size() == 1);
+  CHECK(fs::exists(checkpoints.from() / "damaged-last-000000020.json"));
+}
+
+TEST_CASE("without any whole checkpoint none is found, and every damage is told") {
+  const Checkpoints checkpoints;
+  checkpoints.damage("last-000000010");
+  checkpoints.damage("last-000000020");
+  CHECK_FALSE(CheckpointFolder::has_complete(checkpoints.from()));
+  Lines said;
+  CHECK_FALSE(CheckpointFolder(checkpoints.from(), [&](const std::string& line) { said.push_back(line); }).newest());
+  REQUIRE(said.size() == 3);
+  CHECK(said[2] == "no complete checkpoint is left; this starts again from the first step");
+}
