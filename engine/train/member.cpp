@@ -223,6 +223,14 @@ void Member::list_parts() {
                        if (!state.is_nil() && !(ends_with_extension && is_extended_)) this->*field = state.string();
                      }});
   };
+  // First, because the parts after it are restored in another way when the fit has become longer.
+  record_.add({.name = "total_steps",
+               .state = [this] { return Value(plan_.length.total_steps); },
+               .restore =
+                   [this](const Value& state, const NamedTensors&) {
+                     check_extension(state.integer());
+                     is_extended_ = state.integer() != plan_.length.total_steps;
+                   }});
   record_.add({.name = "data",
                .state = [this] { return part_sizes(); },
                .tensors =
@@ -231,16 +239,14 @@ void Member::list_parts() {
                      add_below(all, "data.", plan_.data.state);
                      return all;
                    }});
-  record_.add({.name = "train_loss",
-               .state = [this] { return trained_->progress(index_); },
+  record_.add({.name = "weights and optimizer",
                .tensors = [this] { return trained_->tensors(index_); },
-               .restore =
-                   [this](const Value& state, const NamedTensors& tensors) {
-                     trained_->restore(index_, tensors);
-                     trained_->restore_progress(index_, state);
-                   }});
+               .restore = [this](const Value&, const NamedTensors& tensors) { trained_->restore(index_, tensors); }});
+  record_.add(
+      {.name = "train_loss",
+       .state = [this] { return trained_->progress(index_); },
+       .restore = [this](const Value& state, const NamedTensors&) { trained_->restore_progress(index_, state); }});
   record_.add({.name = "averaged", .state = [this] { return Value(trained_->averaged(index_)); }});
-  record_.add({.name = "total_steps", .state = [this] { return Value(plan_.length.total_steps); }});
   plain("validated_step", &Member::validated_step_, [](const Value& v) { return v.integer(); });
   plain("lr", &Member::last_rate_, [](const Value& v) { return v.number(); });
   plain("reports", &Member::reports_, [](const Value& v) { return v; });
@@ -392,9 +398,6 @@ std::int64_t Member::resume() {
   const std::optional<Checkpoint> found = record_.newest("the first step");
   if (!found) return 0;
   check_data(*found);
-  const std::int64_t total_before = found->info["total_steps"].integer();
-  check_extension(total_before);
-  is_extended_ = total_before != plan_.length.total_steps;
   record_.resume(*found);
   if (best_ && found->best) {
     best_->weights = found->best->tensors;
