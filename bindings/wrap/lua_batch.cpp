@@ -5,6 +5,7 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "data/batch_object.h"
+#include "tensor/device.h"
 #include "tensor/lua_tensor.h"
 #include "tensor/text.h"
 #include "values/entry_table.h"
@@ -18,10 +19,12 @@ std::string name_of(lua_State* L) {
   return lua_tostring(L, 2);
 }
 
-// Beside the columns: the loader makes the index on the host, and few recipes ask for it.
+// The index on the device of the columns. The loader leaves the index on the host, because few recipes ask for it.
 at::Tensor index_of(const BatchObject& batch) {
   if (!batch.index.defined() || batch.columns.empty()) return batch.index;
-  return batch.index.to(batch.columns.begin()->second.device());
+  std::vector<at::Tensor> moved{batch.index};
+  device_at(batch.columns.begin()->second.device()).take(moved);
+  return moved.front();
 }
 
 int l_index(lua_State* L) {

@@ -5,6 +5,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "core/trace.h"
@@ -26,26 +27,39 @@ c10::Storage Device::host_buffer(std::size_t bytes) const {
   return at::empty({static_cast<std::int64_t>(bytes)}, at::kByte).storage();
 }
 
+void Device::forget_done_copies() const {
+  const std::lock_guard lock(copies_mutex_);
+  std::erase_if(copies_, [](const Copy& one) { return one.is_recorded && one.done.query(); });
+}
+
 void Device::take(std::vector<at::Tensor>& columns) const {
   const Span span(Phase::move);
+  forget_done_copies();  // first, because a device that has failed raises here
   const c10::impl::VirtualGuardImpl device(place_.type());
-  Copy copy{c10::Event(place_.type()), columns};
-  const auto keep = [&] {
-    copy.done.record(device.getStream(place_));
+  // The list holds the host's tensors before their copies begin, so that no error lets them go too early.
+  Copy* const copy = [&] {
     const std::lock_guard lock(copies_mutex_);
-    copies_.push_back(std::move(copy));
+    return &copies_.emplace_back(Copy{c10::Event(place_.type()), columns});
+  }();
+  const auto record = [&] {
+    const std::lock_guard lock(copies_mutex_);
+    copy->done.record(device.getStream(place_));
+    copy->is_recorded = true;
   };
   std::vector<at::Tensor> moved;
   try {
     for (const at::Tensor& column : columns) moved.push_back(column.to(place_, /*non_blocking=*/true));
   } catch (...) {
-    keep();
-    throw;
+    const std::exception_ptr failed = std::current_exception();
+    try {
+      record();
+    } catch (const c10::Error&) {
+      // A device that cannot record has failed; the error of the copy is told.
+    }
+    std::rethrow_exception(failed);
   }
-  keep();
+  record();
   columns = std::move(moved);
-  const std::lock_guard lock(copies_mutex_);
-  std::erase_if(copies_, [](const Copy& one) { return one.done.query(); });
 }
 
 void Device::fill_uniform(const at::Tensor& out, Key key, double low, double high) const {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -48,7 +49,8 @@ class Device {
   // Moves columns of a batch to the device, in the order of the device's current stream. The copies may go on after the
   // call; until they are done, the device holds the host's tensors. So memory of the host may be written to again as
   // soon as nobody holds a tensor on it, as the loader does with its buffers. Where a copy raises, the columns stay
-  // what they were, and the copies that had begun are held like others.
+  // what they were, and the host's tensors of the copies that had begun are held like others; where the device fails
+  // before it can say when they are done, for as long as the process lives.
   virtual void take(std::vector<at::Tensor>& columns) const;
 
   // fill_uniform, fill_normal and dropout_multipliers of tensor/random.h, for tensors that live here.
@@ -56,7 +58,7 @@ class Device {
   virtual void fill_normal(const at::Tensor& out, Key key, double mean, double deviation) const;
   virtual at::Tensor dropout_multipliers(at::IntArrayRef shape, at::ScalarType type, std::span<const double> p,
                                          std::span<const Key> keys) const;
-  // A tensor of ones and zeros that are drawn by themselves, each one with the given probability.
+  // A tensor whose elements are 1 with the given probability and else 0, independently of each other.
   virtual at::Tensor bernoulli(at::IntArrayRef shape, at::ScalarType type, double probability, Key key) const;
   // Calls an operator that draws; gradients go through it. `generator` is the place of its generator on the stack.
   virtual void draw(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t generator, Key key) const;
@@ -65,11 +67,13 @@ class Device {
   struct Copy {
     c10::Event done;
     std::vector<at::Tensor> host;
+    bool is_recorded = false;  // the event stands behind the copies in the stream
   };
+  void forget_done_copies() const;
 
   const at::Device place_;
   mutable std::mutex copies_mutex_;
-  mutable std::vector<Copy> copies_;  // that were not done at the last look
+  mutable std::list<Copy> copies_;  // that were not done at the last look
 };
 
 // The object of a device that parse_device() gave, or on which a tensor lives.

@@ -32,7 +32,8 @@ MemoryUse current_memory_use();
 // The count of one device, for its allocator.
 class MemoryCount {
  public:
-  // Raises ScriptMemoryLimit where the use is scripts' and so many bytes more would pass the limit. Before allocating.
+  // Called before an allocation. Raises ScriptMemoryLimit where the use is `script` and these bytes would exceed the
+  // limit.
   void check(MemoryUse use, std::int64_t bytes) const;
   // In the header, because every allocation of a tensor calls them.
   void add(MemoryUse use, std::int64_t bytes) {
