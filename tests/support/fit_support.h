@@ -33,7 +33,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// While the object lives, the working folder is an empty one, which whoever leaves nothing behind leaves empty.
+// While the object lives, the working folder is a new, empty folder, so that a test can see what is left behind.
 class EmptyFolder {
  public:
   EmptyFolder();

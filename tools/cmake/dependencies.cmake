@@ -27,23 +27,26 @@ function(trainlab_headers name header package)
   target_include_directories(trainlab::${name} SYSTEM INTERFACE "${TRAINLAB_${name}_INCLUDE}")
 endfunction()
 
-# trainlab_archive_or_shared(NAME LIBRARY PACKAGE): trainlab::NAME, for a library without a header folder of its own.
-# Programs with the property TRAINLAB_ARCHIVES hold a copy of it where Debian's package has one, and others share it.
-function(trainlab_archive_or_shared name library package)
-  find_library(TRAINLAB_${name} ${library})
-  find_library(TRAINLAB_${name}_archive NAMES lib${library}.a ${library})
-  mark_as_advanced(TRAINLAB_${name} TRAINLAB_${name}_archive)
-  if(NOT TRAINLAB_${name})
-    message(FATAL_ERROR "the library ${library} is missing; on Debian: apt-get install ${package}")
-  endif()
-  set(archives "$<BOOL:$<TARGET_PROPERTY:TRAINLAB_ARCHIVES>>")
+# trainlab_archive_or_shared(NAME MODULE VERSION PACKAGE): trainlab::NAME from pkg-config, as one library. Programs with
+# the property TRAINLAB_ARCHIVES hold a copy of the library where the package has one, and others share the library.
+function(trainlab_archive_or_shared name module version package)
+  trainlab_pkg(${name}_shared ${module} ${version} ${package})
+  list(GET TRAINLAB_${name}_shared_LIBRARIES 0 library)
+  find_library(TRAINLAB_${name}_archive lib${library}.a HINTS ${TRAINLAB_${name}_shared_LIBRARY_DIRS})
+  mark_as_advanced(TRAINLAB_${name}_archive)
   add_library(trainlab::${name} INTERFACE IMPORTED GLOBAL)
-  target_link_libraries(trainlab::${name} INTERFACE
-                        "$<IF:${archives},${TRAINLAB_${name}_archive},${TRAINLAB_${name}}>")
+  if(TRAINLAB_${name}_archive)
+    set(archives "$<BOOL:$<TARGET_PROPERTY:TRAINLAB_ARCHIVES>>")
+    target_link_libraries(trainlab::${name} INTERFACE
+                          "$<IF:${archives},${TRAINLAB_${name}_archive},trainlab::${name}_shared>")
+    target_include_directories(trainlab::${name} SYSTEM INTERFACE ${TRAINLAB_${name}_shared_INCLUDE_DIRS})
+  else()
+    target_link_libraries(trainlab::${name} INTERFACE trainlab::${name}_shared)
+  endif()
 endfunction()
 
-trainlab_archive_or_shared(sodium sodium libsodium-dev)
-trainlab_archive_or_shared(sqlite sqlite3 libsqlite3-dev)
+trainlab_archive_or_shared(sodium libsodium 1.0.18 libsodium-dev)
+trainlab_archive_or_shared(sqlite sqlite3 3.35 libsqlite3-dev)
 trainlab_pkg(luajit luajit 2.1 libluajit-5.1-dev)
 trainlab_pkg(zlib zlib 1.2 zlib1g-dev)
 trainlab_pkg(jpeg libjpeg 2.1 libjpeg62-turbo-dev)

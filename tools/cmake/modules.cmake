@@ -170,7 +170,8 @@ endfunction()
 # include it as "core/value.h"; headers beside the sources are private. DEPENDS goes on to users, PRIVATE_DEPENDS does
 # not. ENTRIES names the sources that add entries to the registry: layers/linear is layers/linear.cpp, which defines
 # register_linear(Registry&). The module has register_NAME(Registry&), which calls them all. HOT: the module has inner
-# loops of its own, over pixels, weights or trials, and is optimised for them; other modules call LibTorch for that.
+# loops of its own, over pixels, weights or trials, or stands in the inner loops of recipes, and is optimised for them;
+# other modules call LibTorch for that.
 function(trainlab_module)
   cmake_parse_arguments(PARSE_ARGV 0 arg "HOT" "NAME" "ENTRIES;SOURCES;DEPENDS;PRIVATE_DEPENDS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT (arg_ENTRIES OR arg_SOURCES))

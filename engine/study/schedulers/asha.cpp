@@ -63,7 +63,7 @@ class Asha final : public Scheduler {
     return trials / rungs + (trials % rungs > 0 ? 1 : 0);
   }
 
-  // segment() gives a trial that waits no parent.
+  // A trial that waits with given values always begins a configuration: segment() chooses no parent for such a trial.
   std::int64_t most_given() const override { return std::numeric_limits<std::int64_t>::max(); }
 
   bool is_partial(const Segment& segment) const override { return segment.until < lengths_.back(); }

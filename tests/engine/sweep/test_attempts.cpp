@@ -220,7 +220,7 @@ TEST_CASE("an attempt of a study that was put back to an earlier state finds the
   CHECK(is_confirmed);
   CHECK(left.found(3, 1) == "4");
   CHECK(left.found(3, 2) == "5");
-  // As a process whose lease is lost may come late.
+  // A process that has lost its lease may come late.
   struct Lost {};
   CHECK_THROWS_AS(left.folder.take_over(2, [] { throw Lost(); }), Lost);
   CHECK(left.found(3, 1) == "4");

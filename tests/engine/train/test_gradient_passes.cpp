@@ -324,9 +324,9 @@ TEST_CASE("a pass is told which member each row is, also when others have left t
         verdict.skipped.at(static_cast<std::size_t>(row)) = facts.step >= 2;
         return verdict;
       }));
-  const auto best = [&](const char* name, const char* member) { return last(temporary.path() / name / member); };
-  CHECK_FALSE(same(best("left-out", "2"), best("whole", "2")));
-  for (const char* member : {"0", "1", "3", "4"}) CHECK(same(best("left-out", member), best("whole", member)));
+  const auto end = [&](const char* name, const char* member) { return last(temporary.path() / name / member); };
+  CHECK_FALSE(same(end("left-out", "2"), end("whole", "2")));
+  for (const char* member : {"0", "1", "3", "4"}) CHECK(same(end("left-out", member), end("whole", member)));
 }
 
 TEST_CASE("a verdict on another number of rows is refused") {

@@ -1,8 +1,9 @@
 // Optimizers for one model or a group of M members.
 //
 // There are three ways to update a parameter. Adam and SGD of a model without a member axis, and with such an axis on
-// other devices than the CPU, use ATen's fused operators. All others have native kernels of one pass for tensors of the
-// CPU (kernels.h), and on other devices single operators of LibTorch (whole.h).
+// other devices than the CPU, use ATen's fused operators. Muon and L-BFGS, which compute with whole matrices and with
+// products of all parameters, use single operators of LibTorch on every device. All others have native kernels of one
+// pass for tensors of the CPU (kernels.h), and on other devices single operators of LibTorch (whole.h).
 //
 // An optimizer owns only its state tensors. The caller gives a rate for each member at each step (schedules,
 // run:set_lr). Only optimizers that use the loss synchronise the device. Not thread-safe.

@@ -37,8 +37,8 @@ class Scheduler {
   virtual void inherit(const Curves& trials, std::int64_t trial, std::int64_t parent, std::int64_t attempt,
                        std::span<double> point) const = 0;
 
-  // The validations that a chain of segments among the first `trials` trials has at most.
-  // The largest integer where segments grow with the number of trials and that number is the largest integer.
+  // The validations that a chain of segments among the first `trials` trials has at most. Where chains have no end and
+  // `trials` is the largest integer, the result is the largest integer too.
   virtual std::int64_t longest(std::int64_t trials) const = 0;
   // How many of the first `trials` trials have no parent at least, so that the sampler chooses their parameters.
   virtual std::int64_t beginnings(std::int64_t trials) const = 0;
