@@ -399,7 +399,8 @@ TEST_CASE("a checkpoint that this engine cannot restore is refused, and stays as
   CHECK_THAT(refused([](Checkpoint& other) {
                std::erase_if(other.tensors, [](const auto& named) { return named.first.starts_with("model."); });
              }),
-             Catch::StartsWith(which + "weights and optimizer that this engine cannot restore: expected a tensor model."));
+             Catch::StartsWith(which + "weights and optimizer that this engine cannot restore: "
+                                       "expected a tensor model."));
   checkpoints.commit(written);
   CHECK(run_one(fit, temporary.path(), true)["metrics"] == whole["metrics"]);
 }

@@ -1,19 +1,14 @@
-// Studies in SQLite files: what the file StudyPlace needs of them.
+// Reading studies in SQLite files.
 #pragma once
 
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "core/error.h"
 #include "study/reader.h"
 
 namespace trainlab {
-
-class SqlDialect;
-
-std::unique_ptr<SqlDialect> sqlite_dialect(const std::filesystem::path& file);
 
 // StudyPlace::read.
 void read_sqlite(const std::filesystem::path& file, const std::function<void(StudyReader&)>& read);

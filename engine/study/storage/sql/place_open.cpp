@@ -1,6 +1,5 @@
 // The programs that only read studies do not call StudyPlace::open(), so they are linked without SOCI.
 #include "sql_storage.h"
-#include "storage/read/sqlite.h"
 #include "study/place.h"
 
 namespace trainlab {

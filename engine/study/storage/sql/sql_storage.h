@@ -2,6 +2,7 @@
 // database does in its own way.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -45,5 +46,8 @@ class SqlDialect {
 };
 
 std::unique_ptr<Storage> sql_storage(std::unique_ptr<const SqlDialect> dialect);
+
+// The dialect of a SQLite file.
+std::unique_ptr<SqlDialect> sqlite_dialect(const std::filesystem::path& file);
 
 }  // namespace trainlab
