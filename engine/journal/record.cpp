@@ -72,8 +72,18 @@ void Record::resume(const Checkpoint& checkpoint) {
     if (part.restore) restore(part.name, [&] { part.restore(checkpoint.info[part.name], checkpoint.tensors); });
   }
   // Last, so that the rows stay as they are where a part cannot be restored.
-  restore("metrics_bytes", [&] { truncate_file(rows_path(), checkpoint.info["metrics_bytes"].integer()); });
+  restore("metrics_bytes", [&] { cut_rows(checkpoint.step, checkpoint.info["metrics_bytes"].integer()); });
   resumed_.push_back(checkpoint.step);
+}
+
+// The rows are for readers, not for training, so that a stage goes on where some of them are lost.
+void Record::cut_rows(std::int64_t step, std::int64_t bytes) const {
+  const auto there = fs::exists(rows_path()) ? static_cast<std::int64_t>(fs::file_size(rows_path())) : 0;
+  if (there >= bytes) return truncate_file(rows_path(), bytes);
+  stage_.say(rows_path().string() + " has lost rows from before step " + std::to_string(step) +
+             ": reports of this stage will lack them");
+  if (there == 0) return;
+  truncate_file(rows_path(), static_cast<std::int64_t>(read_file(rows_path()).rfind('\n') + 1));
 }
 
 void Record::begin() {

@@ -143,3 +143,22 @@ TEST_CASE("a record without a folder keeps nothing") {
   record.watch(ProgressStyle::bar, [] { return 0.0; });
   CHECK(record.observers().empty());
 }
+
+TEST_CASE("rows that were lost are told, and the rows that are there stay whole lines") {
+  for (const auto& [left, stays] : {std::pair("", ""), std::pair("{\"step\":1}\n{\"st", "{\"step\":1}\n")}) {
+    const Folder folder;
+    {
+      Record record(stage_in(folder.path()));
+      record.begin();
+      record.append("{\"step\":1}\n{\"step\":2}\n");
+      record.commit({.step = 2, .tensors = {}, .info = {}, .best = {}});
+    }
+    write_atomic(folder.path() / "metrics.jsonl", left);
+    std::vector<std::string> said;
+    Record record(stage_in(folder.path(), &said));
+    record.resume(*record.newest("the first step"));
+    CHECK(rows_of(folder.path()) == stays);
+    REQUIRE(said.size() == 1);
+    CHECK_THAT(said[0], Catch::EndsWith("has lost rows from before step 2: reports of this stage will lack them"));
+  }
+}

@@ -72,6 +72,7 @@ class Record {
   Value resumed() const { return Value::List(resumed_.begin(), resumed_.end()); }
 
  private:
+  void cut_rows(std::int64_t step, std::int64_t bytes) const;
   std::filesystem::path rows_path() const { return stage_.folder / "metrics.jsonl"; }
 
   StageContext stage_;
