@@ -43,6 +43,7 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings, Space sp
     : options_(stage),
       settings_(settings),
       extends_(settings.extends_now),
+      extension_(settings.extended ? settings.extended->text() : ""),
       seed_(seed),
       workers_(settings.workers.value_or(static_cast<int>(stage.integer("workers")))),
       space_(std::move(space)),
@@ -80,7 +81,13 @@ void StudyPlan::find_directions() {
       continue;
     }
     set_directions(*plan);
-    check_example(*plan, study);
+    try {
+      check_example(*plan, study);
+    } catch (const Error& error) {
+      // The recipe was right for the total so far: a run that refuses its extension stays as it was.
+      if (error.kind() != ErrorKind::recipe || !extends_) throw;
+      throw usage_error("cannot be extended to " + extension_ + ": " + error.headline()).hint(error.hint());
+    }
     return;
   }
   if (first) throw *first;

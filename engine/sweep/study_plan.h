@@ -105,6 +105,7 @@ class StudyPlan {
   Options options_;
   RunSettings settings_;
   bool extends_ = false;
+  std::string extension_;  // "56 trials"; empty without an extension
   std::int64_t seed_ = 1;
   int workers_ = 1;
   Space space_;

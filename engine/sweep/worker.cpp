@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <thread>
 
 #include "core/clock.h"
@@ -30,6 +32,13 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
   const StudyPlace place = StudyPlace::of_stage(context.folder);
   Study study = plan.study();
   const Value description = plan.description(study);
+  // Without this check the trials would begin again from the first, in the folders of those that have ended.
+  const std::filesystem::path trials = context.folder / "trials";
+  std::error_code ignored;
+  if (!place.exists() && std::filesystem::exists(trials, ignored) && !std::filesystem::is_empty(trials, ignored)) {
+    throw usage_error(place.text() + ": expected the study whose trials lie in " + trials.string() + ", found none")
+        .hint("put the file back, or begin a new run with another --out");
+  }
   std::unique_ptr<Storage> storage;
   try {
     storage = place.open();

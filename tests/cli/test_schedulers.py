@@ -82,6 +82,28 @@ class Schedulers(CliTest):
         self.assertEqual(trials(self.folder / "cut")[:7], before)
         self.assertEqual(trials(self.folder / "cut"), trials(self.folder / "whole"))
 
+    def test_a_refused_extension_leaves_the_run_as_it_was(self):
+        self.sweep(epochs="40", trials="trials = 4,", more="scheduler = lab.scheduler.pbt { population = 2 },")
+        self.run_program("r.lua", "--out", "run")
+        files = [self.folder / "run" / name for name in ("summary.json", "manifest.toml")]
+        before = [file.read_bytes() for file in files]
+        result = self.run_program("extend", "run", "--trials", "200", code=2)
+        self.assert_said(result, "cannot be extended to 200 trials", "validations")
+        self.assertEqual([file.read_bytes() for file in files], before)
+        self.run_program("extend", "run", "--trials", "6")
+        self.assertEqual(len(trials(self.folder / "run")), 6)
+
+    def test_a_study_that_is_gone_is_missed(self):
+        self.sweep(trials="trials = 3,")
+        self.run_program("r.lua", "--out", "run")
+        file = self.folder / "run/study.db"
+        rows = (self.folder / "run/trials/0001/seed-1/metrics.jsonl").read_bytes()
+        for lose in (file.unlink, lambda: file.write_bytes(b"")):
+            lose()
+            result = self.run_program("extend", "run", "--trials", "4", code=2)
+            self.assert_said(result, "study.db: expected the study whose trials lie in ", "found none", "hint: put the")
+            self.assertEqual((self.folder / "run/trials/0001/seed-1/metrics.jsonl").read_bytes(), rows)
+
     def test_a_study_that_cannot_be_used_is_told(self):
         self.sweep(trials="trials = 3,")
         self.run_program("r.lua", "--out", "run")

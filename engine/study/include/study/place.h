@@ -22,6 +22,7 @@ class StudyPlace {
 
   // For messages.
   std::string text() const { return file_.string(); }
+  // Whether there is a study. SQLite takes an empty file for a database without tables; such a file is no study.
   bool exists() const;
 
   // To work on the study, which is made where there is none. Error{usage} when the study is of a newer version or the

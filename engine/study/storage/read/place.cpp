@@ -1,12 +1,16 @@
 #include "study/place.h"
 
+#include <cstdint>
+#include <system_error>
+
 #include "sqlite.h"
 
 namespace trainlab {
 
 bool StudyPlace::exists() const {
-  std::error_code ignored;
-  return std::filesystem::exists(file_, ignored);
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(file_, error);
+  return !error && bytes > 0;
 }
 
 void StudyPlace::read(const std::function<void(StudyReader&)>& read) const { read_sqlite(file_, read); }
