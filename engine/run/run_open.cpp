@@ -92,8 +92,6 @@ void Run::continue_existing() {
     manifest_.exact = false;
     manifest_.settings = now.settings;
     manifest_.cores = now.cores;
-    manifest_.trainlab = now.trainlab;
-    manifest_.libtorch = now.libtorch;
   }
   for (const auto& [path, text] : sources_) {
     // Equal to what is recorded, or `differences` would have said so; but the copy may have been removed by hand.

@@ -1,5 +1,6 @@
 """Runs that are gone on with: by --out, resume and extend; what was changed is refused and named."""
 
+import re
 import unittest
 
 from program import CliTest, fit
@@ -80,6 +81,28 @@ class AnotherVersion(CliTest):
             self.assert_said(result, "lab.sampler has no 'halving'", "finish the run with the trainlab that began it "
                              f"(version {version}), or begin a new run")
             self.assertNotIn("did you mean", result.err)
+
+    def begin(self):
+        """Begins a run whose callback has a typo."""
+        self.write("r.lua", fit(more="  on = { validate = function() return lab.nn.Liner end },\n"))
+        result = self.train("--out", "run", code=1)
+        self.assert_said(result, "did you mean lab.nn.Linear?")
+        return self.folder / "run/manifest.toml"
+
+    def test_the_same_version_says_the_same(self):
+        self.begin()
+        for command in (["resume", "run"], ["r.lua", "--threads", "1", "--out", "run"]):
+            result = self.run_program(*command, code=1)
+            self.assert_said(result, "did you mean lab.nn.Linear?")
+            self.assertNotIn("finish the run with", result.err)
+
+    def test_each_continuation_names_the_version_that_began_the_run(self):
+        manifest = self.begin()
+        manifest.write_text(re.sub("trainlab = '.*'", "trainlab = '0.0.9'", manifest.read_text()))
+        for _ in range(2):
+            self.assert_said(self.run_program("resume", "run", code=1), "not byte-exact: trainlab: recorded 0.0.9",
+                             "finish the run with the trainlab that began it (version 0.0.9)")
+            self.assertIn("trainlab = '0.0.9'", manifest.read_text())
 
 
 class Alike(CliTest):

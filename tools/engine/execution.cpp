@@ -7,6 +7,7 @@
 #include "command.h"
 #include "core/clock.h"
 #include "registry.h"
+#include "run/version.h"
 #include "stdlib/stdlib.h"
 #include "tensor/device.h"
 #include "tensor/types.h"
@@ -98,7 +99,7 @@ LuaHost Execution::host(bool describes) {
   host.seed = run_.settings().seed;
   host.device = [this] { return run_.settings().device; };
   host.started = environment_.started;
-  if (begun_) host.begun_by = begun_->trainlab;
+  if (begun_ && begun_->trainlab != version()) host.begun_by = begun_->trainlab;
   host.describes = describes;
   host.recipe_folder = request().recipe_folder.string();
   host.print = [this](const std::string& line) { run_.say(line); };

@@ -346,6 +346,25 @@ TEST_CASE("other threads are accepted, recorded, and said to be inexact") {
   CHECK_THAT(read_file(world.folder / "log.txt"), Catch::Contains("not byte-exact: threads"));
 }
 
+TEST_CASE("the manifest records the versions that began the run, for good") {
+  World world("versions");
+  world.body = [](const Options&, const StageContext&) { return Value(Value::Map{{"status", "interrupted"}}); };
+  const auto recipe = [&](Run& run) { run.stage(world.fit("a"), true); };
+  world.process(recipe);
+  Manifest manifest = read_manifest(world.folder);
+  manifest.trainlab = "0.0.9";
+  manifest.libtorch = "2.10.0";
+  write_manifest(world.folder, manifest);
+  world.process(recipe);
+  manifest = read_manifest(world.folder);
+  CHECK(manifest.trainlab == "0.0.9");
+  CHECK(manifest.libtorch == "2.10.0");
+  CHECK_FALSE(manifest.exact);
+  REQUIRE(manifest.continued.size() == 2);
+  CHECK_THAT(manifest.continued[0], Catch::Contains("trainlab: recorded 0.0.9, now "));
+  CHECK_THAT(manifest.continued[1], Catch::Contains("LibTorch: recorded 2.10.0, now 2.11.0"));
+}
+
 TEST_CASE("trainings of a shared stage have a thread each unless more are asked for") {
   World world("shared threads");
   int seen = 0;

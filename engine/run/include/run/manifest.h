@@ -25,7 +25,7 @@ Value stored_setting(const Value& manifest, const Flag& flag);
 struct Manifest {
   static constexpr int current_format = 1;
 
-  std::string trainlab;  // versions
+  std::string trainlab;  // versions with which the run was begun, also of a run that others have continued
   std::string libtorch;
   std::string started;  // wall_text()
 
