@@ -1,5 +1,6 @@
 """Runs that are gone on with: by --out, resume and extend; what was changed is refused and named."""
 
+import hashlib
 import re
 import unittest
 
@@ -82,9 +83,9 @@ class AnotherVersion(CliTest):
                              f"(version {version}), or begin a new run")
             self.assertNotIn("did you mean", result.err)
 
-    def begin(self):
+    def begin(self, parameters=""):
         """Begins a run whose callback has a typo."""
-        self.write("r.lua", fit(more="  on = { validate = function() return lab.nn.Liner end },\n"))
+        self.write("r.lua", parameters + fit(more="  on = { validate = function() return lab.nn.Liner end },\n"))
         result = self.train("--out", "run", code=1)
         self.assert_said(result, "did you mean lab.nn.Linear?")
         return self.folder / "run/manifest.toml"
@@ -103,6 +104,20 @@ class AnotherVersion(CliTest):
             self.assert_said(self.run_program("resume", "run", code=1), "not byte-exact: trainlab: recorded 0.0.9",
                              "finish the run with the trainlab that began it (version 0.0.9)")
             self.assertIn("trainlab = '0.0.9'", manifest.read_text())
+
+    def test_parameters_whose_names_are_flags_by_now(self):
+        """A continued run keeps all its parameters, also one of a name that is refused in a new recipe."""
+        manifest = self.begin('lab.param { "steep", 3 }\nlab.param { "jason", type = "path", optional = true }\n')
+        recipe = self.folder / "run/recipe/r.lua"
+        before = recipe.read_bytes()
+        after = before.replace(b"steep", b"step").replace(b"jason", b"json")
+        recipe.write_bytes(after)
+        text = manifest.read_text().replace("steep", "step")
+        manifest.write_text(text.replace(*(hashlib.blake2b(source, digest_size=32).hexdigest()
+                                           for source in (before, after))))
+        self.assert_said(self.run_program("resume", "run", code=1), "did you mean lab.nn.Linear?")
+        self.assert_said(self.run_program("run/recipe/r.lua", "--out", "new", code=1),
+                         '"step": --step has a meaning of its own in every recipe', "hint: choose another name")
 
 
 class Alike(CliTest):

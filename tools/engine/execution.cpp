@@ -36,7 +36,10 @@ double started_at(const std::optional<Manifest>& manifest) {
   return wall_seconds();
 }
 
-std::vector<Flag> flags_on_recipes() {
+// The flags whose names no parameter may have. A continued run keeps all its parameters: a flag may be newer than the
+// run, and nobody can change the stored recipe.
+std::vector<Flag> reserved_flags(bool continues) {
+  if (continues) return {};
   std::vector<Flag> flags = common_flags();
   for (const Command& command : all_commands()) flags.insert(flags.end(), command.flags.begin(), command.flags.end());
   return flags;
@@ -61,7 +64,7 @@ Execution::Execution(const EngineStart& start, bool describes)
       run_(registry_, request(), environment_, *start.channel),
       set_(request().texts("set")),
       parameters_(describes ? std::vector<GivenParameter>() : request().parameters, request().working_folder, describes,
-                  flags_on_recipes(),
+                  reserved_flags(begun_.has_value()),
                   [this](const std::string& name, const Value& value) { run_.parameter(name, value); }),
       recipe_(host(describes), files(), parameters_,
               {[this](const auto& stage) { return run_stage(stage); },

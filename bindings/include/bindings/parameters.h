@@ -17,8 +17,7 @@ namespace trainlab {
 class Parameters {
  public:
   // `describe`: only the declarations are wanted (--help); a parameter without a default gets some value of its type.
-  // `flags`: those of the commands on a recipe, whose names no parameter may have. `declared` is called with each
-  // value.
+  // `flags`: those whose names no parameter may have. `declared` is called with each value.
   Parameters(std::vector<GivenParameter> given, std::filesystem::path working_folder, bool describe,
              std::vector<Flag> flags, std::function<void(const std::string&, const Value&)> declared);
 
