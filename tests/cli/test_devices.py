@@ -61,6 +61,14 @@ return lab.sweep {
 """
 
 
+def npy(shape, values):
+    """The bytes of a float32 .npy file."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+            + struct.pack(f"<{len(values)}f", *values))
+
+
 def devices_in(log):
     return {line.rsplit(" ", 1)[1] for line in log.read_text().splitlines() if " on stand_in:" in line}
 
@@ -92,10 +100,7 @@ class Devices(CliTest):
         self.assertIn("device = 'stand_in'", (self.folder / "stand_in" / "manifest.toml").read_text())
 
         values = [(i * 7 % 17) / 16 for i in range(3 * 64)]
-        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 1, 8, 8), }"
-        header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-        self.write("x.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
-                   + struct.pack(f"<{len(values)}f", *values))
+        self.write("x.npy", npy((3, 1, 8, 8), values))
         tables = [list(csv.reader(io.StringIO(self.run_program(
             "predict", "stand_in", "--input", "x.npy", "--device", device).out))) for device in ("cpu", "stand_in")]
         self.assertEqual(tables[0][0], tables[1][0])
@@ -173,6 +178,28 @@ class Devices(CliTest):
             self.assertIn("device = 'cpu'", (self.folder / out / "manifest.toml").read_text())
             for arguments in (["--help"], ["--device", "cpu", "--out", out + "-cpu"]):
                 self.assertNotIn("plugin", self.train(*arguments).err)
+
+    def test_predictions_tell_of_a_plugin_that_cannot_be_used(self):
+        """Of a model that is read alone, and of one for whose functions the recipe is executed."""
+        self.write("trainlab-broken.so", "no library")
+        self.write("x.npy", npy((1, 2), [0, 1]))
+        said = f"warning: the device plugin {self.folder / 'trainlab-broken.so'} cannot be used: "
+        twice = "nn.Module { forward = function(_, x) return x * 2 end }"
+        for out, model in (("alone", "nn.Linear(3)"), ("recipe", f"nn.Sequential {{ {twice}, nn.Linear(3) }}")):
+            self.recipe(model=model)
+            self.train("--device", "cpu", "--out", out)
+            self.use(self.folder)
+            predict = ["predict", out, "--input", "x.npy"]
+            self.assertEqual(self.run_program(*predict).err.count(said), 1)
+            for more in (["--quiet"], ["--device", "cpu"]):
+                self.assertNotIn("plugin", self.run_program(*predict, *more).err)
+
+    def test_a_run_is_resumed_on_its_device_without_asking_for_others(self):
+        self.recipe(more="  on = { validate = function() error('stop here') end },\n")
+        self.train("--device", "cpu", "--out", "run", code=1)
+        self.write("trainlab-broken.so", "no library")
+        self.use(self.folder)
+        self.assertNotIn("plugin", self.run_program("resume", "run", code=1).err)
 
 
 if __name__ == "__main__":

@@ -45,13 +45,11 @@ std::vector<Flag> reserved_flags(bool continues) {
   return flags;
 }
 
-// A recipe that is only described makes nothing on a device.
-Environment environment(const Request& request, const std::optional<Manifest>& manifest, bool describes) {
-  const auto own_device = [worker = request.worker](const std::string& device) {
-    return worker_device(device, worker).str();
+Environment environment(const Request& request, const std::optional<Manifest>& manifest, const std::string& device) {
+  const auto own_device = [worker = request.worker](const std::string& name) {
+    return worker_device(name, worker).str();
   };
-  return {TORCH_VERSION, describes ? "cpu" : settled_device(settled(request).device), started_at(manifest),
-          prepare_arithmetic, own_device};
+  return {TORCH_VERSION, device, started_at(manifest), prepare_arithmetic, own_device};
 }
 
 }  // namespace
@@ -60,7 +58,9 @@ Execution::Execution(const EngineStart& start, bool describes)
     : start_(start),
       registry_(all_entries()),
       begun_(manifest_of(request())),
-      environment_(environment(request(), begun_, describes)),
+      // A recipe that is only described makes nothing on a device.
+      device_(describes ? ChosenDevice{"cpu", {}} : chosen_device(request())),
+      environment_(environment(request(), begun_, device_.name)),
       run_(registry_, request(), environment_, *start.channel),
       set_(request().texts("set")),
       parameters_(describes ? std::vector<GivenParameter>() : request().parameters, request().working_folder, describes,
@@ -69,8 +69,7 @@ Execution::Execution(const EngineStart& start, bool describes)
       recipe_(host(describes), files(), parameters_,
               {[this](const auto& stage) { return run_stage(stage); },
                [this](const std::string& path, std::string_view text) { run_.source(path, text); }}) {
-  if (describes || request().helps || settled(request()).device != "auto") return;
-  for (const Error& error : load_device_plugins()) run_.say("warning: " + error.message());
+  for (const std::string& warning : device_.warnings) run_.say(warning);
 }
 
 int Execution::execute() {

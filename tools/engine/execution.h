@@ -8,6 +8,7 @@
 #include "bindings/lua_error.h"
 #include "bindings/recipe.h"
 #include "bindings/set_options.h"
+#include "chosen_device.h"
 #include "run/control.h"
 #include "run/manifest.h"
 #include "run/run.h"
@@ -52,6 +53,7 @@ class Execution {
   const EngineStart& start_;
   Registry registry_;
   const std::optional<Manifest> begun_;  // of a run that is continued or helped with
+  const ChosenDevice device_;
   const Environment environment_;
   Run run_;
   SetOptions set_;

@@ -1,3 +1,6 @@
+#include <cstdio>
+
+#include "chosen_device.h"
 #include "command.h"
 #include "core/files.h"
 #include "execution.h"
@@ -45,10 +48,10 @@ std::string text_of(const Predictor& predictor, const Request& request) {
 
 // The text for standard output; empty if a file was asked for, which is written here. `stage`: the fit's spec, if the
 // recipe was executed for it. Raises Error.
-std::string predicted_text(const Registry& registry, const Request& request, std::shared_ptr<const Spec> stage) {
+std::string predicted_text(const Registry& registry, const Request& request, const std::string& device,
+                           std::shared_ptr<const Spec> stage) {
   return with_torch_errors([&] {
-    const Predictor predictor(registry, folder_of(request), parse_device(settled(request).device),
-                              std::move(stage), model_of(request));
+    const Predictor predictor(registry, folder_of(request), parse_device(device), std::move(stage), model_of(request));
     const std::string text = text_of(predictor, request);
     // Bytes that a model of bytes makes need not be text, and only a file can hold them as they are.
     const Value& output = request.options["output"];
@@ -77,7 +80,7 @@ class PredictExecution final : public Execution {
       throw recipe_error("the recipe has no stage \"" + request().options["stage"].string() +
                          "\" any more, which it ran before");
     }
-    send(predicted_text(registry(), request(), predicted_));
+    send(predicted_text(registry(), request(), run().settings().device, predicted_));
     return 0;
   }
 
@@ -100,7 +103,11 @@ int predict(const EngineStart& start) {
   if (read_model(folder_of(start.request), model_of(start.request)).has_functions) {
     return PredictExecution(start).execute();
   }
-  send_text(*start.channel, predicted_text(all_entries(), start.request, nullptr));
+  const ChosenDevice device = chosen_device(start.request);
+  if (!start.request.has("quiet")) {
+    for (const std::string& warning : device.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+  }
+  send_text(*start.channel, predicted_text(all_entries(), start.request, device.name, nullptr));
   return 0;
 }
 
