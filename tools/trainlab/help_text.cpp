@@ -41,7 +41,7 @@ std::string common_text(bool everywhere) {
   for (const Flag& flag : common_flags()) {
     if (flag.concerns == Flag::Concerns::new_run) new_run.push_back("--" + flag.name);
   }
-  std::string text = "Flags, anywhere on the line; only a new run takes " + joined(new_run, ", ") + ":\n";
+  std::string text = "Flags, anywhere on the line; a run that is continued keeps its " + joined(new_run, ", ") + ":\n";
   for (const Flag& flag : common_flags()) {
     if (everywhere || (flag.name != "help" && flag.name != "version")) text += line_of(flag);
   }

@@ -56,7 +56,8 @@ struct Flag {
   FlagType type;
   std::string help;      // line breaks are indented where the help is shown
   bool repeats = false;  // may stand several times on a line: the value is the list of all
-  // What a common flag acts on. Only commands that begin a run take a flag of a new run.
+  // What a common flag acts on. A flag of a new run is taken only by commands that begin a run and by those that have
+  // the flag among their own.
   enum class Concerns { everything, engine, new_run } concerns = Concerns::everything;
   std::optional<Recorded> recorded = {};  // without: the value is free, and no run records it
 };
