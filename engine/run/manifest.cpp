@@ -28,6 +28,18 @@ std::vector<std::string> strings_of(const Value& list) {
   return strings;
 }
 
+// The value of a recorded flag in the table of a manifest.toml. std::logic_error names a value that is missing or of
+// another kind.
+Value stored_setting(const Value& manifest, const Flag& flag) {
+  const Value& stored = manifest[flag.name];
+  const Value& otherwise = flag.recorded->otherwise;
+  if (stored.is_nil()) throw std::logic_error(flag.name + " is missing");
+  const bool fits = stored.is_list() ? otherwise.is_list() && list_of(strings_of(stored)) == stored
+                                     : stored.kind_name() == otherwise.kind_name();
+  if (!fits) throw std::logic_error(flag.name + " is " + stored.brief());
+  return stored;
+}
+
 }  // namespace
 
 Value::Map recorded_settings(const Value& given) {
@@ -37,19 +49,6 @@ Value::Map recorded_settings(const Value& given) {
     settings.emplace(flag.name, given[flag.name].is_nil() ? flag.recorded->otherwise : given[flag.name]);
   }
   return settings;
-}
-
-Value stored_setting(const Value& manifest, const Flag& flag) {
-  const Value& stored = manifest[flag.name];
-  const Value& otherwise = flag.recorded->otherwise;
-  if (stored.is_nil()) {
-    if (flag.recorded->is_newer) return otherwise;
-    throw std::logic_error(flag.name + " is missing");
-  }
-  const bool fits = stored.is_list() ? otherwise.is_list() && list_of(strings_of(stored)) == stored
-                                     : stored.kind_name() == otherwise.kind_name();
-  if (!fits) throw std::logic_error(flag.name + " is " + stored.brief());
-  return stored;
 }
 
 int Manifest::training_threads() const {

@@ -98,14 +98,6 @@ TEST_CASE("a manifest that has lost a setting is damaged") {
   }
 }
 
-TEST_CASE("a manifest from before a flag holds what the flag's record says") {
-  const Recorded recorded{.otherwise = "none", .is_newer = true};
-  const Flag label{.name = "label", .type = text_type("TEXT"), .help = "", .recorded = recorded};
-  CHECK(stored_setting(Value::Map{{"seed", 7}}, label) == Value("none"));
-  CHECK(stored_setting(Value::Map{{"label", "mine"}}, label) == Value("mine"));
-  CHECK_THROWS_WITH(stored_setting(Value::Map{{"label", 7}}, label), Catch::StartsWith("label is "));
-}
-
 TEST_CASE("differences name what changed, with both values") {
   const Manifest recorded = sample();
   Manifest present = sample();

@@ -46,9 +46,6 @@ struct Recorded {
   Value otherwise;  // what is recorded where the flag is not given
   // What is compared of a recorded value; `cores`: the usable cores when the run was begun. nullptr: the value itself.
   Value (*compared)(const Value& value, int cores) = nullptr;
-  // Whether there are manifests from before the flag, which lack the value and mean `otherwise`. Without the value of
-  // any other flag a manifest is damaged.
-  bool is_newer = false;
 };
 
 struct Flag {

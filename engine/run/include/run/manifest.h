@@ -18,10 +18,6 @@ namespace trainlab {
 // instead.
 Value::Map recorded_settings(const Value& given = Value::Map{});
 
-// The value of a recorded flag in the table of a manifest.toml. std::logic_error names a value that is missing or of
-// another kind.
-Value stored_setting(const Value& manifest, const Flag& flag);
-
 struct Manifest {
   static constexpr int current_format = 1;
 
