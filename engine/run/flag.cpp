@@ -114,8 +114,8 @@ FlagType whole_type(std::string operand, std::int64_t low, std::int64_t high) {
             throw misfit(flag, "a whole number from " + std::to_string(low) + " to " + std::to_string(high), text);
           },
           .kind = "whole",
-          .low = static_cast<double>(low),
-          .high = static_cast<double>(high)};
+          .low = low,
+          .high = high};
 }
 
 FlagType number_type(std::string operand, double low, double high, std::string range) {
@@ -140,15 +140,11 @@ Value to_value(const FlagType& type) {
   if (type.kind == "switch") return form;
   form.set("operand", type.operand);
   if (type.kind == "choice") form.set("words", Value::List(type.words.begin(), type.words.end()));
-  if (type.kind == "whole") {
-    form.set("low", static_cast<std::int64_t>(type.low));
-    form.set("high", static_cast<std::int64_t>(type.high));
-  }
-  if (type.kind == "number") {
+  if (!type.low.is_nil()) {
     form.set("low", type.low);
     form.set("high", type.high);
-    form.set("range", type.range);
   }
+  if (type.kind == "number") form.set("range", type.range);
   return form;
 }
 

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "cli/arguments.h"
 #include "commands_of_program.h"
@@ -200,6 +201,12 @@ TEST_CASE("flags go through the engine's table of commands as they are") {
   }
   CHECK(to_value(Flag{"n", whole_type("N", 1, 9), "a number"})["type"] ==
         Value(Value::Map{{"type", "whole"}, {"operand", "N"}, {"low", 1}, {"high", 9}}));
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  const Flag whole{"n", whole_type("N", -largest, largest), "a number"};
+  const Flag back = flag_from(parse_json(to_json(to_value(whole)), "a flag"));
+  CHECK(to_value(back)["type"] == Value(Value::Map{{"type", "whole"}, {"operand", "N"}, {"low", -largest},
+                                                   {"high", largest}}));
+  CHECK(back.type.read("--n", std::to_string(largest)) == Value(largest));
   const Flag number = flag_from(to_value(Flag{"t", number_type("T", 0, 1, "from 0 to 1"), "a share"}));
   CHECK(number.type.read("--t", "0.5") == Value(0.5));
   CHECK_THROWS_WITH(number.type.read("--t", "2"), Contains("--t: expected a number from 0 to 1, found \"2\""));

@@ -22,7 +22,7 @@ struct FlagType {
   // From this and the fields above flag_from makes the type again: the name of the function below that made it, as
   // "whole" for whole_type, and the range of its numbers. Empty for the types that only common flags have.
   std::string kind = {};
-  double low = 0, high = 0;
+  Value low = {}, high = {};  // of whole_type integers, of number_type numbers, else nil
   std::string range = {};
 };
 
