@@ -31,11 +31,13 @@ std::vector<std::string> names_in(const fs::path& folder, std::string_view prefi
   return names;
 }
 
-// The attempts that have a folder, the newest first.
+// The attempts that have a folder, the newest first. Other names that begin alike are nobody's attempt.
 std::vector<std::int64_t> attempts_in(const fs::path& folder) {
   std::vector<std::int64_t> attempts;
-  for (const std::string& name : names_in(folder, attempt_prefix))
-    attempts.push_back(std::atoll(name.c_str() + attempt_prefix.size()));
+  for (const std::string& name : names_in(folder, attempt_prefix)) {
+    const std::int64_t attempt = std::atoll(name.c_str() + attempt_prefix.size());
+    if (attempt_name(attempt) == name) attempts.push_back(attempt);
+  }
   std::ranges::sort(attempts, std::greater());
   return attempts;
 }
@@ -105,11 +107,11 @@ void TrialFolder::settle(std::int64_t attempt) const {
   for (const std::string& repeat : names_in(folder_ / own, repeat_prefix))
     rename_folder(folder_ / own / repeat, folder_ / repeat);
   std::error_code ignored;  // what a process that comes late adds meanwhile is removed another time
-  for (const std::string& name : names_in(folder_, attempt_prefix)) {
-    if (name == own) {
-      fs::remove(folder_ / name, ignored);  // only when it is empty
+  for (const std::int64_t other : attempts_in(folder_)) {
+    if (other == attempt) {
+      fs::remove(folder_ / own, ignored);  // only when it is empty
     } else {
-      fs::remove_all(folder_ / name, ignored);
+      fs::remove_all(folder_ / attempt_name(other), ignored);
     }
   }
 }

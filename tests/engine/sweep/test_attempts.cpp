@@ -229,3 +229,18 @@ TEST_CASE("an attempt of a study that was put back to an earlier state finds the
   left.folder.take_over(3, [] {});
   CHECK(left.found(3, 1) == "4");
 }
+
+TEST_CASE("a folder that is only named like an attempt's stays as it is") {
+  const Left left;
+  const std::string name = GENERATE("attempt-old", "attempt-", "attempt-01", "attempt-1 (copy)");
+  const fs::path foreign = left.folder.ended(1).parent_path() / name;
+  make_directories(foreign / "seed-1");
+  left.folder.take_over(2, [] {});
+  CHECK(left.found(2) == "none");
+  left.add(2);
+  left.folder.take_over(3, [] {});
+  CHECK(left.found(3) == "2");
+  left.folder.settle(3);
+  CHECK(fs::exists(left.folder.ended(1)));
+  CHECK(fs::exists(foreign / "seed-1"));
+}
