@@ -80,8 +80,6 @@ fs::path TrialFolder::under_way(std::int64_t attempt, std::int64_t repeat) const
 
 void TrialFolder::take_over(std::int64_t attempt, const std::function<void()>& confirm) const {
   const fs::path own = folder_ / attempt_name(attempt);
-  while (names_in(own, repeat_prefix).empty() && !rename_earlier(folder_, attempt)) {
-  }
   // The next attempt renames `own` before it does anything else. So `own` is gone when the lease is lost after it was
   // confirmed, and the files of a trial that has ended meanwhile, or goes on elsewhere, cannot be taken away.
   const auto take = [&](const fs::path& from) {
@@ -93,6 +91,20 @@ void TrialFolder::take_over(std::int64_t attempt, const std::function<void()>& c
       if (!fs::exists(own / repeat)) rename_folder(from / repeat, own / repeat);
     }
   };
+  if (names_in(own, repeat_prefix).empty()) {
+    while (!rename_earlier(folder_, attempt)) {
+    }
+  } else {
+    // A study that was put back to an earlier state has left files under this number. The processes of attempts before
+    // are not to find their folders either.
+    for (const std::int64_t other : attempts_in(folder_)) {
+      const fs::path aside = own / attempt_name(other);
+      if (other >= attempt || !rename_folder(folder_ / attempt_name(other), aside)) continue;
+      take(aside);
+      std::error_code ignored;
+      fs::remove_all(aside, ignored);
+    }
+  }
   // Runs of versions that knew no attempts have the files of trials that have not ended here.
   take(folder_);
   // A study that was put back to an earlier state counts attempts again.

@@ -2,10 +2,11 @@
 //
 // trials/0007/seed-1/ holds what a repeat of an ended trial has left. Until its end the trial belongs to the attempt of
 // its lease, whose process trains in trials/0007/attempt-2/seed-1/. An attempt begins by giving the folder of the
-// attempt before its own number: a process that has lost its lease, and was stopped so that it does not know, finds its
-// files no more. If that process begins a fit before the study tells it of the loss, at its next report, then a folder
-// under its old number is made again, which no later attempt takes and settle() removes. The end renames each repeat
-// once, so that any process can finish what another one was killed at.
+// attempt before its own number, or moving that folder into its own if that has files: a process that has lost its
+// lease, and was stopped so that it does not know, finds its files no more. If that process begins a fit before the
+// study tells it of the loss, at its next report, then a folder under its old number is made again, which no later
+// attempt needs and settle() removes. The end renames each repeat once, so that any process can finish what another one
+// was killed at.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,8 @@ class TrialFolder {
 
   // Called by the process that holds the lease of this attempt, before it trains: the files of the newest attempt
   // before become this attempt's, and where there are none those of attempts with later numbers, which a study that was
-  // put back to an earlier state does not know. `confirm` raises when the lease holds no longer.
+  // put back to an earlier state does not know. What such a study has left under this attempt's own number goes before
+  // both. `confirm` raises when the lease holds no longer.
   void take_over(std::int64_t attempt, const std::function<void()>& confirm) const;
 
   // Called once the study says that the trial has ended in this attempt, by any process and as often as wanted: moves

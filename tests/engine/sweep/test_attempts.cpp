@@ -230,6 +230,30 @@ TEST_CASE("an attempt of a study that was put back to an earlier state finds the
   CHECK(left.found(3, 1) == "4");
 }
 
+TEST_CASE("a process that comes late takes no files away from an attempt whose number had files already") {
+  const Left left;
+  left.add(2);
+  SECTION("when it comes after the attempt has begun") {
+    left.folder.take_over(1, [&] { left.folder.take_over(2, [] {}); });
+  }
+  SECTION("when it comes while the attempt begins") {
+    left.add(1, 2);
+    StoppedCalls calls;
+    bool is_late = false;
+    calls.before_rename = [&](const fs::path& from, const fs::path&) {
+      if (is_late || from.filename() != "attempt-1") return;
+      is_late = true;
+      CHECK(rename_folder(left.folder.under_way(2, 1), left.folder.under_way(1, 1)));
+    };
+    const ScopedFileCalls guard(calls);
+    left.folder.take_over(2, [] {});
+    CHECK(is_late);
+    CHECK(left.found(2, 2) == "1");
+  }
+  CHECK(left.found(2) == "2");
+  CHECK(left.found(1) == "none");
+}
+
 TEST_CASE("a folder that is only named like an attempt's stays as it is") {
   const Left left;
   const std::string name = GENERATE("attempt-old", "attempt-", "attempt-01", "attempt-1 (copy)");
