@@ -55,8 +55,8 @@ std::optional<Checkpoint> Record::newest(std::string_view from) {
 void Record::resume(const Checkpoint& checkpoint) {
   const auto restore = [&](const std::string& part, const auto& work) {
     const auto failed = [&](const std::string& what) {
-      return usage_error("the checkpoint of step " + std::to_string(checkpoint.step) + " has " + what)
-          .hint("continue with the engine that wrote the checkpoint, or begin a new run");
+      return misfit("the checkpoint of step " + std::to_string(checkpoint.step) + " has " + what,
+                    "continue with the engine that wrote the checkpoint, or begin a new run");
     };
     try {
       with_torch_errors(work);
@@ -84,6 +84,14 @@ void Record::cut_rows(std::int64_t step, std::int64_t bytes) const {
              ": reports of this stage will lack them");
   if (there == 0) return;
   truncate_file(rows_path(), static_cast<std::int64_t>(read_file(rows_path()).rfind('\n') + 1));
+}
+
+Error Record::misfit(const std::string& what, const std::string& hint) const {
+  if (stage_.clone_of.empty()) return usage_error(what).hint(hint);
+  // A trial that has failed shows its reason without a hint.
+  return recipe_error("this trial's parameters do not fit the checkpoint of " + stage_.clone_of +
+                      ", with which it begins: " + what +
+                      "; a clone cannot have parameters that change the model, the optimizer or the data");
 }
 
 void Record::begin() {

@@ -76,6 +76,16 @@ void TrialFits::go_on_from(std::int64_t parent, std::int64_t trial, const TrialF
       .hint("put the folder back and resume the run");
 }
 
+// See StageContext. A trial that has written a checkpoint has fitted its parent's, and so has one of the same
+// parameters: what cannot be restored then is the engine's fault.
+std::string TrialFits::clone_of(const LeasedTrial& trial, const TrialFit& fit) const {
+  const std::optional<std::int64_t> parent = trial.segment.parent;
+  if (!parent || same_point(study_.study().trials().point(*parent), trial.point)) return {};
+  const fs::path from = TrialFolder(context_.folder, *parent).ended(fit.repeat);
+  const auto step = [](const fs::path& folder) { return CheckpointFolder::newest_step(folder / "checkpoints"); };
+  return step(fit.folder) > step(from) ? "" : fmt::format("trial {}", *parent);
+}
+
 const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {
   if (plans_.size() >= most_plans && !plans_.contains(fit.structure)) plans_.clear();
   std::shared_ptr<const FitPlan>& plan = plans_[fit.structure];
@@ -173,6 +183,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     context.folder = fit->folder;
     context.settings = &plan_.settings();
     context.resumed = resumed;
+    context.clone_of = clone_of(*trial->trial, *fit);
     context.say = [this, number = trial->trial->lease.trial](const std::string& text) {
       context_.say(fmt::format("trial {}: {}", number, text));
     };

@@ -55,6 +55,7 @@ class TrialFits {
 
   Built build(LeasedTrial& trial);
   void go_on_from(std::int64_t parent, std::int64_t trial, const TrialFit& fit) const;
+  std::string clone_of(const LeasedTrial& trial, const TrialFit& fit) const;
   const std::shared_ptr<const FitPlan>& plan_of(const TrialFit& fit);
   std::int64_t stack_of(const TrialFit& fit);
   void train_stacks(std::list<Built>& trials);

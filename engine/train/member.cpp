@@ -374,9 +374,9 @@ void Member::check_data(const Checkpoint& checkpoint) const {
     same = same && found != checkpoint.tensors.end() && at::equal(found->second, tensor);
   }
   if (same) return;
-  throw usage_error("the data differs from the data of the run so far: found parts of " + to_json(part_sizes()) +
-                    ", or their statistics, other than " + to_json(checkpoint.info["data"]))
-      .hint("put the files back as they were, or begin a new run");
+  throw record_.misfit("the data differs from the data of the run so far: found parts of " + to_json(part_sizes()) +
+                           ", or their statistics, other than " + to_json(checkpoint.info["data"]),
+                       "put the files back as they were, or begin a new run");
 }
 
 // `before`: the steps that the run was to have when the checkpoint was written.

@@ -28,12 +28,20 @@ class Build final : public Callable {
   std::vector<Argument> call(std::span<const Argument>) override { return {}; }
   std::shared_ptr<const Spec> build(std::span<const Argument> arguments) override {
     const auto hp = std::dynamic_pointer_cast<Params>(std::get<std::shared_ptr<Object>>(arguments[0]));
+    const auto given = [&](const char* name, const std::string& or_else, const std::string& before = "",
+                           const std::string& behind = "") {
+      const auto found = hp->values.find(name);
+      return found == hp->values.end() ? or_else : before + number_text(found->second.number()) + behind;
+    };
     auto spec = std::make_shared<Spec>();
     spec->value = sweep_registry().check(
         parse_json(R"({"@": "fit", "name": "member", "loss": "cross_entropy", "batch": 16, "epochs": 4,
           "data": {"@": "data:split", "source": {"@": "data.blobs", "samples": 64, "seed": 3},
-                   "train": 0.5, "val": 0.5},
-          "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Linear", "out_features": 3}]}, "checkpoint": "1 steps",
+                   "train": 0.5, "val": )" +
+                       given("val", "0.5") + R"(},
+          "model": {"@": "nn.Sequential", "layers": [)" +
+                       given("width", "", R"({"@": "nn.Linear", "out_features": )", "}, ") +
+                       R"({"@": "nn.Linear", "out_features": 3}]}, "checkpoint": "1 steps",
           "on": {"validate": {"@": "function", "index": 0}, "checkpoint": {"@": "function", "index": 1}},
           "optim": {"@": "optim.SGD", "lr": )" +
                        number_text(hp->values.at("lr").number()) + "}}",
@@ -58,10 +66,12 @@ class Build final : public Callable {
 
 }  // namespace
 
-Options sweep(const std::string& more, const Events& events) {
+Options sweep(const std::string& more, const Events& events, const std::string& space) {
   auto spec = std::make_shared<Spec>();
   spec->value = sweep_registry().check(parse_json(R"({"@": "sweep", "name": "s", "metric": "val.loss",
-    "space": {"lr": {"@": "space.log", "low": 1e-6, "high": 1}}, "sampler": {"@": "sampler.random"},
+    "space": {"lr": {"@": "space.log", "low": 1e-6, "high": 1})" +
+                                                      space +
+                                                      R"(}, "sampler": {"@": "sampler.random"},
     "build": {"@": "function", "index": 0})" + more + "}",
                                                   "test"),
                                        "sweep");

@@ -18,8 +18,9 @@ struct Events {
 };
 
 // A sweep over lr of fits of four epochs, with `more` put before its closing brace. A fit validates after each
-// epoch, which has two steps, and commits a checkpoint after each step.
-Options sweep(const std::string& more, const Events& events = {});
+// epoch, which has two steps, and commits a checkpoint after each step. `space`: further parameters; the model has a
+// hidden layer of the parameter `width`, and the data ends with the share `val`, where they are parameters.
+Options sweep(const std::string& more, const Events& events = {}, const std::string& space = "");
 
 // The engine that works on a sweep.
 struct Engine {

@@ -136,6 +136,71 @@ TEST_CASE("a trial all of whose checkpoints are damaged continues its parent aga
   CHECK(summary["resumed"] == Value(Value::List{4}));
 }
 
+TEST_CASE("a clone whose parameters do not fit its parent's checkpoint fails alone") {
+  const std::string more = R"(, "trials": 16, "scheduler": {"@": "scheduler.pbt", "population": 4})" +
+                           GENERATE(std::string(R"(, "stack": false)"), std::string(R"(, "stack": 8)"));
+  struct Case {
+    std::string space, reason;
+  };
+  const Case one = GENERATE(Case{R"(, "width": {"@": "space.int", "low": 4, "high": 64})",
+                                 "train_loss that this engine cannot restore: expected model.1.weight of shape "},
+                            Case{R"(, "val": {"@": "space.uniform", "low": 0.1, "high": 0.5})",
+                                 "the data differs from the data of the run so far: "});
+  INFO(more << one.space);
+  const TemporaryFolder folder;
+  work(sweep(more, {}, one.space), folder.path(), [&](const SharedStudy& study) {
+    const Trials& trials = study.study().trials();
+    REQUIRE(trials.size() == 16);
+    CHECK(trials.count(TrialState::failed) > 0);
+    for (std::int64_t t = 0; t < trials.size(); ++t) {
+      INFO("trial " << t);
+      const Value& parent = study.stored(t).info["parent"];
+      const bool fits = parent.is_nil() || trials.point(parent.integer())[1] == trials.point(t)[1];
+      CHECK(trials.state(t) == (fits ? TrialState::complete : TrialState::failed));
+      if (fits) continue;
+      const std::string reason = study.stored(t).info["reason"].string();
+      CHECK_THAT(reason, Catch::StartsWith("this trial's parameters do not fit the checkpoint of trial " +
+                                           std::to_string(parent.integer()) + ", with which it begins: "));
+      CHECK_THAT(reason, Catch::Contains(one.reason));
+      CHECK_THAT(reason, Catch::EndsWith("a clone cannot have parameters that change the model, the optimizer or "
+                                         "the data"));
+    }
+  });
+}
+
+TEST_CASE("a clone that has a checkpoint of its own waits for the engine that can restore it") {
+  const std::string more =
+      R"(, "trials": 4, "stack": false, "scheduler": {"@": "scheduler.pbt", "population": 2, "interval": 2})";
+  std::int64_t clone = 0;
+  const TemporaryFolder whole, folder;
+  work(sweep(more), whole.path(), [&](const SharedStudy& study) {
+    clone = study.stored(2).info["parent"] == Value(0) ? 3 : 2;
+    CHECK(study.stored(clone).info["parent"] == Value(3 - clone));
+  });
+  struct Killed {};
+  const bool has_own = GENERATE(false, true);
+  Events events;
+  events.checkpoint = [&, commits = 0](std::int64_t trial) mutable {
+    if (trial == clone && commits++ == (has_own ? 1 : 0)) throw Killed();
+  };
+  CHECK_THROWS_AS(work(sweep(more, events), folder.path()), Killed);
+  CheckpointFolder checkpoints(checkpoints_of(folder.path(), clone, "attempt-1/seed-1"), [](const std::string&) {});
+  Checkpoint other = checkpoints.newest().value();
+  CHECK(other.step == (has_own ? 5 : 4));
+  other.info.set("validated_step", "two");
+  checkpoints.commit(other);
+  if (has_own) {
+    CHECK_THAT(
+        error_of([&] { work(sweep(more), folder.path()); }),
+        Catch::StartsWith("the checkpoint of step 5 has another kind of validated_step than this engine writes"));
+  } else {
+    work(sweep(more), folder.path(), [&](const SharedStudy& study) {
+      for (std::int64_t t = 0; t < 4; ++t)
+        CHECK(study.study().trials().state(t) == (t == clone ? TrialState::failed : TrialState::complete));
+    });
+  }
+}
+
 TEST_CASE("a checkpoint that this engine cannot restore ends the sweep with one message, and its trial waits") {
   const std::string more = GENERATE(R"(, "trials": 2, "stack": false)", R"(, "trials": 2, "stack": 8)");
   std::vector<double> expected, values;

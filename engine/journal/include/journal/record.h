@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "core/files.h"
 #include "journal/checkpoint.h"
 #include "journal/reporters.h"
@@ -52,8 +53,11 @@ class Record {
   // starts again from `from` ("the first step").
   std::optional<Checkpoint> newest(std::string_view from);
   // Restores each part from the checkpoint, cuts the rows to the number in the checkpoint, and continues to count time.
-  // Error{usage} that names the part where a part cannot be restored from what the checkpoint has.
+  // Raises misfit() that names the part where a part cannot be restored from what the checkpoint has.
   void resume(const Checkpoint& checkpoint);
+  // The error of a stage that cannot go on from its checkpoint: Error{usage} with this hint. Of a clone Error{recipe},
+  // because the clone's parameters are to blame.
+  Error misfit(const std::string& what, const std::string& hint) const;
   // Opens metrics.jsonl and starts to count time.
   void begin();
 

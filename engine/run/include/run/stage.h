@@ -34,6 +34,8 @@ struct StageContext {
   const RunSettings* settings = nullptr;
   bool resumed = false;          // the folder holds an earlier attempt
   double seconds_before = 0;     // of earlier attempts
+  // The trial ("trial 3") with whose checkpoint this stage begins under other parameters; else empty.
+  std::string clone_of = {};
 
   // For stages on which several processes work. `helps`: the stage belongs to another engine; this engine only takes
   // trials, and the value that its stage returns is ignored.
