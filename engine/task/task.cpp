@@ -57,6 +57,18 @@ void TaskContext::list_parts() {
                      for (const auto& [name, value] : saved.map())
                        last_[name] = value.is_nil() ? std::nan("") : value.number();
                    }});
+  // What the next row outside of loops and the next call of `validated` tell. Older checkpoints have no such part.
+  record_.add({.name = "latest_row",
+               .state = [this]() -> Value {
+                 return Value::Map{{"epoch", epoch_}, {"samples", samples_}, {"to_show", to_show_}};
+               },
+               .restore =
+                   [this](const Value& saved, const NamedTensors&) {
+                     if (saved.is_nil()) return;
+                     epoch_ = saved["epoch"].integer();
+                     samples_ = saved["samples"].integer();
+                     to_show_ = saved["to_show"].boolean();
+                   }});
   record_.add({.name = "complete", .state = [this] { return Value(complete_); }});
 }
 
@@ -124,6 +136,7 @@ void TaskContext::flush() {
 }
 
 void TaskContext::show() {
+  if (from_) return;  // the rows belong to the end of an epoch or loop that is still to come
   flush();
   if (!std::exchange(to_show_, false)) return;
   const ValidationView view{.step = step(),

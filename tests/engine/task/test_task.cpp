@@ -4,7 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <filesystem>
+#include <map>
 #include <stdexcept>
 
 #include "core/files.h"
@@ -231,6 +233,80 @@ TEST_CASE("task: observers from outside are told, what they keep survives, and t
             hash_file(whole / "checkpoints" / "weight.safetensors"));
       CHECK(rows_without_seconds(folder) == rows_without_seconds(whole));
     }
+  }
+}
+
+namespace {
+
+// Writes down what it is told: each row's text by its step, the steps, and the end.
+class Witness final : public Observer {
+ public:
+  bool wants_step(std::int64_t step) override { return step % 3 == 0; }
+  void stepped(const StepView& view) override {
+    CHECK(std::isnan(view.rate));
+    steps[view.step] = std::to_string(view.epoch) + " " + std::to_string(view.samples);
+  }
+  void validated(const ValidationView& view) override {
+    std::string& text = rows[view.step];
+    text = std::to_string(view.epoch) + " " + std::to_string(view.samples);
+    for (const auto& [name, value] : view.metrics) text += " " + name + " " + std::to_string(value);
+  }
+  void finished(const Value& summary) override { ends.push_back(summary); }
+  std::map<std::int64_t, std::string> rows, steps;
+  std::vector<Value> ends;
+};
+
+// 4 steps, 2 epochs of 8 batches of which the first of each logs a value, and a value at the end. Calls `at` with the
+// number of the step that begins.
+void log_early(TaskContext& task, const Part& part, const std::function<void(std::int64_t)>& at) {
+  TaskLoopOptions options;
+  options.save = {at::zeros({2})};
+  options.checkpoint = parse_duration("3 steps");
+  options.steps = 4;
+  const auto steps = task.loop(options);
+  while (steps->next()) {
+    at(task.step());
+    task.log("warm", static_cast<double>(task.step()));
+  }
+  options.part = part;
+  options.loader.batch = 256;
+  options.epochs = 2;
+  const auto batches = task.loop(options);
+  while (batches->next()) {
+    at(task.step());
+    if (batches->step() % 8 == 0) task.log("early", static_cast<double>(task.step()));
+  }
+  task.log("late", 1.0);
+}
+
+}  // namespace
+
+TEST_CASE("task: observers of a task that fails at any step and is resumed are told what the whole task tells") {
+  const TemporaryFolder temporary;
+  const Part part = digits();
+  const auto witness = std::make_shared<Witness>();
+  const fs::path whole = temporary.path() / "whole";
+  run_task("cpu", whole, [&](TaskContext& task) { log_early(task, part, [](auto) {}); }, false, TaskCompany{{witness}});
+  // At the end of the steps, of both epochs, and of the task, in whose row the numbers are those of the last batch.
+  CHECK(witness->rows == std::map<std::int64_t, std::string>{{4, "0 0 warm 3.000000"},
+                                                             {12, "0 256 early 4.000000 warm 3.000000"},
+                                                             {20, "1 2053 early 12.000000 late 1.000000 warm 3.000000"}});
+  for (std::int64_t step = 0; step < 20; ++step) {
+    INFO("failed at step " << step);
+    const fs::path folder = temporary.path() / std::to_string(step);
+    const auto both = std::make_shared<Witness>();
+    const auto run = [&](bool resumed) {
+      const auto fail = [&](std::int64_t now) {
+        if (now == step && !resumed) throw run_error("the power is out");
+      };
+      run_task(
+          "cpu", folder, [&](TaskContext& task) { log_early(task, part, fail); }, resumed, TaskCompany{{both}});
+    };
+    CHECK_THROWS_WITH(run(false), Catch::Contains("the power is out"));
+    run(true);
+    CHECK(both->rows == witness->rows);
+    CHECK(both->steps == witness->steps);
+    CHECK(rows_without_seconds(folder) == rows_without_seconds(whole));
   }
 }
 
