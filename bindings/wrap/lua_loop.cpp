@@ -54,15 +54,7 @@ int l_next_step(lua_State* L) {
   return guarded(L, [&] {
     auto& loop = check_object<TaskLoop>(L, lua_upvalueindex(1), "loop");
     LuaState& state = LuaState::of(L);
-    bool more = false;
-    try {
-      const EngineWork work(L);
-      more = loop.next();
-    } catch (const Error& error) {
-      // No pcall of the recipe holds back a request to stop.
-      if (error.kind() == ErrorKind::interrupted) state.set_doom({error, false});
-      throw;
-    }
+    const bool more = task_work(L, loop, [&] { return loop.next(); });
     // After the loop too, so that what follows draws the same whether or not this process has gone through it.
     state.rekey(more ? loop.key() : loop.key().fold("after"));
     if (!more) {
@@ -77,6 +69,13 @@ int l_next_step(lua_State* L) {
 }
 
 }  // namespace
+
+void doom_task(lua_State* L, const std::exception& exception) {
+  Error error = as_error(exception);
+  const LuaPosition here = LuaState::position(L);
+  if (here.line > 0) error.at(here.file, here.line);
+  LuaState::of(L).set_doom({std::move(error), false});
+}
 
 void push_batches(lua_State* L, const Part& part, std::int64_t size) {
   push_object(L, std::make_shared<PlainLoop>(part, size, run_device(LuaState::of(L))));

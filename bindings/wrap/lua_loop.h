@@ -2,14 +2,31 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 
+#include "bindings/lua_error.h"
 #include "data/dataset.h"
 #include "task/task.h"
 
 struct lua_State;
 
 namespace trainlab {
+
+// From now on the exception ends the function of the task: no pcall of the recipe holds it back.
+void doom_task(lua_State* L, const std::exception& exception);
+
+// Does work of a task's loops; `task` is the task or a loop of it.
+template <class Task, class Work>
+auto task_work(lua_State* L, const Task& task, const Work& work) {
+  try {
+    const EngineWork engine(L);
+    return work();
+  } catch (const std::exception& exception) {
+    if (task.failed()) doom_task(L, exception);
+    throw;
+  }
+}
 
 // Pushes an iterator over the part's batches, once and in order.
 void push_batches(lua_State* L, const Part& part, std::int64_t size);

@@ -169,13 +169,10 @@ int l_batches(lua_State* L) {
     loop.loader.batch = options.integer("size");
     loop.loader.shuffle = options.boolean("shuffle");
     loop.loader.drop_last = options.boolean("drop_last");
-    std::shared_ptr<TaskLoop> made;
-    {
-      const EngineWork work(L);
-      loop.part = part->part();
-      made = task.loop(std::move(loop));
-    }
-    push_loop(L, made);
+    push_loop(L, task_work(L, task, [&] {
+                loop.part = part->part();
+                return task.loop(std::move(loop));
+              }));
     return 1;
   });
 }
@@ -190,12 +187,7 @@ int l_steps(lua_State* L) {
     const Options options = checked(L, entry, std::move(given), "count", count);
     take_checkpoint(options, loop);
     loop.steps = options.integer("count");
-    std::shared_ptr<TaskLoop> made;
-    {
-      const EngineWork work(L);
-      made = task.loop(std::move(loop));
-    }
-    push_loop(L, made);
+    push_loop(L, task_work(L, task, [&] { return task.loop(std::move(loop)); }));
     return 1;
   });
 }

@@ -155,13 +155,15 @@ std::shared_ptr<TaskLoop> TaskContext::loop(TaskLoopOptions options) {
   if (options.save.empty()) {
     return std::shared_ptr<TaskLoop>(new TaskLoop(*this, std::move(options), 0, key_.fold("loop")));
   }
-  if (loop_) loop_->leave();
-  end_row();
+  between_steps([this] {
+    if (loop_) loop_->leave();
+    end_row();
+  });
   const std::size_t number = ++loops_;
   const Key key = key_.fold(static_cast<std::uint64_t>(number));
   auto loop = std::shared_ptr<TaskLoop>(new TaskLoop(*this, std::move(options), number, key));
   loop_ = loop;
-  if (from_) resume(*loop);
+  if (from_) between_steps([&] { resume(*loop); });
   return loop;
 }
 

@@ -60,10 +60,19 @@ bool TaskLoop::next() {
     throw recipe_error("this loop has ended, because another loop of ctx has begun since")
         .hint("for a loop inside a loop use data.val:batches { … }");
   }
+  return task->between_steps([&] { return advance(*task); });
+}
+
+bool TaskLoop::failed() const {
+  const std::shared_ptr<TaskContext> task = task_.lock();
+  return task && task->failed();
+}
+
+bool TaskLoop::advance(TaskContext& task) {
   if (started_) {
     ++done_;
-    task->end_row();
-    if (batches_per_epoch_ > 0 && done_ % batches_per_epoch_ == 0) task->show();
+    task.end_row();
+    if (batches_per_epoch_ > 0 && done_ % batches_per_epoch_ == 0) task.show();
   }
   started_ = true;
   if (passed_over_ || done_ >= total()) {
@@ -71,18 +80,18 @@ bool TaskLoop::next() {
     return false;
   }
   if (stop_requested()) {
-    if (number_ > 0) task->commit();
-    throw Error(ErrorKind::interrupted, "asked to stop at step " + std::to_string(task->step()));
+    if (number_ > 0) task.commit();
+    throw Error(ErrorKind::interrupted, "asked to stop at step " + std::to_string(task.step()));
   }
   if (number_ > 0 && done_ > 0) {
     const bool due = checkpoint_every_ > 0 ? done_ % checkpoint_every_ == 0
-                                           : task->record_.seconds_since_commit() >=
+                                           : task.record_.seconds_since_commit() >=
                                                  options_.checkpoint_seconds.value_or(default_checkpoint_seconds);
-    if (due) task->commit();
+    if (due) task.commit();
   }
   if (loader_) {
     Batch batch = fetch();
-    device_at(task->device_).take(batch.columns);
+    device_at(task.device_).take(batch.columns);
     batch_ = batch_object(*options_.part->data, std::move(batch));
   }
   return true;

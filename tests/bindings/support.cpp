@@ -5,6 +5,7 @@
 #include "bindings/lua_entries.h"
 #include "objects/run_handle.h"
 #include "study/study.h"
+#include "task/task.h"
 
 namespace trainlab::testing {
 
@@ -16,6 +17,7 @@ Registry make_registry() {
   register_tensors(registry);
   register_study(registry);
   register_objects(registry);
+  register_task(registry);
   registry.add(
       Entry("stage", "stage", "A stage of the tests.")
           .with(Option("name", "its name").string())

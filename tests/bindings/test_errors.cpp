@@ -3,9 +3,11 @@
 #include <c10/util/Exception.h>
 
 #include <new>
+#include <stdexcept>
 #include <thread>
 
 #include "support.h"
+#include "task/task.h"
 
 using namespace trainlab;
 using trainlab::testing::returned_function;
@@ -105,6 +107,68 @@ TEST_CASE("an interruption cannot be caught by the recipe") {
   CHECK(error.message() == "interrupted at step 12");
   CHECK(runs == 1);
   CHECK(sandbox.printed.empty());
+}
+
+namespace {
+
+// Raises when a loop of steps has ended.
+class Refuses final : public Observer {
+ public:
+  explicit Refuses(std::function<void()> raise) : raise_(std::move(raise)) {}
+  void validated(const ValidationView&) override { raise_(); }
+
+ private:
+  std::function<void()> raise_;
+};
+
+// Stages of the sandbox are tasks from now on.
+void runs_tasks(Sandbox& sandbox, const TaskCompany& company = {}) {
+  sandbox.run = [&sandbox, company](const std::shared_ptr<const Spec>& spec) {
+    RunSettings settings;
+    settings.device = "cpu";
+    const StageContext context{
+        .name = "t", .folder = sandbox.folder.path(), .settings = &settings, .say = [](const std::string&) {}};
+    return run_task(Options(testing::test_registry(), spec, "task"), context, company);
+  };
+}
+
+}  // namespace
+
+TEST_CASE("an error of a task's observer ends the task, and no pcall in the task holds the error back") {
+  const std::vector<std::function<void()>> errors{[] { throw recipe_error("enough"); },
+                                                  [] { throw run_error("enough"); },
+                                                  [] { throw std::runtime_error("enough"); }};
+  // The loop ends by itself, or because the next loop begins.
+  for (const std::string next : {"", " if step == 1 then break end end for step in ctx:steps(1, durable) do"}) {
+    for (const auto& raise : errors) {
+      Sandbox sandbox;
+      runs_tasks(sandbox, {.observers = {std::make_shared<Refuses>(raise)}});
+      sandbox.execute("print(pcall(lab.run, lab.task { name = 't', run = function(ctx)\n"
+                      "  local durable = { save = { lab.tensor { 0 } } }\n"
+                      "  print('held back', pcall(function()\n"
+                      "    for step in ctx:steps(3, durable) do ctx:log('a', 1)" + next + " end\n"
+                      "  end))\n"
+                      "end }))\n"
+                      "return lab.stage {}");
+      REQUIRE(sandbox.printed.size() == 1);
+      CHECK_THAT(sandbox.printed[0], Catch::StartsWith("false\tx.lua:4: ") && Catch::Contains("enough"));
+    }
+  }
+}
+
+TEST_CASE("a wrong use of a task's loops is an error that the recipe may catch") {
+  Sandbox sandbox;
+  runs_tasks(sandbox);
+  sandbox.execute("lab.run(lab.task { name = 't', run = function(ctx)\n"
+                  "  local first = ctx:steps(3, { save = { lab.tensor { 0 } } })\n"
+                  "  ctx:steps(3, { save = { lab.tensor { 0 } } })\n"
+                  "  print(pcall(first))\n"
+                  "  print('went on')\n"
+                  "end })\n"
+                  "return lab.stage {}");
+  REQUIRE(sandbox.printed.size() > 1);
+  CHECK_THAT(sandbox.printed.front(), Catch::StartsWith("false\tx.lua:4: this loop has ended"));
+  CHECK(sandbox.printed.back() == "went on");
 }
 
 TEST_CASE("an error in a callback keeps its own line through engine and recipe") {

@@ -183,6 +183,21 @@ end }""")
         self.assertNotIn("held back", result.err)
         self.assert_status(self.folder / "out", "interrupted")
 
+    def test_a_checkpoint_that_cannot_be_written_ends_the_task_whatever_pcall_does(self):
+        self.write("t.lua", """return lab.task { name = "t", run = function(ctx)
+  local x = lab.tensor.zeros(262144)  -- 1 MiB
+  print("held back", pcall(function()
+    for step in ctx:steps(10, { save = { x }, checkpoint = "3 steps" }) do x:add_(1) end
+  end))
+end }""")
+        self.run_program("t.lua", "--out", "whole")
+        limit = ["bash", "-c", 'ulimit -f 500; exec "$@"', "bash"]
+        result = self.run_program("t.lua", "--out", "out", code=3, before=limit)
+        self.assertNotIn("held back", result.err, result)
+        self.assert_said(result, "t.lua:4: disk full or failing: cannot write ", "to continue: trainlab resume ")
+        self.run_program("resume", "out")
+        self.assert_same_end(self.folder / "out", self.folder / "whole")
+
     def test_bad_input(self):
         for name, body, message in (
             (

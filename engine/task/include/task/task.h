@@ -7,6 +7,7 @@
 // recipe's thread only.
 #pragma once
 
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -48,9 +49,11 @@ class TaskLoop : public Object {
  public:
   std::string_view type_name() const override { return "loop"; }
 
-  // Goes to the next step and does the work between steps (checkpoints). False at the end. Raises Error{interrupted},
-  // after a checkpoint, if the run was asked to stop.
+  // Goes to the next step and does the work between steps (checkpoints, observers). False at the end. Raises
+  // Error{interrupted}, after a checkpoint, if the run was asked to stop.
   bool next();
+  // As in TaskContext.
+  bool failed() const;
   // The present step: its batch (nullptr in a loop of steps), its number from 0, the key of its random numbers.
   std::shared_ptr<BatchObject> batch() const { return batch_; }
   std::int64_t step() const { return done_; }
@@ -63,6 +66,7 @@ class TaskLoop : public Object {
   TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t number, Key key);
 
   std::int64_t total() const;
+  bool advance(TaskContext& task);  // next() without its checks
   Batch fetch();
   NamedTensors saved() const;  // live
   void restore(const NamedTensors& tensors, const std::string& prefix) const;
@@ -112,6 +116,9 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   void save(const std::string& name, const NamedTensors& tensors);
   // Begins a loop. A loop that was left by `break` ends when the next durable loop begins.
   std::shared_ptr<TaskLoop> loop(TaskLoopOptions options);
+  // An error has been raised by the work that loops do between steps: observers, checkpoints, fetching batches. The
+  // task ends with that error, whatever the recipe does.
+  bool failed() const { return failed_; }
 
   // As in RunHandle.
   ScriptState state;
@@ -141,6 +148,16 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   };
 
   void check_open() const;  // Error{recipe} when the function has returned
+  // Does work of the loops between steps. See failed().
+  template <class Work>
+  auto between_steps(const Work& work) {
+    try {
+      return work();
+    } catch (const std::exception&) {
+      failed_ = true;
+      throw;
+    }
+  }
   // Gives the record the parts that survive a resume beside the loops.
   void list_parts();
   Value last_values() const;
@@ -170,6 +187,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::int64_t steps_before_ = 0;   // of finished loops
   std::optional<Checkpoint> from_;  // the checkpoint, until the loop in which it was made is reached again
   bool complete_ = false;           // the function has returned
+  bool failed_ = false;
 };
 
 // Runs the function of a `lab.task` to its end and returns the summary. Errors are those of the function, of observers
