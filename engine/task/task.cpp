@@ -40,8 +40,7 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
   if (stage.resumed) from_ = record_.newest("the beginning");
   if (from_) record_.resume(*from_);
   record_.begin();
-  record_.watch(
-      ProgressStyle::bar, [] { return std::nan(""); }, company.observers);
+  record_.watch(ProgressStyle::lines, {}, company.observers);  // a bar shows a loss and a rate, which a task has not
   for (const auto& observer : record_.observers()) {
     observer->started({.name = name_, .first_step = from_ ? from_->step : 0, .monitor = ""});
   }
@@ -243,9 +242,13 @@ Value TaskContext::finish() {
   complete_ = true;
   if (!finished_.empty() && !from_) commit();
   record_.sync();
+  return end("done", "the function has returned");
+}
+
+Value TaskContext::end(const std::string& status, const std::string& reason) {
   Value summary =
-      Value::Map{{"status", "done"},       {"reason", "the function has returned"}, {"metrics", last_values()},
-                 {"steps", steps_before_}, {"seconds", record_.seconds()},          {"resumed", record_.resumed()}};
+      Value::Map{{"status", status}, {"reason", reason},              {"metrics", last_values()},
+                 {"steps", step()},  {"seconds", record_.seconds()}, {"resumed", record_.resumed()}};
   for (const auto& observer : record_.observers()) observer->finished(summary);
   return summary;
 }

@@ -1,6 +1,7 @@
 #include <ATen/ops/empty_like.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/trace.h"
 #include "task/task.h"
@@ -70,8 +71,7 @@ bool TaskLoop::failed() const {
 
 bool TaskLoop::advance(TaskContext& task) {
   if (started_) {
-    ++done_;
-    task.end_row();
+    end_step(task);
     if (batches_per_epoch_ > 0 && done_ % batches_per_epoch_ == 0) task.show();
   }
   started_ = true;
@@ -81,7 +81,9 @@ bool TaskLoop::advance(TaskContext& task) {
   }
   if (stop_requested()) {
     if (number_ > 0) task.commit();
-    throw Error(ErrorKind::interrupted, "asked to stop at step " + std::to_string(task.step()));
+    const std::string reason = "asked to stop at step " + std::to_string(task.step());
+    task.end("interrupted", reason);
+    throw Error(ErrorKind::interrupted, reason);
   }
   if (number_ > 0 && done_ > 0) {
     const bool due = checkpoint_every_ > 0 ? done_ % checkpoint_every_ == 0
@@ -129,8 +131,22 @@ void TaskLoop::restore(const NamedTensors& tensors, const std::string& prefix) c
   }
 }
 
+void TaskLoop::end_step(TaskContext& task) {
+  ++done_;
+  task.end_row();
+  if (number_ == 0) return;
+  const std::int64_t step = task.step();
+  for (const auto& observer : task.record_.observers()) {
+    if (!observer->wants_step(step)) continue;
+    observer->stepped({.step = step,
+                       .epoch = batches_per_epoch_ > 0 ? (done_ - 1) / batches_per_epoch_ : 0,
+                       .samples = samples(),
+                       .rate = std::nan("")});
+  }
+}
+
 void TaskLoop::leave() {
-  if (started_) ++done_;
+  if (started_) end_step(*task());
   finish();
 }
 

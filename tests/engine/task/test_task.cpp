@@ -288,9 +288,12 @@ TEST_CASE("task: observers of a task that fails at any step and is resumed are t
   const fs::path whole = temporary.path() / "whole";
   run_task("cpu", whole, [&](TaskContext& task) { log_early(task, part, [](auto) {}); }, false, TaskCompany{{witness}});
   // At the end of the steps, of both epochs, and of the task, in whose row the numbers are those of the last batch.
-  CHECK(witness->rows == std::map<std::int64_t, std::string>{{4, "0 0 warm 3.000000"},
-                                                             {12, "0 256 early 4.000000 warm 3.000000"},
-                                                             {20, "1 2053 early 12.000000 late 1.000000 warm 3.000000"}});
+  CHECK(witness->rows ==
+        std::map<std::int64_t, std::string>{{4, "0 0 warm 3.000000"},
+                                            {12, "0 256 early 4.000000 warm 3.000000"},
+                                            {20, "1 2053 early 12.000000 late 1.000000 warm 3.000000"}});
+  CHECK(witness->steps == std::map<std::int64_t, std::string>{
+                              {3, "0 0"}, {6, "0 512"}, {9, "0 1280"}, {12, "0 1797"}, {15, "1 2565"}, {18, "1 3333"}});
   for (std::int64_t step = 0; step < 20; ++step) {
     INFO("failed at step " << step);
     const fs::path folder = temporary.path() / std::to_string(step);
@@ -303,11 +306,45 @@ TEST_CASE("task: observers of a task that fails at any step and is resumed are t
           "cpu", folder, [&](TaskContext& task) { log_early(task, part, fail); }, resumed, TaskCompany{{both}});
     };
     CHECK_THROWS_WITH(run(false), Catch::Contains("the power is out"));
+    CHECK(both->ends.empty());
     run(true);
+    CHECK(both->ends.size() == 1);
     CHECK(both->rows == witness->rows);
     CHECK(both->steps == witness->steps);
     CHECK(rows_without_seconds(folder) == rows_without_seconds(whole));
   }
+}
+
+TEST_CASE("task: observers are told the end at a request to stop, and at the end") {
+  const TemporaryFolder temporary;
+  const auto witness = std::make_shared<Witness>();
+  const auto run = [&](bool resumed) {
+    const auto body = [](TaskContext& task) {
+      TaskLoopOptions options;
+      options.steps = 9;
+      options.save = {at::zeros({2})};
+      const auto loop = task.loop(options);
+      while (loop->next()) {
+        task.log("a", 2.0);
+        if (task.step() == 3) request_stop();
+        if (task.step() == 5) break;
+      }
+    };
+    return run_task("cpu", temporary.path(), body, resumed, TaskCompany{{witness}});
+  };
+  CHECK_THROWS_WITH(run(false), "asked to stop at step 4");
+  clear_stop_request();
+  REQUIRE(witness->ends.size() == 1);
+  CHECK(witness->ends[0]["status"] == Value("interrupted"));
+  CHECK(witness->ends[0]["reason"] == Value("asked to stop at step 4"));
+  CHECK(witness->ends[0]["steps"] == Value(4));
+  CHECK(witness->ends[0]["metrics"] == Value(Value::Map{{"a", 2.0}}));
+  run(true);
+  REQUIRE(witness->ends.size() == 2);
+  CHECK(witness->ends[1]["status"] == Value("done"));
+  CHECK(witness->ends[1]["steps"] == Value(6));
+  // The step in which a loop is left counts.
+  CHECK(witness->steps == std::map<std::int64_t, std::string>{{3, "0 0"}, {6, "0 0"}});
 }
 
 TEST_CASE("task: a checkpoint that this engine cannot restore is told, and stays") {

@@ -12,15 +12,16 @@
 
 namespace trainlab {
 
-// A step of one member. The numbers are in host memory: reading them never makes a device wait.
+// A step of one member, or of a durable loop of a task. The numbers are in host memory: reading them never makes a
+// device wait.
 struct StepView {
   std::int64_t step = 0;      // steps done, this one included
   std::int64_t epoch = 0;     // epochs completed before this step's batch
-  std::int64_t samples = 0;
-  double rate = 0;  // learning rate of the member in this step
+  std::int64_t samples = 0;   // in a task, of the present loop, as the epoch is
+  double rate = 0;  // learning rate of the member in this step; NaN in a task
 };
 
-// A validation: metrics by full name, for one member.
+// A validation: metrics by full name, for one member. In a task, the latest value of each name that was logged.
 struct ValidationView {
   std::int64_t step = 0, epoch = 0, samples = 0;
   double seconds = 0;         // since the first batch, resumes included
@@ -29,7 +30,7 @@ struct ValidationView {
   std::map<std::string, double> metrics;  // "train.loss", "val.loss", "val.accuracy", logged values
 };
 
-struct FitView {              // known when a fit starts
+struct FitView {              // known when a fit starts; of a task only the name and the first step are
   std::string name;
   std::int64_t total_steps = 0;   // 0: unknown (a time budget)
   std::int64_t steps_per_epoch = 0;
@@ -48,7 +49,11 @@ class Observer {
   // Called after steps for which wants_step(step) is true; the default is never.
   virtual bool wants_step(std::int64_t step) { (void)step; return false; }
   virtual void stepped(const StepView&) {}
+  // Called after each validation; in a task at the end of an epoch, of a durable loop of steps and of the task, if rows
+  // were written since the call before.
   virtual void validated(const ValidationView&) {}
+  // Called at the end, also at a request to stop (status "interrupted"). An error that leaves the fit or the task is
+  // not told.
   virtual void finished(const Value& summary) { (void)summary; }
 };
 

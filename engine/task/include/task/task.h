@@ -71,6 +71,7 @@ class TaskLoop : public Object {
   NamedTensors saved() const;  // live
   void restore(const NamedTensors& tensors, const std::string& prefix) const;
   void finish();
+  void end_step(TaskContext& task);
   // Called when `break` has left the loop: the present step counts.
   void leave();
 
@@ -169,6 +170,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   void commit();
   void resume(TaskLoop& loop);
   void loop_ended(TaskLoop& loop);
+  // Tells the observers that the task ends, and returns its summary.
+  Value end(const std::string& status, const std::string& reason);
 
   std::string name_;
   std::int64_t seed_;
