@@ -143,7 +143,8 @@ TEST_CASE("a clone whose parameters do not fit its parent's checkpoint fails alo
     std::string space, reason;
   };
   const Case one = GENERATE(Case{R"(, "width": {"@": "space.int", "low": 4, "high": 64})",
-                                 "weights and optimizer that this engine cannot restore: expected model.1.weight of shape "},
+                                 "weights and optimizer that this engine cannot restore: expected model.1.weight of "
+                                 "shape "},
                             Case{R"(, "val": {"@": "space.uniform", "low": 0.1, "high": 0.5})",
                                  "the data differs from the data of the run so far: "});
   INFO(more << one.space);
