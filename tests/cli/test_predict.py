@@ -206,7 +206,8 @@ class Predict(PredictTest):
         self.write("task.lua", 'return lab.task { name = "t", run = function() end }')
         self.run_program("task.lua")
         self.refused(
-            2, "stage \"t\" is a task: only a fit has a model", arguments=("runs/task/001", "--input", "houses.csv")
+            2, "stage \"t\" is of kind task: only a fit has a model",
+            arguments=("runs/task/001", "--input", "houses.csv")
         )
 
     def test_without_weights_there_is_nothing_to_predict_with(self):

@@ -34,7 +34,8 @@ Request request_for_prediction(const Arguments& given) {
   const StageRecord stage =
       find_stage(given.words.front(), asked.is_nil() ? std::nullopt : std::optional(asked.string()));
   if (stage.kind != "fit") {
-    throw usage_error("stage \"" + stage.name + "\" is a " + stage.kind + ": only a fit has a model that can predict")
+    throw usage_error("stage \"" + stage.name + "\" is of kind " + stage.kind +
+                      ": only a fit has a model that can predict")
         .hint("--stage NAME of a fit");
   }
   Request request = request_for_run(given, run, read_manifest(run));
