@@ -79,6 +79,7 @@ fs::path TrialFolder::under_way(std::int64_t attempt, std::int64_t repeat) const
 }
 
 void TrialFolder::take_over(std::int64_t attempt, const std::function<void()>& confirm) const {
+  if (!fs::exists(folder_)) return;  // as of most trials, whose first attempt this is
   const fs::path own = folder_ / attempt_name(attempt);
   // The next attempt renames `own` before it does anything else. So `own` is gone when the lease is lost after it was
   // confirmed, and the files of a trial that has ended meanwhile, or goes on elsewhere, cannot be taken away.
@@ -115,11 +116,13 @@ void TrialFolder::take_over(std::int64_t attempt, const std::function<void()>& c
 }
 
 void TrialFolder::settle(std::int64_t attempt) const {
+  const std::vector<std::int64_t> attempts = attempts_in(folder_);
+  if (attempts.empty()) return;  // settled before
   const std::string own = attempt_name(attempt);
   for (const std::string& repeat : names_in(folder_ / own, repeat_prefix))
     rename_folder(folder_ / own / repeat, folder_ / repeat);
   std::error_code ignored;  // what a process that comes late adds meanwhile is removed another time
-  for (const std::int64_t other : attempts_in(folder_)) {
+  for (const std::int64_t other : attempts) {
     if (other == attempt) {
       fs::remove(folder_ / own, ignored);  // only when it is empty
     } else {
