@@ -41,11 +41,8 @@ std::string brief_map(const Value::Map& map) {
 
 }  // namespace
 
-Value::~Value() = default;
 Value::Value(const Value& other) = default;
-Value::Value(Value&& other) noexcept = default;
 Value& Value::operator=(const Value& other) = default;
-Value& Value::operator=(Value&& other) noexcept = default;
 
 Value::Value(std::string_view s) : data_(std::string(s)) {}
 Value::Value(const char* s) : data_(std::string(s)) {}

@@ -24,12 +24,13 @@ class Value {
   using Map = std::map<std::string, Value, std::less<>>;
 
   Value() = default;
-  // Defined in value.cpp, so that not every user of values compiles copies of lists and maps.
-  ~Value();
+  // Copies are made in value.cpp, so that not every user of values compiles those of lists and maps. Moves, which every
+  // value goes through on the way from Lua, are compiled in place.
+  ~Value() = default;
   Value(const Value& other);
-  Value(Value&& other) noexcept;
+  Value(Value&& other) noexcept = default;
   Value& operator=(const Value& other);
-  Value& operator=(Value&& other) noexcept;
+  Value& operator=(Value&& other) noexcept = default;
 
   Value(bool b) : data_(b) {}
   Value(double x) : data_(x) {}
