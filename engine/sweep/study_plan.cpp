@@ -42,8 +42,7 @@ const DataParts* OpenedData::open(const Options& fit, const RunSettings& setting
 StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings, Space space, std::int64_t seed)
     : options_(stage),
       settings_(settings),
-      extends_(settings.extends_now),
-      extension_(settings.extended ? settings.extended->text() : ""),
+      extension_(settings.extends_now ? settings.extended->text() : ""),
       seed_(seed),
       workers_(settings.workers.value_or(static_cast<int>(stage.integer("workers")))),
       space_(std::move(space)),
@@ -85,7 +84,7 @@ void StudyPlan::find_directions() {
       check_example(*plan, study);
     } catch (const Error& error) {
       // The recipe was right for the total so far: a run that refuses its extension stays as it was.
-      if (error.kind() != ErrorKind::recipe || !extends_) throw;
+      if (error.kind() != ErrorKind::recipe || !extends()) throw;
       throw usage_error("cannot be extended to " + extension_ + ": " + error.headline()).hint(error.hint());
     }
     return;

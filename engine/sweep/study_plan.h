@@ -45,7 +45,7 @@ class StudyPlan {
   const Space& space() const { return space_; }
   const std::vector<Objective>& objectives() const { return objectives_; }
   std::int64_t seed() const { return seed_; }
-  bool extends() const { return extends_; }  // whether this is `trainlab extend`
+  bool extends() const { return !extension_.empty(); }  // whether this is `trainlab extend`
   int workers() const { return workers_; }
   // The fit of the first trial that can be built, which shows the available metrics.
   const Options& example() const { return *example_; }
@@ -104,8 +104,7 @@ class StudyPlan {
 
   Options options_;
   RunSettings settings_;
-  bool extends_ = false;
-  std::string extension_;  // "56 trials"; empty without an extension
+  std::string extension_;  // "56 trials" of `trainlab extend`, else empty
   std::int64_t seed_ = 1;
   int workers_ = 1;
   Space space_;
