@@ -59,16 +59,6 @@ std::shared_ptr<Callable> native(std::function<std::vector<Argument>(std::span<c
   return std::make_shared<NativeCallable>(std::move(body));
 }
 
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "trainlab-test-XXXXXX").string();
-  path_ = mkdtemp(pattern.data());
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 EmptyFolder::EmptyFolder() : before_(std::filesystem::current_path()) {
   std::filesystem::current_path(temporary_.path());
 }

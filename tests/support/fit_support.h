@@ -9,6 +9,7 @@
 #include "run/stage.h"
 #include "support/error_of.h"
 #include "train/fit.h"
+#include "support/temporary_folder.h"
 
 namespace trainlab::test {
 
@@ -22,16 +23,6 @@ Options parse_options(const std::string& json, std::vector<std::shared_ptr<Calla
 
 // A native function in place of a recipe's.
 std::shared_ptr<Callable> native(std::function<std::vector<Argument>(std::span<const Argument>)> body);
-
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // While the object lives, the working folder is a new, empty folder, so that a test can see what is left behind.
 class EmptyFolder {

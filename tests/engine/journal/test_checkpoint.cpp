@@ -1,13 +1,14 @@
 // Which checkpoint counts when files are damaged, for a fit that goes on and for a fit that continues another one's.
 #include <ATen/ops/full.h>
-#include <unistd.h>
 
 #include <catch2/catch.hpp>
 
 #include "core/files.h"
 #include "journal/checkpoint.h"
+#include "support/temporary_folder.h"
 
 using namespace trainlab;
+using namespace trainlab::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -16,8 +17,6 @@ namespace {
 class Checkpoints {
  public:
   Checkpoints() {
-    std::string pattern = (fs::temp_directory_path() / "trainlab-checkpoint-XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
     CheckpointFolder folder(from(), [](const std::string&) {});
     const auto weights = [](double value) { return NamedTensors{{"w", at::full({2}, value)}}; };
     for (const std::int64_t step : {10, 20})
@@ -26,17 +25,13 @@ class Checkpoints {
                      .info = Value::Map{{"mark", step}},
                      .best = BestWeights{.step = 10, .tensors = weights(0.5)}});
   }
-  ~Checkpoints() {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
-  fs::path from() const { return root_ / "from"; }
-  fs::path to() const { return root_ / "to"; }
+  fs::path from() const { return root_.path() / "from"; }
+  fs::path to() const { return root_.path() / "to"; }
 
   void damage(const std::string& stem) const { write_atomic(from() / (stem + ".safetensors"), "no tensors"); }
 
  private:
-  fs::path root_;
+  TemporaryFolder root_;
 };
 
 using Lines = std::vector<std::string>;

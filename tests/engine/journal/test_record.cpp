@@ -1,35 +1,19 @@
 // The record of a stage: what survives, in which order it comes back, and what cannot be restored.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
-#include <unistd.h>
 
 #include <catch2/catch.hpp>
 
 #include "core/files.h"
 #include "journal/record.h"
 #include "support/error_of.h"
+#include "support/temporary_folder.h"
 
 using namespace trainlab;
 using namespace trainlab::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "trainlab-record-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 StageContext stage_in(const fs::path& folder, std::vector<std::string>* said = nullptr) {
   StageContext stage;
@@ -45,7 +29,7 @@ std::string rows_of(const fs::path& folder) { return read_file(folder / "metrics
 }  // namespace
 
 TEST_CASE("a record gives back what its parts told, in their order, and cuts the rows that came later") {
-  const Folder folder;
+  const TemporaryFolder folder;
   {
     Record record(stage_in(folder.path()));
     record.add({.name = "count", .state = [] { return Value(3); }});
@@ -78,7 +62,7 @@ TEST_CASE("a record gives back what its parts told, in their order, and cuts the
 }
 
 TEST_CASE("a part that cannot be restored is named, and the rows stay") {
-  const Folder folder;
+  const TemporaryFolder folder;
   {
     Record record(stage_in(folder.path()));
     record.add({.name = "count", .state = [] { return Value("three"); }});
@@ -109,7 +93,7 @@ TEST_CASE("a part that cannot be restored is named, and the rows stay") {
 }
 
 TEST_CASE("a checkpoint without the number of rows is another engine's, and a disk that fails is not") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Record record(stage_in(folder.path()));
   CHECK_THAT(error_of([&] { record.resume({.step = 7, .tensors = {}, .info = {}, .best = {}}); }),
              Catch::StartsWith("the checkpoint of step 7 has another kind of seconds than this engine writes"));
@@ -123,7 +107,7 @@ TEST_CASE("a checkpoint without the number of rows is another engine's, and a di
 }
 
 TEST_CASE("a lost start is said and its rows are cut") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::vector<std::string> said;
   {
     Record record(stage_in(folder.path()));
@@ -146,7 +130,7 @@ TEST_CASE("a record without a folder keeps nothing") {
 
 TEST_CASE("rows that were lost are told, and the rows that are there stay whole lines") {
   for (const auto& [left, stays] : {std::pair("", ""), std::pair("{\"step\":1}\n{\"st", "{\"step\":1}\n")}) {
-    const Folder folder;
+    const TemporaryFolder folder;
     {
       Record record(stage_in(folder.path()));
       record.begin();
