@@ -1,4 +1,4 @@
-// What entries of several kinds share: samplers, schedulers and pruners.
+// Checks, options and arithmetic that samplers, schedulers and pruners share.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ class TaskLoop : public Object {
   // Goes to the next step and does the work between steps (checkpoints, observers). False at the end. Raises
   // Error{interrupted}, after a checkpoint, if the run was asked to stop.
   bool next();
-  // As in TaskContext.
+  // TaskContext::failed() of the loop's task; false once the task is gone.
   bool failed() const;
   // The present step: its batch (nullptr in a loop of steps), its number from 0, the key of its random numbers.
   std::shared_ptr<BatchObject> batch() const { return batch_; }
