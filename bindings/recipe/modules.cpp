@@ -83,7 +83,8 @@ void load_module(lua_State* L, ModuleLoader& loader, const std::string& name) {
 
 // Upvalues: the loader, the table of loaded modules.
 int l_require(lua_State* L) {
-  luaL_checkstring(L, 1);
+  std::size_t length = 0;
+  const char* text = luaL_checklstring(L, 1, &length);
   lua_settop(L, 1);
   lua_pushvalue(L, 1);
   lua_rawget(L, lua_upvalueindex(2));
@@ -91,12 +92,12 @@ int l_require(lua_State* L) {
   lua_pop(L, 1);
   auto* loader = static_cast<ModuleLoader*>(lua_touserdata(L, lua_upvalueindex(1)));
   guarded(L, [&] {
-    load_module(L, *loader, lua_tostring(L, 1));
+    load_module(L, *loader, std::string(text, length));
     return 0;
   });
   lua_call(L, 0, 1);
   return guarded(L, [&] {
-    const std::string name = lua_tostring(L, 1);
+    const std::string name(text, length);
     if (lua_isnil(L, -1)) {
       throw recipe_error("module \"" + name + "\" returned nothing")
           .in("require")

@@ -9,6 +9,7 @@
 #include "bindings/lua_error.h"
 #include "libraries.h"
 #include "meter.h"
+#include "native_numbers.h"
 #include "watchdog.h"
 
 namespace trainlab {
@@ -272,6 +273,11 @@ void LuaState::load(lua_State* L, std::string_view text, const std::string& show
     lua_pushvalue(L, -1);
     lua_getinfo(L, ">S", &ar);
     names_[ar.short_src] = shown;
+    if (const std::optional<int> line = native_number_line(L)) {
+      throw recipe_error("expected a number, found one of LuaJIT's native numbers, as 1LL, 2ULL and 3i are")
+          .at(shown, *line)
+          .hint("write 1, 2; integers are exact up to 2^53, and complex numbers are tensors");
+    }
     return;
   }
   if (status == LUA_ERRMEM) throw meter_->memory_error().at(shown, 1);

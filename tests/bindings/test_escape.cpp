@@ -33,11 +33,18 @@ const Attempt kAttempts[] = {
     {"native debug by require", "require 'debug'", "module \"debug\" is not there"},
     {"globals by require", "require '_G'", "module \"_G\" is not there"},
     {"FFI by require", "require 'ffi'", "module \"ffi\" is not there"},
-    {"FFI after LuaJIT has loaded it for a literal", "local n = 1LL; require 'ffi'", "module \"ffi\" is not there"},
-    {"a pointer from a 64-bit literal", "local n = 1LL; return n[0]", "cannot be indexed"},
-    {"out of bounds of a complex literal",
-     "local c = 1i; assert(c[0] == 0 and c[1] == 1 and c[1000000] == 0 and c[2^40] == 0)", nullptr},
-    {"the metatable of a literal", "assert(type(getmetatable(1LL)) == 'string')", nullptr},
+    {"a 64-bit literal", "local a = 1LL", "expected a number, found one of LuaJIT's native numbers"},
+    {"an unsigned literal in a function within a function",
+     "return function() return function() local n = 2ULL end end", "one of LuaJIT's native numbers"},
+    {"an imaginary literal in a table", "return { a = { 1, 2i } }", "one of LuaJIT's native numbers"},
+    {"a 64-bit literal in hexadecimal", "return lab.tensor{1} + 0x7fLL", "one of LuaJIT's native numbers"},
+    {"a 64-bit number from a text", "assert(tonumber('1LL') == nil and tonumber('2i') == nil)", nullptr},
+    {"a 64-bit number from a text, by arithmetic", "return '1LL' + 1", "attempt to perform arithmetic"},
+    {"a 64-bit number from a text, by bits", "return bit.tobit('1LL')", "number expected"},
+    {"a 64-bit number from a text, by format", "return ('%d'):format('1LL')", "number expected"},
+    {"letters of a literal that are none",
+     "local t = { 1, LL = 2 } -- 1LL\nassert(t.LL == 2 and '1LL' ~= [[2i]])", nullptr},
+    {"a module's name with a zero", "require 'ok\\0x'", "expected a module's name"},
     {"raw buffers", "require 'string.buffer'", "module \"string.buffer\" is not there"},
     {"table.new", "require 'table.new'", "module \"table.new\" is not there"},
     {"native code", "package.loadlib('libc.so.6', 'system')", "'package' is not defined"},
@@ -201,4 +208,15 @@ TEST_CASE("printed text cannot control a terminal, and has an end") {
   CHECK(sandbox.printed[2] == "two\\155");
   CHECK(sandbox.printed.size() == 3 + 1047 + 1);  // lines of 1,001 bytes
   CHECK(sandbox.printed.back() == "this recipe has printed more than 1 MiB: what it prints from here on is dropped");
+}
+
+TEST_CASE("the line of a native number is told") {
+  const auto line = [](const std::string& text) { return Sandbox().fails(text).line(); };
+  CHECK(line("return 1LL") == 1);
+  CHECK(line("local a = 1\n\nlocal f = function()\n  return a\nend\nreturn function() return 2ULL end") == 6);
+  CHECK(line("local f = function()\n  return 3i\nend\nreturn 1LL") == 2);
+  // Lines are counted in one, two or four bytes by the length of the function.
+  CHECK(line(std::string(300, '\n') + "return 1LL") == 301);
+  CHECK(line("local a = 1" + std::string(300, '\n') + "return 1LL") == 301);
+  CHECK(line("local a = 1" + std::string(70000, '\n') + "return 1LL") == 70001);
 }
