@@ -122,7 +122,7 @@ ScopedFileCalls::ScopedFileCalls(FileCalls& calls) : before_(current_calls.excha
 
 ScopedFileCalls::~ScopedFileCalls() { current_calls = before_; }
 
-void write_atomic(const fs::path& path, const std::function<void(const Append&)>& write) {
+void write_atomic(const fs::path& path, const std::function<void(const Append&)>& write, FolderSync folder_sync) {
   const auto [fd, temporary] = open_temporary(path);
   try {
     Descriptor file(fd, path);
@@ -134,16 +134,21 @@ void write_atomic(const fs::path& path, const std::function<void(const Append&)>
     file_calls().remove(temporary);
     throw;
   }
-  sync_folder(folder_of(path));
+  if (folder_sync == FolderSync::now) sync_folder(folder_of(path));
 }
 
-void write_atomic(const fs::path& path, std::span<const std::string_view> parts) {
-  write_atomic(path, [&](const Append& append) {
-    for (const std::string_view part : parts) append(part);
-  });
+void write_atomic(const fs::path& path, std::span<const std::string_view> parts, FolderSync folder_sync) {
+  write_atomic(
+      path,
+      [&](const Append& append) {
+        for (const std::string_view part : parts) append(part);
+      },
+      folder_sync);
 }
 
-void write_atomic(const fs::path& path, std::string_view bytes) { write_atomic(path, std::span(&bytes, 1)); }
+void write_atomic(const fs::path& path, std::string_view bytes, FolderSync folder_sync) {
+  write_atomic(path, std::span(&bytes, 1), folder_sync);
+}
 
 std::string read_file(const fs::path& path, std::int64_t limit) {
   Reader reader(path);

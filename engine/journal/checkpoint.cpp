@@ -221,12 +221,14 @@ CheckpointFolder::CheckpointFolder(fs::path folder, std::function<void(const std
   for (const fs::path& path : left) remove_file(path);
 }
 
-// The .json is written after the tensors it vouches for.
-void CheckpointFolder::commit_file(const std::string& stem, const NamedTensors& tensors, Value info) const {
+// The .json is written after the tensors for which it vouches. Whoever reads it compares the hash of the tensors' file,
+// so a .json whose tensors were lost with the power is passed over, and the folder is synced once for both.
+void CheckpointFolder::commit_file(const std::string& stem, const NamedTensors& tensors, Value info,
+                                   FolderSync folder_sync) const {
   const std::string file = stem + ".safetensors";
   info.set("file", file);
-  info.set("hash", save_safetensors(folder_ / file, tensors));
-  write_atomic(folder_ / (stem + ".json"), to_json(sealed(std::move(info)), 1) + "\n");
+  info.set("hash", save_safetensors(folder_ / file, tensors, {}, FolderSync::with_next_file));
+  write_atomic(folder_ / (stem + ".json"), to_json(sealed(std::move(info)), 1) + "\n", folder_sync);
 }
 
 std::string CheckpointFolder::keep(const std::string& name, const NamedTensors& tensors) const {
@@ -237,12 +239,14 @@ NamedTensors CheckpointFolder::kept(const std::string& name) const {
   return load_safetensors(kept_file(folder_, name)).tensors;
 }
 
-void CheckpointFolder::commit_best(const BestWeights& best) {
+void CheckpointFolder::commit_best(const BestWeights& best) { write_best(best, FolderSync::now); }
+
+void CheckpointFolder::write_best(const BestWeights& best, FolderSync folder_sync) {
   if (best_on_disk_ == best.step) return;
   Value info;
   info.set("format", 1);
   info.set("step", best.step);
-  commit_file(stem_of("best", best.step), best.tensors, std::move(info));
+  commit_file(stem_of("best", best.step), best.tensors, std::move(info), folder_sync);
   best_on_disk_ = best.step;
 }
 
@@ -251,7 +255,7 @@ void CheckpointFolder::commit(const Checkpoint& checkpoint) {
   info.set("format", 1);
   info.set("step", checkpoint.step);
   if (checkpoint.best) {
-    commit_best(*checkpoint.best);
+    write_best(*checkpoint.best, FolderSync::with_next_file);
     info.set("best_weights", stem_of("best", checkpoint.best->step));
   }
   if (!checkpoint.kept.empty()) info.set("kept", Value::Map(checkpoint.kept.begin(), checkpoint.kept.end()));

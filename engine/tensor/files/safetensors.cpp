@@ -215,7 +215,8 @@ class Parser {
 
 }  // namespace
 
-std::string save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors, const Metadata& metadata) {
+std::string save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors, const Metadata& metadata,
+                             FolderSync folder_sync) {
   struct Item {
     const std::string* name;
     at::Tensor tensor;  // on the CPU, contiguous
@@ -250,7 +251,7 @@ std::string save_safetensors(const std::filesystem::path& path, const NamedTenso
   const auto length = std::bit_cast<std::array<char, 8>>(static_cast<std::uint64_t>(text.size()));
   std::vector<std::string_view> parts{{length.data(), length.size()}, text};
   for (const Item& item : items) parts.push_back(bytes_of(item.tensor));
-  write_atomic(path, parts);
+  write_atomic(path, parts, folder_sync);
   return hash_parts(parts);
 }
 

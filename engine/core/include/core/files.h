@@ -42,18 +42,26 @@ class ScopedFileCalls {
   FileCalls* before_;
 };
 
+// When a new file's name becomes durable: before the call returns, or when the caller writes the next file to the same
+// folder. After a loss of power the later file may be there and the earlier file not, so whoever reads the later file
+// must notice that the earlier file is missing.
+enum class FolderSync { now, with_next_file };
+
 // Writes the parts one after the other to a temporary file beside `path`, syncs, renames, syncs the folder.
 // Either the old or the new content is there afterwards, whatever fails. No part is copied. A process that is killed
 // may leave its temporary behind: a hidden file whose name ends in ".tmp".
-void write_atomic(const std::filesystem::path& path, std::span<const std::string_view> parts);
-void write_atomic(const std::filesystem::path& path, std::string_view bytes);
+void write_atomic(const std::filesystem::path& path, std::span<const std::string_view> parts,
+                  FolderSync folder_sync = FolderSync::now);
+void write_atomic(const std::filesystem::path& path, std::string_view bytes, FolderSync folder_sync = FolderSync::now);
 // As above, for content that is made while it is written: `write` gives it piece by piece.
 using Append = std::function<void(std::string_view bytes)>;
-void write_atomic(const std::filesystem::path& path, const std::function<void(const Append&)>& write);
+void write_atomic(const std::filesystem::path& path, const std::function<void(const Append&)>& write,
+                  FolderSync folder_sync = FolderSync::now);
 
 // Whole file. Raises Error{recipe} when missing, unreadable or longer than `limit` bytes.
 std::string read_file(const std::filesystem::path& path, std::int64_t limit = std::int64_t{1} << 40);
 
+// Makes the folders of the path that are missing, durably.
 void make_directories(const std::filesystem::path& path);
 void remove_file(const std::filesystem::path& path);  // no error where it does not exist
 // Gives a folder another path on the same disk, in one step. False where it, or the folder that it is to lie in, does

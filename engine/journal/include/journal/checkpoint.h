@@ -73,7 +73,9 @@ class CheckpointFolder {
   void save(const std::string& name, const NamedTensors& tensors, const Value& info) const;
 
  private:
-  void commit_file(const std::string& stem, const NamedTensors& tensors, Value info) const;
+  void write_best(const BestWeights& best, FolderSync folder_sync);
+  void commit_file(const std::string& stem, const NamedTensors& tensors, Value info,
+                   FolderSync folder_sync = FolderSync::now) const;
   void set_aside(const std::filesystem::path& commit) const;
   void remove_old(const std::string& newest) const;
 

@@ -12,6 +12,8 @@
 #include <map>
 #include <string>
 
+#include "core/files.h"
+
 namespace trainlab {
 
 using NamedTensors = std::map<std::string, at::Tensor>;
@@ -20,7 +22,7 @@ using Metadata = std::map<std::string, std::string>;
 // Atomic. Returns the hex BLAKE2b-256 of the file's bytes. Tensors of any device and strides; copied only when needed.
 // Error{recipe} for a dtype that the format lacks, Error of write_atomic when writing fails.
 std::string save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
-                             const Metadata& metadata = {});
+                             const Metadata& metadata = {}, FolderSync folder_sync = FolderSync::now);
 
 struct LoadedTensors {
   NamedTensors tensors;  // on the CPU, owning their memory
