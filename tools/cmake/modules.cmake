@@ -62,11 +62,12 @@ endfunction()
 
 # trainlab_compile_together(TARGET FILE…): these files of the target are compiled in groups of one folder each, and all
 # of the target with LibTorch's headers read beforehand where the target uses LibTorch. Most of the compiler's time goes
-# into headers, which a group reads once. A group is small, so that a change of one file is compiled in seconds. Files
-# of a group must not use one name for two things, not even in anonymous namespaces. A file with options or definitions
-# of its own, or with SKIP_UNITY_BUILD_INCLUSION, is compiled by itself (these properties are set before the module is
-# made); with TRAINLAB_GROUPS=OFF every file is, for tools that want to see single files. (CMake's own unity builds name
-# files by absolute paths, so that ccache would not know them again in another clone.)
+# into headers, which a group reads once. A group is small, at most five files and 30 kB unless one file is larger, so
+# that a change of one file is compiled in seconds. Files of a group must not use one name for two things, not even in
+# anonymous namespaces. A file with options or definitions of its own, or with SKIP_UNITY_BUILD_INCLUSION, is compiled
+# by itself (these properties are set before the module is made); with TRAINLAB_GROUPS=OFF every file is, for tools that
+# want to see single files. (CMake's own unity builds name files by absolute paths, so that ccache would not know them
+# again in another clone.)
 option(TRAINLAB_GROUPS "compile the files of a folder in groups" ON)
 function(trainlab_compile_together target)
   set(groups "")
@@ -81,11 +82,22 @@ function(trainlab_compile_together target)
     endif()
     cmake_path(GET file PARENT_PATH folder)
     string(MAKE_C_IDENTIFIER "${target}_${folder}" id)
-    list(APPEND ${id} "${file}")
-    list(LENGTH ${id} count)
-    math(EXPR group "(${count} + 4) / 5")
-    list(APPEND groups "${id}_${group}")
-    string(APPEND text_${id}_${group} "#include \"${file}\"\n")
+    file(SIZE "${CMAKE_CURRENT_SOURCE_DIR}/${file}" bytes)
+    if(NOT DEFINED number_${id})
+      set(number_${id} 0)
+      set(count_${id} 5)
+      set(bytes_${id} 0)
+    endif()
+    math(EXPR bytes_${id} "${bytes_${id}} + ${bytes}")
+    if(count_${id} EQUAL 5 OR bytes_${id} GREATER 30000)
+      math(EXPR number_${id} "${number_${id}} + 1")
+      set(count_${id} 0)
+      set(bytes_${id} ${bytes})
+    endif()
+    math(EXPR count_${id} "${count_${id}} + 1")
+    set(group "${id}_${number_${id}}")
+    list(APPEND groups "${group}")
+    string(APPEND text_${group} "#include \"${file}\"\n")
     set_source_files_properties("${file}" PROPERTIES HEADER_FILE_ONLY ON)
   endforeach()
   list(REMOVE_DUPLICATES groups)
