@@ -55,8 +55,8 @@ def trainlab_run(recipe, arguments, metric, threads=1):
 
 
 def ask_tell(program, recipe, row, folder):
-    """Seconds that the recipe ask_tell.lua prints for a row; with one thread, since the idle threads of LibTorch's pools
-    spin at first, and the row counts the processor's time."""
+    """Seconds that the recipe ask_tell.lua prints for a row, which count the time of all threads. One thread, because
+    the idle threads of LibTorch's pools spin at first."""
     done = subprocess.run(
         [program, recipe, "--row", row, "--threads", "1"],
         cwd=folder,
