@@ -146,7 +146,7 @@ Value StudyPlan::description(const Study& study) const {
                     {"by_order", study.by_order()}};
 }
 
-double StudyPlan::aggregate(std::vector<double> values) const {
+double StudyPlan::aggregate(const std::vector<double>& values) const {
   if (values.empty()) return std::nan("");
   double sum = 0;
   for (const double x : values) sum += x;

@@ -63,7 +63,7 @@ class StudyPlan {
   // Points to try first.
   virtual std::vector<std::vector<double>> enqueued() const { return {}; }
   // The value of a trial, from the values of its repeats.
-  virtual double aggregate(std::vector<double> values) const;
+  virtual double aggregate(const std::vector<double>& values) const;
   // Why the stage ends now that `failed` trials have failed, trial `last` with this reason; nullopt: the stage
   // continues.
   virtual std::optional<std::string> failure(std::int64_t failed, std::int64_t last,

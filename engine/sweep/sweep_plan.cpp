@@ -171,12 +171,13 @@ Value SweepPlan::description(const Study& study) const {
   return description;
 }
 
-double SweepPlan::aggregate(std::vector<double> values) const {
-  if (values.empty() || options().string("aggregate") == "mean") return StudyPlan::aggregate(std::move(values));
+double SweepPlan::aggregate(const std::vector<double>& values) const {
+  if (values.empty() || options().string("aggregate") == "mean") return StudyPlan::aggregate(values);
   if (std::ranges::any_of(values, [](double x) { return std::isnan(x); })) return std::nan("");
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  std::vector<double> sorted = values;
+  std::ranges::sort(sorted);
+  const std::size_t half = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
 std::optional<std::string> SweepPlan::failure(std::int64_t failed, std::int64_t last, const std::string& reason) const {

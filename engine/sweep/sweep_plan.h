@@ -18,7 +18,7 @@ class SweepPlan final : public StudyPlan {
   bool ends_without_improvement() const override;
   std::unique_ptr<Pruner> pruner() const override;
   std::vector<std::vector<double>> enqueued() const override;
-  double aggregate(std::vector<double> values) const override;
+  double aggregate(const std::vector<double>& values) const override;
   std::optional<std::string> failure(std::int64_t failed, std::int64_t last, const std::string& reason) const override;
   std::string text() const override;
   Value description(const Study& study) const override;
