@@ -23,7 +23,11 @@ constexpr std::uint64_t max_ratio = 1032;  // deflate's best: 258 bytes from two
 }  // namespace
 
 Error ZipFile::wrong(const std::string& what) const {
-  return recipe_error(name_ + ": not a valid zip archive: " + what);
+  Error error = recipe_error(name_ + ": not a valid zip archive: " + what);
+  constexpr char newest_pickle = 5;  // the first byte of a pickle is 0x80, the second its protocol
+  const bool is_pickle = bytes_.size() > 1 && bytes_[0] == '\x80' && bytes_[1] >= 2 && bytes_[1] <= newest_pickle;
+  if (is_pickle) error.hint("the file is a Python pickle: write the arrays with numpy.savez(FILE, x = …, y = …)");
+  return error;
 }
 
 // Little-endian; the caller has seen that the bytes are there.
