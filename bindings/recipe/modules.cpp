@@ -7,6 +7,7 @@
 
 #include "bindings/lua_error.h"
 #include "core/files.h"
+#include "sandbox/other_languages.h"
 
 namespace trainlab {
 
@@ -78,7 +79,10 @@ void load_module(lua_State* L, ModuleLoader& loader, const std::string& name) {
     loader.open.push_back(name);
     return;
   }
-  throw recipe_error("module \"" + name + "\" is not there").in("require").hint("searched: " + searched);
+  const std::string_view here = module_elsewhere(name);
+  throw recipe_error("module \"" + name + "\" is not there")
+      .in("require")
+      .hint(here.empty() ? "searched: " + searched : std::string(here));
 }
 
 // Upvalues: the loader, the table of loaded modules.

@@ -4,6 +4,7 @@
 #include <lua.hpp>
 
 #include "bindings/lua_error.h"
+#include "other_languages.h"
 
 namespace trainlab {
 
@@ -68,6 +69,7 @@ int l_undefined(lua_State* L) {
       if (lua_type(L, -1) == LUA_TSTRING) names.emplace_back(lua_tostring(L, -1));
     }
     Error error = recipe_error("'" + name + "' is not defined");
+    if (const std::string_view here = global_elsewhere(name); !here.empty()) throw error.hint(std::string(here));
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) throw error.hint("did you mean '" + close + "'?");
     static constexpr std::string_view absent[] = {"io",   "package",    "debug",  "jit",     "ffi",
@@ -102,23 +104,6 @@ void run_stdlib(lua_State* L, int globals) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view text) {
-  std::string out;
-  const std::string valid = valid_utf8(text);
-  for (std::size_t i = 0; i < valid.size(); ++i) {
-    const auto c = static_cast<unsigned char>(valid[i]);
-    const bool second_range = c == 0xC2 && static_cast<unsigned char>(valid[i + 1]) < 0xA0;  // U+0080 … U+009F
-    if (second_range) {
-      out += "\\" + std::to_string(static_cast<unsigned char>(valid[++i]));
-    } else if ((c < 0x20 && c != '\t' && c != '\n') || c == 0x7F) {
-      out += "\\" + std::to_string(c);
-    } else {
-      out += static_cast<char>(c);
-    }
-  }
-  return out;
-}
 
 void open_libraries(lua_State* L) {
   open_native(L, luaopen_base, "");

@@ -25,7 +25,4 @@ int call_wrapped(lua_State* L);
 // tostring as recipes have it: as Lua's, but without addresses, which differ between runs.
 int l_tostring(lua_State* L);
 
-// `text` as it may be shown on a terminal: UTF-8, control characters but tab and newline written as \27.
-std::string printable(std::string_view text);
-
 }  // namespace trainlab

@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "bindings/lua_error.h"
+#include "core/printable.h"
 #include "libraries.h"
 #include "meter.h"
 #include "native_numbers.h"
+#include "other_languages.h"
 #include "watchdog.h"
 
 namespace trainlab {
@@ -80,6 +82,16 @@ int run_entered(lua_State* L) {
     entered->failed = std::current_exception();
   }
   return 0;
+}
+
+// Line number `line` of a text, counted from 1.
+std::string_view line_of(std::string_view text, int line) {
+  for (; line > 1; --line) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  return text.substr(0, text.find('\n'));
 }
 
 std::string plain_text(lua_State* L, int index) {
@@ -203,6 +215,7 @@ Error LuaState::take_error(lua_State* L, int status) {
       return raised_->kind() == ErrorKind::usage ? *raised_ : Error(*raised_).traceback(traceback);
     }
     Error error = from_text(text).traceback(traceback);
+    error.hint(std::string(call_elsewhere(error.message())));
     if (at.line > 0) error.at(at.file, at.line);  // unless the text has a position
     return error;
   }
@@ -289,7 +302,10 @@ void LuaState::load(lua_State* L, std::string_view text, const std::string& show
     std::size_t end = colon + 1;
     while (end < message.size() && message[end] >= '0' && message[end] <= '9') ++end;
     if (end > colon + 1 && end - colon < 10 && message.compare(end, 2, ": ") == 0) {
-      throw recipe_error(message.substr(end + 2)).at(shown, std::stoi(message.substr(colon + 1, end - colon - 1)));
+      const int line = std::stoi(message.substr(colon + 1, end - colon - 1));
+      throw recipe_error(message.substr(end + 2))
+          .at(shown, line)
+          .hint(std::string(syntax_elsewhere(line_of(text, line))));
     }
     colon = message.find(':', colon + 1);
   }

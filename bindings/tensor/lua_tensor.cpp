@@ -6,6 +6,7 @@
 #include <new>
 
 #include "bindings/lua_error.h"
+#include "core/host.h"
 #include "tensor/device.h"
 #include "tensor/text.h"
 #include "tensor/types.h"

@@ -24,6 +24,7 @@ class Device;
 struct TensorBinding {
   const void* metatable = nullptr;  // of tensors
   int metatable_reference = 0;
+  int shape_reference = 0;  // the metatable of shapes
   int scope_reference = 0;  // the weak table of what the innermost lab.scope has made; 0: none
   int scope_count = 0;
   std::vector<int> scope_slots;     // of the registry, one for each depth of scopes, kept: a function may raise

@@ -30,6 +30,20 @@ void push_shape(lua_State* L, at::IntArrayRef shape) {
     lua_pushnumber(L, static_cast<double>(shape[i]));
     lua_rawseti(L, -2, static_cast<int>(i) + 1);
   }
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LuaState::of(L).tensors->shape_reference);
+  lua_setmetatable(L, -2);
+}
+
+// __index of shapes: names and numbers that are none of the sizes.
+int l_no_size(lua_State* L) {
+  return guarded(L, [&] {
+    if (lua_type(L, 2) == LUA_TNUMBER && lua_tonumber(L, 2) < 1) {
+      throw recipe_error("t.shape counts from 1, as all Lua tables, found " + number_text(lua_tonumber(L, 2)))
+          .hint("t.shape[1] is the first size; t:size(0) and t:size(-1) count as PyTorch does");
+    }
+    lua_pushnil(L);
+    return 1;
+  });
 }
 
 int l_release(lua_State* L) {
@@ -286,6 +300,12 @@ void open_tensor_members(lua_State* L, int methods) {
     lua_pushcfunction(L, function->func);
     lua_setfield(L, methods, function->name);
   }
+  lua_newtable(L);
+  lua_pushcfunction(L, l_no_size);
+  lua_setfield(L, -2, "__index");
+  lua_pushboolean(L, 0);
+  lua_setfield(L, -2, "__metatable");
+  LuaState::of(L).tensors->shape_reference = luaL_ref(L, LUA_REGISTRYINDEX);
   for (const Field& field : fields) {
     lua_pushlightuserdata(L, const_cast<Field*>(&field));
     lua_setfield(L, methods, field.name);

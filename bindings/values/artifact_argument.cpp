@@ -2,14 +2,24 @@
 
 #include <lua.hpp>
 
+#include "core/printable.h"
 #include "entry_table.h"
 #include "tensor/lua_tensor.h"
 
 namespace trainlab {
 
 std::string name_at(lua_State* L, int index, const char* method) {
-  if (lua_type(L, index) == LUA_TSTRING) return lua_tostring(L, index);
-  throw recipe_error("expected a name, found " + type_text(L, index)).in(method);
+  if (lua_type(L, index) != LUA_TSTRING) {
+    throw recipe_error("expected a name, found " + type_text(L, index)).in(method);
+  }
+  std::size_t length = 0;
+  const char* bytes = lua_tolstring(L, index, &length);
+  std::string name(bytes, length);
+  if (!is_name(name)) {
+    throw recipe_error("expected a name of 1 to 200 bytes without control characters, found " + Value(name).brief())
+        .in(method);
+  }
+  return name;
 }
 
 Artifact artifact_at(lua_State* L, int index, const std::string& name, const char* method) {

@@ -9,7 +9,7 @@ struct lua_State;
 
 namespace trainlab {
 
-// A string. Error{recipe} at `method` for anything else.
+// A name that fits into a line of text (is_name). Error{recipe} at `method` for anything else.
 std::string name_at(lua_State* L, int index, const char* method);
 
 // A text, a tensor in the format that the file's name says, or a table of tensors by name. Error{recipe} at `method`

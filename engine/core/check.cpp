@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "known_elsewhere.h"
 #include "text.h"
 #include "types.h"
 
@@ -247,6 +248,8 @@ class Checker {
     }
     const bool named = entry.name.empty() || entry.name == path;
     Error error = recipe_error((named ? "there is" : entry.name + " has") + " no option " + quote_name(name));
+    const std::string known = called_here(name, names);
+    if (known.empty() && !said_otherwise(name).empty()) return error.hint(std::string(said_otherwise(name)));
     const std::string close = Registry::closest(name, names);
     if (!close.empty()) return error.hint("did you mean " + quote_name(close) + "?");
     return error.hint(names.empty() ? "it takes no options" : "accepted: " + joined(names, "and"));

@@ -2,9 +2,20 @@
 
 #include <utility>
 
+#include "core/printable.h"
+
 namespace trainlab {
 
-Error::Error(ErrorKind kind, std::string message) : kind_(kind), message_(std::move(message)) { compose(); }
+namespace {
+
+// Bytes of each text of an error: errors quote recipes, files and command lines, which may hold anything.
+constexpr std::size_t longest_text = 10'000;
+
+}  // namespace
+
+Error::Error(ErrorKind kind, std::string message) : kind_(kind), message_(shortened(message, longest_text)) {
+  compose();
+}
 Error::~Error() = default;
 Error::Error(const Error& other) = default;
 Error::Error(Error&& other) noexcept = default;
@@ -23,21 +34,21 @@ Error& Error::at(std::string file, int line) {
 Error& Error::in(const std::string& outer) {
   if (!outer.empty()) {
     const bool joined = path_.empty() || path_[0] == '[';
-    path_ = joined ? outer + path_ : outer + "." + path_;
+    path_ = shortened(joined ? outer + path_ : outer + "." + path_, longest_text);
     compose();
   }
   return *this;
 }
 
 Error& Error::hint(std::string text) {
-  hint_ = std::move(text);
+  hint_ = shortened(text, longest_text);
   compose();
   return *this;
 }
 
 Error& Error::traceback(std::string text) {
   if (traceback_.empty()) {
-    traceback_ = std::move(text);
+    traceback_ = shortened(text, longest_text);
     compose();
   }
   return *this;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/host.h"
 #include "reader.h"
 
 namespace trainlab {
@@ -152,11 +153,17 @@ void write_atomic(const fs::path& path, std::string_view bytes, FolderSync folde
 
 std::string read_file(const fs::path& path, std::int64_t limit) {
   Reader reader(path);
-  const auto most = static_cast<std::size_t>(limit);
+  const auto memory = static_cast<std::size_t>(usable_memory());
+  const std::size_t expected = reader.expected_size();
+  if (expected >= memory && static_cast<std::size_t>(limit) >= memory) {
+    throw recipe_error("cannot read " + path.string() + ": its " + std::to_string(expected) +
+                       " bytes are more than the memory of this machine, " + std::to_string(memory) + " bytes");
+  }
+  const std::size_t most = std::min(static_cast<std::size_t>(limit), memory);
   std::string bytes;
   std::size_t size = 0;
   // One byte more than expected: then the end shows in the same call.
-  for (std::size_t room = reader.expected_size() + 1; size <= most; room = std::size_t{1} << 16) {
+  for (std::size_t room = expected + 1; size <= most; room = std::size_t{1} << 16) {
     room = std::min(room, most + 1 - size);
     bytes.resize(size + room);
     const std::size_t got = reader.read(bytes.data() + size, room);
@@ -164,7 +171,7 @@ std::string read_file(const fs::path& path, std::int64_t limit) {
     if (got < room) break;
   }
   if (size > most) {
-    throw recipe_error("cannot read " + path.string() + ": expected at most " + std::to_string(limit) + " bytes");
+    throw recipe_error("cannot read " + path.string() + ": expected at most " + std::to_string(most) + " bytes");
   }
   bytes.resize(size);
   return bytes;

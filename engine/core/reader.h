@@ -8,18 +8,18 @@ namespace trainlab {
 
 class Reader {
  public:
-  explicit Reader(std::filesystem::path path);  // Error{recipe} when it cannot be opened
+  explicit Reader(std::filesystem::path path);  // Error{recipe} when it is not regular or cannot be opened
   ~Reader();
   Reader(const Reader&) = delete;
 
   // Bytes read into `to`, less than `size` only at the end. Error{recipe} when reading fails.
   std::size_t read(char* to, std::size_t size);
-  // As the file system says, 0 for what has none (a pipe).
+  // As the file system says; 0 for files of the kernel, which have none.
   std::size_t expected_size() const;
 
  private:
   std::filesystem::path path_;
-  int fd_;
+  int fd_ = -1;
 };
 
 }  // namespace trainlab

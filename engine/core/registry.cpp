@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "known_elsewhere.h"
 #include "text.h"
 #include "types.h"
 
@@ -174,16 +175,35 @@ std::vector<const Entry*> Registry::of_kind(std::string_view kind) const {
 
 namespace {
 
+// Whether these may be input size, output size, … as PyTorch has them: nn.Linear(64, 10).
+bool may_begin_with_input(const std::vector<std::string>& by_position, const Value::List& found) {
+  return !by_position.empty() && by_position[0].starts_with("out_") && found.size() == by_position.size() + 1;
+}
+
 // nn.Linear(64, 10) as PyTorch has it: how it is written here, nn.Linear(10).
 std::string without_input_sizes(const Entry& entry, const std::vector<std::string>& by_position,
                                 const Value::List& found) {
+  const bool sizes = may_begin_with_input(by_position, found);
   std::string arguments;
-  const bool sizes =
-      !by_position.empty() && by_position[0].starts_with("out_") && found.size() == by_position.size() + 1;
   for (std::size_t i = 0; i < by_position.size(); ++i) {
     arguments += (i ? ", " : "") + (sizes ? found[i + 1].brief() : by_position[i]);
   }
   return entry.name + "(" + arguments + ")";
+}
+
+// nn.Conv2d(32, 3, 1), if the last number is meant for the first option without a position that takes a number:
+// nn.Conv2d { 32, 3, stride = 1 }. Empty when there is no such option.
+std::string with_name(const Entry& entry, const Value::List& found) {
+  const auto takes_number = [](const Form& form) {
+    return form.type == Form::Type::integer || form.type == Form::Type::number;
+  };
+  const auto named = std::ranges::find_if(entry.options, [&](const Option& option) {
+    return !option.is_positional && std::ranges::any_of(option.forms, takes_number);
+  });
+  if (named == entry.options.end()) return "";
+  std::string arguments;
+  for (std::size_t i = 0; i + 1 < found.size(); ++i) arguments += found[i].brief() + ", ";
+  return entry.name + " { " + arguments + named->name + " = " + found.back().brief() + " }";
 }
 
 Error too_many(const Entry& entry, const std::vector<std::string>& by_position, const Value::List& found) {
@@ -197,7 +217,10 @@ Error too_many(const Entry& entry, const std::vector<std::string>& by_position, 
                                                             : "takes no options, found " + count);
   const bool numbers = std::all_of(found.begin(), found.end(), [](const Value& value) { return value.is_number(); });
   if (entry.kind == "layer" && numbers && !entry.options.empty()) {
-    error.hint("input sizes are inferred: " + without_input_sizes(entry, by_position, found));
+    std::string text = "input sizes are inferred: " + without_input_sizes(entry, by_position, found);
+    const std::string other = may_begin_with_input(by_position, found) ? with_name(entry, found) : "";
+    if (!other.empty()) text += ", or " + other;
+    error.hint(text);
   } else if (named != entry.options.end()) {
     error.hint("write " + entry.name + " { " + named->name + " = … }");
   }
@@ -251,16 +274,11 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 }  // namespace
 
 std::string Registry::closest(std::string_view word, const std::vector<std::string>& names) {
   if (word.size() > 100) return "";
+  if (std::string known = called_here(word, names); !known.empty()) return known;
   const std::string wanted = lower(word);
   std::size_t least = word.size() < 2 ? 1 : std::max<std::size_t>(1, word.size() / 3) + 1;
   std::string best;

@@ -18,6 +18,9 @@ std::string quoted(std::string_view text, std::size_t width = static_cast<std::s
 // "a number", "an integer": with the article, unless the text begins with one, with a quote or with "any".
 std::string with_article(std::string_view text);
 
+// ASCII letters in lower case.
+std::string lower(std::string_view text);
+
 // "a, b or c".
 std::string joined(const std::vector<std::string>& words, std::string_view last = "or");
 

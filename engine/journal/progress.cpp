@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/clock.h"
+#include "core/printable.h"
 #include "journal/reporters.h"
 #include "progress_text.h"
 
@@ -111,8 +112,8 @@ class BarReporter final : public LineReporter {
   // others print begins there.
   void show(const std::string& text) {
     if (text.empty()) return;
-    terminal_.write("\r" + text + "\x1b[K\r");
-    bar_ = text;
+    bar_ = printable(text);
+    terminal_.write("\r" + bar_ + "\x1b[K\r");
   }
   void erase() {
     if (bar_.empty()) return;

@@ -34,6 +34,10 @@ std::optional<Error> own_words(const Ending& ending) {
     if (status == 0) return run_error("the engine ended without a result");
     return run_error("the engine ended with exit code " + std::to_string(status) + " and gave no reason");
   }
+  if (ending.is_late) {
+    return Error(ErrorKind::interrupted,
+                 "stopped without a checkpoint: the step, callback or file under way took longer than --grace");
+  }
   if (ending.stop_signals.size() >= 2) {
     return Error(ErrorKind::interrupted, "stopped at once by a second signal, without a checkpoint");
   }

@@ -14,6 +14,7 @@ namespace trainlab {
 struct Ending {
   siginfo_t status{};             // as waitid gives it
   std::vector<int> stop_signals;  // that the supervisor took, in order: the second one killed
+  bool is_late = false;           // the time of grace after the first had passed, and the supervisor killed
   std::optional<Error> error;     // as the engine sent it
   Value result;                   // as the engine sent it, or nil
   std::optional<Error> broken;    // what was wrong with the control channel: the supervisor killed the engine

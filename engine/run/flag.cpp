@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 
+#include "core/duration.h"
 #include "core/error.h"
 
 namespace trainlab {
@@ -43,6 +45,20 @@ FlagType device_type() {
     throw misfit(flag, "auto, cpu, cuda or cuda:N", text);
   };
   return type;
+}
+
+// "10 s", "2 min": read as seconds.
+FlagType time_type() {
+  return {.operand = "TIME", .read = [](const std::string& flag, const std::string& text) -> Value {
+            std::optional<Duration> time;
+            try {
+              time = parse_duration(text);
+            } catch (const Error&) {
+              // The message below says what is expected.
+            }
+            if (time && time->unit == Unit::seconds) return time->amount;
+            throw misfit(flag, "a time, as \"10 s\" or \"2 min\"", text);
+          }};
 }
 
 FlagType assignment_type() {
@@ -215,6 +231,11 @@ const std::vector<Flag>& common_flags() {
       {.name = "workers",
        .type = whole_type("N", 1, 4096),
        .help = "processes that work on the trials of a sweep or an ensemble",
+       .concerns = Concerns::engine},
+      {.name = "grace",
+       .type = time_type(),
+       .help = "from a signal to stop (Ctrl-C) to the end of an engine that has not come to its next step "
+               "(default 10 s)",
        .concerns = Concerns::engine},
       {.name = "json", .type = switch_type(), .help = "exactly one JSON object on standard output"},
       {.name = "quiet", .type = switch_type(), .help = "no progress on standard error", .concerns = Concerns::engine},

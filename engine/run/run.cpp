@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "core/clock.h"
+#include "core/printable.h"
 
 namespace trainlab {
 
@@ -102,7 +103,7 @@ int Run::fail(const Error& error) {
 void Run::say(const std::string& line) {
   if (!settings_.quiet) {
     // A progress bar may stand in the line: it draws itself anew.
-    const std::string text = (request_.terminal ? "\r\033[K" : "") + line + "\n";
+    const std::string text = (request_.terminal ? "\r\033[K" : "") + printable(line) + "\n";
     std::string_view rest = text;
     while (!rest.empty()) {
       const ssize_t n = ::write(STDERR_FILENO, rest.data(), rest.size());
@@ -114,7 +115,7 @@ void Run::say(const std::string& line) {
 }
 
 void Run::log(const std::string& line) {
-  const std::string text = wall_text() + " " + line + "\n";
+  const std::string text = wall_text() + " " + printable(line) + "\n";
   const std::lock_guard lock(log_mutex_);
   try {
     if (log_) {

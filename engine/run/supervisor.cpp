@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <csignal>
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/files.h"
+#include "core/printable.h"
 #include "ending.h"
 #include "run/control.h"
 #include "signals.h"
@@ -63,7 +66,9 @@ class Watch {
   void watch() {
     std::array<pollfd, 2> ready = {
         {{signals_.fd(), POLLIN, 0}, {channel_open_ && !ended_ ? channel_->fd() : -1, POLLIN, 0}}};
-    if (::poll(ready.data(), ready.size(), -1) < 0) return;
+    const int found = ::poll(ready.data(), ready.size(), milliseconds_left());
+    if (found < 0) return;
+    if (found == 0 && milliseconds_left() == 0) end_late();
     if (ready[1].revents != 0) take_messages();
     while (const int signal = signals_.take()) take_signal(signal);
   }
@@ -94,11 +99,30 @@ class Watch {
     ending_.stop_signals.push_back(signal);
     if (ending_.stop_signals.size() == 1) {
       tell("stopping at the next step, after a checkpoint (once more: stop at once)");
+      deadline_ = steady_seconds() + grace();
       if (!ended_) ::kill(pid_, SIGTERM);
       for (const Helper& helper : helpers_) ::kill(helper.pid, SIGTERM);
     } else {
       kill_all(SIGKILL);
     }
+  }
+
+  double grace() const {
+    constexpr double otherwise = 10;
+    return request_.has("grace") ? request_.options["grace"].number() : otherwise;
+  }
+
+  // Until engines that were asked to stop are killed; −1: for ever.
+  int milliseconds_left() const {
+    if (!deadline_) return -1;
+    constexpr double longest = 1e6;
+    return static_cast<int>(std::ceil(std::clamp(*deadline_ - steady_seconds(), 0.0, longest) * 1000));
+  }
+
+  void end_late() {
+    deadline_.reset();
+    ending_.is_late = !ended_;
+    kill_all(SIGKILL);
   }
 
   // ------------------------------------------------------------------------------------------------------- helpers
@@ -226,7 +250,7 @@ class Watch {
 
   void tell(const std::string& line) {
     if (request_.has("quiet")) return;
-    const std::string text = (request_.terminal ? "\r\033[K" : "") + ("trainlab: " + line) + "\n";
+    const std::string text = (request_.terminal ? "\r\033[K" : "") + ("trainlab: " + printable(line)) + "\n";
     if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody reads
   }
 
@@ -240,6 +264,7 @@ class Watch {
   bool ended_ = false;
   std::vector<Helper> helpers_;
   int replaced_ = 0;
+  std::optional<double> deadline_;  // by steady_seconds()
   pid_t pid_ = 0;
   Ending ending_;
 };

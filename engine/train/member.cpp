@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/printable.h"
 #include "core/trace.h"
 #include "fit_handle.h"
 #include "journal/reporters.h"
@@ -78,8 +79,9 @@ Member::StepValues Member::values(std::int64_t step) {
           .weight_decay = schedules_.weight_decay ? schedules_.weight_decay->factor(step) : 1};
 }
 
-void Member::stop(std::string reason) {
-  if (!stop_reason_) stop_reason_ = std::move(reason);
+void Member::stop(const std::string& reason) {
+  constexpr std::size_t longest = 1'000;  // bytes: a recipe gives the reason, and summaries show it
+  if (!stop_reason_) stop_reason_ = shortened(reason, longest);
 }
 
 void Member::fail(std::string reason) {

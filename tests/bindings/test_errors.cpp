@@ -231,3 +231,40 @@ TEST_CASE("a function outlives its state harmlessly") {
   sandbox.recipe.reset();
   CHECK_THROWS_AS(function->call({}), std::logic_error);
 }
+
+TEST_CASE("what other languages write is answered with what Lua and recipes write") {
+  struct Row {
+    const char *recipe, *message, *hint;
+  };
+  const Row row = GENERATE(values<Row>({
+      {"local a = 7\na += 2", "'=' expected near '+'", "write a = a + b"},
+      {"local a = 7 // 2", "unexpected symbol near '/'", "math.floor(a / b)"},
+      {"if 1 != 2 then end", "'then' expected near '!'", "not equal is ~="},
+      {"local a = 2 ** 3", "unexpected symbol near '*'", "a ^ b"},
+      {"if true && false then end", "'then' expected near '&'", "the word is and"},
+      {"import torch", "'=' expected near 'torch'", "lab.nn"},
+      {"local a = lambda x: x", "function arguments expected", "function(a, b) return"},
+      {"local a = None", "'None' is not defined", "Lua's word is nil"},
+      {"local a = { True }", "'True' is not defined", "Lua's word is true"},
+      {"for i in range(3) do end", "'range' is not defined", "for i = 1, n do"},
+      {"local x = torch.zeros(3)", "'torch' is not defined", "lab.tensor"},
+      {"local a = table.unpack({ 1 })", "attempt to call field 'unpack'", "unpack(list)"},
+      {"require 'torch.nn'", "module \"torch.nn\" is not there", "lab.nn"},
+      {"require 'models'", "module \"models\" is not there", "searched: "},
+      {"local a = lab.tensor{1, 2}.shape[0]", "t.shape counts from 1, as all Lua tables, found 0", "t.shape[1]"},
+      {"local a = lab.tensor{1, 2}.shape[-1]", "t.shape counts from 1", "t:size(-1)"},
+      {"local a = lab.tensor{1} < lab.tensor{2}", "< and > do not compare tensors", "a:lt(b)"},
+  }));
+  CAPTURE(row.recipe);
+  Sandbox sandbox;
+  const Error error = sandbox.fails(row.recipe);
+  CHECK_THAT(error.message(), Catch::Contains(row.message));
+  CHECK_THAT(error.hint(), Catch::Contains(row.hint));
+}
+
+TEST_CASE("a shape is a list as others are") {
+  Sandbox sandbox;
+  CHECK(sandbox.value("local s = lab.tensor.zeros(2, 3).shape\nlocal t = {} for i, n in ipairs(s) do t[i] = n end\n"
+                      "return lab.stage { value = { #s, t, s[3] == nil, unpack(s) } }") ==
+        Value(Value::List{2, Value::List{2, 3}, true, 2, 3}));
+}

@@ -33,7 +33,7 @@ class Options(CliTest):
             (
                 "nn.Conv2d(1, 8, 3)",
                 "nn.Conv2d: takes 2 by position (out_channels and kernel_size), found 3",
-                "nn.Conv2d(8, 3)",
+                "nn.Conv2d(8, 3), or nn.Conv2d { 1, 8, stride = 3 }",
             ),
             (
                 "nn.BatchNorm1d(64)",

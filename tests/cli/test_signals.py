@@ -70,6 +70,22 @@ class Signals(CliTest):
         self.assert_status(run, "interrupted")
         self.resumed(run)
 
+    def test_time_of_grace(self):
+        # One signal; the engine sleeps, as it would in an operator that takes minutes.
+        running, run = self.begun("--grace", "0.1 s")
+        os.kill(running.engine(), signal.SIGSTOP)
+        running.send(signal.SIGTERM)
+        result = self.end(running, 143)
+        self.assert_said(result, "stopped without a checkpoint: the step, callback or file under way took longer than "
+                                 "--grace", "trainlab resume")
+        self.assert_status(run, "interrupted")
+        self.resumed(run)
+
+    def test_time_of_grace_that_is_none(self):
+        for text in ("soon", "-1 s", "3 epochs", ""):
+            result = self.run_program("r.lua", "--grace", text, code=2)
+            self.assert_message(result, f'trainlab: --grace: expected a time, as "10 s" or "2 min", found "{text}"')
+
     def test_engine_killed_from_outside(self):
         running, run = self.begun()
         os.kill(running.engine(), signal.SIGKILL)

@@ -6,6 +6,7 @@
 #include "bindings/lua_error.h"
 #include "command.h"
 #include "core/error.h"
+#include "core/printable.h"
 #include "run/run.h"
 #include "tables.h"
 #include "tensor/types.h"
@@ -39,7 +40,7 @@ int run(int argc, const char* const* argv) {
     on_large_stack([&] { code = execute(start); });
     return code;
   } catch (const Error& error) {
-    std::fprintf(stderr, "trainlab-engine: %s\n", error.what());
+    std::fprintf(stderr, "trainlab-engine: %s\n", printable(error.what()).c_str());
     return static_cast<int>(error.kind());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "trainlab-engine: internal error: %s\n", error.what());

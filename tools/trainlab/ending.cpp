@@ -1,9 +1,12 @@
 #include "cli/ending.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
 
 #include "core/files.h"
+#include "core/printable.h"
 #include "report/texts.h"
 #include "run/folder.h"
 
@@ -14,7 +17,10 @@ using report::shown_path, report::summary_text;
 
 namespace {
 
-void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void complain(std::string_view text) {
+  const std::string shown = printable(text);
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
+}
 
 Value failure(const Error& error) {
   return Value::Map{
@@ -39,10 +45,14 @@ bool has_summary(const fs::path& run) {
   return !run.empty() && fs::exists(run / "summary.json", ignored);
 }
 
+bool is_interrupted(const Outcome& outcome) { return outcome.code == 130 || outcome.code == 143; }
+
 }  // namespace
 
 void print(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+  // A program that reads the output gets every byte as it is.
+  const std::string shown = ::isatty(STDOUT_FILENO) == 1 ? printable(text) : std::string(text);
+  if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() || std::fflush(stdout) != 0) {
     throw run_error("cannot write to standard output");
   }
 }
@@ -59,7 +69,13 @@ int tell(const Error& error, bool json) {
 
 int supervise(const Request& request, const Arguments& arguments, std::optional<RunFolder> held) {
   const Outcome outcome = Supervisor(Supervisor::find_engine()).run(request, std::move(held));
-  return tell(outcome, arguments.has("json"), arguments.has("help") ? "help" : arguments.command->name);
+  try {
+    return tell(outcome, arguments.has("json"), arguments.has("help") ? "help" : arguments.command->name);
+  } catch (const Error&) {
+    // The terminal whose end stopped the run cannot be written to.
+    if (is_interrupted(outcome)) return outcome.code;
+    throw;
+  }
 }
 
 int tell_summary(const fs::path& run, bool json) {
@@ -76,7 +92,7 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
   const bool told = outcome.error && outcome.error->hint().find("trainlab resume ") != std::string::npos;
   const std::string go_on =
       outcome.folder.empty() || told ? "" : "to continue: trainlab resume " + shown_path(outcome.folder) + "\n";
-  const bool interrupted = outcome.code == 130 || outcome.code == 143;
+  const bool interrupted = is_interrupted(outcome);
 
   if (outcome.error && !interrupted) {
     tell(*outcome.error, json);

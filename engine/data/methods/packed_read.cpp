@@ -29,6 +29,7 @@ Error damaged(const std::string& name, const std::string& what) {
 class Mapping {
  public:
   explicit Mapping(const fs::path& path) {
+    check_regular(path);
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     size_ = static_cast<std::size_t>(fs::file_size(path));
     void* const at = fd < 0 ? MAP_FAILED : mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd, 0);

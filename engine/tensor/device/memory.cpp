@@ -7,19 +7,16 @@
 #ifdef TRAINLAB_MIMALLOC
 #include <mimalloc.h>
 #endif
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <limits>
 #include <mutex>
 #include <new>
 #include <string>
+
+#include "core/host.h"
 
 namespace trainlab {
 
@@ -84,29 +81,6 @@ class CountingAllocator final : public c10::Allocator {
   void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
 };
 
-// The limit in a file of a control group; none where it says "max" or is not there.
-std::int64_t limit_in(const std::string& path) {
-  std::ifstream file(path);
-  std::int64_t bytes = 0;
-  return file >> bytes && bytes > 0 ? bytes : std::numeric_limits<std::int64_t>::max();
-}
-
-// The lowest limit of the process's control group and of those around it.
-std::int64_t control_group_limit() {
-  std::int64_t lowest = limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");  // version 1, of the container
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    if (!line.starts_with("0::/")) continue;
-    std::string group = line.substr(3);
-    while (true) {
-      lowest = std::min(lowest, limit_in("/sys/fs/cgroup" + group + "/memory.max"));
-      if (group.empty()) break;
-      group.resize(group.rfind('/'));
-    }
-  }
-  return lowest;
-}
-
 }  // namespace
 
 MemoryUse current_memory_use() { return current_use; }
@@ -140,18 +114,6 @@ TensorMemory tensor_memory() { return cpu.now(); }
 std::int64_t live_tensor_bytes() { return cpu.live(); }
 
 void reset_tensor_peak() { cpu.reset_peak(); }
-
-std::int64_t usable_memory() {
-  static const std::int64_t bytes = [] {
-    std::int64_t usable = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
-    usable = std::min(usable, control_group_limit());
-    rlimit space{};
-    if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
-      usable = std::min(usable, static_cast<std::int64_t>(space.rlim_cur));
-    return usable;
-  }();
-  return bytes;
-}
 
 std::int64_t script_memory_limit() {
   const std::int64_t set = script_limit.load(std::memory_order_relaxed);

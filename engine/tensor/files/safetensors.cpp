@@ -70,7 +70,9 @@ struct Place {
 
 class Parser {
  public:
-  explicit Parser(const std::filesystem::path& path) : path_(path), file_(path, std::ios::binary) {
+  explicit Parser(const std::filesystem::path& path) : path_(path) {
+    check_regular(path);
+    file_.open(path, std::ios::binary);
     std::error_code code;
     const std::uintmax_t size = std::filesystem::file_size(path, code);
     if (code || !file_)

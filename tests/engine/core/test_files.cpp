@@ -6,6 +6,7 @@
 #include <set>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.h"
@@ -205,8 +206,17 @@ TEST_CASE("read_file reads all bytes, and no more than allowed") {
   CHECK(error_of([&] { read_file(folder / "none"); }) ==
         "cannot read " + (folder / "none").string() + ": No such file or directory");
   CHECK(error_of([&] { read_file(folder); }).find("Is a directory") != std::string::npos);
-  // Endless, and without a size to look at.
-  CHECK(error_of([] { read_file("/dev/zero", 1 << 20); }) == "cannot read /dev/zero: expected at most 1048576 bytes");
+  const std::string device = error_of([] { read_file("/dev/zero", 1 << 20); });
+  CHECK(device.find("cannot read /dev/zero: expected a regular file, found a device") == 0);
+  const fs::path pipe = folder / "pipe";
+  // A file with a hole as large as no memory is.
+  write_atomic(folder / "giant", "");
+  truncate_file(folder / "giant", std::int64_t{1} << 43);
+  const std::string giant = error_of([&] { read_file(folder / "giant"); });
+  CHECK(giant.find("more than the memory of this machine") != std::string::npos);
+  CHECK(error_of([&] { read_file(folder / "giant", 10); }).find("expected at most 10 bytes") != std::string::npos);
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(error_of([&] { read_file(pipe); }).find("expected a regular file, found a pipe") != std::string::npos);
   CHECK(read_file("/proc/self/comm").back() == '\n');
 }
 

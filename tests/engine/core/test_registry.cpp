@@ -132,6 +132,18 @@ TEST_CASE("the closest name is found within a third of the word") {
   CHECK(Registry::closest("lr", {}).empty());
 }
 
+TEST_CASE("a name from elsewhere is answered with the name here") {
+  const std::vector<std::string> names{"batch", "lr", "epochs", "optim", "accuracy", "auc", "on", "schedule"};
+  CHECK(Registry::closest("batch_size", names) == "batch");
+  CHECK(Registry::closest("learning_rate", names) == "lr");
+  CHECK(Registry::closest("Max_Epochs", names) == "epochs");
+  CHECK(Registry::closest("optimizer", names) == "optim");
+  CHECK(Registry::closest("acc", names) == "accuracy");
+  CHECK(Registry::closest("callbacks", names) == "on");
+  CHECK(Registry::closest("lr_scheduler", names) == "schedule");
+  CHECK(Registry::closest("criterion", names).empty());  // whose counterpart is not among the names
+}
+
 TEST_CASE("the table of entries goes through JSON and back") {
   const Registry registry = sample::registry();
   const Registry back = Registry::from_value(parse_json(to_json(registry.to_value()), "table"));

@@ -13,6 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "core/host.h"
+
 using namespace trainlab;
 
 namespace {

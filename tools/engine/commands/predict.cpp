@@ -3,6 +3,7 @@
 #include "chosen_device.h"
 #include "command.h"
 #include "core/files.h"
+#include "core/printable.h"
 #include "execution.h"
 #include "predict/generate.h"
 #include "predict/prediction_text.h"
@@ -105,7 +106,7 @@ int predict(const EngineStart& start) {
   }
   const ChosenDevice device = chosen_device(start.request);
   if (!start.request.has("quiet")) {
-    for (const std::string& warning : device.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+    for (const std::string& warning : device.warnings) std::fprintf(stderr, "%s\n", printable(warning).c_str());
   }
   send_text(*start.channel, predicted_text(all_entries(), start.request, device.name, nullptr));
   return 0;

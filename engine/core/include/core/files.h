@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,8 +59,13 @@ using Append = std::function<void(std::string_view bytes)>;
 void write_atomic(const std::filesystem::path& path, const std::function<void(const Append&)>& write,
                   FolderSync folder_sync = FolderSync::now);
 
-// Whole file. Raises Error{recipe} when missing, unreadable or longer than `limit` bytes.
-std::string read_file(const std::filesystem::path& path, std::int64_t limit = std::int64_t{1} << 40);
+// Raises Error{recipe} when a pipe, a device or a socket is there, from which reading might wait or never end. Whoever
+// opens a file that a user or a recipe names asks first.
+void check_regular(const std::filesystem::path& path);
+
+// Whole file. Raises Error{recipe} when missing, unreadable, not regular, longer than `limit` bytes or larger than the
+// memory of this machine.
+std::string read_file(const std::filesystem::path& path, std::int64_t limit = std::numeric_limits<std::int64_t>::max());
 
 // Makes the folders of the path that are missing, durably.
 void make_directories(const std::filesystem::path& path);

@@ -1,6 +1,7 @@
-// Which machine and process this is. Thread-safe.
+// Which machine and process this is, and what memory it has. Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace trainlab {
@@ -15,5 +16,8 @@ std::string host_of(const std::string& process);
 // Whether a process of this host and space that had this name is there no more. (Its number may have been given to
 // another one: then it seems to live.)
 bool has_died(const std::string& process);
+
+// Bytes of memory that the process may use: physical memory, or less if a control group or a resource limit says so.
+std::int64_t usable_memory();
 
 }  // namespace trainlab

@@ -63,9 +63,6 @@ TensorMemory tensor_memory();
 std::int64_t live_tensor_bytes();  // tensor_memory().live
 void reset_tensor_peak();
 
-// Bytes that the process may use: physical memory, or less if a control group or a resource limit says so.
-std::int64_t usable_memory();
-
 // The most bytes that may be charged to scripts at a time (default: half of usable_memory()).
 std::int64_t script_memory_limit();
 void set_script_memory_limit(std::int64_t bytes);

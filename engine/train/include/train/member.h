@@ -68,7 +68,7 @@ class Member {
   const std::optional<std::string>& failure() const { return failure_; }
   // Metrics of the latest validation, by full name.
   const MetricMap& metrics() const { return metrics_; }
-  void stop(std::string reason);
+  void stop(const std::string& reason);
   // Ends with status "failed". The checkpoints stay as they are, and the best weights so far are written.
   void fail(std::string reason);
   // The step of the latest validation, resumes included; −1 before the first.

@@ -1,0 +1,20 @@
+// What people write who come from Python, C or a later Lua, for hints in messages.
+#pragma once
+
+#include <string_view>
+
+namespace trainlab {
+
+// How Lua or a recipe says what a global of this name is elsewhere ("None": nil); or empty.
+std::string_view global_elsewhere(std::string_view name);
+
+// How Lua says what stands in a line that is no Lua ("a += 1"); or empty.
+std::string_view syntax_elsewhere(std::string_view line);
+
+// The hint for a message of Lua's own about a function that is called otherwise here ("table.unpack"); or empty.
+std::string_view call_elsewhere(std::string_view message);
+
+// For require: what recipes have in place of a module of Python ("torch"); or empty.
+std::string_view module_elsewhere(std::string_view name);
+
+}  // namespace trainlab

@@ -1,0 +1,19 @@
+// Texts of strangers (recipes, files, names) on their way to people.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace trainlab {
+
+// The text as it may be shown on a terminal: UTF-8, control characters but tab and newline written as \\27, so that no
+// text moves the cursor, sets a colour or answers for the user.
+std::string printable(std::string_view text);
+
+// Whether a name can stand in a line of a terminal, a table and a file: UTF-8, no control characters, 1 to 200 bytes.
+bool is_name(std::string_view text);
+
+// The text; where it has more than `most` bytes, its beginning and the number of bytes that it had, `most` in all.
+std::string shortened(std::string_view text, std::size_t most);
+
+}  // namespace trainlab

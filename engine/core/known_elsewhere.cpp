@@ -1,0 +1,98 @@
+#include "known_elsewhere.h"
+
+#include <algorithm>
+#include <array>
+
+#include "text.h"
+
+namespace trainlab {
+
+namespace {
+
+struct Word {
+  std::string_view elsewhere, here;
+};
+
+// A word may have several meanings; the first that is among the names counts.
+constexpr auto words = std::to_array<Word>({
+    {"acc", "accuracy"},
+    {"accum", "accumulate"},
+    {"accumulate_grad_batches", "accumulate"},
+    {"accumulation_steps", "accumulate"},
+    {"amp", "precision"},
+    {"batch_size", "batch"},
+    {"bs", "batch"},
+    {"callbacks", "on"},
+    {"clip_norm", "clip"},
+    {"criterion", "loss"},
+    {"crossentropyloss", "cross_entropy"},
+    {"dataset", "data"},
+    {"direction", "goal"},
+    {"directions", "goal"},
+    {"early_stopping", "stop"},
+    {"fp16", "precision"},
+    {"f1_score", "f1"},
+    {"grad_clip", "clip"},
+    {"gradient_accumulation_steps", "accumulate"},
+    {"gradient_clip_val", "clip"},
+    {"l2", "weight_decay"},
+    {"learning_rate", "lr"},
+    {"loss_fn", "loss"},
+    {"lr_scheduler", "schedule"},
+    {"max_epochs", "epochs"},
+    {"max_grad_norm", "clip"},
+    {"max_steps", "steps"},
+    {"mixed_precision", "precision"},
+    {"mode", "goal"},
+    {"mseloss", "mse"},
+    {"n_epochs", "epochs"},
+    {"n_jobs", "workers"},
+    {"n_trials", "trials"},
+    {"num_epochs", "epochs"},
+    {"num_steps", "steps"},
+    {"num_trials", "trials"},
+    {"num_workers", "threads"},
+    {"objective", "metric"},
+    {"optimiser", "optim"},
+    {"optimizer", "optim"},
+    {"random_seed", "seed"},
+    {"random_state", "seed"},
+    {"scheduler", "schedule"},
+    {"search_space", "space"},
+    {"train_data", "data"},
+    {"train_loader", "data"},
+    {"val_acc", "val.accuracy"},
+    {"val_accuracy", "val.accuracy"},
+    {"val_loss", "val.loss"},
+    {"wd", "weight_decay"},
+});
+
+constexpr auto options = std::to_array<Word>({
+    {"device", "the device is chosen when a recipe is run: trainlab RECIPE --device cuda"},
+    {"gpus", "the device is chosen when a recipe is run: trainlab RECIPE --device cuda"},
+    {"num_workers", "threads that prepare batches: loader = { threads = N }"},
+    {"patience", "write stop = { lab.stop.patience { … } }"},
+    {"shuffle", "training data are shuffled anew for each epoch; loader has the options"},
+    {"val_data", "a validation part belongs to the data: data:split { train = 0.8, val = 0.2 }"},
+    {"validation_data", "a validation part belongs to the data: data:split { train = 0.8, val = 0.2 }"},
+    {"validation_split", "a validation part belongs to the data: data:split { train = 0.8, val = 0.2 }"},
+    {"verbose", "the command line has --quiet"},
+});
+
+}  // namespace
+
+std::string called_here(std::string_view word, const std::vector<std::string>& names) {
+  const std::string wanted = lower(word);
+  for (const Word& known : words) {
+    if (known.elsewhere != wanted) continue;
+    if (const auto name = std::ranges::find(names, known.here); name != names.end()) return *name;
+  }
+  return "";
+}
+
+std::string_view said_otherwise(std::string_view option) {
+  const auto known = std::ranges::find(options, option, &Word::elsewhere);
+  return known == options.end() ? std::string_view() : known->here;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,16 @@
+// What users of PyTorch, Lightning, Keras and Optuna call things that recipes call otherwise, for hints in messages.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainlab {
+
+// The one of `names` that `word` means elsewhere ("batch_size" means batch, "acc" accuracy); or empty.
+std::string called_here(std::string_view word, const std::vector<std::string>& names);
+
+// How recipes do what an option of this name does elsewhere, where that is no option here ("device"); or empty.
+std::string_view said_otherwise(std::string_view option);
+
+}  // namespace trainlab

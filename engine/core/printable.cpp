@@ -1,0 +1,40 @@
+#include "core/printable.h"
+
+#include <algorithm>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+std::string printable(std::string_view text) {
+  std::string out;
+  const std::string valid = valid_utf8(text);
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    const auto c = static_cast<unsigned char>(valid[i]);
+    const bool second_range = c == 0xC2 && static_cast<unsigned char>(valid[i + 1]) < 0xA0;  // U+0080 … U+009F
+    if (second_range) {
+      out += "\\" + std::to_string(static_cast<unsigned char>(valid[++i]));
+    } else if ((c < 0x20 && c != '\t' && c != '\n') || c == 0x7F) {
+      out += "\\" + std::to_string(c);
+    } else {
+      out += static_cast<char>(c);
+    }
+  }
+  return out;
+}
+
+bool is_name(std::string_view text) {
+  constexpr std::size_t longest = 200;
+  return !text.empty() && text.size() <= longest && text.find_first_of("\n\t") == std::string_view::npos &&
+         printable(text) == text;
+}
+
+std::string shortened(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  const std::string size = "… (" + std::to_string(text.size()) + " bytes)";
+  std::size_t end = most - std::min(most, size.size());
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not within a character
+  return std::string(text.substr(0, end)) + size;
+}
+
+}  // namespace trainlab
