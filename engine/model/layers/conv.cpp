@@ -232,7 +232,7 @@ void add(Registry& registry) {
                     .or_default(each(0, axes)))
           .example("nn.ConvTranspose" + d + "(16, 4, { stride = 2, padding = 1 })")
           .note("A size n becomes (n − 1)·stride − 2·padding + dilation·(kernel_size − 1) + output_padding + 1."),
-      layer_kind<Conv<axes, true>>());
+      layer_kind<Conv<axes, true>>({.outputs_axis = 1}));
 }
 
 }  // namespace

@@ -87,8 +87,10 @@ class SpectralNorm final : public Reweighted {
   SpectralNorm(const Options& options, LayerContext& context)
       : Reweighted(options, context),
         iterations_(options.integer("n_power_iterations")),
-        epsilon_(options.number("eps")) {
-    const std::int64_t rows = declared().shape[0], columns = element_count(declared().shape) / rows;
+        epsilon_(options.number("eps")),
+        axis_(outputs_axis(options.child("layer"))) {
+    const std::int64_t rows = declared().shape[static_cast<std::size_t>(axis_)];
+    const std::int64_t columns = element_count(declared().shape) / rows;
     // An average of directions is not a direction: its length is below 1, and the weight would be divided by too
     // little.
     left_ = context.buffer(
@@ -98,13 +100,21 @@ class SpectralNorm final : public Reweighted {
                              .value = 1.0 / std::sqrt(static_cast<double>(columns)),
                              .averages = false,
                              .begin = [this](const ModelState& state) {
-                               improve(weight_of(state).flatten(1), state.buffers[left_], state.buffers[right_],
+                               improve(matrix_of(weight_of(state)), state.buffers[left_], state.buffers[right_],
                                        first_iterations);
                              }});
   }
 
  private:
   static constexpr std::int64_t first_iterations = 15;  // PyTorch's number
+
+  static int outputs_axis(const Options& layer) {
+    return layer.registry().implementation<LayerKind>(layer.entry()).outputs_axis;
+  }
+
+  // One row for each output, as PyTorch's parametrizations.spectral_norm: the outputs of a transposed convolution are
+  // counted by axis 1.
+  at::Tensor matrix_of(const at::Tensor& weight) const { return weight.transpose(0, axis_).flatten(1); }
 
   // Miyato et al. 2018, algorithm 1, in place.
   void improve(const at::Tensor& matrix, const at::Tensor& left, const at::Tensor& right,
@@ -119,7 +129,7 @@ class SpectralNorm final : public Reweighted {
 
   // Each training pass improves the vectors, and keeps the improved ones where the pass updates statistics.
   at::Tensor weight(const at::Tensor& now, const Pass& pass) const override {
-    const at::Tensor matrix = now.flatten(1);
+    const at::Tensor matrix = matrix_of(now);
     const at::Tensor &left = pass.buffer(left_), &right = pass.buffer(right_);
     const bool is_kept = pass.training && pass.updates_statistics;
     if (is_kept) improve(matrix, left, right, iterations_);
@@ -131,6 +141,7 @@ class SpectralNorm final : public Reweighted {
 
   std::int64_t iterations_;
   double epsilon_;
+  int axis_;
   std::size_t left_ = 0, right_ = 0;
 };
 
@@ -146,7 +157,9 @@ void register_norm_weight(Registry& registry) {
           .with(layer_option())
           .example("nn.WeightNorm(nn.Linear(64))")
           .note("The tensor layer.weight holds the directions, weight_g the lengths. Both start from the initial "
-                "weight that the layer draws. Salimans and Kingma 2016."),
+                "weight that the layer draws. There is a length for each index of the weight's first axis, as with "
+                "PyTorch's parametrizations.weight_norm: for each input channel of a transposed convolution. Salimans "
+                "and Kingma 2016."),
       layer_kind<WeightNorm>());
   registry.add(Entry("nn.SpectralNorm", "layer", "A layer whose weight is divided by its largest singular value.")
                    .with(layer_option())

@@ -218,6 +218,25 @@ TEST_CASE("a spectral norm begins with a good estimate") {
 }
 
 TEST_CASE("shared layers: one set of weights in the state, counted once, and masks of their own") {
+// PyTorch's parametrizations.spectral_norm takes axis 1 of a transposed convolution's weight for the rows of the
+// matrix, parametrizations.weight_norm axis 0 of every weight.
+TEST_CASE("the axes of norms of a transposed convolution's weight are PyTorch's") {
+  const Value transposed = nn("ConvTranspose1d", {3, 2}, {{"bias", false}, {"stride", 2}});
+  const at::Tensor unit = at::eye(4, on_test_device(at::kDouble)).unsqueeze(2);  // the output is the weight
+  const Model spectral = build(nn("SpectralNorm", {transposed}), {4, 1});
+  CHECK((spectral.buffers()[0].shape == Shape{3}));
+  CHECK((spectral.buffers()[1].shape == Shape{4 * 2}));
+  const ModelState state = state_of(spectral, at::kDouble);
+  at::Tensor weight;
+  for (int i = 0; i < 500; ++i) weight = spectral.forward(unit, {state, true, {}}).detach();
+  REQUIRE((weight.sizes() == at::IntArrayRef{4, 3, 2}));
+  const double largest = at::linalg_svdvals(weight.transpose(0, 1).flatten(1))[0].item<double>();
+  CHECK(largest == Approx(1).epsilon(1e-6));
+
+  const Model lengths = build(nn("WeightNorm", {transposed}), {4, 1});
+  CHECK((lengths.parameters()[1].shape == Shape{4, 1, 1}));
+}
+
   const Value drop = nn("Shared", {"w", sequential({nn("Linear", {16}), nn("Dropout", {0.5})})});
   const Model model = build(sequential({drop, nn("ReLU"), drop}), {16});
   CHECK(model.parameter_count() == 16 * 16 + 16);

@@ -279,6 +279,7 @@ struct LayerKind {
 
 // The factory of a layer class with a constructor (const Options&, LayerContext&).
 template <class T>
+  int outputs_axis = 0;  // the axis of its parameter "weight" that counts outputs
 LayerKind layer_kind(LayerKind flags = {}) {
   flags.make = [](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
     return std::make_unique<T>(options, context);
