@@ -23,12 +23,8 @@ Option requires_grad() {
 Option seed() {
   return Option("seed", "seed of the draws (default: the next numbers of the recipe's own stream)").integer();
 }
-Option shape() {
-  return Option("size", "sizes of the dimensions: a list, or integers one after the other")
-      .integer()
-      .many()
-      .required()
-      .positional();
+Option shape(const char* doc = "sizes of the dimensions: a list, or integers one after the other") {
+  return Option("size", doc).integer().many().required().positional();
 }
 
 void register_making(Registry& registry) {
@@ -57,7 +53,8 @@ void register_making(Registry& registry) {
   making("tensor.zeros", "A tensor of zeros.", {shape()}, false, "lab.tensor.zeros(2, 3)");
   making("tensor.ones", "A tensor of ones.", {shape()}, false, "lab.tensor.ones({ 2, 3 }, { dtype = \"float64\" })");
   making("tensor.full", "A tensor whose elements all have one value, float32 unless dtype is given.",
-         {shape(), number("fill_value", "value of every element", true)}, false, "lab.tensor.full({ 2, 3 }, 0.5)");
+         {shape("sizes of the dimensions: a list"), number("fill_value", "value of every element", true)}, false,
+         "lab.tensor.full({ 2, 3 }, 0.5)");
   making("tensor.eye", "Ones on the diagonal, zeros elsewhere.",
          {number("n", "number of rows", true), number("m", "number of columns (default: n)", false)}, false,
          "lab.tensor.eye(3)");
@@ -82,7 +79,8 @@ void register_making(Registry& registry) {
   making("tensor.randint",
          "Whole numbers drawn uniformly from low (default 0) up to high, which is not included; int64.",
          {number("low", "smallest number (default: 0)", false), number("high", "end of the range, not included", true),
-          shape()},
+          shape("sizes of the dimensions: a list, or integers one after the other; of three integers or more the first "
+                "two are low and high")},
          true, "lab.tensor.randint(10, { 3 })");
   making("tensor.randperm", "The numbers 0 … n − 1 in random order, int64.", {number("n", "number of elements", true)},
          true, "lab.tensor.randperm(8)");

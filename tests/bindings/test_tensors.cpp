@@ -48,6 +48,33 @@ TEST_CASE("tensors from tables") {
   CHECK(text(sandbox, std::string("return show(") + row.code + ")") == row.shown);
 }
 
+TEST_CASE("randint takes its sizes as a list and as numbers, after one bound and after two") {
+  Sandbox sandbox;
+  struct Row {
+    const char* code;
+    const char* shape;
+  };
+  const Row row = GENERATE(Row{"T.randint(10, { 3 })", "3"}, Row{"T.randint(10, { 2, 3 })", "2,3"},
+                           Row{"T.randint(10, 3)", "3"}, Row{"T.randint(5, 10, { 2, 3 })", "2,3"},
+                           Row{"T.randint(5, 10, 3)", "3"}, Row{"T.randint(5, 10, 2, 3)", "2,3"},
+                           Row{"T.randint(5, 10, {})", ""}, Row{"T.randint(5, 10, 4, { seed = 1 })", "4"},
+                           Row{"T.randint({ low = 5, high = 10, size = { 4 } })", "4"},
+                           Row{"T.randint(10, { 4 }, { requires_grad = true, dtype = 'float64' })", "4"});
+  CAPTURE(row.code);
+  const std::string body = std::string("local t = ") + row.code +
+                           " assert(t:max():item() < 10 and t:min():item() >= 0) return table.concat(t.shape, ',')";
+  CHECK(text(sandbox, body) == row.shape);
+  CHECK(text(sandbox, "return tostring(T.randint(5, 6, 2, 3):eq(5):all():item())") == "true");
+}
+
+TEST_CASE("randint says which bounds and sizes it expects") {
+  Sandbox sandbox;
+  CHECK_THAT(error(sandbox, "T.randint(10, 2, 3)"), Catch::Contains("from=10 >= to=2"));
+  CHECK_THAT(error(sandbox, "T.randint(10, 2.5)"),
+             Catch::Contains("argument 2 (high): expected an integer, found 2.5"));
+  CHECK_THAT(error(sandbox, "T.randint(10)"), Catch::Contains("missing"));
+}
+
 TEST_CASE("arithmetic, operators and methods are ATen's") {
   Sandbox sandbox;
   struct Row {

@@ -207,6 +207,10 @@ Error Operator::explain(const Overload& overload, const OperatorArguments& argum
   explained.in("lab.ops." + name_);
   if (text.find("modified by an inplace operation") != std::string::npos)
     explained.hint("an operator whose name ends in _ has changed a tensor that the backward pass needs");
+  else if (name_ == "randint" && text.find("to be less than") != std::string::npos)
+    explained.hint(
+        "the numbers are drawn from low up to, without, high; sizes after a single bound are a list: "
+        "randint(high, { 2, 3 })");
   else
     explained.hint(plain.hint());
   return explained;

@@ -95,6 +95,7 @@ Overload::Overload(const c10::OperatorHandle& handle) : handle_(handle) {
   const std::size_t list = !parameters_.empty() && parameters_[0].takes == Takes::tensor ? 1 : 0;
   if (positional_ == list + 1 && parameters_[list].takes == Takes::integers && parameters_[list].count == 0)
     trailing_ = static_cast<int>(list);
+  if (name == "randint") trailing_ = static_cast<int>(positional_) - 1;  // after one bound or two
   numbers_are_floats_ =
       one_of(name, {"full", "scalar_tensor"}) || (name == "where" && from.overload_name() == "Scalar");
   // PyTorch's own t.to(device): the schema wants a dtype as well.
