@@ -11,7 +11,8 @@ Shape Column::sample_shape() const { return source ? source->shape() : values.si
 at::ScalarType Column::stored_type() const { return source ? source->type() : values.scalar_type(); }
 
 at::ScalarType Column::batch_type() const {
-  return scale.defined() || shift.defined() ? at::kFloat : as_int64 ? at::kLong : stored_type();
+  if (scale.defined() || shift.defined() || at::isFloatingType(stored_type())) return at::kFloat;
+  return as_int64 ? at::kLong : stored_type();
 }
 
 const Column* Dataset::find(std::string_view column) const {

@@ -81,6 +81,18 @@ TEST_CASE("npy: a file for each column") {
   CHECK_FALSE(open(data("npy", {{"x", path}})).train.data->find("y"));
 }
 
+TEST_CASE("float64 arrays are columns of numbers as float32 arrays are") {
+  const at::Tensor x = at::arange(12, at::kDouble).div(7).reshape({4, 3});
+  const Value source = data("npy", {{"x", npy_file("x.npy", x)}, {"y", npy_file("t.npy", at::arange(4, at::kDouble))}});
+  const DataParts parts = open(source);
+  for (const Column& column : parts.train.data->columns) CHECK(column.batch_type() == at::kFloat);
+  CHECK(at::equal(all_of(parts.train, at::kDouble).columns[0], x));
+  CHECK(at::equal(all_of(parts.train).columns[0], x.to(at::kFloat)));
+  const Batch normal = all_of(open(method("normalize", source)).train, at::kDouble);
+  CHECK(normal.columns[0].mean(0).abs().max().item<double>() < 1e-6);
+  CHECK(normal.columns[0].square().mean(0).sub(1).abs().max().item<double>() < 1e-5);
+}
+
 TEST_CASE("npz and safetensors: columns by the arrays' names") {
   const DataParts stored = open(data("npz", {{"path", npz_corpus("stored")}}));
   CHECK(at::equal(column(stored, "x"), at::arange(4, at::kFloat).reshape({2, 2})));

@@ -46,7 +46,9 @@ struct Column {
 
   Shape sample_shape() const;
   at::ScalarType stored_type() const;
-  at::ScalarType batch_type() const;  // float32 when scaled, int64 when asked for, else the stored type
+  // Float32, which stands for the batch's type of floats, when scaled or stored as floats; int64 when asked for; else
+  // the stored type.
+  at::ScalarType batch_type() const;
 };
 
 struct Dataset {
