@@ -14,10 +14,10 @@ namespace {
 
 class PlainLoop final : public Object {
  public:
-  PlainLoop(const Part& part, std::int64_t size, at::Device device)
+  PlainLoop(const Part& part, std::int64_t size, at::ScalarType float_type, at::Device device)
       : data_(part.data),
         device_(device),
-        loader_(part, {.batch = size, .shuffle = false, .device = device}, {Key(0)}, false),
+        loader_(part, {.batch = size, .shuffle = false, .float_type = float_type, .device = device}, {Key(0)}, false),
         left_(loader_.batches_per_epoch()) {}
   std::string_view type_name() const override { return "batches"; }
 
@@ -77,8 +77,8 @@ void doom_task(lua_State* L, const std::exception& exception) {
   LuaState::of(L).set_doom({std::move(error), false});
 }
 
-void push_batches(lua_State* L, const Part& part, std::int64_t size) {
-  push_object(L, std::make_shared<PlainLoop>(part, size, run_device(LuaState::of(L))));
+void push_batches(lua_State* L, const Part& part, std::int64_t size, at::ScalarType float_type) {
+  push_object(L, std::make_shared<PlainLoop>(part, size, float_type, run_device(LuaState::of(L))));
   lua_pushcclosure(L, l_next_batch, 1);
 }
 

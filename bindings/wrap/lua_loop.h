@@ -29,7 +29,7 @@ auto task_work(lua_State* L, const Task& task, const Work& work) {
 }
 
 // Pushes an iterator over the part's batches, once and in order.
-void push_batches(lua_State* L, const Part& part, std::int64_t size);
+void push_batches(lua_State* L, const Part& part, std::int64_t size, at::ScalarType float_type);
 
 // Pushes the iterator of a task's loop, which gives batches, or step numbers for a loop without batches. Each step has
 // its own random numbers.

@@ -10,6 +10,7 @@
 #include "task/task.h"
 #include "tensor/lua_tensor.h"
 #include "tensor/named_tensors.h"
+#include "tensor/names.h"
 #include "values/artifact_argument.h"
 #include "values/call_arguments.h"
 #include "values/entry_table.h"
@@ -169,6 +170,7 @@ int l_batches(lua_State* L) {
     loop.loader.batch = options.integer("size");
     loop.loader.shuffle = options.boolean("shuffle");
     loop.loader.drop_last = options.boolean("drop_last");
+    loop.loader.float_type = *find_dtype(options.string("dtype"));
     push_loop(L, task_work(L, task, [&] {
                 loop.part = part->part();
                 return task.loop(std::move(loop));

@@ -8,6 +8,7 @@
 #include "data/loader.h"
 #include "lua_loop.h"
 #include "sandbox/weak_table.h"
+#include "tensor/names.h"
 #include "values/call_arguments.h"
 
 namespace trainlab {
@@ -34,7 +35,7 @@ int l_part_batches(lua_State* L) {
     spec->value = registry.check(CallArguments(L, entry, CallArguments::Receiver::object).map(registry));
     const Options options(registry, spec, entry.name);
     const EngineWork work(L);
-    push_batches(L, part.part(), options.integer("size"));
+    push_batches(L, part.part(), options.integer("size"), *find_dtype(options.string("dtype")));
     return 1;
   });
 }

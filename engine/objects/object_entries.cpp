@@ -74,7 +74,10 @@ void register_object_entries(Registry& registry) {
                    .returns("integer"));
   method("part:batches", "Iterates once over the part's batches, in order: for batch in data.val:batches(256) do.",
          "function, an iterator",
-         {Option("size", "number of samples in a batch").integer().at_least(1).or_default(256).positional()});
+         {Option("size", "number of samples in a batch").integer().at_least(1).or_default(256).positional(),
+          Option("dtype", "type of columns of numbers, that of the model")
+              .choice({"float32", "float64"})
+              .or_default("float32")});
 }
 
 }  // namespace trainlab

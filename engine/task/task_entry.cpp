@@ -87,6 +87,9 @@ void register_task_entry(Registry& registry) {
           .with(Option("epochs", "number of passes over the part").integer().at_least(1).or_default(1))
           .with(Option("shuffle", "take the samples in a new order in each epoch").boolean().or_default(true))
           .with(Option("drop_last", "leave out an epoch's last, smaller batch").boolean().or_default(false))
+          .with(Option("dtype", "type of columns of numbers, that of the model")
+                    .choice({"float32", "float64"})
+                    .or_default("float32"))
           .returns("function, an iterator: for batch in ctx:batches(…) do")
           .example("for batch in ctx:batches(data.train, { size = 64, epochs = 5, save = { model, opt } }) do … end"));
   registry.add(loop("ctx:steps", "Iterates over step numbers from 0.")

@@ -132,6 +132,27 @@ class Loops(CliTest):
                 self.assert_same_end(out, whole)
                 self.assertEqual((out / "checkpoints" / "opt.safetensors").read_bytes(), saved)
 
+    def test_batches_in_the_type_of_a_model_of_float64(self):
+        self.write("t.lua", """local data = lab.data.tensors(function()
+  return lab.tensor({ { 1 / 3 }, { 2 / 3 } }, { dtype = "float64" }), lab.tensor({ { 1 / 7 }, { 2 / 7 } },
+    { dtype = "float64" })
+end)
+return lab.task { name = "t", run = function(ctx)
+  local model = lab.build(lab.nn.Linear(1), { input = { 1 }, dtype = "float64" })
+  local seen = {}
+  local function look(batch)
+    local y = model:forward(batch.x)
+    seen[#seen + 1] = y.dtype .. " " .. tostring((batch.x * 3):sum():item() == 3) .. " " .. batch.y.dtype
+  end
+  for batch in ctx:batches(data.train, { size = 2, dtype = "float64" }) do look(batch) end
+  for batch in data.train:batches(2, { dtype = "float64" }) do look(batch) end
+  ctx:artifact("seen.txt", table.concat(seen, ", "))
+end }
+""")
+        self.run_program("t.lua", "--out", "run", "--quiet")
+        seen = (self.folder / "run" / "artifacts" / "seen.txt").read_text()
+        self.assertEqual(seen, "float64 true float64, float64 true float64")
+
     def test_many_loops_are_each_written_once_and_what_lies_between_them_sees_what_they_left(self):
         self.write("t.lua", """local at = lab.param { "at", -1, doc = "step to announce" }
 return lab.task { name = "t", run = function(ctx)
