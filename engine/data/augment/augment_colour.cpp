@@ -1,6 +1,5 @@
 // augment.color and augment.noise.
 #include <algorithm>
-#include <cmath>
 
 #include "augmentation.h"
 
@@ -23,16 +22,7 @@ ImageChange color(const Options& spec, const Augmentation&) {
   });
 }
 
-ImageChange noise(const Options& spec, const Augmentation& augmentation) {
-  const auto deviation = static_cast<float>(spec.number("deviation") * augmentation.white());
-  return by_chance(spec, [deviation](const Planes& image, Stream& draws) {
-    const auto white = static_cast<float>(image.white);
-    for (std::size_t i = 0; i < image.size(); ++i) {
-      const float value = static_cast<float>(image.values[i]) + deviation * static_cast<float>(draws.normal());
-      image.values[i] = static_cast<std::uint8_t>(std::nearbyint(std::clamp(value, 0.0f, white)));
-    }
-  });
-}
+Noise noise(const Options& spec) { return {.deviation = spec.number("deviation"), .probability = spec.number("p")}; }
 
 Option strength(const char* name, const char* doc, double most) {
   return Option(name, doc).number().at_least(0).at_most(most).or_default(0.0);
@@ -55,15 +45,18 @@ void register_augment_colour(Registry& registry) {
           .note("The formulas of torchvision's ColorJitter, which draws the order too. Saturation and hue leave grey "
                 "images as they are."),
       ImageChangeFactory{color});
-  registry.add(Entry("augment.noise", "augment", "Adds normal noise to each value; the results are clipped to 0…1.")
-                   .with(Option("deviation", "standard deviation of the noise, for values in 0…1")
+  registry.add(Entry("augment.noise", "augment", "Adds normal noise to each number of x.")
+                   .with(Option("deviation", "standard deviation of the noise, in the units of x before :normalize()")
                              .number()
                              .at_least(0)
                              .or_default(0.05)
                              .positional())
                    .with(chance_option(1))
-                   .example("augment.noise(0.02)"),
-               ImageChangeFactory{noise});
+                   .example("augment.noise(0.02)")
+                   .note("Takes x of any shape. The noise is added to the numbers of the batch, which no byte rounds, "
+                         "after all changes of images, wherever the entry stands in the list. Images of bytes, whose "
+                         "units are 0…1, are clipped to 0…1; other numbers are not clipped."),
+               NoiseFactory{noise});
 }
 
 }  // namespace trainlab

@@ -1,4 +1,5 @@
 // data:augment.
+#include <algorithm>
 #include <cmath>
 
 #include "augmentation.h"
@@ -23,15 +24,25 @@ DataParts augment(const Options& spec, const DataContext& context) {
         .hint("put all entries into one list: they are applied in order");
   settle(parts);
   const Column* x = parts.train.data->find("x");
-  if (!x || x->stored_type() != at::kByte || x->sample_shape().size() != 3 || !x->scale.defined()) {
-    throw spec.error("source", "the data has no images to augment; expected an x of bytes [channels, height, width]" +
-                                   (x ? ", found " + dtype_name(x->stored_type()) + " " + shape_text(x->sample_shape())
-                                      : std::string()));
+  const bool has_bytes = x && x->stored_type() == at::kByte && x->scale.defined();
+  const bool has_images = has_bytes && x->sample_shape().size() == 3;
+  const auto takes_noise = [&](const Options& entry) {
+    return std::any_cast<NoiseFactory>(&entry.entry().implementation) && x && x->batch_type() == at::kFloat;
+  };
+  const std::vector<Options> entries = spec.children("entries");
+  if (!has_images && (entries.empty() || !std::ranges::all_of(entries, takes_noise))) {
+    throw spec
+        .error("source", "the data has no images to augment; expected an x of bytes [channels, height, width]" +
+                             (x ? ", found " + dtype_name(x->stored_type()) + " " + shape_text(x->sample_shape())
+                                : std::string()))
+        .hint("augment.noise alone takes numbers of any shape");
   }
-  auto augmentation =
-      std::make_shared<Augmentation>(x->sample_shape(), white_of(*x, parts.state), parts.train.data->classes);
-  for (const Options& entry : spec.children("entries")) {
-    if (const auto* change = std::any_cast<ImageChangeFactory>(&entry.entry().implementation)) {
+  auto augmentation = std::make_shared<Augmentation>(x->sample_shape(), has_bytes ? white_of(*x, parts.state) : 1,
+                                                     parts.train.data->classes);
+  for (const Options& entry : entries) {
+    if (const auto* make_noise = std::any_cast<NoiseFactory>(&entry.entry().implementation)) {
+      augmentation->add((*make_noise)(entry));
+    } else if (const auto* change = std::any_cast<ImageChangeFactory>(&entry.entry().implementation)) {
       augmentation->add((*change)(entry, *augmentation));
     } else {
       augmentation->add(entry.registry().implementation<MixingFactory>(entry.entry())(entry));
@@ -56,8 +67,8 @@ void register_augment_method(Registry& registry) {
           .example("data:augment { lab.augment.crop { padding = 4 }, lab.augment.flip() }")
           .note(
               "Comes after :split; validation and test parts stay as they are. The loader's threads change the stored "
-              "bytes, before normalisation: black is 0. Draws are keyed by (seed, epoch, sample), so a resumed run "
-              "and any number of threads give the same images."),
+              "bytes, before normalisation: black is 0; augment.noise takes other numbers too. Draws are keyed by "
+              "(seed, epoch, sample), so a resumed run and any number of threads give the same images."),
       DataFactory{augment});
 }
 

@@ -34,20 +34,29 @@ struct Mixing {
   double probability = 1;  // that a batch is mixed
 };
 
+// Normal noise, added to the numbers of a sample when they have the type of the batch.
+struct Noise {
+  double deviation = 0;    // for values before normalisation
+  double probability = 1;  // that a sample is changed
+};
+
 class Augmentation {
  public:
-  // `shape`: [channels, height, width] of x; `white`: the byte that stands for 1.0; `classes`: number of classes of y,
-  // or 0 if y holds numbers.
+  // `shape`: of x, [channels, height, width] for all but noise; `white`: the stored value that stands for 1.0;
+  // `classes`: number of classes of y, or 0 if y holds numbers.
   Augmentation(Shape shape, int white, std::int64_t classes)
       : shape_(std::move(shape)), white_(white), classes_(classes) {}
 
   void add(ImageChange change) { changes_.push_back(std::move(change)); }
   void add(Mixing mixing) { mixings_.push_back(mixing); }
+  void add(Noise noise) { noises_.push_back(noise); }
 
   const Shape& shape() const { return shape_; }
   int white() const { return white_; }
   std::int64_t classes() const { return classes_; }
+  bool changes() const { return !changes_.empty(); }
   bool mixes() const { return !mixings_.empty(); }
+  const std::vector<Noise>& noises() const { return noises_; }
 
   // Changes an image in its stored form. `key` belongs to the sample and the epoch.
   void change(std::uint8_t* image, Key key) const;
@@ -60,6 +69,7 @@ class Augmentation {
   std::int64_t classes_;
   std::vector<ImageChange> changes_;
   std::vector<Mixing> mixings_;
+  std::vector<Noise> noises_;
 };
 
 // Mixes x, `samples` × shape of float or double, in place.
@@ -75,6 +85,7 @@ void mix_labels(const Mix& mix, const std::int64_t* labels, T* out, std::int64_t
 // The registrations of the entries lab.augment.flip …, one for each file of entries.
 using ImageChangeFactory = std::function<ImageChange(const Options&, const Augmentation&)>;
 using MixingFactory = std::function<Mixing(const Options&)>;
+using NoiseFactory = std::function<Noise(const Options&)>;
 // The option `p` of an entry that is not always applied.
 Option chance_option(double by_default);
 // `change`, applied with the probability that the option `p` of the entry gives.

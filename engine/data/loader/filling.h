@@ -27,6 +27,10 @@ class Filling {
   void fill(const BatchPlace& place, std::span<const std::int64_t> rows, std::byte* out) const;
 
  private:
+  // The key of sample i of the requested rows in an epoch.
+  Key sample_key(const BatchPlace& place, std::span<const std::int64_t> rows, std::size_t i) const;
+  template <class T>
+  void add_noise(const BatchPlace& place, std::span<const std::int64_t> rows, std::byte* out) const;
   template <class T>
   void mix(const Mix& mix, std::span<const std::int64_t> rows, std::byte* out) const;
 
@@ -34,7 +38,8 @@ class Filling {
   std::shared_ptr<const Augmentation> augmentation_;  // for this column, or none
   at::ScalarType float_type_;
   bool drawn_;         // a sample may be there several times in an epoch
-  bool changes_;       // images
+  bool changes_;       // x
+  bool clips_;         // noise stays within the images' black and white
   bool mixes_labels_;  // labels become shares
 };
 

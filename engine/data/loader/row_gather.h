@@ -22,6 +22,9 @@ class RowGather {
 
   at::ScalarType type() const { return type_; }
   const Shape& sample_shape() const { return sample_; }
+  // A converted element is value · scale + shift of the stored value.
+  float scale(std::size_t element) const { return scale_.empty() ? 1 : scale_[element / block_]; }
+  float shift(std::size_t element) const { return shift_.empty() ? 0 : shift_[element / block_]; }
   // Bytes of one converted row.
   std::size_t row_bytes() const { return row_bytes_; }
 

@@ -18,6 +18,7 @@
 #include "specs.h"
 #include "support/pack_bytes.h"
 #include "support/tar_support.h"
+#include "tensor/npy.h"
 #include "tensor/safetensors.h"
 
 using namespace trainlab;
@@ -196,6 +197,47 @@ TEST_CASE("augmentation: entries do what they say") {
   CHECK(at::equal(changed(augment("flip", {{"p", 0}}), 1), stored[0]));
   CHECK(at::equal(changed(augment("flip", {{"axis", "vertical"}, {"p", 1}}), 1), stored[0].flip({1})));
   CHECK(at::equal(changed(augment("rotate", {{"degrees", 0}}), 1), stored[0]));
+}
+
+TEST_CASE("noise has its own deviation on bytes, whatever their steps, and keeps images within 0…1") {
+  const auto noise = [](double deviation) { return Value::List{augment("noise", {{"deviation", deviation}})}; };
+  const Value normal = method("normalize", images(), {{"mean", Value::List{0.5}}, {"std", Value::List{0.25}}});
+  const auto noisy = [&](const Value& source, double deviation, at::ScalarType type = at::kFloat) {
+    const DataParts parts = open(method("augment", source, {{"entries", noise(deviation)}}));
+    Loader loader(parts.train, {.batch = 12, .threads = 0, .float_type = type}, {Key(5)}, false);
+    const Batch batch = loader.next();
+    return batch.columns[0].sub(all_of(open(source).train, type).columns[0].index_select(0, batch.index));
+  };
+  // A hundredth of the step between two bytes; 19,440 draws, of which the image's black and white cut some.
+  const at::Tensor small = noisy(images(), 0.01 / 255);
+  CHECK(small.ne(0).to(at::kFloat).mean().item<double>() > 0.9);
+  CHECK(small.std().item<double>() == Approx(0.01 / 255).epsilon(0.1));
+  const at::Tensor scaled = noisy(normal, 0.01 / 255, at::kDouble);
+  CHECK(scaled.std().item<double>() == Approx(0.01 / 255 / 0.25).epsilon(0.1));
+
+  const DataParts loud = open(method("augment", images(), {{"entries", noise(2)}}));
+  Loader loader(loud.train, {.batch = 12, .threads = 0}, {Key(5)}, false);
+  const at::Tensor x = loader.next().columns[0];
+  CHECK(x.min().item<float>() >= 0);
+  CHECK(x.max().item<float>() <= 1.00001f);
+}
+
+TEST_CASE("noise on columns of numbers is neither rounded nor clipped, and other changes want images") {
+  const at::Tensor values = at::arange(4000, at::kFloat).sub(2000).reshape({400, 10});
+  const Value source = data("npy", {{"x", write_file("numbers.npy", npy_bytes(values, "numbers.npy"))}});
+  const auto with = [&](const Value& entry) { return method("augment", source, {{"entries", Value::List{entry}}}); };
+  const DataParts parts = open(with(augment("noise", {{"deviation", 0.3}})));
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    Loader loader(parts.train, {.batch = 400, .threads = 0, .float_type = type}, {Key(5)}, false);
+    const Batch batch = loader.next();
+    const at::Tensor added = batch.columns[0].sub(values.to(type).index_select(0, batch.index));
+    CHECK(std::abs(added.mean().item<double>()) < 0.024);  // five standard errors
+    CHECK(added.std().item<double>() == Approx(0.3).epsilon(0.06));
+  }
+  CHECK(same(batches_of(parts.train, 0), batches_of(parts.train, 3)));
+  const Error refused = error_of([&] { open(with(augment("flip"))); });
+  CHECK(contains(refused.message(), "no images to augment"));
+  CHECK(contains(refused.hint(), "augment.noise"));
 }
 
 TEST_CASE("mixup and cutmix: shares of targets follow the images") {
