@@ -31,12 +31,36 @@ bool holds_options(lua_State* L, int index, bool room) {
 
 }  // namespace
 
+namespace {
+
+// A table of several numbers alone, nn.MaxPool2d { 3, 2 } or nn.MaxPool2d({ 3, 2 }), for an entry whose first option
+// takes a list of numbers: a list of sizes by axis, and not the first option and those after it.
+bool is_first_list(lua_State* L, const Entry& entry, int table) {
+  const auto first = std::find_if(entry.options.begin(), entry.options.end(),
+                                  [](const Option& option) { return option.is_positional && !option.is_array; });
+  const auto length = lua_objlen(L, table);
+  if (first == entry.options.end() || !first->is_many || entry.array_option() || length < 2) return false;
+  std::size_t numbers = 0, others = 0;
+  lua_pushnil(L);
+  while (lua_next(L, table) != 0) {
+    ++(lua_type(L, -2) == LUA_TNUMBER && lua_type(L, -1) == LUA_TNUMBER ? numbers : others);
+    lua_pop(L, 1);
+  }
+  return others == 0 && numbers == length;
+}
+
+}  // namespace
+
 CallArguments::CallArguments(lua_State* L, const Entry& entry, Receiver receiver) : L_(L), entry_(entry) {
   const int first = receiver == Receiver::none ? 1 : 2;
   const int last = lua_gettop(L);
   if (receiver == Receiver::option) positional_.push_back({0, 1});
   if (first == last && is_plain_table(L, last)) {
-    take_table(last);
+    if (receiver == Receiver::none && is_first_list(L, entry, last)) {
+      positional_.push_back({0, last});
+    } else {
+      take_table(last);
+    }
     return;
   }
   const auto places = std::count_if(entry.options.begin(), entry.options.end(),

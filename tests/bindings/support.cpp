@@ -36,6 +36,10 @@ Registry make_registry() {
                    .with(Option("channels", "outputs").integer().at_least(1).required().positional())
                    .with(Option("kernel", "window").integer().at_least(1).many(2).required().positional())
                    .with(Option("stride", "step").integer().at_least(1).many(2)));
+  registry.add(Entry("nn.MaxPool2d", "layer", "The largest element of each window.")
+                   .with(Option("kernel", "size of a window").integer().at_least(1).many(2).positional().required())
+                   .with(Option("stride", "step").integer().at_least(1).many(2).positional())
+                   .with(Option("ceil", "keeps a last window").boolean().positional()));
   registry.add(
       Entry("nn.Sequential", "layer", "Layers in order.").with(Option("layers", "the layers").entry("layer").array()));
   registry.add(Entry("nn.Residual", "layer", "Adds its input.")

@@ -37,6 +37,24 @@ TEST_CASE("positions and names mean the same") {
   CHECK(model["@at"] == Value("x.lua:1"));
 }
 
+TEST_CASE("a list of numbers alone holds the sizes by axis, not the first option and the next") {
+  struct Row {
+    const char* code;
+    const char* printed;
+  };
+  const Row row =
+      GENERATE(Row{"lab.nn.MaxPool2d({ 3, 2 })", "nn.MaxPool2d({ 3, 2 })"},
+               Row{"lab.nn.MaxPool2d { 3, 2 }", "nn.MaxPool2d({ 3, 2 })"},
+               Row{"lab.nn.MaxPool2d({ 3, 2 }, { 2, 1 })", "nn.MaxPool2d({ 3, 2 }, { 2, 1 })"},
+               Row{"lab.nn.MaxPool2d(3, 2)", "nn.MaxPool2d(3, 2)"}, Row{"lab.nn.MaxPool2d { 3 }", "nn.MaxPool2d(3)"},
+               Row{"lab.nn.MaxPool2d { { 3, 2 }, 2 }", "nn.MaxPool2d({ 3, 2 }, 2)"},
+               Row{"lab.nn.MaxPool2d { 3, 2, ceil = true }", "nn.MaxPool2d(3, 2, true)"},
+               Row{"lab.nn.MaxPool2d({ 3, 2 }, { ceil = true })", "nn.MaxPool2d { { 3, 2 }, ceil = true }"});
+  CAPTURE(row.code);
+  const Value model = stage_of(std::string("return lab.stage { model = ") + row.code + " }")["model"];
+  CHECK(test_registry().print(model) == row.printed);
+}
+
 TEST_CASE("array options take what stands without a name") {
   CHECK(test_registry().print(stage_of("local nn = lab.nn\nreturn lab.stage { model = nn.Residual { nn.ReLU(), "
                                        "nn.ReLU(), shortcut = nn.Linear(3) } }")["model"]) ==
@@ -76,6 +94,8 @@ TEST_CASE("a wrong call is reported at its line") {
     const char* text;
   };
   const Row row = GENERATE(
+      Row{"lab.nn.MaxPool2d { 3, 2, 1 }",
+          "nn.MaxPool2d.kernel: expected an integer ≥ 1, or a list of 2, found a list of 3"},
       Row{"lab.nn.Linear('x')", "nn.Linear.out: expected an integer ≥ 1, found \"x\""},
       Row{"lab.nn.Linear(0)", "nn.Linear.out: expected an integer ≥ 1, found 0"},
       Row{"lab.nn.Linear(1.5)", "nn.Linear.out: expected an integer ≥ 1, found 1.5"},
