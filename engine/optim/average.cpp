@@ -55,6 +55,7 @@ WeightAverage::WeightAverage(std::span<const Options> specs, const RunLength& le
     }
     row.evaluated = spec.boolean("evaluate");
     plan(row, static_cast<double>(length.total_steps));
+    if (length.total_steps > 0 && row.start + row.every > length.total_steps) throw never_begins(row);
     rows_.push_back(std::move(row));
   }
 }
@@ -71,6 +72,22 @@ void WeightAverage::plan(Row& row, double given) const {
   row.total = given;
   row.start = steps("start");
   row.every = std::max<std::int64_t>(steps("every"), 1);
+  // A start in % fits any length: the first update is that after the last step at the latest.
+  if (given > 0 && row.spec.duration("start").unit == Unit::percent) {
+    row.start = std::min(row.start, static_cast<std::int64_t>(given) - 1);
+    row.every = std::min(row.every, static_cast<std::int64_t>(given) - row.start);
+  }
+}
+
+Error WeightAverage::never_begins(const Row& row) const {
+  const auto text = [&](std::int64_t steps) {
+    if (length_.steps_per_epoch < 1) return std::to_string(steps) + " steps";
+    return number_text(static_cast<double>(steps) / static_cast<double>(length_.steps_per_epoch)) + " epochs";
+  };
+  Error error = row.spec.error("start", "expected a start that leaves time for an update within the run's " +
+                                            text(length_.total_steps) + ", found a start after " + text(row.start) +
+                                            " with the first update " + text(row.every) + " later");
+  return error.hint("start = \"75%\" fits runs of any length");
 }
 
 void WeightAverage::set_total(std::int64_t total_steps) {

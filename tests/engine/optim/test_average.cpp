@@ -118,6 +118,24 @@ TEST_CASE("averages: go on from their state, and keep the length that was set") 
   CHECK(at::equal(whole.values()[0], resumed.values()[0]));
 }
 
+TEST_CASE("averages: a start in % begins in a run of any length") {
+  for (const std::int64_t steps : {1, 5, 10, 20, 40}) {
+    for (const char* start : {"75%", "100%"}) {
+      const Options spec = optim_spec("swa", {{"start", start}});
+      Weights weights;
+      WeightAverage average(std::span(&spec, 1), {.total_steps = steps, .steps_per_epoch = 10, .batch = 4},
+                            weights.tensors(), 0);
+      for (std::int64_t t = 0; t < steps; ++t) {
+        weights.go(t);
+        average.stepped(t);
+      }
+      INFO(steps << " " << start);
+      CHECK(average.begun(0));
+      CHECK(average.values()[1].item<std::int64_t>() == steps);  // the last update follows the last step
+    }
+  }
+}
+
 TEST_CASE("averages: what is refused") {
   const auto make = [](const char* entry, Value::Map options) {
     const Options spec = optim_spec(entry, std::move(options));
@@ -125,4 +143,14 @@ TEST_CASE("averages: what is refused") {
   };
   CHECK_THROWS_WITH(make("ema", {{"decay", 1}}), Catch::Contains("decay"));
   CHECK_THROWS_WITH(make("swa", {{"start", "5 min"}}), Catch::Contains("optim.start") && Catch::Contains("5 min"));
+  CHECK_THROWS_WITH(
+      make("swa", {{"start", "12 epochs"}}),
+      Catch::Contains("optim.start") && Catch::Contains("within the run's 10 epochs, found a start after "
+                                                        "12 epochs with the first update 1 epochs later"));
+  CHECK_THROWS_WITH(make("swa", {{"start", "95 steps"}}), Catch::Contains("a start after 9.5 epochs"));
+  CHECK_NOTHROW(make("swa", {{"start", "9 epochs"}}));
+  CHECK_THROWS_WITH(make("ema", {{"every", "11 epochs"}}), Catch::Contains("the first update 11 epochs later"));
+  // The length of a run under a time budget is not known yet.
+  const Options late = optim_spec("swa", {{"start", "12 epochs"}});
+  CHECK_NOTHROW(WeightAverage(std::span(&late, 1), {.total_steps = 0, .steps_per_epoch = 10, .batch = 4}, {}, 0));
 }

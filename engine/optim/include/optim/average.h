@@ -27,7 +27,8 @@ struct AveragedTensor {
 
 class WeightAverage {
  public:
-  // One spec per row, as for optimizers. Error{recipe} for durations that cannot be turned into steps.
+  // One spec per row, as for optimizers. Error{recipe} for durations that cannot be turned into steps, and for a start
+  // so late that a run of known length would end before the first update.
   WeightAverage(std::span<const Options> specs, const RunLength& length, std::vector<AveragedTensor> tensors,
                 std::int64_t members);
 
@@ -56,6 +57,7 @@ class WeightAverage {
   double updates(std::size_t row) const { return updates_.const_data_ptr<double>()[row]; }
   // Turns the row's durations into steps of a run of `total` steps.
   void plan(Row& row, double total) const;
+  Error never_begins(const Row& row) const;
 
   std::vector<Row> rows_;
   RunLength length_;
