@@ -173,6 +173,21 @@ void initialize_by_pattern(Model& model, const Options& options, std::string_vie
   }
 }
 
+namespace {
+
+// Whether a layer has parameters and all of them are frozen; `layer` is the beginning of their names, "2.".
+bool is_frozen(const Model& model, std::string_view layer) {
+  bool any = false;
+  for (const ParameterInfo& info : model.parameters()) {
+    if (!info.name.starts_with(layer)) continue;
+    if (info.trains) return false;
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
 void freeze_by_pattern(Model& model, const Options& options, std::string_view option) {
   if (!options.given(option)) return;
   for (const Value& pattern : options.get(option).list()) {
@@ -181,6 +196,14 @@ void freeze_by_pattern(Model& model, const Options& options, std::string_view op
   const auto& parameters = model.parameters();
   if (std::none_of(parameters.begin(), parameters.end(), [](const ParameterInfo& info) { return info.trains; })) {
     throw options.error(option, "freezes all parameters, and nothing is left to train");
+  }
+  for (std::size_t i = 0; i < model.buffers().size(); ++i) {
+    const std::string& name = model.buffers()[i].name;
+    const auto matches = [&](const Value& pattern) { return matches_pattern(pattern.string(), name); };
+    if (std::ranges::any_of(options.get(option).list(), matches) ||
+        is_frozen(model, std::string_view(name).substr(0, name.rfind('.') + 1))) {
+      model.freeze_buffer(i);
+    }
   }
 }
 

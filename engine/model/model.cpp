@@ -71,6 +71,7 @@ at::Tensor Model::forward(std::span<const at::Tensor> columns, const Pass& pass)
   Pass whole = pass;
   whole.columns = columns;
   whole.branches = {branches.data(), branches.size()};
+  whole.buffers = tables_.buffers;
   return forward_checked(*root_, has_x ? columns[0] : at::Tensor(), whole)
       .contiguous();  // a convolution puts channels last; losses and recipes may rely on the order
 }

@@ -64,12 +64,14 @@ Entry fit_entry() {
                    "counts. init.weights takes trained values. With several models, one of these for each by its name")
                 .entry("init")
                 .keyed())
-      .with(Option("freeze",
-                   "patterns of the names of parameters that do not train; with several models, a table by name of the "
-                   "model")
-                .string()
-                .many()
-                .keyed())
+      .with(
+          Option("freeze",
+                 "patterns of the names of parameters that do not train; a layer whose parameters are all frozen "
+                 "computes as in evaluation, and its running statistics stay; with several models, a table by name of "
+                 "the model")
+              .string()
+              .many()
+              .keyed())
       .with(Option("accumulate",
                    "number of micro-batches whose gradients make one optimizer step, as one large batch would")
                 .integer()

@@ -43,7 +43,7 @@ class BatchNorm : public Layer {
 
   // In training the running statistics of the pass's state are updated in place, where the pass says so.
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const final {
-    const bool by_batch = pass.training || !mean_;
+    const bool by_batch = !mean_ || pass.trains_buffer(*mean_);
     if (by_batch && x.size(0) * places_ == 1) {
       throw layer_error(path, where,
                         "expected more than one value per channel in training, found a batch of one sample")

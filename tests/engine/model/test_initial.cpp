@@ -137,6 +137,43 @@ TEST_CASE("patterns choose parameters by name, the longest one first") {
              Catch::Contains("to hold part of the draws"));
 }
 
+TEST_CASE("a frozen layer computes as in evaluation, and its running statistics stay") {
+  const auto body = [] { return sequential({nn("Linear", {4}), nn("BatchNorm1d")}); };
+  const auto moves = [&](const Value::List& patterns, const Value& norm) {
+    Model model = build(sequential({sequential({nn("Linear", {4}), norm}), nn("BatchNorm1d")}), {3});
+    if (!patterns.empty()) freeze_by_pattern(model, holder({{"freeze", patterns}}), "freeze");
+    const std::array keys = {Key(1)};
+    const ModelState state = model.initial_state(keys, at::kDouble, test_device(), false);
+    const at::Tensor x = at::eye(3, on_test_device(at::kDouble));
+    model.forward(x, {.state = state, .training = true, .keys = keys});
+    std::vector<bool> moved;
+    for (const at::Tensor& buffer : state.buffers) moved.push_back(buffer.ne(buffer.flatten()[0]).any().item<bool>());
+    return moved;
+  };
+  const Value norm = nn("BatchNorm1d"), plain = nn("BatchNorm1d", {}, {{"affine", false}});
+  using Moved = std::vector<bool>;  // mean and variance of the body's norm, then of the head's
+  CHECK((moves({}, norm) == Moved{true, true, true, true}));
+  CHECK((moves({"1.*"}, norm) == Moved{false, false, true, true}));
+  CHECK((moves({"1.2.weight", "1.2.bias"}, norm) == Moved{false, false, true, true}));
+  CHECK((moves({"1.*"}, plain) == Moved{false, false, true, true}));
+  CHECK((moves({"*.bias"}, norm) == Moved{true, true, true, true}));  // its weight trains
+
+  Model model = build(sequential({body(), nn("Linear", {2})}), {3});
+  freeze_by_pattern(model, holder({{"freeze", Value::List{"1.*"}}}), "freeze");
+  const std::array keys = {Key(1)};
+  const ModelState state = model.initial_state(keys, at::kDouble, test_device(), false);
+  const at::Tensor x = at::eye(3, on_test_device(at::kDouble)).slice(0, 0, 1);  // one sample has no variance
+  CHECK(at::equal(model.forward(x, {.state = state, .training = true, .keys = keys}),
+                  model.forward(x, {.state = state, .training = false, .keys = {}})));
+
+  Model spectral = build(sequential({nn("SpectralNorm", {nn("Linear", {4})}), nn("Linear", {2})}), {3});
+  freeze_by_pattern(spectral, holder({{"freeze", Value::List{"1.layer.*"}}}), "freeze");
+  const ModelState held = spectral.initial_state(keys, at::kDouble, test_device(), false);
+  const at::Tensor before = held.buffers[0].clone();
+  for (int i = 0; i < 3; ++i) spectral.forward(x, {.state = held, .training = true, .keys = keys});
+  CHECK(at::equal(held.buffers[0], before));
+}
+
 TEST_CASE("frozen parameters take no gradient") {
   Model model = net();
   freeze_by_pattern(model, holder({{"freeze", Value::List{"1.*", "2.bias"}}}), "freeze");

@@ -30,52 +30,6 @@ struct ModelState {
   ModelState snapshot() const;
 };
 
-// The place of a named tensor in a pass: a column of the batch, or the output of an nn.Branch.
-struct Source {
-  bool branch = false;
-  std::size_t slot = 0;
-};
-
-// The dropout probabilities of a group whose members differ in them: one for each member, by the key under which a
-// layer draws.
-using DropRates = std::map<std::uint64_t, std::vector<double>>;
-
-// One forward pass. `keys` holds a key for each member (a single key without a member axis), already folded with step
-// and micro-batch; random layers fold in their own place. Model::forward sets `columns`, the columns of the batch in
-// the order of Model::columns(), and `branches`, which the pass fills.
-struct Pass {
-  const ModelState& state;
-  bool training = false;
-  std::span<const Key> keys;
-  const DropRates* drop_rates = nullptr;  // null unless members differ in them
-  // Whether a training pass takes its batch into the running statistics of the state. A second evaluation of the same
-  // batch does not.
-  bool updates_statistics = true;
-  std::span<const at::Tensor> columns = {};
-  std::span<at::Tensor> branches = {};
-
-  const at::Tensor& named(Source source) const { return source.branch ? branches[source.slot] : columns[source.slot]; }
-
-  // The same pass with the tensors of another state, which must outlive the pass.
-  Pass with(const ModelState& other) const {
-    return {other, training, keys, drop_rates, updates_statistics, columns, branches};
-  }
-
-  std::int64_t members() const { return state.members; }
-  const at::Tensor& parameter(std::size_t slot) const { return state.parameters[slot]; }
-  const at::Tensor& buffer(std::size_t slot) const { return state.buffers[slot]; }
-};
-
-// The description of a tensor that passes from one layer to the next.
-struct Signal {
-  Shape shape = {};             // of one sample: no batch and no member axis
-  bool integers = false;        // token ids, labels, counts; otherwise numbers of the model's floating type
-  bool needs_gradient = false;  // depends on parameters
-  bool nothing = false;         // true before an nn.Input if the data has no column "x"
-};
-// The columns of a batch that a model may read, by name.
-using Signals = std::map<std::string, Signal, std::less<>>;
-
 // Draws initial values in place from a key.
 using Initializer = std::function<void(const at::Tensor& out, Key key)>;
 
@@ -94,7 +48,57 @@ struct BufferInfo {
   bool averages = true;              // averages of the weights average it too; if false, they have its latest value
   // Sets a buffer whose initial value depends on parameters, after the whole state has its initial values.
   std::function<void(const ModelState&)> begin = {};
+  bool changes = true;  // false in frozen layers
 };
+
+// The place of a named tensor in a pass: a column of the batch, or the output of an nn.Branch.
+struct Source {
+  bool branch = false;
+  std::size_t slot = 0;
+};
+
+// The dropout probabilities of a group whose members differ in them: one for each member, by the key under which a
+// layer draws.
+using DropRates = std::map<std::uint64_t, std::vector<double>>;
+
+// One forward pass. `keys` holds a key for each member (a single key without a member axis), already folded with step
+// and micro-batch; random layers fold in their own place. Model::forward sets `columns`, the columns of the batch in
+// the order of Model::columns(), `branches`, which the pass fills, and `buffers`, what is known of the state's buffers.
+struct Pass {
+  const ModelState& state;
+  bool training = false;
+  std::span<const Key> keys;
+  const DropRates* drop_rates = nullptr;  // null unless members differ in them
+  // Whether a training pass takes its batch into the running statistics of the state. A second evaluation of the same
+  // batch does not.
+  bool updates_statistics = true;
+  std::span<const at::Tensor> columns = {};
+  std::span<at::Tensor> branches = {};
+  std::span<const BufferInfo> buffers = {};
+
+  const at::Tensor& named(Source source) const { return source.branch ? branches[source.slot] : columns[source.slot]; }
+
+  // The same pass with the tensors of another state, which must outlive the pass.
+  Pass with(const ModelState& other) const {
+    return {other, training, keys, drop_rates, updates_statistics, columns, branches, buffers};
+  }
+
+  std::int64_t members() const { return state.members; }
+  const at::Tensor& parameter(std::size_t slot) const { return state.parameters[slot]; }
+  const at::Tensor& buffer(std::size_t slot) const { return state.buffers[slot]; }
+  // Whether the layer of this buffer trains; a frozen layer computes as in evaluation.
+  bool trains_buffer(std::size_t slot) const { return training && (buffers.empty() || buffers[slot].changes); }
+};
+
+// The description of a tensor that passes from one layer to the next.
+struct Signal {
+  Shape shape = {};             // of one sample: no batch and no member axis
+  bool integers = false;        // token ids, labels, counts; otherwise numbers of the model's floating type
+  bool needs_gradient = false;  // depends on parameters
+  bool nothing = false;         // true before an nn.Input if the data has no column "x"
+};
+// The columns of a batch that a model may read, by name.
+using Signals = std::map<std::string, Signal, std::less<>>;
 
 // Arithmetic per sample: only the multiply-adds of matrix products and convolutions, each counted as two operations (no
 // biases, norms, activations or pools). This is the convention of PyTorch's FlopCounterMode and of the literature on
@@ -275,11 +279,11 @@ struct LayerKind {
   std::string_view applies = {};
   std::string_view chain =
       {};  // the option with the layers whose last makes the output, of a layer that only joins them
+  int outputs_axis = 0;  // the axis of its parameter "weight" that counts outputs
 };
 
 // The factory of a layer class with a constructor (const Options&, LayerContext&).
 template <class T>
-  int outputs_axis = 0;  // the axis of its parameter "weight" that counts outputs
 LayerKind layer_kind(LayerKind flags = {}) {
   flags.make = [](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
     return std::make_unique<T>(options, context);

@@ -31,12 +31,14 @@ class Model {
   const std::vector<ParameterInfo>& parameters() const { return tables_.parameters; }
   const std::vector<BufferInfo>& buffers() const { return tables_.buffers; }
   std::int64_t parameter_count() const;
-  // Set other initial values of a parameter or buffer, and freeze a parameter. To be called before states are made.
+  // Set other initial values of a parameter or buffer, and freeze a parameter, or a buffer with its layer's statistics.
+  // To be called before states are made.
   void set_initial(std::size_t parameter, Initializer initialize) {
     tables_.parameters.at(parameter).initialize = std::move(initialize);
   }
   void set_initial_buffer(std::size_t buffer, at::Tensor values) { buffer_values_[buffer] = std::move(values); }
   void freeze(std::size_t parameter) { tables_.parameters.at(parameter).trains = false; }
+  void freeze_buffer(std::size_t buffer) { tables_.buffers.at(buffer).changes = false; }
   Flops flops() const { return root_->flops(); }
   // Bytes per sample that a training step keeps for the backward pass, with as much for the loss as the model's output
   // (estimate, see KeptMemory). Weights and the batch itself are not in it.
