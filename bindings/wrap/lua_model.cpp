@@ -196,6 +196,21 @@ std::vector<OptimizedParameter> parameters_at(lua_State* L, int index) {
   return all;
 }
 
+// The checked options of lab.optimizer, of which those by name stand in a table at index 3.
+Options optimizer_options(lua_State* L, const Registry& registry, const Value& optim) {
+  Value given = Value::Map{};
+  if (!lua_isnoneornil(L, 3)) given = to_value(L, 3, Functions::refuse);
+  const bool is_empty = given.is_list() && given.list().empty();
+  if (is_empty) given = Value::Map{};
+  if (!given.is_map()) throw recipe_error("expected options by name, found " + type_text(L, 3)).in("lab.optimizer");
+  given.set("@", "optimizer");
+  given.set("optim", optim);
+  given.set("parameters", true);  // tensors, which are no value
+  auto spec = std::make_shared<Spec>();
+  spec->value = registry.check(given, "lab.optimizer");
+  return {registry, spec, "lab.optimizer"};
+}
+
 int l_optimizer(lua_State* L) {
   return guarded(L, [&] {
     const Registry& registry = *LuaState::of(L).host().registry;
@@ -206,21 +221,12 @@ int l_optimizer(lua_State* L) {
     }
     auto spec = std::make_shared<Spec>(to_spec(L, 1));
     spec->value = registry.check(spec->value);
+    const Options options = optimizer_options(L, registry, spec->value);
+    const Clip clip = clip_of(options, "clip");
     try {
-      double clip = 0;
-      if (lua_istable(L, 3)) {
-        lua_pushliteral(L, "clip");
-        lua_rawget(L, 3);
-        if (!lua_isnil(L, -1)) {
-          if (lua_type(L, -1) != LUA_TNUMBER || !(lua_tonumber(L, -1) > 0)) {
-            throw recipe_error("expected a number > 0, found " + type_text(L, -1)).in("clip");
-          }
-          clip = lua_tonumber(L, -1);
-        }
-        lua_pop(L, 1);
-      }
       const auto optimizer = std::make_shared<OptimizerObject>(Options(registry, spec, ""), parameters_at(L, 2));
-      optimizer->clip_norm = clip;
+      optimizer->clip = clip;
+      optimizer->maximizes = options.boolean("maximize");
       push_object(L, optimizer);
     } catch (Error& error) {
       throw error.in("lab.optimizer");

@@ -5,7 +5,6 @@
 #include <ATen/ops/scalar_tensor.h>
 
 #include "core/trace.h"
-#include "optim/clip.h"
 
 namespace trainlab {
 namespace {
@@ -109,15 +108,22 @@ void OptimizerObject::step(const std::function<at::Tensor()>& again) {
   const auto take = [&] {
     const Span span(Phase::gradients);
     for (std::size_t i = 0; i < parameters_.size(); ++i) gradients[i] = parameters_[i].value.grad();
-    if (clip_value > 0) clip_by_value(gradients, clip_value);
-    if (clip_norm > 0) clip_by_norm(gradients, clip_norm, 0);
+    if (clip.value > 0) clip_by_value(gradients, clip.value);
+    if (clip.norm > 0) clip_by_norm(gradients, clip.norm, 0);
+    if (!maximizes) return;
+    for (at::Tensor& gradient : gradients)
+      if (gradient.defined()) gradient = gradient.neg();  // a copy: the parameter's own gradient keeps its sign
+  };
+  const auto loss_again = [&] {
+    const at::Tensor loss = again().detach();
+    return maximizes ? loss.neg() : loss;
   };
   StepInputs inputs{.rates = {&rate, 1}, .momentum = {&momentum, 1}, .weight_decay = {&weight_decay, 1}};
-  if (again) inputs.loss = again().detach();
+  if (again) inputs.loss = loss_again();
   take();
   const Reevaluate reevaluate = [&] {
     const at::AutoGradMode gradients_wanted(true);  // a step has switched them off
-    at::Tensor loss = again().detach();
+    at::Tensor loss = loss_again();
     take();
     return Evaluation{std::move(loss), gradients};
   };

@@ -1,5 +1,6 @@
 // Entries for hand-written loops: lab.build, lab.optimizer, lab.schedule and the objects that they return.
 #include "objects/model_object.h"
+#include "optim/clip.h"
 
 namespace trainlab {
 
@@ -28,7 +29,8 @@ void register_object_entries(Registry& registry) {
                              .any()
                              .required()
                              .positional())
-                   .with(Option("clip", "largest joint L2 norm of the gradients").number().more_than(0))
+                   .with(clip_option())
+                   .with(Option("maximize", "takes steps that enlarge the loss").boolean().or_default(false))
                    .returns("optimizer")
                    .example("local opt = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())"));
   registry.add(Entry("schedule", "function", "A schedule's factors, for loops written by hand.")

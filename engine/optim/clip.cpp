@@ -93,6 +93,31 @@ at::Tensor clip_by_norm(std::span<const at::Tensor> gradients, double max_norm, 
   return members ? clip_each(defined, max_norm, members) : clip_all(defined, max_norm);
 }
 
+Option clip_option() {
+  return Option("clip", "largest joint L2 norm of the gradients; or bounds by name")
+      .number()
+      .more_than(0)
+      .fields(
+          {Option("norm", "largest joint L2 norm").number().more_than(0),
+           Option("value", "largest absolute value of each gradient; applied before the norm").number().more_than(0)});
+}
+
+Clip clip_of(const Options& table, const std::string& name) {
+  Clip clip;
+  if (!table.given(name)) return clip;
+  if (table.get(name).is_number()) {
+    clip.norm = table.number(name);
+    return clip;
+  }
+  const Options bounds = table.child(name);
+  if (!bounds.given("norm") && !bounds.given("value"))
+    throw bounds.error("", "expected a bound of the norm or of the values, found neither")
+        .hint("clip = { value = 0.5 }");
+  if (bounds.given("norm")) clip.norm = bounds.number("norm");
+  if (bounds.given("value")) clip.value = bounds.number("value");
+  return clip;
+}
+
 void clip_by_value(std::span<const at::Tensor> gradients, double bound) {
   const at::NoGradGuard no_grad;
   for (const at::Tensor& gradient : gradients) {

@@ -1,6 +1,7 @@
 // The declaration of lab.fit, and its two sides: run and check.
 #include "loop.h"
 #include "objective/metrics.h"
+#include "optim/clip.h"
 #include "plan/fit_text.h"
 #include "run/run.h"
 #include "train/fit.h"
@@ -77,14 +78,7 @@ Entry fit_entry() {
                 .integer()
                 .at_least(1)
                 .or_default(1))
-      .with(Option("clip", "largest joint L2 norm of the gradients; or bounds by name")
-                .number()
-                .more_than(0)
-                .fields({Option("norm", "largest joint L2 norm").number().more_than(0),
-                         Option("value", "largest absolute value of each gradient; applied before the norm")
-                             .number()
-                             .more_than(0)})
-                .keyed())
+      .with(clip_option().keyed())
       .with(Option("ema", "an average of the weights, which is validated and kept in place of the weights")
                 .entry("average"))
       .with(Option("precision", "type of weights and arithmetic").choice({"float32", "float64"}).or_default("float32"))

@@ -132,6 +132,35 @@ class Loops(CliTest):
                 self.assert_same_end(out, whole)
                 self.assertEqual((out / "checkpoints" / "opt.safetensors").read_bytes(), saved)
 
+    def test_optimizers_clip_as_fits_do_and_climb_when_they_maximize(self):
+        self.write("t.lua", """return lab.task { name = "t", run = function(ctx)
+  local function moved(options)
+    local w = lab.tensor({ 3, 4 }, { dtype = "float64", requires_grad = true })
+    local opt = lab.optimizer(lab.optim.SGD { lr = 1 }, { w }, options);
+    (w * w / 2):sum():backward()
+    opt:step()
+    local change = w:detach() - lab.tensor({ 3, 4 }, { dtype = "float64" })
+    return ("%.6f %.6f"):format(change[0]:item(), change[1]:item())
+  end
+  local seen = { moved(), moved {}, moved { maximize = true }, moved { clip = 1 }, moved { clip = { norm = 1 } },
+    moved { clip = { value = 3.5 } }, moved { clip = { norm = 1, value = 3 }, maximize = true } }
+  for _, wrong in ipairs { { clip = 0 }, { clip = {} }, { clip = { value = -1 } }, { maximise = true }, { 3 } } do
+    seen[#seen + 1] = select(2, pcall(moved, wrong))
+  end
+  ctx:artifact("seen.txt", table.concat(seen, "\\n"))
+end }
+""")
+        self.run_program("t.lua", "--out", "run", "--quiet")
+        seen = (self.folder / "run" / "artifacts" / "seen.txt").read_text()
+        root = 1 / 2 ** 0.5
+        for text in ("-3.000000 -4.000000\n" * 2 + "3.000000 4.000000\n" + "-0.600000 -0.800000\n" * 2
+                     + f"-3.000000 -3.500000\n{root:.6f} {root:.6f}\n",
+                     "lab.optimizer.clip: expected a number > 0 or table of options, found 0",
+                     "expected a bound of the norm or of the values, found neither",
+                     "lab.optimizer.clip.value: expected a number > 0, found -1",
+                     "did you mean 'maximize'?"):
+            self.assertIn(text, seen)
+
     def test_batches_in_the_type_of_a_model_of_float64(self):
         self.write("t.lua", """local data = lab.data.tensors(function()
   return lab.tensor({ { 1 / 3 }, { 2 / 3 } }, { dtype = "float64" }), lab.tensor({ { 1 / 7 }, { 2 / 7 } },

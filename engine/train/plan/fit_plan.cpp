@@ -197,22 +197,6 @@ void plan_monitor(FitPlan& plan) {
   }
 }
 
-FitPlan::Clip clip_of(const Options& table, const std::string& name) {
-  FitPlan::Clip clip;
-  if (!table.given(name)) return clip;
-  if (table.get(name).is_number()) {
-    clip.norm = table.number(name);
-    return clip;
-  }
-  const Options bounds = table.child(name);
-  if (!bounds.given("norm") && !bounds.given("value"))
-    throw bounds.error("", "expected a bound of the norm or of the values, found neither")
-        .hint("clip = { value = 0.5 }");
-  if (bounds.given("norm")) clip.norm = bounds.number("norm");
-  if (bounds.given("value")) clip.value = bounds.number("value");
-  return clip;
-}
-
 void plan_loss(FitPlan& plan) {
   const Options& fit = plan.options;
   if (!fit.given("loss")) {
@@ -289,7 +273,7 @@ void plan_own_step(FitPlan& plan) {
     FitPlan::StepModel one{.name = name,
                            .model = nullptr,
                            .optimizer = optimizers.child(name),
-                           .clip = fit.is_keyed("clip") ? FitPlan::Clip() : clip_of(fit, "clip"),
+                           .clip = fit.is_keyed("clip") ? Clip() : clip_of(fit, "clip"),
                            .input = {}};
     if (names(fit, "input", name)) one.input = fit.keyed("input").integers(name);
     if (names(fit, "clip", name)) one.clip = clip_of(fit.keyed("clip"), name);

@@ -33,7 +33,7 @@ class ClipByNorm final : public GradientPass {
 
 }  // namespace
 
-std::vector<std::shared_ptr<GradientPass>> clip_passes(const FitPlan::Clip& clip) {
+std::vector<std::shared_ptr<GradientPass>> clip_passes(const Clip& clip) {
   std::vector<std::shared_ptr<GradientPass>> passes;
   if (clip.value > 0) passes.push_back(std::make_shared<ClipByValue>(clip.value));
   if (clip.norm > 0) passes.push_back(std::make_shared<ClipByNorm>(clip.norm));

@@ -10,6 +10,6 @@
 namespace trainlab {
 
 // Clips by value first, then by the norm of each member; empty if nothing is clipped.
-std::vector<std::shared_ptr<GradientPass>> clip_passes(const FitPlan::Clip& clip);
+std::vector<std::shared_ptr<GradientPass>> clip_passes(const Clip& clip);
 
 }  // namespace trainlab

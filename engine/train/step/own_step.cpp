@@ -60,8 +60,7 @@ OwnStep::OwnStep(const FitPlan& plan, Key key) : plan_(plan), key_(key) {
     models_.emplace(spec.name, model);
     model_objects_.emplace(spec.name, model);
     const auto optimizer = std::make_shared<OptimizerObject>(spec.optimizer, model->parameters());
-    optimizer->clip_norm = spec.clip.norm;
-    optimizer->clip_value = spec.clip.value;
+    optimizer->clip = spec.clip;
     if (auto schedules = step_schedules_of(plan, spec, of_model)) {
       schedules_.emplace(spec.name, Scheduled{optimizer->rate, std::move(*schedules)});
     }

@@ -10,6 +10,7 @@
 
 #include "core/callable.h"
 #include "model/model.h"
+#include "optim/clip.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 
@@ -62,7 +63,8 @@ class OptimizerObject final : public Stateful {
 
   double rate;                             // learning rate of the coming steps
   double momentum = 1, weight_decay = 1;   // factors of the values in the spec
-  double clip_norm = 0, clip_value = 0;   // bounds of the gradients, 0: none
+  Clip clip;
+  bool maximizes = false;  // steps up the gradients
 
   void zero_grad();
   // Takes a step with the gradients of the parameters; a parameter without a gradient stays as it is. The gradients are

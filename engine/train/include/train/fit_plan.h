@@ -13,6 +13,7 @@
 #include "model/model.h"
 #include "objective/loss.h"
 #include "objective/metric.h"
+#include "optim/clip.h"
 #include "optim/schedule.h"
 #include "run/stage.h"
 
@@ -50,9 +51,7 @@ struct FitPlan {
   // after the commit before.
   std::optional<std::int64_t> checkpoint_every;
   std::optional<double> checkpoint_seconds;
-  struct Clip {
-    double norm = 0, value = 0;  // 0: none
-  } clip;
+  Clip clip;
   std::int64_t accumulate = 1;  // number of micro-batches in an optimizer step
 
   // A training step of the recipe's own, and the models that it trains, in order of name; the name of a single model is
