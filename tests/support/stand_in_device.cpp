@@ -9,7 +9,9 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/gru.h>
+#include <ATen/ops/gru_cell.h>
 #include <ATen/ops/lstm.h>
+#include <ATen/ops/lstm_cell.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/DeviceGuard.h>
@@ -337,6 +339,25 @@ std::tuple<at::Tensor, at::Tensor> gru(const at::Tensor& x, const at::Tensor& st
   return {y.to(x.device()), h.to(x.device())};
 }
 
+using Bias = std::optional<at::Tensor>;
+Bias on_cpu(const Bias& bias) { return bias ? Bias(bias->cpu()) : std::nullopt; }
+
+std::tuple<at::Tensor, at::Tensor> lstm_cell(const at::Tensor& x, at::TensorList state, const at::Tensor& inputs,
+                                             const at::Tensor& states, const Bias& input_bias, const Bias& state_bias) {
+  check_same(x.device(), state);
+  check_same(x.device(), {inputs, states});
+  const auto [h, c] =
+      at::lstm_cell(x.cpu(), on_cpu(state), inputs.cpu(), states.cpu(), on_cpu(input_bias), on_cpu(state_bias));
+  return {h.to(x.device()), c.to(x.device())};
+}
+
+at::Tensor gru_cell(const at::Tensor& x, const at::Tensor& state, const at::Tensor& inputs, const at::Tensor& states,
+                    const Bias& input_bias, const Bias& state_bias) {
+  check_same(x.device(), {state, inputs, states});
+  return at::gru_cell(x.cpu(), state.cpu(), inputs.cpu(), states.cpu(), on_cpu(input_bias), on_cpu(state_bias))
+      .to(x.device());
+}
+
 // An argument for the CPU's kernel. A tensor that it may have to resize before it writes to it is made anew there.
 c10::IValue for_host(const c10::IValue& value, const c10::AliasInfo* alias) {
   const auto moved = [&](const at::Tensor& t) {
@@ -453,10 +474,14 @@ void register_operators() {
   own.impl("convolution_backward_overrideable", convolution_backward);
   own.impl("lstm.input", lstm);
   own.impl("gru.input", gru);
+  own.impl("lstm_cell", lstm_cell);
+  own.impl("gru_cell", gru_cell);
   static torch::Library gradients(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradPrivateUse1, __FILE__,
                                   __LINE__);
   gradients.impl("lstm.input", lstm);
   gradients.impl("gru.input", gru);
+  gradients.impl("lstm_cell", lstm_cell);
+  gradients.impl("gru_cell", gru_cell);
 }
 
 std::atomic<int> buffers_given{0}, masks_drawn{0};

@@ -1,10 +1,13 @@
 // Activations: functions of single elements, and softmax along one axis.
+#include <ATen/ops/abs.h>
 #include <ATen/ops/celu.h>
+#include <ATen/ops/div.h>
 #include <ATen/ops/elu.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/glu.h>
 #include <ATen/ops/hardsigmoid.h>
 #include <ATen/ops/hardswish.h>
+#include <ATen/ops/hardtanh.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/log_sigmoid.h>
 #include <ATen/ops/log_softmax.h>
@@ -46,6 +49,32 @@ class Plain final : public Activation<keeps> {
  public:
   Plain(const Options&, LayerContext& context) : Activation<keeps>(context) {}
   at::Tensor forward(const at::Tensor& x, const Pass&) const override { return function(x); }
+};
+
+class Hardtanh final : public Activation<Keeps::input> {
+ public:
+  Hardtanh(const Options& options, LayerContext& context)
+      : Activation(context), low_(options.number("min_val")), high_(options.number("max_val")) {
+    if (low_.toDouble() >= high_.toDouble()) {
+      throw context.error("expected a min_val below max_val = " + number_text(high_.toDouble()) + ", found " +
+                          number_text(low_.toDouble()));
+    }
+  }
+  at::Tensor forward(const at::Tensor& x, const Pass&) const override { return at::hardtanh(x, low_, high_); }
+
+ private:
+  at::Scalar low_, high_;
+};
+
+class Softsign final : public Activation<Keeps::input> {
+ public:
+  Softsign(const Options&, LayerContext& context) : Activation(context) {}
+  at::Tensor forward(const at::Tensor& x, const Pass&) const override { return at::div(x, at::abs(x).add(1)); }
+  // The quotient keeps its denominator too.
+  void count_kept(KeptMemory& memory) const override {
+    Activation::count_kept(memory);
+    memory.extra_bytes(static_cast<double>(element_count(output)) * memory.element_bytes());
+  }
 };
 
 class LeakyReLU final : public Activation<Keeps::input> {
@@ -187,6 +216,11 @@ void register_activation(Registry& registry) {
                                  Entry("nn.SiLU", "layer", "x·sigmoid(x), also called swish.").example("nn.SiLU()"));
   add<Plain<tanh, Keeps::output>>(registry, Entry("nn.Tanh", "layer", "Hyperbolic tangent.").example("nn.Tanh()"));
 
+  add<Softsign>(registry, Entry("nn.Softsign", "layer", "x / (1 + |x|).").example("nn.Softsign()"));
+  add<Hardtanh>(registry, Entry("nn.Hardtanh", "layer", "x, cut off at min_val and max_val.")
+                              .with(Option("min_val", "smallest output").number().or_default(-1.0).positional())
+                              .with(Option("max_val", "largest output").number().or_default(1.0).positional())
+                              .example("nn.Hardtanh()"));
   add<LeakyReLU>(registry, Entry("nn.LeakyReLU", "layer", "x where positive, else negative_slope·x.")
                                .with(Option("negative_slope", "slope for x < 0").number().or_default(0.01).positional())
                                .example("nn.LeakyReLU(0.2)"));

@@ -2,6 +2,9 @@
 #include <ATen/ops/adaptive_avg_pool1d.h>
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/adaptive_avg_pool3d.h>
+#include <ATen/ops/adaptive_max_pool1d.h>
+#include <ATen/ops/adaptive_max_pool2d.h>
+#include <ATen/ops/adaptive_max_pool3d.h>
 #include <ATen/ops/avg_pool1d.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/avg_pool3d.h>
@@ -31,6 +34,9 @@ Window pool_window(const Options& options, const LayerContext& context) {
   return window;
 }
 
+// Places of maxima, int64.
+double place_bytes(const Shape& output) { return 8.0 * static_cast<double>(element_count(output)); }
+
 template <std::size_t axes>
 class MaxPool final : public Layer {
  public:
@@ -53,7 +59,7 @@ class MaxPool final : public Layer {
   bool stackable() const override { return false; }
   void count_kept(KeptMemory& memory) const override {
     Layer::count_kept(memory);
-    memory.extra_bytes(8.0 * static_cast<double>(element_count(output)));  // places of the maxima, int64
+    memory.extra_bytes(place_bytes(output));
   }
 
  private:
@@ -85,15 +91,21 @@ class AvgPool final : public Layer {
   bool count_padding_;
 };
 
-template <std::size_t axes>
-class AdaptiveAvgPool final : public Layer {
+template <std::size_t axes, bool largest>
+class AdaptivePool final : public Layer {
  public:
-  AdaptiveAvgPool(const Options& options, LayerContext& context) : size_(options.integers("output_size")) {
+  AdaptivePool(const Options& options, LayerContext& context) : size_(options.integers("output_size")) {
     output = size_;
     output.insert(output.begin(), windowed_input(context, "a pool", axes)[0]);
   }
   at::Tensor forward(const at::Tensor& x, const Pass&) const override {
-    if constexpr (axes == 1) {
+    if constexpr (largest && axes == 1) {
+      return std::get<0>(at::adaptive_max_pool1d(x, size_));
+    } else if constexpr (largest && axes == 2) {
+      return std::get<0>(at::adaptive_max_pool2d(x, size_));
+    } else if constexpr (largest) {
+      return std::get<0>(at::adaptive_max_pool3d(x, size_));
+    } else if constexpr (axes == 1) {
       return at::adaptive_avg_pool1d(x, size_);
     } else if constexpr (axes == 2) {
       return at::adaptive_avg_pool2d(x, size_);
@@ -102,6 +114,10 @@ class AdaptiveAvgPool final : public Layer {
     }
   }
   bool stackable() const override { return false; }
+  void count_kept(KeptMemory& memory) const override {
+    Layer::count_kept(memory);
+    if (largest) memory.extra_bytes(place_bytes(output));
+  }
 
  private:
   Shape size_;
@@ -146,7 +162,12 @@ void add(Registry& registry) {
   registry.add(Entry("nn.AdaptiveAvgPool" + d, "layer", "The means of a fixed number of equal parts of " + input)
                    .with(sizes_option("output_size", "number of parts", axes).at_least(1).positional().required())
                    .example("nn.AdaptiveAvgPool" + d + "(1)"),
-               layer_kind<AdaptiveAvgPool<axes>>());
+               layer_kind<AdaptivePool<axes, false>>());
+  registry.add(
+      Entry("nn.AdaptiveMaxPool" + d, "layer", "The largest elements of a fixed number of equal parts of " + input)
+          .with(sizes_option("output_size", "number of parts", axes).at_least(1).positional().required())
+          .example("nn.AdaptiveMaxPool" + d + "(1)"),
+      layer_kind<AdaptivePool<axes, true>>());
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
-// nn.LSTM and nn.GRU: recurrent layers over [length, features].
+// nn.LSTM, nn.GRU and nn.RNN: recurrent layers over [length, features].
 #include <ATen/ops/cat.h>
 #include <ATen/ops/gru.h>
 #include <ATen/ops/lstm.h>
+#include <ATen/ops/rnn_relu.h>
+#include <ATen/ops/rnn_tanh.h>
 #include <ATen/ops/zeros.h>
 
 #include "dropout.h"
@@ -12,7 +14,7 @@ namespace trainlab {
 
 namespace {
 
-enum class Cell { lstm, gru };
+enum class Cell { lstm, gru, plain };
 
 template <Cell cell>
 class Recurrent final : public Layer {
@@ -23,6 +25,7 @@ class Recurrent final : public Layer {
         directions_(options.boolean("bidirectional") ? 2 : 1),
         bias_(options.boolean("bias")),
         last_(options.string("output") == "last"),
+        relu_(cell == Cell::plain && options.string("nonlinearity") == "relu"),
         input_needs_gradient_(context.input_needs_gradient()) {
     const Shape& input = context.input();
     if (input.size() != 2) throw context.shape_error("an input of [length, features]");
@@ -72,14 +75,14 @@ class Recurrent final : public Layer {
   void count_kept(KeptMemory& memory) const override {
     memory.keep_current();
     const double states = static_cast<double>(length_ * directions_ * size_);
-    const double each = (cell == Cell::lstm ? 4 + 1 + 1 : 4 + 1) * states;
+    const double each = (cell == Cell::lstm ? 4 + 1 + 1 : cell == Cell::gru ? 4 + 1 : 1 + 1) * states;
     memory.extra_bytes(each * static_cast<double>(layers_) * memory.element_bytes());
     for (const KeyedDropout& drop : drops_) drop.count_kept(memory, states);
     memory.produce(output);
   }
 
  private:
-  static constexpr std::int64_t gates = cell == Cell::lstm ? 4 : 3;
+  static constexpr std::int64_t gates = cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1;
 
   // x: [B, length, …] → the sequence [B, length, directions·size], or the last states [B, directions·size] where these
   // are asked for and this is the end.
@@ -91,6 +94,10 @@ class Recurrent final : public Layer {
       const std::array start = {zero, zero};
       std::tie(sequence, state, std::ignore) =
           at::lstm(x, start, weights, bias_, layers, 0.0, false, directions_ == 2, true);
+    } else if constexpr (cell == Cell::plain) {
+      std::tie(sequence, state) =
+          relu_ ? at::rnn_relu(x, zero, weights, bias_, layers, 0.0, false, directions_ == 2, true)
+                : at::rnn_tanh(x, zero, weights, bias_, layers, 0.0, false, directions_ == 2, true);
     } else {
       std::tie(sequence, state) = at::gru(x, zero, weights, bias_, layers, 0.0, false, directions_ == 2, true);
     }
@@ -100,7 +107,7 @@ class Recurrent final : public Layer {
   }
 
   std::int64_t size_, layers_, directions_;
-  bool bias_, last_, input_needs_gradient_;
+  bool bias_, last_, relu_, input_needs_gradient_;
   std::int64_t length_ = 0;
   std::vector<KeyedDropout> drops_;  // after each layer but the last
   std::vector<std::size_t> slots_;
@@ -140,6 +147,11 @@ void register_recurrent(Registry& registry) {
                    .example("nn.GRU(64, { bidirectional = true })")
                    .note("Weights start uniform in ±1/√hidden_size and states at 0, as PyTorch's do. Cho et al. 2014."),
                layer_kind<Recurrent<Cell::gru>>());
+  registry.add(recurrent("nn.RNN", "A plain recurrent layer over [length, features]: h ← f(W·x + b + U·h + c).")
+                   .with(Option("nonlinearity", "the function f").choice({"tanh", "relu"}).or_default("tanh"))
+                   .example("nn.RNN(64, { nonlinearity = \"relu\" })")
+                   .note("Weights start uniform in ±1/√hidden_size and states at 0, as PyTorch's do. Elman 1990."),
+               layer_kind<Recurrent<Cell::plain>>());
 }
 
 }  // namespace trainlab

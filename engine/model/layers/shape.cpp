@@ -1,4 +1,4 @@
-// Layers that move no numbers, or only to other places: Flatten, Reshape, Transpose, Permute, Identity.
+// Layers that move no numbers, or only to other places: Flatten, Unflatten, Reshape, Transpose, Permute, Identity.
 #include <algorithm>
 
 #include "model/layer.h"
@@ -26,6 +26,25 @@ class Moves : public Layer {
                                 " (of a sample, from 0, or from the end)");
     }
     return static_cast<std::size_t>(dim < 0 ? dim + axes : dim);
+  }
+  // The sizes that an option gives to `values` values, -1 replaced by what remains. `what` has the values.
+  static Shape sizes_for(std::int64_t values, const Options& options, const LayerContext& context, const char* option,
+                         const std::string& what) {
+    Shape wanted = options.integers(option);
+    std::int64_t known = 1;
+    for (const std::int64_t n : wanted) known *= n < 0 ? 1 : n;
+    const auto open = std::count(wanted.begin(), wanted.end(), -1);
+    if (open > 1) {
+      throw context.error("expected at most one -1, found " + std::string(option) + " = " + shape_text(wanted));
+    }
+    if (open == 1 && known > 0 && values % known == 0) {
+      *std::find(wanted.begin(), wanted.end(), -1) = values / known;
+      known = values;
+    }
+    if (known != values) {
+      throw context.shape_error(what + " of as many values as " + option + " = " + shape_text(wanted));
+    }
+    return wanted;
   }
   // Leading axes of x kept, and the sample's made `output`.
   at::Tensor reshaped(const at::Tensor& x, const Pass& pass) const {
@@ -64,20 +83,19 @@ class Flatten final : public Moves {
 class Reshape final : public Moves {
  public:
   Reshape(const Options& options, LayerContext& context) : Moves(context) {
-    Shape wanted = options.integers("shape");
-    const std::int64_t values = element_count(output);
-    std::int64_t known = 1;
-    for (const std::int64_t n : wanted) known *= n < 0 ? 1 : n;
-    const auto open = std::count(wanted.begin(), wanted.end(), -1);
-    if (open > 1) throw context.error("expected at most one -1, found shape = " + shape_text(wanted));
-    if (open == 1 && known > 0 && values % known == 0) {
-      *std::find(wanted.begin(), wanted.end(), -1) = values / known;
-      known = values;
-    }
-    if (known != values) {
-      throw context.shape_error("an input of as many values as shape = " + shape_text(wanted));
-    }
-    output = wanted;
+    output = sizes_for(element_count(output), options, context, "shape", "an input");
+  }
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override { return reshaped(x, pass); }
+};
+
+class Unflatten final : public Moves {
+ public:
+  Unflatten(const Options& options, LayerContext& context) : Moves(context) {
+    const std::size_t at = axis(context, "dim", options.integer("dim"));
+    const Shape parts = sizes_for(output[at], options, context, "unflattened_size",
+                                  "an axis " + std::to_string(options.integer("dim")));
+    output.erase(output.begin() + static_cast<std::ptrdiff_t>(at));
+    output.insert(output.begin() + static_cast<std::ptrdiff_t>(at), parts.begin(), parts.end());
   }
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override { return reshaped(x, pass); }
 };
@@ -145,6 +163,19 @@ void register_shape(Registry& registry) {
                    .with(axis_option("end_dim", "last axis to join", -1))
                    .example("nn.Flatten()"),
                layer_kind<Flatten>());
+  registry.add(Entry("nn.Unflatten", "layer", "Divides an axis of a sample into several: [64] becomes [1, 8, 8].")
+                   .with(Option("dim", "the axis; axes of a sample count from 0, or from −1 at the end")
+                             .integer()
+                             .positional()
+                             .required())
+                   .with(Option("unflattened_size", "the new sizes; one may be -1, which stands for what remains")
+                             .integer()
+                             .at_least(-1)
+                             .many()
+                             .positional()
+                             .required())
+                   .example("nn.Unflatten(0, { 1, 8, 8 })"),
+               layer_kind<Unflatten>());
   registry.add(Entry("nn.Identity", "layer", "Returns its input.").example("nn.Identity()"), layer_kind<Identity>());
   registry.add(
       Entry("nn.Reshape", "layer", "Gives the values of a sample another shape.")

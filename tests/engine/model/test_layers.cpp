@@ -96,6 +96,17 @@ TEST_CASE("layers that do not fit their input or each other, by name and with wh
       {nn("Upsample", {2}, {{"size", 4}}), {1, 4}, "either scale_factor or size, found both"},
       {nn("ZeroPad2d", {List{1, 2, 3}}), {1, 4, 4}, "one padding, or 4 (left, right, top, bottom), found [1, 2, 3]"},
       {nn("ReflectionPad1d", {4}), {1, 4}, "larger than the padding [4, 4]"},
+      {nn("ZeroPad3d", {List{1, 2}}), {1, 4, 4, 4}, "(left, right, top, bottom, front, back), found [1, 2]"},
+      {nn("Upsample", {List{2, 2}}), {1, 4}, "an input of 2 axes after the channels for scale_factor = [2, 2]"},
+      {nn("Upsample", {2}, {{"antialias", true}}), {1, 4, 4}, "antialias goes with mode = \"linear\" or \"cubic\""},
+      {nn("Upsample", {2}, {{"mode", "cubic"}}), {1, 4}, "[channels, height, width] for mode = \"cubic\""},
+      {nn("Hardtanh", {1, 1}), {4}, "a min_val below max_val = 1, found 1"},
+      {nn("Unflatten", {0, List{5, -1}}), {12}, "an axis 0 of as many values as unflattened_size = [5, -1]"},
+      {nn("Unfold", {3}), {1, 2, 4}, "an input of at least [1, 3, 3]"},
+      {nn("Fold", {List{4, 4}, 2}), {8, 6}, "[channels · 4, 9], the windows of an output of [4, 4]"},
+      {nn("Fold", {List{1, 4}, 2}), {8, 6}, "an output_size of at least one window"},
+      {nn("GRUCell", {4}), {5, 3}, "an input of [features], one step, found an input of shape [5, 3]"},
+      {nn("LSTMCell", {4}, {{"state", "x"}}), {3}, "the state \"x\" to be floating-point numbers of [8], found [3]"},
       {nn("PixelShuffle", {2}), {6, 2, 2}, "a multiple of 4 channels, found an input of shape [6, 2, 2]"},
       {nn("Reshape", {5, -1}), {12}, "as many values as shape = [5, -1], found an input of shape [12]"},
       {nn("Permute", {List{0, 0}}), {3, 4}, "each axis once, found dims = [0, 0]"},
@@ -183,7 +194,7 @@ TEST_CASE("alpha dropout keeps mean 0 and variance 1") {
 }
 
 TEST_CASE("dropout between recurrent layers: replayed by the key, absent in evaluation and after the last layer") {
-  for (const char* name : {"LSTM", "GRU"}) {
+  for (const char* name : {"LSTM", "GRU", "RNN"}) {
     const Model two = build(nn(name, {5}, {{"num_layers", 2}, {"dropout", 0.5}}), {4, 3});
     const Model plain = build(nn(name, {5}, {{"num_layers", 2}}), {4, 3});
     const ModelState state = state_of(two);
@@ -207,17 +218,6 @@ TEST_CASE("a spectral norm's estimate reaches the largest singular value") {
   CHECK(at::linalg_svdvals(y)[0].item<double>() == Approx(1).epsilon(1e-6));
 }
 
-TEST_CASE("a spectral norm begins with a good estimate") {
-  const Model model = build(nn("SpectralNorm", {nn("Linear", {64}, {{"bias", false}})}), {64});
-  const ModelState state = state_of(model, at::kDouble);
-  // The first pass, in evaluation and in training; with one iteration alone the largest value would be some 1.3.
-  for (const bool training : {false, true}) {
-    const at::Tensor y = model.forward(at::eye(64, on_test_device(at::kDouble)), {state, training, {}}).detach();
-    CHECK(at::linalg_svdvals(y)[0].item<double>() == Approx(1).epsilon(0.02));
-  }
-}
-
-TEST_CASE("shared layers: one set of weights in the state, counted once, and masks of their own") {
 // PyTorch's parametrizations.spectral_norm takes axis 1 of a transposed convolution's weight for the rows of the
 // matrix, parametrizations.weight_norm axis 0 of every weight.
 TEST_CASE("the axes of norms of a transposed convolution's weight are PyTorch's") {
@@ -237,6 +237,17 @@ TEST_CASE("the axes of norms of a transposed convolution's weight are PyTorch's"
   CHECK((lengths.parameters()[1].shape == Shape{4, 1, 1}));
 }
 
+TEST_CASE("a spectral norm begins with a good estimate") {
+  const Model model = build(nn("SpectralNorm", {nn("Linear", {64}, {{"bias", false}})}), {64});
+  const ModelState state = state_of(model, at::kDouble);
+  // The first pass, in evaluation and in training; with one iteration alone the largest value would be some 1.3.
+  for (const bool training : {false, true}) {
+    const at::Tensor y = model.forward(at::eye(64, on_test_device(at::kDouble)), {state, training, {}}).detach();
+    CHECK(at::linalg_svdvals(y)[0].item<double>() == Approx(1).epsilon(0.02));
+  }
+}
+
+TEST_CASE("shared layers: one set of weights in the state, counted once, and masks of their own") {
   const Value drop = nn("Shared", {"w", sequential({nn("Linear", {16}), nn("Dropout", {0.5})})});
   const Model model = build(sequential({drop, nn("ReLU"), drop}), {16});
   CHECK(model.parameter_count() == 16 * 16 + 16);
