@@ -1,5 +1,6 @@
 // Losses of numbers against numbers, mean over the values of a sample and over samples.
 #include <ATen/core/Reduction.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/huber_loss.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/mse_loss.h>
@@ -55,8 +56,12 @@ class GaussianNll final : public Loss {
     const std::int64_t values = out.size(-1) / 2;
     const at::Tensor guess = out.narrow(-1, 0, values);
     const at::Tensor wanted = target_like(guess, batch.columns[target_column_]);
-    // The bound stops the gradient of nothing but the variances below it, where PyTorch's lets it pass.
-    const at::Tensor variance = out.narrow(-1, values, values).exp().clamp_min(eps_);
+    // As in PyTorch the bound is no part of the gradient, so that a variance below the bound can grow again.
+    const at::Tensor variance = out.narrow(-1, values, values).exp().clone();
+    {
+      const at::NoGradGuard no_grad;
+      variance.clamp_min_(eps_);
+    }
     const at::Tensor each = variance.log().add(guess.sub(wanted).square().div(variance)).mul(0.5);
     return mean_(full_ ? each.add(0.5 * std::log(2 * std::numbers::pi)) : each, batch);
   }

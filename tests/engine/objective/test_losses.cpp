@@ -66,6 +66,24 @@ TEST_CASE("losses and their gradients are PyTorch's") {
   }
 }
 
+TEST_CASE("a variance below eps counts as eps, and its gradient is that of eps") {
+  // PyTorch bounds the variance without a gradient: d/dv of (log v + e²/v) / 2 at v = eps, times dv/ds = exp(s).
+  const double error = 0.5, eps = 0.25, log_variance = std::log(0.01);
+  const at::Tensor y = tensor_of(parse_json("[[0]]", "y"), at::kDouble);
+  const auto loss = make_loss(part(R"({"@": "loss.gaussian_nll", "eps": 0.25})"), head_of(at::zeros({1, 2}), y, 0));
+  const at::Tensor out = tensor_of(Value(Value::List{Value(Value::List{error, log_variance})}), at::kDouble);
+  out.requires_grad_(true);
+  const LossValue value = loss_of(*loss, out, y);
+  CHECK(value.value.item<double>() == Approx((std::log(eps) + error * error / eps) / 2).epsilon(1e-14));
+  value.value.backward();
+  CHECK(out.grad()[0][0].item<double>() == Approx(error / eps).epsilon(1e-14));
+  CHECK(out.grad()[0][1].item<double>() ==
+        Approx((1 / eps - error * error / (eps * eps)) / 2 * std::exp(log_variance)).margin(1e-15));
+  const at::Tensor far = tensor_of(Value(Value::List{Value(Value::List{2.0, log_variance})}), at::kDouble);
+  loss_of(*loss, far.requires_grad_(true), y).value.backward();
+  CHECK(far.grad()[0][1].item<double>() == Approx((1 / eps - 4 / (eps * eps)) / 2 * 0.01).epsilon(1e-12));
+}
+
 TEST_CASE("outputs that are not finite give no error, and those that are no numbers no finite loss") {
   const Value golden = parse_json(embedded::golden_parts::loss_golden_json(), "loss_golden.json");
   for (const Value& row : golden.list()) {

@@ -47,7 +47,7 @@ const std::map<std::string, Trial> trials = {
     {"loss.l1", {{""}, {3}, Targets::like_output}},
     {"loss.smooth_l1", {{""}, {3}, Targets::like_output}},
     {"loss.poisson_nll", {{""}, {3}, Targets::like_output}},
-    {"loss.gaussian_nll", {{""}, {6}, Targets::half_output}},
+    {"loss.gaussian_nll", {{"", R"("eps": 0.8)"}, {6}, Targets::half_output}},
     {"loss.huber", {{"", R"("delta": 0.3)"}, {3}, Targets::like_output}},
     {"loss.bce_with_logits", {{"", R"("pos_weight": 3)"}, {1}, Targets::bits}},
     {"loss.hinge", {{"", R"("squared": true, "class_weights": [1, 0.5, 3, 2])"}, {4}, Targets::classes}},
