@@ -21,7 +21,10 @@ Option class_weights_option() {
 }
 
 Option ignore_index_option() {
-  return Option("ignore_index", "label that marks positions which do not count").integer();
+  return Option("ignore_index",
+                "label that marks positions which do not count: any whole number, a class or not. Metrics without "
+                "this option leave out what the fit's loss leaves out")
+      .integer();
 }
 
 Option label_smoothing_option() {
@@ -33,17 +36,16 @@ Option label_smoothing_option() {
 }
 
 ClassScores::ClassScores(const Options& options, const Head& head, Single single)
-    : single_(single == Single::allowed && is_single_logit(head)),
+    : options_(options),
+      single_(single == Single::allowed && is_single_logit(head)),
       mixes_labels_(head.mixes_labels),
-      target_column_(head.target_column) {
+      target_column_(head.target_column),
+      ignore_index_(ignored_label(options, head)) {
   if (single_) {
     require_binary(options, head);
     axis_ = {.classes = 2, .first = false};
   } else {
     axis_ = require_class_scores(options, head);
-  }
-  if (options.entry().find("ignore_index") && options.given("ignore_index")) {
-    ignore_index_ = options.integer("ignore_index");
   }
 }
 
@@ -87,13 +89,26 @@ ClassScores::Rows ClassScores::rows(const at::Tensor& out, const BatchView& batc
   } else {
     rows.scores = (axis_.first ? scores.movedim(1, -1) : scores).reshape({slots, -1, axis_.classes});
   }
-  const at::Tensor labels = target.dim() == scores.dim() ? target.argmax(1) : target;
-  rows.labels = labels.reshape({slots, -1});
+  if (target.dim() == scores.dim()) {
+    rows.labels = target.argmax(1).reshape({slots, -1});
+    return rows;
+  }
+  rows.labels = target.reshape({slots, -1});
   if (ignore_index_) {
     rows.valid = rows.labels.ne(*ignore_index_);
     rows.labels = rows.labels.mul(rows.valid);
   }
+  if (rows.labels.is_cpu() && rows.labels.numel() > 0) require_classes(rows.labels);
   return rows;
+}
+
+void ClassScores::require_classes(const at::Tensor& labels) const {
+  const auto [low, high] = labels.aminmax();
+  const auto lowest = low.item<std::int64_t>(), highest = high.item<std::int64_t>();
+  if (lowest >= 0 && highest < axis_.classes) return;
+  const std::string found = std::to_string(lowest < 0 ? lowest : highest);
+  throw options_.error("", "expected labels from 0 to " + std::to_string(axis_.classes - 1) + ", found " + found)
+      .hint("ignore_index = " + found + " leaves this label out");
 }
 
 at::Tensor ClassScores::Rows::guesses() const {
@@ -109,16 +124,30 @@ at::Tensor class_weights(const Options& options, const Head& head, std::int64_t 
     if (!head.training_labels || head.target_type != at::kLong) {
       throw options.error(name, "\"balanced\" needs class labels to count");
     }
-    const at::Tensor labels = head.training_labels(head.target_column).flatten();
-    const at::Tensor counts = at::bincount(labels.masked_select(labels.ge(0)), {}, classes).to(at::kDouble);
-    const double all = counts.sum().item<double>();
+    at::Tensor labels = head.training_labels(head.target_column).flatten();
+    const std::optional<std::int64_t> ignored = ignored_label(options, head);
+    if (ignored) labels = labels.masked_select(labels.ne(*ignored));
+    const at::Tensor is_class = labels.ge(0).logical_and(labels.lt(classes));
+    if (!is_class.all().item<bool>()) {
+      const auto wrong = labels.masked_select(is_class.logical_not())[0].item<std::int64_t>();
+      throw options.error(name, "\"balanced\" needs labels from 0 to " + std::to_string(classes - 1) + ", found " +
+                                    std::to_string(wrong));
+    }
+    const at::Tensor counts = at::bincount(labels, {}, classes).to(at::kDouble);
+    const auto all = static_cast<double>(labels.numel());
+    const bool leaves_one_out = ignored && *ignored >= 0 && *ignored < classes;
+    const auto counted = static_cast<double>(leaves_one_out ? classes - 1 : classes);
     for (std::int64_t c = 0; c < classes; ++c) {
       const double count = counts[c].item<double>();
+      if (c == ignored) {
+        values.push_back(0);
+        continue;
+      }
       if (count == 0) {
         throw options.error(name, "\"balanced\" needs samples of every class, found none of class " + std::to_string(c))
             .hint("give the weights as a list");
       }
-      values.push_back(all / (static_cast<double>(classes) * count));
+      values.push_back(all / (counted * count));
     }
   } else {
     double sum = 0;

@@ -18,7 +18,7 @@ Option label_smoothing_option();
 class ClassScores {
  public:
   enum class Single { refused, allowed };  // whether one logit per position is allowed: it is read as scores [0, z]
-  // Refuses heads that do not fit. Reads the option ignore_index where the entry declares it.
+  // Refuses heads that do not fit.
   ClassScores(const Options& options, const Head& head, Single single);
 
   std::int64_t classes() const { return axis_.classes; }
@@ -35,9 +35,10 @@ class ClassScores {
   struct Rows {
     at::Tensor scores;  // [S, N, C] (detached), N = B·positions, S = M or 1; a single logit: [S, N, 1]
     at::Tensor labels;  // int64 [S, N]; of a distribution the most probable class; 0 where ignored
-    at::Tensor valid;   // boolean [S, N], or undefined where nothing is ignored
+    at::Tensor valid;   // boolean [S, N], or undefined where nothing is ignored, as among distributions
     at::Tensor guesses() const;  // int64 [S, N]: the first of the best scores; of a single logit 1 above 0
   };
+  // Error{recipe} for labels that are neither classes nor ignored, on a CPU: a device would have to be waited for.
   Rows rows(const at::Tensor& out, const BatchView& batch) const;
 
   // The ignored label, or a label that no data has.
@@ -45,6 +46,9 @@ class ClassScores {
   bool ignores() const { return ignore_index_.has_value(); }
 
  private:
+  void require_classes(const at::Tensor& labels) const;
+
+  Options options_;  // for errors
   ClassAxis axis_;
   bool single_ = false, mixes_labels_;
   std::size_t target_column_;

@@ -64,17 +64,33 @@ std::size_t column_of(const Options& options, std::string_view option, const Hea
 }
 
 Head with_target(const Options& options, const Head& head) {
-  if (!options.given("target")) return head;
+  const bool has_target = head.target_column < head.columns.size() || head.columns.empty();
+  if (!options.given("target") && has_target) return head;
   const std::size_t index = column_of(options, "target", head, options.string("target"));
   if (index == head.target_column) return head;
   Head other = head;
   other.target_column = index;
   other.target = head.columns[index].shape;
   other.target_type = head.columns[index].type;
-  other.classes = 0;  // known of y only
+  other.classes = other.lowest_label = 0;  // known of y only
   other.class_names.clear();
   other.mixes_labels = false;
   return other;
+}
+
+std::optional<std::int64_t> ignored_label(const Options& options, const Head& head) {
+  if (!options.entry().find("ignore_index")) return std::nullopt;
+  if (options.given("ignore_index")) return options.integer("ignore_index");
+  if (head.target_column >= head.columns.size()) return std::nullopt;
+  return head.columns[head.target_column].ignored;
+}
+
+void require_labels_from_0(const Options& options, const Head& head) {
+  if (head.lowest_label >= 0 || ignored_label(options, head) == head.lowest_label) return;
+  const std::string lowest = std::to_string(head.lowest_label);
+  Error error = options.error("", "expected labels from 0, found " + lowest + " in the data");
+  if (options.entry().find("ignore_index")) error.hint("ignore_index = " + lowest + " leaves this label out");
+  throw error;
 }
 
 std::optional<ClassAxis> class_axis(const Head& head) {
@@ -87,6 +103,7 @@ std::optional<ClassAxis> class_axis(const Head& head) {
 }
 
 ClassAxis require_class_scores(const Options& options, const Head& head) {
+  require_labels_from_0(options, head);
   if (head.target_type != at::kLong) {
     throw head_error(
         options, "class labels (targets of int64)", head,
@@ -133,6 +150,7 @@ bool is_single_logit(const Head& head) {
 }
 
 void require_binary(const Options& options, const Head& head) {
+  require_labels_from_0(options, head);
   if (head.classes > 2) {
     throw head_error(options, "targets of 0 and 1", head,
                      classes_text(head) + "; use loss = \"cross_entropy\" and end the model with nn.Linear(" +

@@ -52,7 +52,7 @@ struct Cell {
 
 class Table {
  public:
-  Table(const FitPlan& plan, const Part& part) : part_(part), y_(plan.y), head_(plan.head) {}
+  Table(const FitPlan& plan, const Part& part) : part_(part), head_(plan.head) {}
 
   bool is_classification(const at::Tensor& predictions) const {
     return head_.classes > 0 && predictions.dim() == 2 && predictions.size(1) == head_.classes && head_.target.empty();
@@ -74,7 +74,7 @@ class Table {
     const std::array<std::int64_t, 1> row{i};
     return gather(part_, row);
   }
-  at::Tensor target_of(const Batch& batch) const { return batch.columns[y_][0]; }
+  at::Tensor target_of(const Batch& batch) const { return batch.columns[head_.target_column][0]; }
 
  private:
   std::string name(std::int64_t label) const {
@@ -90,7 +90,6 @@ class Table {
   }
 
   const Part& part_;
-  std::size_t y_;
   const Head& head_;
 };
 
@@ -119,7 +118,7 @@ constexpr const char* page_head =
 void write_side_by_side(const FitPlan& plan, const Part& part, const std::vector<std::string>& names,
                         const std::vector<at::Tensor>& members, const at::Tensor& ensemble,
                         const std::filesystem::path& stage) {
-  if (ensemble.dim() > 2) return;
+  if (ensemble.dim() > 2 || plan.head.target_column == plan.head.columns.size()) return;
   const Table table(plan, part);
   at::Tensor spread = at::stack(members).to(at::kDouble).std(at::IntArrayRef{0}, /*unbiased=*/false);
   if (spread.dim() > 1) spread = spread.sum(at::IntArrayRef{1});

@@ -53,6 +53,10 @@ DataParts augment(const Options& spec, const DataContext& context) {
     throw spec.error(
         "entries", "mixup and cutmix mix one label per sample, found labels of shape " + shape_text(y->sample_shape()));
   }
+  if (augmentation->mixes() && augmentation->classes() > 0 && parts.train.data->lowest_label < 0) {
+    throw spec.error("entries", "mixup and cutmix mix classes from 0, found a label " +
+                                    std::to_string(parts.train.data->lowest_label));
+  }
   parts.train.augmentation = std::move(augmentation);
   return parts;
 }

@@ -50,13 +50,14 @@ at::Tensor mapped(const Dataset& data, const Column& column, Callable& function,
 
 // y is something else than the source said: whole numbers are classes, as in other sources of arrays.
 void recount_classes(const std::map<const Dataset*, std::shared_ptr<Dataset>>& changed, const std::string& from) {
-  std::int64_t classes = 0;
+  Dataset all;
   for (const auto& [before, dataset] : changed) {
     const at::Tensor& y = dataset->find("y")->values;
-    if (y.scalar_type() == at::kLong && y.numel() > 0) classes = std::max(classes, count_classes(y, from));
+    if (y.scalar_type() == at::kLong && y.numel() > 0) count_classes(all, y, from);
   }
   for (const auto& [before, dataset] : changed) {
-    dataset->classes = classes;
+    dataset->classes = all.classes;
+    dataset->lowest_label = all.lowest_label;
     dataset->class_names.clear();
   }
 }
@@ -112,8 +113,9 @@ void register_map(Registry& registry) {
           .example("data:map(\"x\", function(rows) return rows:log1p() end)")
           .note("The function gets up to 1024 rows at a time; the result is kept in memory. Shape and dtype of a row "
                 "may change. Whole numbers in a new y are classes from 0 without names, and the number of classes is "
-                "the largest + 1; floats in a new y are the targets of a regression. math.random is keyed by (seed, "
-                "rows). :pack is not possible after :map: a cache cannot be checked against a function."),
+                "the largest + 1; numbers below 0 mark what does not count (ignore_index); floats "
+                "in a new y are the targets of a regression. math.random is keyed by (seed, rows). "
+                ":pack is not possible after :map: a cache cannot be checked against a function."),
       DataFactory{map});
 }
 

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -95,7 +96,8 @@ class Reader {
       if (!known.insert(data.columns.back().name).second) throw bad(part_name);
     }
     if (data.columns.empty()) throw bad(part_name);
-    if (const Column* y = data.find("y"); y && data.classes > 0) check_labels(*y, data.classes, part_name);
+    const Column* y = data.find("y");
+    if (y && data.classes > 0) data.lowest_label = checked_labels(*y, data, part_name);
     return {std::make_shared<const Dataset>(std::move(data)), nullptr};
   }
 
@@ -133,11 +135,13 @@ class Reader {
     return true;
   }
 
-  void check_labels(const Column& y, std::int64_t classes, const std::string& part_name) const {
-    if (!at::isIntegralType(y.values.scalar_type(), /*includeBool=*/false)) return;
-    if (y.values.numel() == 0) return;
+  // The lowest label, or 0.
+  std::int64_t checked_labels(const Column& y, const Dataset& data, const std::string& part_name) const {
+    if (!at::isIntegralType(y.values.scalar_type(), /*includeBool=*/false)) return 0;
+    if (y.values.numel() == 0) return 0;
     const auto [least, most] = y.values.aminmax();
-    if (least.item<std::int64_t>() < 0 || most.item<std::int64_t>() >= classes) throw bad(part_name + ".y");
+    if (most.item<std::int64_t>() >= data.classes) throw bad(part_name + ".y");
+    return std::min<std::int64_t>(least.item<std::int64_t>(), 0);
   }
 
   std::int64_t whole(const Value& value, const std::string& what) const {

@@ -5,6 +5,8 @@
 #include <ATen/ops/min.h>
 #include <ATen/ops/scalar_tensor.h>
 
+#include <algorithm>
+
 namespace trainlab {
 
 namespace {
@@ -14,7 +16,7 @@ constexpr std::int64_t most_classes = 1'000'000;
 
 void add_classes(Dataset& dataset, const NamedArray& array, const at::Tensor& values) {
   const at::Tensor labels = values.to(at::kLong);
-  dataset.classes = count_classes(labels, array.from);
+  count_classes(dataset, labels, array.from);
   dataset.columns.push_back({array.name, labels, {}, {}});
 }
 
@@ -44,14 +46,15 @@ void add_column(Dataset& dataset, const NamedArray& array) {
 
 }  // namespace
 
-std::int64_t count_classes(const at::Tensor& labels, const std::string& from) {
+void count_classes(Dataset& dataset, const at::Tensor& labels, const std::string& from) {
   const auto low = labels.min().item<std::int64_t>(), high = labels.max().item<std::int64_t>();
-  if (low < 0 || high >= most_classes) {
+  if (high < 0 || high >= most_classes) {
     throw recipe_error(from + ": labels from " + std::to_string(low) + " to " + std::to_string(high) +
                        ", expected whole numbers from 0 to at most " + std::to_string(most_classes - 1))
         .hint("targets of a regression are floats");
   }
-  return high + 1;
+  dataset.classes = std::max(dataset.classes, high + 1);
+  dataset.lowest_label = std::min(dataset.lowest_label, low);
 }
 
 Dataset dataset_of(const std::vector<NamedArray>& arrays) {

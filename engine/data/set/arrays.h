@@ -16,12 +16,12 @@ struct NamedArray {
 
 // Makes a data set of arrays. Floats become floats, [N] becomes [N, 1]; bytes (as 0…1) and booleans of every column
 // except y become floats too, other whole numbers int64. Whole numbers and booleans of y are classes from 0, and the
-// number of classes is the largest + 1. Error{recipe} names the array: no samples, another number of samples than the
-// first array, values that are not finite, negative classes, complex numbers.
+// number of classes is the largest + 1; whole numbers below 0 are marks. Error{recipe} names the array: no samples,
+// another number of samples than the first array, values that are not finite, no class, complex numbers.
 Dataset dataset_of(const std::vector<NamedArray>& arrays);
 
-// The number of classes of labels (int64, any shape): the largest + 1. Error{recipe} with `from` for labels that cannot
-// be classes.
-std::int64_t count_classes(const at::Tensor& labels, const std::string& from);
+// Counts the classes of labels (int64, any shape) into `dataset`: the largest + 1, and the lowest label, both together
+// with what `dataset` has counted before. Error{recipe} with `from` for labels that cannot be classes.
+void count_classes(Dataset& dataset, const at::Tensor& labels, const std::string& from);
 
 }  // namespace trainlab

@@ -68,6 +68,7 @@ class Triplet final : public Loss {
       throw head_error(options, "one embedding and one class label per sample, an output of shape [D]", head,
                        head.output.size() > 1 ? "end the model with nn.Flatten(), nn.Linear(D)" : "");
     }
+    require_labels_from_0(options, head);
     if (head.mixes_labels) {
       throw options.error("", "loss.triplet compares samples of one class, found an augmentation that mixes classes")
           .hint("leave mixup and cutmix out");

@@ -5,9 +5,9 @@
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "class_scores.h"
 #include "objective/metric.h"
@@ -123,7 +123,6 @@ class ConfusionMetric final : public Metric {
     hits_.index_add_(0, label_slot, right);
     predicted_.index_add_(0, guess_slot, one);
     actual_.index_add_(0, label_slot, one);
-    samples_ += batch.size;
   }
 
   std::vector<double> compute() const override {
@@ -135,15 +134,13 @@ class ConfusionMetric final : public Metric {
       std::vector<Counts> of_member;
       for (std::size_t i = first; i < first + classes; ++i)
         of_member.push_back({counts[i], counts[per_row + i], counts[2 * per_row + i]});
-      values.push_back(samples_ > 0 ? summary_(of_member) : std::numeric_limits<double>::quiet_NaN());
+      const bool counts_any = std::ranges::any_of(of_member, [](const Counts& c) { return c.actual > 0; });
+      values.push_back(counts_any ? summary_(of_member) : unknown);
     }
     return values;
   }
 
-  void reset() override {
-    counts_.zero_();
-    samples_ = 0;
-  }
+  void reset() override { counts_.zero_(); }
 
  private:
   // Index of a member's class in a row of counts, flat.
@@ -155,7 +152,6 @@ class ConfusionMetric final : public Metric {
   at::Tensor counts_;                     // int64 [3, M·C]
   at::Tensor hits_, predicted_, actual_;  // its rows
   at::Tensor first_slot_;                 // [M, 1]: 0, C, 2C, …
-  std::int64_t samples_ = 0;
 };
 
 void add(Registry& registry, const std::string& name, const std::string& doc, const std::string& formula, Score score) {

@@ -1,17 +1,12 @@
 #include "train/fit_plan.h"
 
-#include <ATen/ops/index_select.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 
 #include "core/trace.h"
-#include "data/mixing.h"
 #include "fit_plan_parts.h"
 #include "model/initial.h"
-#include "objective/losses.h"
-#include "objective/metrics.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
 #include "train/rules.h"
@@ -38,38 +33,6 @@ Signals signals_of(const Dataset& data) {
 Precision precision_of(const Options& fit) {
   const at::ScalarType type = fit.string("precision") == "float64" ? at::kDouble : at::kFloat;
   return {.weights = type, .compute = type, .loss = type, .batches = type};
-}
-
-Head make_head(const FitPlan& plan) {
-  const Dataset& data = *plan.data.train.data;
-  const Column& target = data.columns[plan.y];
-  const auto type_of = [&plan](const Column& column) {
-    return column.batch_type() == at::kFloat ? plan.precision.batches : column.batch_type();
-  };
-  Head head{.output = plan.model->output(),
-            .target = target.sample_shape(),
-            .target_type = type_of(target),
-            .classes = data.classes,
-            .class_names = data.class_names,
-            .mixes_labels = mixes_labels(plan.data.train),
-            .float_type = plan.precision.loss,
-            .device = plan.device,
-            .target_column = plan.y,
-            .weight_column = {},
-            .columns = {},
-            .training_labels = {}};
-  for (std::size_t i = 0; i < data.columns.size(); ++i) {
-    const Column& column = data.columns[i];
-    head.columns.push_back({.name = column.name, .shape = column.sample_shape(), .type = type_of(column)});
-    if (column.name == "weight" && element_count(column.sample_shape()) == 1) head.weight_column = i;
-  }
-  head.training_labels = [part = plan.data.train](std::size_t column) {
-    const at::Tensor& values = part.data->columns[column].values;
-    if (!values.defined()) throw recipe_error("labels that are made for each batch cannot be counted");
-    if (!part.rows) return values.to(at::kLong);
-    return values.index_select(0, at::tensor(*part.rows, at::kLong)).to(at::kLong);
-  };
-  return head;
 }
 
 LoaderOptions loader_options(const FitPlan& plan) {
@@ -153,17 +116,6 @@ void plan_intervals(FitPlan& plan) {
   }
 }
 
-void plan_metrics(FitPlan& plan) {
-  for (const Options::Element& element : plan.options.elements("metrics")) {
-    PlannedMetric metric = metric_of(element, plan.metrics.size() + 1);
-    for (const PlannedMetric& other : plan.metrics) {
-      if (other.name == metric.name) throw recipe_error("two metrics are named " + metric.name).in(element.path);
-    }
-    metric.make(plan.head, 0);  // checks that it fits the model's output and the data
-    plan.metrics.push_back(std::move(metric));
-  }
-}
-
 void plan_monitor(FitPlan& plan) {
   const Options& fit = plan.options;
   const bool validates = plan.data.val.has_value() && plan.measures();
@@ -204,11 +156,8 @@ void plan_loss(FitPlan& plan) {
     if (fit.given("metrics")) throw fit.error("metrics", "go with a loss: both are measured on the validation part");
     return;
   }
-  plan.y = column_index(*plan.data.train.data, "y");
-  plan.head = make_head(plan);
-  plan.loss = make_loss(fit, plan.head);
+  plan_objective(plan);
   plan.warnings = warnings_of(fit);
-  plan_metrics(plan);
 }
 
 std::shared_ptr<const Model> only_model(const Options& fit, Signals columns) {

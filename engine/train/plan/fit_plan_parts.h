@@ -4,9 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "core/registry.h"
+#include "train/fit_plan.h"
 
 namespace trainlab {
+
+// The head, the loss and the metrics of a plan with data and a model.
+void plan_objective(FitPlan& plan);
 
 // Warnings about a fit with one model and a loss, each as "FILE:LINE: path: text".
 std::vector<std::string> warnings_of(const Options& fit);

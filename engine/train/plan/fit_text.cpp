@@ -24,9 +24,9 @@ std::string flops_text(double x) {
 }
 std::string bytes_text(double x) { return with_unit(x, 1024, {"B", "KiB", "MiB", "GiB", "TiB"}); }
 
-std::string column_text(const Dataset& data, const Column& column) {
+std::string column_text(std::int64_t classes, const Column& column) {
   std::string text = column.name + " " + dtype_name(column.batch_type()) + " " + shape_text(column.sample_shape());
-  if (column.name == "y" && data.classes > 0) text += fmt::format(" ({} classes)", data.classes);
+  if (column.name == "y" && classes > 0) text += fmt::format(" ({} classes)", classes);
   return text;
 }
 
@@ -35,7 +35,8 @@ std::string data_text(const FitPlan& plan) {
   std::string text = fmt::format("train {}", plan.data.train.epoch_size());
   if (plan.data.val) text += fmt::format(", val {}", plan.data.val->size());
   if (plan.data.test) text += fmt::format(", test {}", plan.data.test->size());
-  for (const Column& column : data.columns) text += "; " + column_text(data, column);
+  const std::int64_t classes = plan.loss ? plan.head.classes : data.classes;
+  for (const Column& column : data.columns) text += "; " + column_text(classes, column);
   return text;
 }
 

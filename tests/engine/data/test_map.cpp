@@ -121,6 +121,17 @@ TEST_CASE("map: shape and dtype may change, and labels that are none any more ar
   CHECK(labels.train.data->classes == 2);
 }
 
+TEST_CASE("labels below 0 are marks: no classes, and nothing that mixup could mix") {
+  const auto without_zeros = rows([](const at::Tensor& y) { return y.masked_fill(y.eq(0), -100); });
+  const Value marked = mapped(halves(data("digits")), "y");
+  const DataParts parts = open_with(marked, without_zeros);
+  CHECK(parts.train.data->classes == 10);
+  CHECK(parts.val->data->lowest_label == -100);
+  const Value mixed = method("augment", marked, {{"entries", Value::List{Value::Map{{"@", "augment.mixup"}}}}});
+  CHECK(contains(error_of([&] { open_with(mixed, without_zeros); }).message(),
+                 "mixup and cutmix mix classes from 0, found a label -100"));
+}
+
 TEST_CASE("map: what is refused") {
   const auto refused = [](const Value& value, RowFunction::Rows function) {
     return error_of([&] { open_with(value, rows(std::move(function))); });
@@ -131,8 +142,8 @@ TEST_CASE("map: what is refused") {
       refused(mapped(digits, "x"), [](const at::Tensor& x) { return x.slice(0, 1); }).message(),
       "recipe.lua:9: the function of data:map was given 1024 rows, [1024, 1, 8, 8], and gave back [1023, 1, 8, 8]"));
   CHECK(contains(refused(mapped(digits, "x"), [](const at::Tensor& x) { return x.sum(); }).message(), "gave back []"));
-  CHECK(contains(refused(mapped(digits, "y"), [](const at::Tensor& y) { return y.sub(1); }).message(),
-                 "data:map at recipe.lua:9 gave: labels from -1 to 8, expected whole numbers from 0"));
+  CHECK(contains(refused(mapped(digits, "y"), [](const at::Tensor& y) { return y.sub(10); }).message(),
+                 "data:map at recipe.lua:9 gave: labels from -10 to -1, expected whole numbers from 0"));
   CHECK(contains(refused(mapped(digits, "x"), [](const at::Tensor&) { return at::Tensor(); }).message(),
                  "recipe.lua:9: the function of data:map gives back a tensor, a row for each row"));
   const Error unknown = refused(mapped(digits, "z"), same);

@@ -225,6 +225,22 @@ TEST_CASE("balanced class weights are those of the training labels") {
              Catch::Contains("fit.loss.class_weights") && Catch::Contains("none of class 1"));
 }
 
+TEST_CASE("balanced class weights leave out what the loss ignores") {
+  const auto weights = [](const char* labels, const std::string& ignored) {
+    Head h = head({3}, {}, 3);
+    h.float_type = at::kDouble;
+    h.training_labels = [labels](std::size_t) { return tensor_of(parse_json(labels, "y"), at::kLong); };
+    return class_weights(
+        part(R"({"@": "loss.cross_entropy", "class_weights": "balanced", "ignore_index": )" + ignored + "}"), h, 3);
+  };
+  const at::Tensor wanted = tensor_of(parse_json("[0.6666666666666666, 1, 2]", "w"), at::kDouble);
+  CHECK(at::allclose(weights("[0, 0, 255, 0, 1, 1, 2, 255]", "255"), wanted, 1e-14));
+  CHECK(at::allclose(weights("[0, 0, -1, 0, 1, 1, 2, -1]", "-1"), wanted, 1e-14));
+  // Three samples of class 0 and one of class 2; the weight of the ignored class is used nowhere.
+  const at::Tensor two = weights("[0, 0, 0, 1, 1, 2]", "1");
+  CHECK(at::allclose(two, tensor_of(parse_json("[0.6666666666666666, 0, 2]", "w"), at::kDouble), 1e-14));
+}
+
 TEST_CASE("losses of other heads say what they need") {
   CHECK_THAT(refused(R"({"@": "loss.dice"})", head({4}, {}, 4)), Catch::Contains("labels at several positions"));
   CHECK_THAT(refused(R"({"@": "loss.dice"})", head({4, 8, 8}, {8, 9}, 4)), Catch::Contains("[8, 9, 4] or [4, 8, 9]"));

@@ -2,6 +2,7 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/tensor.h>
 
 #include <catch2/catch.hpp>
 
@@ -9,6 +10,7 @@
 #include <map>
 
 #include "parts_support.h"
+#include "support/stand_in_device.h"
 #include "tensor/random.h"
 
 using namespace trainlab;
@@ -189,4 +191,101 @@ TEST_CASE("a metric of a group gives each member its solo value") {
     together->reset();
     for (const double value : together->compute()) CHECK(std::isnan(value));
   });
+}
+
+namespace {
+
+std::string ignoring(const Entry& entry, std::int64_t mark) {
+  return R"({"@": ")" + entry.name + (entry.find("k") ? R"(", "k": 2)" : R"(")") + R"(, "ignore_index": )" +
+         std::to_string(mark) + "}";
+}
+
+// Every entry of a kind that knows an ignored label, with targets in which the first and the third label of each member
+// are `mark`; `check` is called for marks of all sorts. Labels count from 0: without a mark they are below the highest.
+template <class F>
+void for_all_marks(const std::string& kind, const F& check) {
+  std::size_t count = 0;
+  for (const Entry* entry : parts_registry().of_kind(kind)) {
+    if (!entry->find("ignore_index") || entry->name == "metric.report") continue;
+    INFO(entry->name);
+    const Trial& trial = trials.at(entry->name);
+    for (const std::int64_t mark : {std::int64_t{-1}, std::int64_t{-100}, std::int64_t{255}, std::int64_t{0}}) {
+      if (mark == 0 && trial.targets == Targets::bits) continue;
+      INFO(mark);
+      const Batch batch = make_batch(trial, 6, false, 400);
+      for (const at::Tensor& target : batch.target) {
+        target.masked_fill_(target.eq(mark), 1);  // a class that is the mark would be ignored elsewhere too
+        target.select(0, 0).fill_(mark);
+        target.select(0, 2).fill_(mark);
+      }
+      const Options options = part(ignoring(*entry, mark), kind);
+      check(options, trial, batch);
+      ++count;
+    }
+  }
+  CHECK(count > 0);
+}
+
+at::Tensor kept(const at::Tensor& x) { return x.index_select(0, at::tensor({1, 3, 4, 5})); }
+
+}  // namespace
+
+TEST_CASE("a loss leaves out what is marked, whatever the mark, alone and in a group") {
+  for_all_marks("loss", [](const Options& options, const Trial& trial, const Batch& batch) {
+    const auto loss = make_loss(options, head_of(batch.out[0], batch.target[0], classes_of(trial)));
+    const LossValue together = loss_of(*loss, batch.group_out, at::stack(batch.target), members);
+    for (std::int64_t m = 0; m < members; ++m) {
+      const auto i = static_cast<std::size_t>(m);
+      const at::Tensor out = batch.out[i].clone().requires_grad_(true);
+      const LossValue all = loss_of(*loss, out, batch.target[i]);
+      CHECK(together.value[m].item<double>() == Approx(all.value.item<double>()).epsilon(1e-12));
+      all.value.backward();
+      CHECK(out.grad().select(0, 0).abs().max().item<double>() == 0);
+      if (trial.targets == Targets::positions) continue;  // the dice of a sample without a label is 1, and counts
+      const LossValue some = loss_of(*loss, kept(batch.out[i]), kept(batch.target[i]));
+      CHECK(all.value.item<double>() == Approx(some.value.item<double>()).epsilon(1e-12));
+    }
+  });
+}
+
+TEST_CASE("a metric leaves out what is marked, whatever the mark, alone and in a group") {
+  for_all_marks("metric", [](const Options& options, const Trial& trial, const Batch& batch) {
+    const Head head = head_of(batch.out[0], batch.target[0], classes_of(trial));
+    const auto together = make_metric(options, head, members);
+    update(*together, batch.group_out, at::stack(batch.target), members);
+    const std::vector<double> values = together->compute();
+    for (std::size_t m = 0; m < values.size(); ++m) {
+      const auto some = make_metric(options, head);
+      update(*some, kept(batch.out[m]), kept(batch.target[m]));
+      CHECK(values[m] == Approx(some->compute().at(0)).epsilon(1e-12));
+    }
+    const auto none = make_metric(options, head, members);
+    const at::Tensor marked = at::stack(batch.target).fill_(options.integer("ignore_index"));
+    update(*none, batch.group_out, marked, members);
+    for (const double value : none->compute()) CHECK(std::isnan(value));
+  });
+}
+
+TEST_CASE("a metric refuses labels that are no class and no mark, alone and in a group") {
+  if (!test_device().is_cpu()) return;  // another device would have to be waited for
+  for (const Entry* entry : parts_registry().of_kind("metric")) {
+    if (!entry->find("ignore_index") || entry->name == "metric.report") continue;
+    INFO(entry->name);
+    const Trial& trial = trials.at(entry->name);
+    const Batch batch = make_batch(trial, 6, false, 500);
+    const Head head = head_of(batch.out[0], batch.target[0], classes_of(trial));
+    const std::int64_t beyond = classes_of(trial);
+    for (const std::int64_t wrong : {std::int64_t{-1}, beyond}) {
+      const at::Tensor target = at::stack(batch.target);
+      target.select(1, 2).fill_(wrong);
+      const Options options = part(ignoring(*entry, -100), "metrics");
+      const auto metric = make_metric(options, head, members);
+      CHECK_THAT(
+          error_of([&] { update(*metric, batch.group_out, target, members); }),
+          Catch::Contains("recipe.lua:7: fit.metrics: expected labels from 0 to " + std::to_string(beyond - 1)) &&
+              Catch::Contains("found " + std::to_string(wrong)));
+      const auto solo = make_metric(options, head);
+      CHECK_THAT(error_of([&] { update(*solo, batch.out[0], target[0]); }), Catch::Contains("expected labels"));
+    }
+  }
 }

@@ -55,6 +55,7 @@ struct Dataset {
   std::vector<Column> columns;
   std::int64_t size = 0;
   std::int64_t classes = 0;                // of y, 0 for regression
+  std::int64_t lowest_label = 0;           // of y, where it has classes: below 0 for marks of what does not count
   std::vector<std::string> class_names;    // empty, or `classes` names
   std::vector<std::string> feature_names;  // of a table's x
 

@@ -23,6 +23,13 @@ Head with_target(const Options& options, const Head& head);
 // The column `name` of the data; Error{recipe} at `option`, with did-you-mean.
 std::size_t column_of(const Options& options, std::string_view option, const Head& head, const std::string& name);
 
+// The label of the target that does not count: the option ignore_index of an entry that has this option, or the label
+// that the fit's loss leaves out.
+std::optional<std::int64_t> ignored_label(const Options& options, const Head& head);
+
+// Refuses targets with labels below 0, but for the one that does not count.
+void require_labels_from_0(const Options& options, const Head& head);
+
 // Where the scores of a sample have their axis of classes. Targets of shape t (one label each at the positions t; [] is
 // one label per sample) go with outputs t + [C] (classes last) or [C] + t (classes first). Where both fit, because a
 // position axis has C elements too, one axis of positions (text) means last and several (images) first.

@@ -60,6 +60,7 @@ struct HeadColumn {
   std::string name;
   Shape shape;  // of one sample
   at::ScalarType type = at::kFloat;
+  std::optional<std::int64_t> ignored = {};  // the label of this target that the fit's loss leaves out
 };
 
 // The output and the target for which a loss or metric is built; its factory refuses those that do not fit, naming both
@@ -69,11 +70,13 @@ struct Head {
   Shape target;        // one sample ([] for a class label)
   at::ScalarType target_type = at::kLong;
   std::int64_t classes = 0;
+  std::int64_t lowest_label = 0;  // below 0 where the data marks what does not count
   std::vector<std::string> class_names;
   bool mixes_labels = false;  // batches of training have distributions over the classes in place of labels
   at::ScalarType float_type = at::kFloat;  // of the model
   at::Device device = at::kCPU;
-  // The columns of the batch with the target ("y") and with a weight per sample ("weight", if there is one).
+  // The columns of the batch with the target ("y"; the number of columns if there is none) and with a weight per sample
+  // ("weight", if there is one).
   std::size_t target_column = 0;
   std::optional<std::size_t> weight_column;
   std::vector<HeadColumn> columns;

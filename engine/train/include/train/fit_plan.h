@@ -37,7 +37,6 @@ struct FitPlan {
 
   DataParts data;
   std::vector<std::size_t> inputs;  // columns of the dataset that the model reads, in the order of its columns()
-  std::size_t y = 0;                // column of the target
   std::shared_ptr<const Model> model;  // null if a step of the recipe's own trains several models
   Head head;
   std::unique_ptr<Loss> loss;
