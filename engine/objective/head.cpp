@@ -50,17 +50,22 @@ Error head_error(const Options& options, const std::string& needs, const Head& h
   return error;
 }
 
+Option target_option() {
+  return Option("target", "column of the batch that holds the targets").string().or_default("y");
+}
+
 std::size_t column_of(const Options& options, std::string_view option, const Head& head, const std::string& name) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < head.columns.size(); ++i) {
     if (head.columns[i].name == name) return i;
     names.push_back(head.columns[i].name);
   }
-  Error error = options.error(option, "the data has no column \"" + name + "\"");
-  const std::string near = Registry::closest(name, names);
   std::string list;
   for (const std::string& one : names) list += (list.empty() ? "" : ", ") + one;
-  throw error.hint(near.empty() ? "its columns are " + list : "did you mean \"" + near + "\"?");
+  Error error = options.error(option, "the data has no column \"" + name + "\"; its columns are " + list);
+  const std::string near = Registry::closest(name, names);
+  if (!near.empty()) error.hint("did you mean \"" + near + "\"?");
+  throw error;
 }
 
 Head with_target(const Options& options, const Head& head) {

@@ -99,7 +99,8 @@ class TopK final : public ShareOfRight {
 }  // namespace
 
 void register_metric_accuracy(Registry& registry) {
-  registry.add(
+  add_metric(
+      registry,
       Entry("metric.accuracy", "metric", "Share of samples (or positions) whose best score is that of the label.")
           .with(ignore_index_option())
           .example("metric.accuracy()")
@@ -113,7 +114,8 @@ void register_metric_accuracy(Registry& registry) {
                  },
                  .name = [](const Options&) { return std::string("accuracy"); },
                  .minimize = false});
-  registry.add(
+  add_metric(
+      registry,
       Entry("metric.top_k", "metric", "Share of samples whose label is among the k best scores; named top_5 for k = 5.")
           .with(Option("k", "number of best scores that count as guesses")
                     .integer()

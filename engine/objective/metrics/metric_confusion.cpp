@@ -155,7 +155,8 @@ class ConfusionMetric final : public Metric {
 };
 
 void add(Registry& registry, const std::string& name, const std::string& doc, const std::string& formula, Score score) {
-  registry.add(
+  add_metric(
+      registry,
       Entry("metric." + name, "metric", doc)
           .with(Option("average",
                        "how classes are averaged: \"macro\": mean over the classes that occur; \"micro\": over all "
@@ -188,7 +189,8 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
 
 void add_summary(Registry& registry, const std::string& name, const std::string& doc, const std::string& note,
                  double (*summary)(const std::vector<Counts>&)) {
-  registry.add(
+  add_metric(
+      registry,
       Entry("metric." + name, "metric", doc).with(ignore_index_option()).example("metric." + name + "()").note(note),
       MetricKind{
           .make = [summary](const Options& options, const Head& head, std::int64_t members) -> std::unique_ptr<Metric> {

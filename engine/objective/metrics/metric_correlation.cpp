@@ -98,14 +98,14 @@ class Correlation final : public Metric {
 };
 
 void add(Registry& registry, const std::string& name, const std::string& doc, const std::string& note, bool ranked) {
-  registry.add(Entry("metric." + name, "metric", doc).example("metric." + name + "()").note(note),
-               MetricKind{.make = [ranked](const Options& options, const Head& head,
-                                           std::int64_t members) -> std::unique_ptr<Metric> {
-                            require_regression(options, head);
-                            return std::make_unique<Correlation>(head, members, ranked);
-                          },
-                          .name = [name](const Options&) { return name; },
-                          .minimize = false});
+  add_metric(registry, Entry("metric." + name, "metric", doc).example("metric." + name + "()").note(note),
+             MetricKind{.make = [ranked](const Options& options, const Head& head,
+                                         std::int64_t members) -> std::unique_ptr<Metric> {
+                          require_regression(options, head);
+                          return std::make_unique<Correlation>(head, members, ranked);
+                        },
+                        .name = [name](const Options&) { return name; },
+                        .minimize = false});
 }
 
 }  // namespace

@@ -114,7 +114,8 @@ class CalibrationError final : public Metric {
 
 void add(Registry& registry, const std::string& name, const std::string& doc, const std::string& note,
          double (*finish)(double)) {
-  registry.add(
+  add_metric(
+      registry,
       Entry("metric." + name, "metric", doc).with(ignore_index_option()).example("metric." + name + "()").note(note),
       MetricKind{.make = [finish](const Options& options, const Head& head, std::int64_t members)
                      -> std::unique_ptr<Metric> { return std::make_unique<LogLoss>(options, head, members, finish); },
@@ -134,7 +135,8 @@ void register_metric_probability(Registry& registry) {
   add(registry, "bits_per_character", "Mean of −log₂ p of the label: bits for each symbol.",
       "The mean is over all positions of the part. With tokens that are characters these are bits per character.",
       [](double x) { return x / std::numbers::ln2; });
-  registry.add(
+  add_metric(
+      registry,
       Entry("metric.ece", "metric", "Expected calibration error: how far confidence is from accuracy.")
           .with(Option("bins", "number of bins of equal width into which confidences are sorted")
                     .integer()

@@ -139,7 +139,8 @@ class Ranking final : public Metric {
 
 void add(Registry& registry, const std::string& name, const std::string& doc, const std::string& note,
          double (*area)(const std::vector<Scored>&), bool needs_negatives) {
-  registry.add(
+  add_metric(
+      registry,
       Entry("metric." + name, "metric", doc).with(ignore_index_option()).example("metric." + name + "()").note(note),
       MetricKind{.make = [area, needs_negatives](const Options& options, const Head& head,
                                                  std::int64_t members) -> std::unique_ptr<Metric> {

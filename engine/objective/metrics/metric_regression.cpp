@@ -133,13 +133,15 @@ MetricKind kind(const char* name, bool minimize, F make) {
 }  // namespace
 
 void register_metric_regression(Registry& registry) {
-  registry.add(Entry("metric.mae", "metric", "Mean absolute error.")
-                   .example("metric.mae()")
-                   .note("The mean over samples and outputs of |y − ŷ|. Equals scikit-learn's mean_absolute_error."),
-               kind("mae", true, [](const Head& head, std::int64_t members) {
-                 return std::make_unique<MeanError>(head, members, false);
-               }));
-  registry.add(
+  add_metric(registry,
+             Entry("metric.mae", "metric", "Mean absolute error.")
+                 .example("metric.mae()")
+                 .note("The mean over samples and outputs of |y − ŷ|. Equals scikit-learn's mean_absolute_error."),
+             kind("mae", true, [](const Head& head, std::int64_t members) {
+               return std::make_unique<MeanError>(head, members, false);
+             }));
+  add_metric(
+      registry,
       Entry("metric.rmse", "metric", "Root of the mean squared error.")
           .example("metric.rmse()")
           .note("The root of the mean over samples and outputs of (y − ŷ)², which is the root of the loss \"mse\" over "
@@ -147,7 +149,8 @@ void register_metric_regression(Registry& registry) {
                 "MeanSquaredError(squared=False); scikit-learn takes the root per output and averages these roots."),
       kind("rmse", true,
            [](const Head& head, std::int64_t members) { return std::make_unique<MeanError>(head, members, true); }));
-  registry.add(
+  add_metric(
+      registry,
       Entry("metric.r2", "metric", "Share of the targets' variance that the model explains.")
           .example("metric.r2()")
           .note("1 − Σ (y − ŷ)² / Σ (y − ȳ)² for each output, averaged evenly. Where all targets of an output are "

@@ -78,7 +78,8 @@ class ClassReport final : public Metric {
 }  // namespace
 
 void register_metric_report(Registry& registry) {
-  registry.add(
+  add_metric(
+      registry,
       Entry("metric.report", "metric", "Confusion matrix, and precision, recall and F1 of each class.")
           .with(ignore_index_option())
           .example("metric.report()")

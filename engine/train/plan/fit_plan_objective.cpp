@@ -72,7 +72,7 @@ std::vector<Ignored> ignored_labels(const std::vector<Options::Element>& element
   std::vector<Ignored> all;
   for (const Options::Element& one : elements) {
     if (!one.entry || !one.entry->entry().find("ignore_index") || !one.entry->given("ignore_index")) continue;
-    all.push_back({one.entry->entry().find("target") ? one.entry->string("target") : "y", one.entry->integer("ignore_index")});
+    all.push_back({one.entry->string("target"), one.entry->integer("ignore_index")});
   }
   return all;
 }

@@ -1,4 +1,6 @@
 // Metrics against their definitions (tests/golden/metric_golden.py), in batches of any size.
+#include <ATen/ops/stack.h>
+
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -6,6 +8,7 @@
 
 #include "embedded/golden_parts.h"
 #include "parts_support.h"
+#include "support/stand_in_device.h"
 
 using namespace trainlab;
 using namespace trainlab::test;
@@ -159,6 +162,39 @@ TEST_CASE("metrics refuse heads that they cannot judge") {
              Catch::Contains("fit.metrics.k") && Catch::Contains("3, found 4"));
   CHECK_THAT(refused(R"({"@": "metric.recall", "average": 3})", three, label, 3),
              Catch::Contains("fit.metrics.average") && Catch::Contains("from 0 to 2"));
+}
+
+TEST_CASE("a metric reads the column that its target names, alone and in a group") {
+  const at::Tensor out = scores("[[2, 0, 1], [0, 1, 5], [3, 0, 0]]");
+  const at::Tensor y = labels("[0, 0, 0]"), part_of = labels("[0, 1, 0]");
+  const at::Tensor sizes = scores("[[2, 0, 1], [0, 1, 5], [3, 0, 3]]");
+  Head head = head_of(out, y, 2);  // the number of classes is known of y only
+  head.columns.push_back({.name = "part", .shape = {}, .type = at::kLong});
+  head.columns.push_back({.name = "sizes", .shape = {3}, .type = at::kFloat});
+  const std::vector<std::pair<std::string, double>> wanted = {{R"("metric.accuracy", "target": "part")", 2.0 / 3},
+                                                              {R"("metric.top_k", "k": 2, "target": "part")", 1.0},
+                                                              {R"("metric.mae", "target": "sizes")", 1.0 / 3},
+                                                              {R"("metric.rmse", "target": "sizes")", 1.0}};
+  for (const auto& [entry, value] : wanted) {
+    INFO(entry);
+    const Options options = part("{\"@\": " + entry + "}", "metrics");
+    const std::string name = parts_registry().implementation<MetricKind>(options.entry()).name(options);
+    CHECK(name.ends_with("_" + options.string("target")));
+    std::vector<at::Tensor> columns;
+    for (const at::Tensor& column : {y, part_of, sizes}) columns.push_back(column.to(test_device()));
+    const auto alone = make_metric(options, head), group = make_metric(options, head, 2);
+    alone->update(out.to(test_device()), {.columns = columns, .index = {}, .size = 3});
+    CHECK(alone->compute().at(0) == Approx(value));
+    group->update(at::stack({out, out}).to(test_device()), {.columns = columns, .index = {}, .size = 3, .members = 2});
+    CHECK(group->compute().at(1) == alone->compute().at(0));
+  }
+  for (const Entry* entry : parts_registry().of_kind("metric")) {
+    INFO(entry->name);
+    const Options options = part(R"({"@": ")" + entry->name + R"(", "target": "size"})", "metrics");
+    CHECK_THAT(error_of([&] { make_metric(options, head); }),
+               Catch::Contains("fit.metrics.target: the data has no column \"size\"; its columns are y, part, sizes") &&
+                   Catch::Contains("did you mean \"sizes\"?"));
+  }
 }
 
 TEST_CASE("directions are declared") {

@@ -1,7 +1,14 @@
 // What losses and metrics read of the data: labels that do not count, and columns of targets.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include "support/fit_support.h"
+#include "tensor/safetensors.h"
 #include "train/fit_plan.h"
 
 using namespace trainlab;
@@ -91,4 +98,57 @@ TEST_CASE("a second label below 0 is refused when it is met") {
   const auto two_marks = [](const at::Tensor& y) { return y.masked_fill(y.eq(8), -100).masked_fill(y.eq(7), -1); };
   CHECK_THAT(error_of([&] { run(fit_of(cross_entropy_without(-100), "[]", two_marks)); }),
              Catch::Contains("fit.loss") && Catch::Contains("-1"));
+}
+
+namespace {
+
+// A file with x [40, 4], labels z, numbers v [40, 3] and a weight of each sample; no y.
+class Columns {
+ public:
+  explicit Columns(double weight = 1) : path_((folder_.path() / "set.safetensors").string()) {
+    const at::Tensor x = at::arange(160, at::kFloat).reshape({40, 4}).remainder(7).div(7);
+    save_safetensors(
+        path_,
+        {{"x", x}, {"z", at::arange(40).remainder(3)}, {"v", at::ones({40, 3})}, {"weight", at::full({40}, weight)}});
+  }
+  Options fit(const std::string& loss, const std::string& metrics) const {
+    return parse_options(R"({"@": "fit", "name": "columns", "data": {"@": "data:split", "val": 0.25, "test": 0.25,
+      "source": {"@": "data.safetensors", "path": ")" +
+                         path_ + R"(", "more": ["z", "v", "weight"]}},
+      "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Linear", "out_features": 3}]},
+      "loss": )" + loss + R"(, "metrics": )" +
+                         metrics + R"(, "optim": "SGD", "batch": 10, "epochs": 1})");
+  }
+
+ private:
+  TemporaryFolder folder_;
+  std::string path_;
+};
+
+}  // namespace
+
+TEST_CASE("losses and metrics that name their targets need no y") {
+  const Columns columns;
+  const std::string sum = R"({"@": "loss.sum", "losses": [{"@": "loss.cross_entropy", "target": "z"},
+                                                          {"@": "loss.mse", "target": "v"}]})";
+  const Value summary = run(columns.fit(sum, R"([{"@": "metric.accuracy", "target": "z"},
+                                                 {"@": "metric.rmse", "target": "v"}])"));
+  for (const std::string part : {"val", "test"}) {
+    CHECK(std::isfinite(summary["metrics"][part + ".accuracy_z"].number()));
+    CHECK(summary["metrics"][part + ".rmse_v"].number() ==
+          Approx(std::sqrt(summary["metrics"][part + ".loss.mse"].number())).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("a target that is not there is refused before training, with the columns that are") {
+  const Columns columns;
+  const std::string of_z = R"({"@": "loss.cross_entropy", "target": "z"})";
+  const auto names = Catch::Contains("its columns are x, z, v, weight");
+  CHECK_THAT(refused(columns.fit(R"("cross_entropy")", "[]")),
+             Catch::Contains("fit.loss.target: the data has no column \"y\"") && names);
+  CHECK_THAT(refused(columns.fit(of_z, R"(["accuracy"])")),
+             Catch::Contains("fit.metrics[1].accuracy.target: the data has no column \"y\"") && names);
+  CHECK_THAT(refused(columns.fit(of_z, R"([{"@": "metric.accuracy", "target": "zz"}])")),
+             Catch::Contains("fit.metrics[1].accuracy.target: the data has no column \"zz\"") && names &&
+                 Catch::Contains("did you mean \"z\"?"));
 }

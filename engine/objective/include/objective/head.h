@@ -17,8 +17,11 @@ std::string head_text(const Head& head);
 // An Error at the entry itself (not at one of its options): `needs`, then what was found, and the hint.
 Error head_error(const Options& options, const std::string& needs, const Head& head, std::string hint);
 
+// The option `target` of losses and metrics.
+Option target_option();
+
 // The head with the target that the option `target` names; the same head without it. Error{recipe} with did-you-mean
-// for a column that the data lacks.
+// for a column that the data lacks, also for y where no other target is named.
 Head with_target(const Options& options, const Head& head);
 // The column `name` of the data; Error{recipe} at `option`, with did-you-mean.
 std::size_t column_of(const Options& options, std::string_view option, const Head& head, const std::string& name);

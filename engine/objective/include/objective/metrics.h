@@ -11,6 +11,10 @@
 
 namespace trainlab {
 
+// Adds the entry of a metric with the option of all metrics, `target`. The metric gets the head of this target; the
+// name of a metric of another column than y ends with the column's: accuracy_mask.
+void add_metric(Registry& registry, Entry entry, MetricKind kind);
+
 // The option `metrics` of a fit, and the metric of one of its elements; `place` counts from 1.
 Option metrics_option();
 PlannedMetric metric_of(const Options::Element& element, std::size_t place);
