@@ -95,6 +95,14 @@ bool LossMeter::finite(std::size_t member) {
   return true;
 }
 
+bool LossMeter::counts(std::size_t member) {
+  fetch();
+  for (std::size_t i = member; i < weights_.size(); i += members_) {
+    if (weights_[i] == 0) return false;
+  }
+  return true;
+}
+
 void LossMeter::reset() {
   std::fill(sums_.begin(), sums_.end(), 0.0);
   std::fill(weights_.begin(), weights_.end(), 0.0);

@@ -256,6 +256,11 @@ void FitLoop::validate() {
       member.fail("the training loss is not finite before step " + std::to_string(position_.step));
       continue;
     }
+    if (validation_ && !validation_->counts(m)) {
+      member.fail("nothing in the validation part counts at step " + std::to_string(position_.step) +
+                  ": each target is ignored or has the weight 0");
+      continue;
+    }
     of_one(member, [&] {
       member.validated(member.active() ? position_ : Position(member.position()), std::move(metrics[m]),
                        validation_ ? validation_->reports(m) : Value());

@@ -111,7 +111,8 @@ class Options(CliTest):
     def test_rule_that_needs_a_validation_part(self):
         self.recipe(data="lab.data.blobs { samples = 120 }",
                     more='  stop = lab.stop.patience { metric = "val.loss" },\n')
-        self.refused(LINES["more"], 'stop[1].patience.metric: there is no metric "val.loss"', "this fit has train.loss")
+        self.refused(LINES["more"],
+                     'stop[1].patience.metric: "val.loss" needs a validation part, and the data has none')
 
     def test_syntax(self):
         self.write("r.lua", "local t = {\nreturn nil\n")

@@ -157,7 +157,7 @@ void plan_loss(FitPlan& plan) {
     return;
   }
   plan_objective(plan);
-  plan.warnings = warnings_of(fit);
+  plan.warnings = warnings_of(plan);
 }
 
 std::shared_ptr<const Model> only_model(const Options& fit, Signals columns) {

@@ -7,6 +7,14 @@ namespace trainlab {
 
 void FitPlan::check_metric(const std::string& full_name) const {
   if (step && full_name.starts_with("train.")) return;  // what the step returns is known when it has run
+  if (full_name.starts_with("val.") && !data.val && measures()) {
+    throw recipe_error("\"" + full_name + "\" needs a validation part, and the data has none")
+        .hint("data:split { train = 0.9, val = 0.1 }");
+  }
+  if (full_name.starts_with("test.") && measures()) {
+    throw recipe_error("\"" + full_name + "\" is measured once, at the end, and cannot be watched")
+        .hint("watch \"val" + full_name.substr(4) + "\"");
+  }
   const std::vector<std::string> known = metric_names();
   if (std::find(known.begin(), known.end(), full_name) == known.end()) {
     Error error = recipe_error("there is no metric \"" + full_name + "\"");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "data/mixing.h"
 #include "fit_plan_parts.h"
@@ -63,6 +64,7 @@ Head make_head(const FitPlan& plan) {
 }
 
 struct Ignored {
+  Options entry;
   std::string target;
   std::int64_t label;
 };
@@ -72,7 +74,7 @@ std::vector<Ignored> ignored_labels(const std::vector<Options::Element>& element
   std::vector<Ignored> all;
   for (const Options::Element& one : elements) {
     if (!one.entry || !one.entry->entry().find("ignore_index") || !one.entry->given("ignore_index")) continue;
-    all.push_back({one.entry->string("target"), one.entry->integer("ignore_index")});
+    all.push_back({*one.entry, one.entry->string("target"), one.entry->integer("ignore_index")});
   }
   return all;
 }
@@ -106,10 +108,58 @@ void plan_metrics(FitPlan& plan) {
   }
 }
 
+struct NamedPart {
+  std::string name;
+  const Part& part;
+};
+
+std::vector<NamedPart> parts_of(const DataParts& data) {
+  std::vector<NamedPart> parts{{"training", data.train}};
+  if (data.val) parts.push_back({"validation", *data.val});
+  if (data.test) parts.push_back({"test", *data.test});
+  return parts;
+}
+
+// Whether a column of the part holds any other value, as far as this is known before batches are made.
+bool holds_other(const Part& part, const std::string& column, std::int64_t value) {
+  const Column* found = part.data->find(column);
+  if (!found || !found->values.defined() || !part.transforms.empty()) return true;
+  constexpr std::int64_t rows_at_once = 1024;  // mostly the first rows give the answer
+  for (std::int64_t first = 0; first < part.size(); first += rows_at_once) {
+    const std::int64_t count = std::min(rows_at_once, part.size() - first);
+    at::Tensor rows;
+    if (part.rows) {
+      const std::span<const std::int64_t> all(*part.rows);
+      rows = found->values.index_select(0, at::tensor(at::IntArrayRef(all.data() + first, count), at::kLong));
+    } else {
+      rows = found->values.narrow(0, first, count);
+    }
+    if (rows.ne(value).any().item<bool>()) return true;
+  }
+  return false;
+}
+
+// Means over nothing would be no numbers.
+void require_what_counts(const FitPlan& plan) {
+  std::vector<Ignored> ignored = ignored_labels(single_losses(plan.options));
+  for (Ignored& one : ignored_labels(plan.options.elements("metrics"))) ignored.push_back(std::move(one));
+  for (const auto& [name, part] : parts_of(plan.data)) {
+    for (const Ignored& one : ignored) {
+      if (holds_other(part, one.target, one.label)) continue;
+      throw one.entry.error("ignore_index", "every label of the " + name + " part is " + std::to_string(one.label) +
+                                                ": nothing there counts");
+    }
+    if (plan.head.weight_column && !holds_other(part, "weight", 0)) {
+      throw plan.options.error("data", "every sample of the " + name + " part has the weight 0: nothing there counts");
+    }
+  }
+}
+
 }  // namespace
 
 void plan_objective(FitPlan& plan) {
   plan.head = make_head(plan);
+  require_what_counts(plan);
   leave_out_highest(plan, plan.head);
   plan.loss = make_loss(plan.options, plan.head);
   // Metrics leave out what the loss leaves out, of several losses the first with an ignore_index.

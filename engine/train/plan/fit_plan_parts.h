@@ -12,6 +12,6 @@ namespace trainlab {
 void plan_objective(FitPlan& plan);
 
 // Warnings about a fit with one model and a loss, each as "FILE:LINE: path: text".
-std::vector<std::string> warnings_of(const Options& fit);
+std::vector<std::string> warnings_of(const FitPlan& plan);
 
 }  // namespace trainlab

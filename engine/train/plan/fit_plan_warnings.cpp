@@ -16,19 +16,28 @@ std::pair<Options, LayerKind> last_layer(const Options& model) {
 
 }  // namespace
 
-std::vector<std::string> warnings_of(const Options& fit) {
+std::vector<std::string> warnings_of(const FitPlan& plan) {
+  const Options& fit = plan.options;
+  std::vector<std::string> warnings;
+  if (!plan.metrics.empty() && !plan.data.val && !plan.data.test) {
+    warnings.push_back(
+        fit.error("metrics", "are measured on the validation and the test part, and the data has neither")
+            .hint("data:split { train = 0.9, val = 0.1 }")
+            .what());
+  }
   const auto [last, layer] = last_layer(fit.child("model"));
   for (const Options::Element& loss : single_losses(fit)) {
     if (!loss.entry) continue;
     const auto& kind = fit.registry().implementation<LossKind>(loss.entry->entry());
     if (kind.applies.empty() || kind.applies != layer.applies) continue;
     const std::string& name = loss.entry->entry().name;
-    return {last.error("", name.substr(name.find('.') + 1) + " applies the " + std::string(kind.applies) +
-                               " itself: here it is applied twice")
-                .hint("leave the layer out; predictions are probabilities without it, too")
-                .what()};
+    warnings.push_back(last.error("", name.substr(name.find('.') + 1) + " applies the " + std::string(kind.applies) +
+                                          " itself: here it is applied twice")
+                           .hint("leave the layer out; predictions are probabilities without it, too")
+                           .what());
+    break;
   }
-  return {};
+  return warnings;
 }
 
 }  // namespace trainlab

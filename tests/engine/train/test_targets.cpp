@@ -152,3 +152,67 @@ TEST_CASE("a target that is not there is refused before training, with the colum
              Catch::Contains("fit.metrics[1].accuracy.target: the data has no column \"zz\"") && names &&
                  Catch::Contains("did you mean \"z\"?"));
 }
+
+TEST_CASE("metrics that no part measures are warned of") {
+  const auto warnings = [](const std::string& parts) {
+    const std::string json =
+        replaced(digits_fit(R"(, "epochs": 1)"), R"("train": 0.8, "val": 0.1, "test": 0.1,)", parts);
+    return plan_fit(parse_options(json), test_settings()).warnings;
+  };
+  REQUIRE(warnings(R"("train": 0.5,)").size() == 1);
+  CHECK_THAT(warnings(R"("train": 0.5,)")[0],
+             Catch::Contains("metrics: are measured on the validation and the test part, and the data has neither"));
+  CHECK(warnings(R"("test": 0.1,)").empty());
+  CHECK(warnings(R"("val": 0.1,)").empty());
+}
+
+TEST_CASE("what is measured at the end only cannot be watched") {
+  for (const std::string more :
+       {R"(, "monitor": "test.accuracy")", R"(, "stop": [{"@": "stop.patience", "metric": "test.accuracy"}])"}) {
+    CHECK_THAT(
+        refused(parse_options(digits_fit(R"(, "epochs": 1)" + more))),
+        Catch::Contains("\"test.accuracy\" is measured once, at the end") && Catch::Contains("watch \"val.accuracy\""));
+  }
+}
+
+TEST_CASE("a part in which no label counts is refused before training") {
+  const DataParts parts = plan_fit(parse_options(digits_fit(R"(, "epochs": 1)")), test_settings()).data;
+  const std::string own_metric = R"([{"@": "metric.auc", "ignore_index": -1}])";
+  for (const auto& [name, part] :
+       {std::pair("training", parts.train), {"validation", *parts.val}, {"test", *parts.test}}) {
+    INFO(name);
+    const auto marked = [rows = *part.rows, first = std::int64_t{0}](const at::Tensor& y) mutable {
+      at::Tensor labels = y.clone();
+      for (const std::int64_t row : rows) {
+        if (row >= first && row < first + y.size(0)) labels[row - first] = -1;
+      }
+      first += y.size(0);
+      return labels;
+    };
+    const auto text = "ignore_index: every label of the " + std::string(name) + " part is -1";
+    CHECK_THAT(refused(fit_of(cross_entropy_without(-1), R"(["accuracy"])", marked)),
+               Catch::Contains("fit.loss." + text));
+    CHECK_THAT(refused(fit_of(R"("cross_entropy")", own_metric, marked)), Catch::Contains("fit.metrics[1].auc." + text));
+  }
+}
+
+TEST_CASE("a part in which every sample has the weight 0 is refused before training") {
+  const std::string loss = R"({"@": "loss.mse", "target": "v"})";
+  CHECK_THAT(refused(Columns(0).fit(loss, "[]")),
+             Catch::Contains("fit.data: every sample of the training part has the weight 0"));
+  CHECK(refused(Columns(0.5).fit(loss, "[]")).empty());
+}
+
+TEST_CASE("a validation in which nothing counts fails the run, and says so") {
+  const auto loss = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const at::Tensor& out = dynamic_cast<TensorObject&>(*std::get<std::shared_ptr<Object>>(arguments[0])).tensor;
+    return {std::make_shared<TensorObject>(out.square().mean()), Value(out.requires_grad() ? 1 : 0)};
+  });
+  const std::string json =
+      replaced(digits_fit(R"(, "epochs": 2)"), R"("cross_entropy")", R"({"@": "function", "index": 0})");
+  const Value summary = run(parse_options(json, {loss}));
+  CHECK(summary["status"] == Value("failed"));
+  CHECK(summary["reason"].string() == "nothing in the validation part counts at step " +
+                                          std::to_string(summary["steps"].integer()) +
+                                          ": each target is ignored or has the weight 0");
+}

@@ -25,6 +25,8 @@ class LossMeter {
   MetricMap metrics(const std::string& split, std::size_t member);
   // False if an added loss is NaN or infinite. Costs nothing on a CPU, synchronises other devices.
   bool finite(std::size_t member);
+  // False if all that was added, of a sum all of one part, had the weight 0. Synchronises.
+  bool counts(std::size_t member);
   void reset();
 
   Value state(std::size_t member);  // for checkpoints: exact

@@ -33,6 +33,8 @@ class Evaluator {
   // Goes through the part in order; `function` receives each batch and the columns that the model reads.
   using Each = std::function<void(const BatchView& batch, std::span<const at::Tensor> inputs)>;
   void each(const Each& function);
+  // Whether anything counted for the loss in the last run.
+  bool counts(std::size_t member) { return meter_.counts(member); }
   // The reports of metrics about a member in the last run, by full name; nil if there are none.
   Value reports(std::size_t member) const;
 
