@@ -98,6 +98,16 @@ void require_labels_from_0(const Options& options, const Head& head) {
   throw error;
 }
 
+ClassAxis axis_of_shares(const Head& head) {
+  const bool first = head.output.size() > 2;
+  return {.classes = first ? head.output.front() : head.output.back(), .first = first};
+}
+
+bool has_shares(const Head& head) {
+  return head.target_column < head.columns.size() && head.columns[head.target_column].is_shares &&
+         head.output == head.target && !head.output.empty() && axis_of_shares(head).classes > 1;
+}
+
 std::optional<ClassAxis> class_axis(const Head& head) {
   if (head.target_type != at::kLong) return std::nullopt;
   const auto [last, first] = layouts(head);
@@ -109,9 +119,18 @@ std::optional<ClassAxis> class_axis(const Head& head) {
 
 ClassAxis require_class_scores(const Options& options, const Head& head) {
   require_labels_from_0(options, head);
+  if (has_shares(head)) {
+    if (options.entry().find("ignore_index") && options.given("ignore_index")) {
+      throw options.error("ignore_index", "is a label, and the targets are probabilities of classes")
+          .hint("a column named weight, 0 for a sample, leaves the sample out");
+    }
+    return axis_of_shares(head);
+  }
   if (head.target_type != at::kLong) {
     throw head_error(
-        options, "class labels (targets of int64)", head,
+        options,
+        "class labels (targets of int64), or probabilities of classes (floats from 0 to 1, shaped like the output)",
+        head,
         is_label(head.target_type) ? "" : "for numbers as targets use \"mse\", \"huber\", \"mae\", \"rmse\" or \"r2\"");
   }
   const Shape& positions = head.target;

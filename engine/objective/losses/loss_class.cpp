@@ -127,7 +127,8 @@ void register_loss_class(Registry& registry) {
                 "outputs as the data has classes, without a softmax. Labels [T] at positions (text) go with "
                 "outputs [T, C] or [C, T], labels [H, W] with [C, H, W] or [H, W, C]; where both fit, one axis "
                 "of positions means classes last and several classes first. The mean is over the positions "
-                "that count. Targets may be distributions over the classes."),
+                "that count. Targets may also be probabilities of the classes, floats shaped like the output; then "
+                "class weights are factors only, as in PyTorch."),
       loss_kind<CrossEntropy>("softmax"));
   registry.add(loss_entry("nll", "Negative log-likelihood of one log-probability per class and the label.")
                    .with(label_smoothing_option())

@@ -15,7 +15,7 @@ class Dice final : public Loss {
  public:
   Dice(const Options& options, const Head& head)
       : scores_(options, head, ClassScores::Single::allowed), smooth_(options.number("smooth")), mean_(head) {
-    if (head.target.empty()) {
+    if (head.target.size() < (has_shares(head) ? 2 : 1)) {
       throw head_error(options, "labels at several positions, targets such as [H, W]", head,
                        "for one label per sample use \"cross_entropy\"");
     }

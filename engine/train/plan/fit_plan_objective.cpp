@@ -37,6 +37,14 @@ void describe_y(const FitPlan& plan, Head& head) {
     head.lowest_label = std::min(head.lowest_label, dataset->lowest_label);
 }
 
+// Floats that are stored as batches hold them, all from 0 to 1 but for rounding.
+bool is_shares(const Column& column) {
+  if (!column.values.defined() || column.scale.defined() || !column.values.is_floating_point()) return false;
+  constexpr double rounding = 1e-5;
+  const auto [low, high] = column.values.aminmax();
+  return low.item<double>() >= -rounding && high.item<double>() <= 1 + rounding;
+}
+
 Head make_head(const FitPlan& plan) {
   const Dataset& data = *plan.data.train.data;
   const auto type_of = [&plan](const Column& column) {
@@ -51,6 +59,7 @@ Head make_head(const FitPlan& plan) {
   for (std::size_t i = 0; i < data.columns.size(); ++i) {
     const Column& column = data.columns[i];
     head.columns.push_back({.name = column.name, .shape = column.sample_shape(), .type = type_of(column)});
+    head.columns.back().is_shares = column.sample_shape() == head.output && is_shares(column);
     if (column.name == "y") describe_y(plan, head);
     if (column.name == "weight" && element_count(column.sample_shape()) == 1) head.weight_column = i;
   }

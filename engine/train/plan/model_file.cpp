@@ -15,10 +15,10 @@ namespace fs = std::filesystem;
 constexpr std::int64_t largest_file = std::int64_t{64} << 20;
 constexpr std::array<const char*, 4> meanings = {"values", "classes", "binary", "probabilities"};
 
-// Whether the loss, or the first of a sum, reads the outputs as logits of questions of yes or no.
-bool reads_logits(const Options& fit) {
+// What the loss, or the first of a sum, applies to the outputs itself (LossKind::applies).
+std::string_view applied(const Options& fit) {
   const std::optional<Options> loss = single_losses(fit).front().entry;
-  return loss && fit.registry().implementation<LossKind>(loss->entry()).applies == "sigmoid";
+  return loss ? fit.registry().implementation<LossKind>(loss->entry()).applies : std::string_view();
 }
 
 void find_meaning(ModelFile& file, const FitPlan& plan) {
@@ -27,12 +27,16 @@ void find_meaning(ModelFile& file, const FitPlan& plan) {
   if (head.target_type == at::kLong && is_single_logit(head)) {
     file.meaning = Meaning::binary;
     file.classes = 2;
-  } else if (reads_logits(plan.options)) {
+  } else if (applied(plan.options) == "sigmoid") {
     file.meaning = Meaning::probabilities;
   } else if (const auto axis = class_axis(head)) {
     file.meaning = Meaning::classes;
     file.classes = axis->classes;
     file.classes_first = axis->first;
+  } else if (has_shares(head) && applied(plan.options) == "softmax") {
+    file.meaning = Meaning::classes;
+    file.classes = axis_of_shares(head).classes;
+    file.classes_first = axis_of_shares(head).first;
   }
   if (head.classes == file.classes) file.class_names = head.class_names;
 }

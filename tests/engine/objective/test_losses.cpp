@@ -196,7 +196,8 @@ TEST_CASE("a sum adds its losses times their weights, and tells them apart") {
   Head head = head_of(out, y, 3);
   head.columns.push_back({.name = "z", .shape = {3}, .type = at::kDouble});
   const auto loss = make_loss(part(R"({"@": "loss.sum", "losses": ["cross_entropy",
-    {"@": "loss.mse", "target": "z", "weight": 0.5}, {"@": "loss.mse", "target": "z"}]})"), head);
+    {"@": "loss.mse", "target": "z", "weight": 0.5}, {"@": "loss.mse", "target": "z"}]})"),
+                              head);
   const std::vector<LossPart> parts = loss->parts();
   REQUIRE(parts.size() == 3);
   CHECK(parts[0].name == "cross_entropy");
@@ -239,6 +240,38 @@ TEST_CASE("balanced class weights leave out what the loss ignores") {
   // Three samples of class 0 and one of class 2; the weight of the ignored class is used nowhere.
   const at::Tensor two = weights("[0, 0, 0, 1, 1, 2]", "1");
   CHECK(at::allclose(two, tensor_of(parse_json("[0.6666666666666666, 0, 2]", "w"), at::kDouble), 1e-14));
+}
+
+TEST_CASE("cross-entropy of probabilities is PyTorch's, at positions too") {
+  // Σ w t (−log p) over the classes, the mean over samples and positions.
+  const auto entropy = [](const std::string& options, const at::Tensor& out, const at::Tensor& target) {
+    Head h = head_of(out, target, 0);
+    h.columns.front().is_shares = true;
+    return loss_of(*make_loss(part(R"({"@": "loss.cross_entropy")" + options + "}"), h), out, target)
+        .value.item<double>();
+  };
+  const at::Tensor out = tensor_of(parse_json("[[1, 2, 0], [3, 1, 1]]", "out"), at::kDouble);
+  const at::Tensor t = tensor_of(parse_json("[[0.5, 0.25, 0.25], [0, 0.1, 0.9]]", "t"), at::kDouble);
+  const at::Tensor costs = out.log_softmax(1).neg().mul(t);
+  CHECK(entropy("", out, t) == Approx(costs.sum().item<double>() / 2).epsilon(1e-13));
+  const at::Tensor weight = tensor_of(parse_json("[1, 0.5, 3]", "w"), at::kDouble);
+  CHECK(entropy(R"(, "class_weights": [1, 0.5, 3])", out, t) ==
+        Approx(costs.mul(weight).sum().item<double>() / 2).epsilon(1e-13));
+  const double plain = entropy("", out, t);
+  CHECK(entropy("", out.view({1, 2, 3}), t.view({1, 2, 3})) == Approx(plain).epsilon(1e-13));  // [T, C]
+  CHECK(entropy("", out.t().reshape({1, 3, 2, 1}), t.t().reshape({1, 3, 2, 1})) ==
+        Approx(plain).epsilon(1e-13));  // [C, H, W]
+}
+
+TEST_CASE("probabilities as targets have no label to ignore and no labels to count") {
+  Head h = head({3}, {3}, 0);
+  h.columns = {{.name = "y", .shape = {3}, .type = at::kFloat, .is_shares = true}};
+  CHECK_THAT(refused(R"({"@": "loss.cross_entropy", "ignore_index": 1})", h),
+             Catch::Contains("fit.loss.ignore_index: is a label, and the targets are probabilities"));
+  CHECK_THAT(refused(R"({"@": "loss.cross_entropy", "class_weights": "balanced"})", h),
+             Catch::Contains("needs class labels to count"));
+  CHECK_THAT(refused(R"({"@": "loss.dice"})", h), Catch::Contains("labels at several positions"));
+  CHECK(refused(R"({"@": "loss.cross_entropy"})", h).empty());
 }
 
 TEST_CASE("losses of other heads say what they need") {

@@ -289,3 +289,57 @@ TEST_CASE("a metric refuses labels that are no class and no mark, alone and in a
     }
   }
 }
+
+namespace {
+
+// Targets of a probability for each score.
+Head head_of_shares(const at::Tensor& out, const at::Tensor& target) {
+  Head head = head_of(out, target, 0);
+  head.columns.front().is_shares = true;
+  return head;
+}
+
+at::Tensor shares(const Shape& shape, std::uint64_t seed) {
+  return normal(shape, seed).softmax(shape.size() == 4 ? 1 : -1);
+}
+
+}  // namespace
+
+TEST_CASE("probabilities as targets: a group gives each member its solo result") {
+  const std::map<std::string, Shape> outputs = {
+      {"loss.cross_entropy", {5, 4}}, {"loss.nll", {4}},        {"loss.focal", {4, 2, 3}},     {"loss.hinge", {4}},
+      {"loss.dice", {4, 2, 3}},       {"metric.accuracy", {4}}, {"metric.log_loss", {4, 2, 3}}};
+  for (const auto& [name, output] : outputs) {
+    INFO(name);
+    Shape shape{6};
+    shape.insert(shape.end(), output.begin(), output.end());
+    std::vector<at::Tensor> outs, targets;
+    for (std::uint64_t m = 0; m < members; ++m) {
+      outs.push_back(normal(shape, 600 + m));
+      targets.push_back(shares(shape, 700 + m));
+    }
+    const Head head = head_of_shares(outs[0], targets[0]);
+    const bool is_loss = name.starts_with("loss");
+    const Options options = part(R"({"@": ")" + name + "\"}", is_loss ? "loss" : "metrics");
+    for (const bool shared : {false, true}) {
+      const at::Tensor group_target = shared ? targets[0] : at::stack(targets);
+      const auto target = [&](std::size_t m) { return targets[shared ? 0 : m]; };
+      if (is_loss) {
+        const auto loss = make_loss(options, head);
+        const at::Tensor values = loss_of(*loss, at::stack(outs), group_target, members).value;
+        for (std::size_t m = 0; m < members; ++m) {
+          CHECK(values[static_cast<std::int64_t>(m)].item<double>() ==
+                Approx(loss_of(*loss, outs[m], target(m)).value.item<double>()).epsilon(1e-12));
+        }
+      } else {
+        const auto group = make_metric(options, head, members);
+        update(*group, at::stack(outs), group_target, members);
+        for (std::size_t m = 0; m < members; ++m) {
+          const auto solo = make_metric(options, head);
+          update(*solo, outs[m], target(m));
+          CHECK(group->compute().at(m) == Approx(solo->compute().at(0)).epsilon(1e-12));
+        }
+      }
+    }
+  }
+}

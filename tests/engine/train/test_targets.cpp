@@ -10,6 +10,7 @@
 #include "support/fit_support.h"
 #include "tensor/safetensors.h"
 #include "train/fit_plan.h"
+#include "train/model_file.h"
 
 using namespace trainlab;
 using namespace trainlab::test;
@@ -153,6 +154,35 @@ TEST_CASE("a target that is not there is refused before training, with the colum
                  Catch::Contains("did you mean \"z\"?"));
 }
 
+TEST_CASE("probabilities in the data train as the labels do, and numbers that are none are refused") {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "set.safetensors").string();
+  const auto fit_on = [&](const at::Tensor& y, const std::string& loss) {
+    const at::Tensor x = at::arange(160, at::kFloat).reshape({40, 4}).remainder(7).div(7);
+    save_safetensors(path, {{"x", x}, {"y", y}});
+    return parse_options(R"({"@": "fit", "name": "shares", "data": {"@": "data:split", "val": 0.25,
+      "source": {"@": "data.safetensors", "path": ")" +
+                         path + R"("}},
+      "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Linear", "out_features": 3}]},
+      "loss": )" + loss + R"(, "metrics": ["accuracy", "f1"], "optim": "SGD", "batch": 10, "epochs": 2})");
+  };
+  const at::Tensor labels = at::arange(40).remainder(3);
+  const at::Tensor one_hot = labels.unsqueeze(1).eq(at::arange(3)).to(at::kFloat);
+  for (const std::string loss : {"cross_entropy", "focal", "hinge"}) {
+    INFO(loss);
+    const Value of_labels = run(fit_on(labels, "\"" + loss + "\"")),
+                of_shares = run(fit_on(one_hot, "\"" + loss + "\""));
+    for (const char* name : {"train.loss", "val.loss", "val.accuracy", "val.f1"})
+      CHECK(of_shares["metrics"][name].number() == Approx(of_labels["metrics"][name].number()).epsilon(1e-5));
+  }
+  CHECK_THAT(refused(fit_on(one_hot.mul(3), R"("cross_entropy")")),
+             Catch::Contains("class labels (targets of int64), or probabilities of classes (floats from 0 to 1"));
+  const Options fit = fit_on(one_hot, R"("cross_entropy")");
+  write_models(plan_fit(fit, test_settings()), fit, folder.path());
+  CHECK(read_model(folder.path()).meaning == Meaning::classes);
+  CHECK(read_model(folder.path()).classes == 3);
+}
+
 TEST_CASE("metrics that no part measures are warned of") {
   const auto warnings = [](const std::string& parts) {
     const std::string json =
@@ -192,7 +222,8 @@ TEST_CASE("a part in which no label counts is refused before training") {
     const auto text = "ignore_index: every label of the " + std::string(name) + " part is -1";
     CHECK_THAT(refused(fit_of(cross_entropy_without(-1), R"(["accuracy"])", marked)),
                Catch::Contains("fit.loss." + text));
-    CHECK_THAT(refused(fit_of(R"("cross_entropy")", own_metric, marked)), Catch::Contains("fit.metrics[1].auc." + text));
+    CHECK_THAT(refused(fit_of(R"("cross_entropy")", own_metric, marked)),
+               Catch::Contains("fit.metrics[1].auc." + text));
   }
 }
 

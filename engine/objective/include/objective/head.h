@@ -35,7 +35,8 @@ void require_labels_from_0(const Options& options, const Head& head);
 
 // Where the scores of a sample have their axis of classes. Targets of shape t (one label each at the positions t; [] is
 // one label per sample) go with outputs t + [C] (classes last) or [C] + t (classes first). Where both fit, because a
-// position axis has C elements too, one axis of positions (text) means last and several (images) first.
+// position axis has C elements too or because the targets are probabilities, shaped like the output, one axis of
+// positions (text) means last and several (images) first.
 struct ClassAxis {
   std::int64_t classes = 0;
   bool first = false;
@@ -44,7 +45,12 @@ struct ClassAxis {
 // The axis of scores, where there is one score for each of the data's classes at each label.
 std::optional<ClassAxis> class_axis(const Head& head);
 
-// Refuses everything but one score per class and a label at each position.
+// Whether the target holds a probability for each score of several classes (HeadColumn::is_shares).
+bool has_shares(const Head& head);
+// The axis of scores for such a target.
+ClassAxis axis_of_shares(const Head& head);
+
+// Refuses everything but one score per class, and a label or probabilities at each position.
 ClassAxis require_class_scores(const Options& options, const Head& head);
 
 // True for one logit per sample or position and a target of 0 or 1: output t + [1] or [1] + t for targets of shape t,

@@ -61,6 +61,7 @@ struct HeadColumn {
   Shape shape;  // of one sample
   at::ScalarType type = at::kFloat;
   std::optional<std::int64_t> ignored = {};  // the label of this target that the fit's loss leaves out
+  bool is_shares = false;  // floats from 0 to 1, shaped like the output: as a target, probabilities of classes
 };
 
 // The output and the target for which a loss or metric is built; its factory refuses those that do not fit, naming both
