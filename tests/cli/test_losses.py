@@ -75,6 +75,21 @@ class Losses(CliTest):
         self.assert_status(run, "done")
         self.assertEqual(self.summary(run)["steps"], 12)
 
+    def test_labels_below_0_are_left_out_or_refused(self):
+        data = ('lab.data.blobs { samples = 120 }:split { val = 0.25 }'
+                ':map("y", function(y) return y - y:eq(0) * 100 end)')
+        more = '  metrics = { "accuracy" },\n'
+        self.loss("lab.loss.cross_entropy { ignore_index = -100 }", data=data, more=more)
+        self.assertGreater(self.metrics()["val.accuracy"], 0)
+        self.loss('"cross_entropy"', data=data, more=more)
+        self.assert_said(self.train(code=1), "r.lua:", "loss: expected labels from 0, found -100 in the data",
+                         "ignore_index = -100")
+
+    def test_metrics_that_nothing_measures(self):
+        self.recipe(data="lab.data.blobs { samples = 120 }", more='  metrics = { "accuracy" },\n')
+        self.assert_said(self.train(), "warning: r.lua:", "metrics: are measured on the validation and the test part, "
+                         "and the data has neither")
+
     def test_a_report_of_classes(self):
         self.recipe(more='  metrics = { "report" },\n')
         self.train()

@@ -100,7 +100,7 @@ void leave_out_highest(const FitPlan& plan, Head& head) {
   }
   head.classes = 0;
   for (const Dataset* data : datasets_of(plan.data)) {
-    const at::Tensor& labels = data->find("y")->values;
+    const at::Tensor labels = data->find("y")->values.to(at::kLong);
     const auto counted = labels.masked_fill(labels.eq(highest), -1).max().item<std::int64_t>() + 1;
     head.classes = std::max(head.classes, counted);
   }
@@ -143,6 +143,7 @@ bool holds_other(const Part& part, const std::string& column, std::int64_t value
     } else {
       rows = found->values.narrow(0, first, count);
     }
+    if (!rows.is_floating_point()) rows = rows.to(at::kLong);  // bytes hold no mark below 0
     if (rows.ne(value).any().item<bool>()) return true;
   }
   return false;

@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "core/files.h"
 #include "support/fit_support.h"
 #include "tensor/safetensors.h"
 #include "train/fit_plan.h"
@@ -225,6 +226,21 @@ TEST_CASE("a part in which no label counts is refused before training") {
     CHECK_THAT(refused(fit_of(R"("cross_entropy")", own_metric, marked)),
                Catch::Contains("fit.metrics[1].auc." + text));
   }
+}
+
+TEST_CASE("a mark below 0 fits tokens that are stored as bytes") {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "abc.txt").string();
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "abc"[i % 3];
+  write_atomic(path, text);
+  const Value summary = run(parse_options(R"({"@": "fit", "name": "text", "data": {"@": "data:split", "val": 0.2,
+      "source": {"@": "data.text", "path": ")" +
+                                          path + R"(", "context": 8}},
+      "model": {"@": "nn.Sequential", "layers": [
+        {"@": "nn.Embedding", "num_embeddings": 3, "embedding_dim": 4}, {"@": "nn.Linear", "out_features": 3}]},
+      "loss": {"@": "loss.cross_entropy", "ignore_index": -1}, "optim": "SGD", "batch": 4, "epochs": 1})"));
+  CHECK(std::isfinite(summary["metrics"]["val.loss"].number()));
 }
 
 TEST_CASE("a part in which every sample has the weight 0 is refused before training") {
