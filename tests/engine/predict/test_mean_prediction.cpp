@@ -57,7 +57,7 @@ TEST_CASE("a mean of classifiers is the mean of their probabilities") {
   double loss = 0, right = 0;
   for (std::int64_t i = 0; i < part.size(); ++i) {
     const std::array<std::int64_t, 1> row{i};
-    const std::int64_t label = gather(part, row).columns[a.plan.y].item<std::int64_t>();
+    const std::int64_t label = gather(part, row).columns[a.plan.head.target_column].item<std::int64_t>();
     loss -= std::log(expected[i][label].item<double>());
     right += expected[i].argmax().item<std::int64_t>() == label ? 1 : 0;
   }
