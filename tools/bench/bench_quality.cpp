@@ -3,7 +3,7 @@
 //   bench_quality probe                             the functions' values at their probe points
 //   bench_quality FUNCTION SAMPLER TRIALS SEEDS     the best value after so many trials, for seeds 0 … SEEDS − 1
 //
-// Prints JSON. With two objectives the value is minus the dominated area.
+// Prints JSON. With several objectives the value is minus the dominated volume.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -19,16 +19,18 @@ double best(const TestFunction& function, const std::string& sampler, std::int64
   Registry registry;
   register_study(registry);
   const auto spec = std::make_shared<const Spec>(Spec{registry.check(Value::Map{{"@", "sampler." + sampler}}), {}});
-  Study study(function.space, make_sampler(Options(registry, spec, ""), function.space, seed, function.objectives),
-              {.maximize = std::vector<bool>(function.objectives)});
-  std::vector<std::pair<double, double>> points;
+  const std::size_t objectives = std::max<std::size_t>(function.reference.size(), 1);
+  Study study(function.space, make_sampler(Options(registry, spec, ""), function.space, seed, objectives),
+              {.maximize = std::vector<bool>(objectives)});
+  std::vector<std::vector<double>> points;
   for (std::int64_t t = 0; t < trials; ++t) {
     const std::int64_t trial = *study.ask().trial;
     const std::vector<double> values = function.value(study.trials().point(trial));
     study.tell(trial, values);
-    if (function.objectives == 2) points.emplace_back(values[0], values[1]);
+    points.push_back(values);
   }
-  return function.objectives == 2 ? -dominated_area(std::move(points)) : study.trials().value(*study.best());
+  return objectives > 1 ? -dominated_volume(std::move(points), function.reference)
+                        : study.trials().value(*study.best());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ import cmaes
 import numpy
 import optuna
 import scipy
+from optuna._hypervolume import compute_hypervolume
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 warnings.simplefilter("ignore")
@@ -99,7 +100,42 @@ def zdt1(t):
     return x[0], g * (1 - math.sqrt(x[0] / g))
 
 
-ZDT1_AREA = 6 - (1 - 2 / 3) + 0.1 * 6  # of the true front below (1.1, 6)
+def distance(x):
+    return sum((v - 0.5) ** 2 for v in x)
+
+
+def dtlz2(objectives):
+    def value(t):
+        x = box(objectives + 4, 0, 1)(t)
+        values, rest = [], 1 + distance(x[objectives - 1:])
+        for v in x[:objectives - 1]:
+            values.append(rest * math.sin(math.pi / 2 * v))
+            rest *= math.cos(math.pi / 2 * v)
+        return (*values, rest)
+
+    return value
+
+
+def plane(objectives):
+    def value(t):
+        x = box(objectives + 4, 0, 1)(t)
+        values, rest = [], 1 + distance(x[objectives - 1:])
+        for v in x[:objectives - 1]:
+            values.append(rest * (1 - v))
+            rest *= v
+        return (*values, rest)
+
+    return value
+
+
+# With several objectives: the point below which the dominated volume is measured, and the volume of the true front.
+VOLUMES = {
+    "zdt1": ((1.1, 6.0), 6 - (1 - 2 / 3) + 0.1 * 6),
+    "dtlz2_3": ((1.1,) * 3, 1.1**3 - math.pi / 6),
+    "dtlz2_4": ((1.1,) * 4, 1.1**4 - math.pi**2 / 32),
+    "plane_3": ((1.1,) * 3, 1.1**3 - 1 / 6),
+    "plane_4": ((1.1,) * 4, 1.1**4 - 1 / 24),
+}
 
 # Function: itself, its optimum, a probe point.
 FUNCTIONS = {
@@ -110,9 +146,14 @@ FUNCTIONS = {
     "ackley5": (ackley5, 0.0, box_probe(5, -32.768, 32.768)),
     "mixed": (mixed, 0.0, {"dropout": 0.25, "layers": 2, "lr": 2e-3, "optim": "sgd", "width": 40}),
     "conditional": (conditional, 0.0, {"model": "net", "scale": 0.7, "lr": 1e-3, "momentum": 0.5, "width": 100}),
-    "zdt1": (zdt1, -ZDT1_AREA, box_probe(5, 0, 1)),
+    "zdt1": (zdt1, -VOLUMES["zdt1"][1], box_probe(5, 0, 1)),
+    "dtlz2_3": (dtlz2(3), -VOLUMES["dtlz2_3"][1], box_probe(7, 0, 1)),
+    "dtlz2_4": (dtlz2(4), -VOLUMES["dtlz2_4"][1], box_probe(8, 0, 0.9)),
+    "plane_3": (plane(3), -VOLUMES["plane_3"][1], box_probe(7, 0, 1)),
+    "plane_4": (plane(4), -VOLUMES["plane_4"][1], box_probe(8, 0, 0.9)),
 }
-ONE = [name for name in FUNCTIONS if name != "zdt1"]
+ONE = [name for name in FUNCTIONS if name not in VOLUMES]
+MANY = ["dtlz2_3", "dtlz2_4", "plane_3", "plane_4"]
 
 # Sampler: the peer's, seeds, trials, functions. Optuna's TPE is multivariate as it comes, which differs from groups
 # where parameters are conditional; its CMA-ES has no conditional space, and with whole numbers it takes its margin.
@@ -122,8 +163,8 @@ SAMPLERS = {
         for trials in (60, 100, 200)
     ]
     + [
-        ("RandomSampler()", lambda s: optuna.samplers.RandomSampler(seed=s), 30, trials, ["zdt1"])
-        for trials in (200, 500)
+        ("RandomSampler()", lambda s: optuna.samplers.RandomSampler(seed=s), 30, trials, names)
+        for trials, names in ((200, ["zdt1", *MANY]), (500, ["zdt1"]))
     ],
     "sobol": [
         ("QMCSampler(scramble=True)", lambda s: optuna.samplers.QMCSampler(seed=s, scramble=True), 30, 100, ONE[:5])
@@ -137,7 +178,7 @@ SAMPLERS = {
             ONE,
         ),
         ("TPESampler()", lambda s: optuna.samplers.TPESampler(seed=s), 30, 100, ["conditional"]),
-        ("TPESampler()", lambda s: optuna.samplers.TPESampler(seed=s), 30, 200, ["zdt1"]),
+        ("TPESampler()", lambda s: optuna.samplers.TPESampler(seed=s), 30, 200, ["zdt1", *MANY]),
     ],
     "cma_es": [
         ("CmaEsSampler()", lambda s: optuna.samplers.CmaEsSampler(seed=s), 30, 200, ONE[:5]),
@@ -158,35 +199,32 @@ SAMPLERS = {
 }
 
 
-def dominated_area(points, right=1.1, top=6.0):
-    area, below = 0.0, top
-    for x, y in sorted(points):
-        if x < right and y < below:
-            area += (right - x) * (below - y)
-            below = y
-    return area
+def loss(name, points):
+    reference = numpy.array(VOLUMES[name][0])
+    return -compute_hypervolume(numpy.minimum(points, reference), reference)  # beyond it is no volume
+
+
+def searched(name, sampler, trials):
+    study = optuna.create_study(directions=["minimize"] * len(VOLUMES.get(name, ((0,),))[0]), sampler=sampler)
+    study.optimize(FUNCTIONS[name][0], n_trials=trials)
+    return study
 
 
 def search(name, sampler, trials):
-    function, objectives = FUNCTIONS[name][0], 2 if name == "zdt1" else 1
-    study = optuna.create_study(directions=["minimize"] * objectives, sampler=sampler)
-    study.optimize(function, n_trials=trials)
-    return -dominated_area([t.values for t in study.trials]) if objectives == 2 else study.best_value
+    study = searched(name, sampler, trials)
+    return loss(name, [t.values for t in study.trials]) if name in VOLUMES else study.best_value
 
 
 def typical(name):
-    study = optuna.create_study(
-        directions=["minimize"] * (2 if name == "zdt1" else 1), sampler=optuna.samplers.RandomSampler(seed=1)
-    )
-    study.optimize(FUNCTIONS[name][0], n_trials=1001)
-    # With two objectives: the area that a single point dominates.
-    return statistics.median(-dominated_area([t.values]) if name == "zdt1" else t.value for t in study.trials)
+    trials = searched(name, optuna.samplers.RandomSampler(seed=1), 1001).trials
+    # With several objectives: the volume that a single point dominates.
+    return statistics.median(loss(name, [t.values]) if name in VOLUMES else t.value for t in trials)
 
 
 def probe(name):
     function, _, point = FUNCTIONS[name]
     value = function(optuna.trial.FixedTrial(point))
-    return list(value) if name == "zdt1" else [value]
+    return list(value) if name in VOLUMES else [value]
 
 
 def main():

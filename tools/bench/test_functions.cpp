@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numbers>
 
 namespace trainlab {
@@ -127,6 +128,48 @@ std::vector<double> zdt1(Point x) {
   return {x[0], g * (1 - std::sqrt(x[0] / g))};
 }
 
+// The distance from the front: the first parameters, one fewer than the objectives, choose a place on it, and all
+// others are best at ½.
+double distance(Point x) {
+  double sum = 0;
+  for (const double v : x) sum += square(v - 0.5);
+  return sum;
+}
+
+// Deb, Thiele, Laumanns and Zitzler 2005, the second: the front is the part of a sphere where all values are positive.
+std::vector<double> dtlz2(Point x, std::size_t objectives) {
+  std::vector<double> values;
+  double rest = 1 + distance(x.subspan(objectives - 1));
+  for (const double v : x.first(objectives - 1)) {
+    values.push_back(rest * std::sin(pi / 2 * v));
+    rest *= std::cos(pi / 2 * v);
+  }
+  values.push_back(rest);
+  return values;
+}
+
+// The front is the part of the plane Σ values = 1 where all of them are positive.
+std::vector<double> plane(Point x, std::size_t objectives) {
+  std::vector<double> values;
+  double rest = 1 + distance(x.subspan(objectives - 1));
+  for (const double v : x.first(objectives - 1)) {
+    values.push_back(rest * (1 - v));
+    rest *= v;
+  }
+  values.push_back(rest);
+  return values;
+}
+
+TestFunction several(const std::string& name, std::size_t objectives, std::vector<double> (*value)(Point, std::size_t),
+                     double probe_high) {
+  const int n = static_cast<int>(objectives) + 4;
+  return {.name = name + "_" + std::to_string(objectives),
+          .space = box(n, 0, 1),
+          .value = [=](Point x) { return value(x, objectives); },
+          .reference = std::vector(objectives, 1.1),
+          .probe = box_probe(n, 0, probe_high)};
+}
+
 TestFunction single(std::string name, Space space, std::function<double(Point)> value, Value::Map probe) {
   return {.name = std::move(name),
           .space = std::move(space),
@@ -155,20 +198,36 @@ std::vector<TestFunction> test_functions() {
                               when(real("momentum", 0, 0.99), 0, 2), when(integer("width", 8, 256, true), 0, 2)}),
                        conditional,
                        {{"model", "net"}, {"scale", 0.7}, {"lr", 1e-3}, {"momentum", 0.5}, {"width", 100}}));
-  all.push_back({.name = "zdt1", .space = box(5, 0, 1), .objectives = 2, .value = zdt1, .probe = box_probe(5, 0, 1)});
+  all.push_back(
+      {.name = "zdt1", .space = box(5, 0, 1), .value = zdt1, .reference = {1.1, 6}, .probe = box_probe(5, 0, 1)});
+  for (const bool is_plane : {false, true}) {
+    for (const std::size_t objectives : {3U, 4U})
+      all.push_back(
+          several(is_plane ? "plane" : "dtlz2", objectives, is_plane ? plane : dtlz2, objectives == 3 ? 1 : 0.9));
+  }
   return all;
 }
 
-double dominated_area(std::vector<std::pair<double, double>> points) {
-  constexpr double right = 1.1, top = 6;
-  std::sort(points.begin(), points.end());
-  double area = 0, below = top;
-  for (const auto& [x, y] : points) {
-    if (x >= right || y >= below) continue;
-    area += (right - x) * (below - y);
-    below = y;
+double dominated_volume(std::vector<std::vector<double>> points, std::span<const double> reference) {
+  const std::size_t last = reference.size() - 1;
+  std::erase_if(points, [&](const auto& point) { return point[last] >= reference[last]; });
+  std::ranges::sort(points, {}, [&](const auto& point) { return point[last]; });
+  if (last == 0) return points.empty() ? 0 : reference[0] - points.front()[0];
+  // Slices of the last objective, each as thick as the way to the next point.
+  double volume = 0, slice = 0;
+  std::vector<std::vector<double>> below;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double next = i + 1 < points.size() ? points[i + 1][last] : reference[last];
+    const bool is_hidden = std::ranges::any_of(below, [&](const auto& other) {
+      return std::ranges::equal(other, std::span(points[i]).first(last), std::less_equal());
+    });
+    if (!is_hidden) {
+      below.emplace_back(points[i].begin(), points[i].end() - 1);
+      slice = dominated_volume(below, reference.first(last));
+    }
+    volume += (next - points[i][last]) * slice;
   }
-  return area;
+  return volume;
 }
 
 }  // namespace trainlab

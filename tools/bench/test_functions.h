@@ -14,16 +14,17 @@ namespace trainlab {
 struct TestFunction {
   std::string name;
   Space space;
-  std::size_t objectives = 1;
   // One value for each objective, the smaller the better, at a point of the space.
   std::function<std::vector<double>(std::span<const double> point)> value;
+  // With several objectives the point below which the volume is measured; empty with one.
+  std::vector<double> reference = {};
   // Parameters by name where both sides are compared.
   Value::Map probe;
 };
 
 std::vector<TestFunction> test_functions();
 
-// The area that the points [n, 2] dominate below (1.1, 6).
-double dominated_area(std::vector<std::pair<double, double>> points);
+// The volume that the points [n][objectives] dominate below the reference.
+double dominated_volume(std::vector<std::vector<double>> points, std::span<const double> reference);
 
 }  // namespace trainlab

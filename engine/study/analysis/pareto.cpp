@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -98,11 +99,21 @@ double hypervolume(std::vector<std::vector<double>> points, std::span<const doub
     }
     return volume;
   }
+  // A slice reaches from one point to the next of the last objective. What another point of the slice dominates adds
+  // nothing to its area, so that slices stay small.
   std::vector<std::vector<double>> slice;
+  double area = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    slice.emplace_back(points[i].begin(), points[i].end() - 1);
-    const double next = i + 1 < points.size() ? points[i + 1][last] : reference[last];
-    if (next > points[i][last]) volume += (next - points[i][last]) * hypervolume(slice, reference.first(last));
+    const auto point = std::span<const double>(points[i]).first(last);
+    const auto hides = [&](const auto& one, const auto& other) {
+      return std::ranges::equal(one, other, std::less_equal());
+    };
+    if (std::ranges::none_of(slice, [&](const auto& other) { return hides(other, point); })) {
+      std::erase_if(slice, [&](const auto& other) { return hides(point, other); });
+      slice.emplace_back(point.begin(), point.end());
+      area = hypervolume(slice, reference.first(last));
+    }
+    volume += ((i + 1 < points.size() ? points[i + 1][last] : reference[last]) - points[i][last]) * area;
   }
   return volume;
 }
@@ -116,6 +127,13 @@ std::vector<std::vector<double>> rows_of(std::span<const double> points, std::si
     rows.emplace_back(row.begin(), row.end());
   }
   return rows;
+}
+
+// The volume that a point adds to those of others: its own, less what the others have of it.
+double added_volume(const std::vector<double>& point, std::vector<std::vector<double>> others,
+                    std::span<const double> reference) {
+  for (auto& other : others) std::ranges::transform(other, point, other.begin(), std::ranges::max);
+  return hypervolume({point}, reference) - hypervolume(std::move(others), reference);
 }
 
 // Two objectives: what a point adds lies between its neighbours in the front.
@@ -165,22 +183,26 @@ std::vector<std::uint32_t> most_volume(std::span<const double> points, std::span
   const auto rows = rows_of(points, objectives);
   std::vector<std::uint32_t> chosen;
   std::vector<std::vector<double>> kept;
-  double volume = 0;
+  // What a point adds can only become less as others are chosen, so that a point whose bound is less than what another
+  // one adds need not be looked at.
+  std::vector<double> bounds(rows.size(), std::numeric_limits<double>::infinity());
+  std::vector<std::uint32_t> order(rows.size());
+  std::iota(order.begin(), order.end(), 0U);
   while (chosen.size() < std::min(count, rows.size())) {
+    std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return bounds[a] > bounds[b]; });
     double most = -1;
-    std::uint32_t best = 0;
-    for (std::uint32_t i = 0; i < rows.size(); ++i) {
-      if (std::find(chosen.begin(), chosen.end(), i) != chosen.end()) continue;
-      auto with = kept;
-      with.push_back(rows[i]);
-      if (const double gain = hypervolume(std::move(with), reference) - volume; !(gain <= most)) {
-        most = gain;
-        best = i;
+    std::size_t best = 0;  // a place in the order
+    for (std::size_t place = 0; place < order.size() && bounds[order[place]] >= most; ++place) {
+      const std::uint32_t i = order[place];
+      bounds[i] = std::max(0.0, added_volume(rows[i], kept, reference));  // 0 for values so large that it is NaN
+      if (bounds[i] > most || (bounds[i] == most && i < order[best])) {
+        most = bounds[i];
+        best = place;
       }
     }
-    chosen.push_back(best);
-    kept.push_back(rows[best]);
-    volume += most;
+    chosen.push_back(order[best]);
+    kept.push_back(rows[order[best]]);
+    order.erase(order.begin() + static_cast<std::ptrdiff_t>(best));
   }
   return chosen;
 }
@@ -188,12 +210,11 @@ std::vector<std::uint32_t> most_volume(std::span<const double> points, std::span
 std::vector<double> volume_shares(std::span<const double> points, std::span<const double> reference) {
   const std::size_t objectives = reference.size();
   const auto rows = rows_of(points, objectives);
-  const double all = hypervolume(rows, reference);
   std::vector<double> shares;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     auto others = rows;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    shares.push_back(std::max(all - hypervolume(std::move(others), reference), 0.0));
+    shares.push_back(std::max(added_volume(rows[i], std::move(others), reference), 0.0));
   }
   return shares;
 }

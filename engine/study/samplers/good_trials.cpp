@@ -15,7 +15,8 @@ constexpr std::size_t most = 25;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The finite values of each objective lie between these. The reference is a little beyond the worst, so that the ends
-// of a front count too.
+// of a front count too. Bounds are taken from the points of which some are chosen: a worse trial far away would make
+// all of them look alike.
 struct Bounds {
   std::vector<double> best, reference;
 };
@@ -88,17 +89,19 @@ void GoodTrials::choose_several(std::size_t good, Choice& choice) const {
       chosen.insert(chosen.end(), front.begin(), front.end());
       continue;
     }
-    const Bounds bounds = bounds_of(values_, objectives_);
-    const std::vector<double> points = within(bounds, rows_at(values_, objectives_, front));
-    for (const std::uint32_t i : most_volume(points, bounds.reference, room)) chosen.push_back(front[i]);
+    const std::vector<double> points = rows_at(values_, objectives_, front);
+    const Bounds bounds = bounds_of(points, objectives_);
+    for (const std::uint32_t i : most_volume(within(bounds, points), bounds.reference, room))
+      chosen.push_back(front[i]);
   }
+  for (const std::uint32_t i : chosen) choice.is_good[numbers_[i]] = 1;
+  if (objectives_ > 2) return;
   const std::vector<double> points = rows_at(values_, objectives_, chosen);
   const Bounds bounds = bounds_of(points, objectives_);
   const std::vector<double> shares = volume_shares(within(bounds, points), bounds.reference);
   const double largest = shares.empty() ? 0 : *std::max_element(shares.begin(), shares.end());
   choice.weights.assign(static_cast<std::size_t>(count_), 0);
   for (std::size_t k = 0; k < chosen.size(); ++k) {
-    choice.is_good[numbers_[chosen[k]]] = 1;
     choice.weights[numbers_[chosen[k]]] = largest > 0 ? std::max(shares[k] / largest, 1e-12) : 1;
   }
 }

@@ -1,7 +1,8 @@
 // The good trials so far: the best 12 %, at most 25. With one objective, complete trials are ranked by their value, and
 // pruned trials follow, the longest first. With several objectives trials are ranked by fronts; from the first front
-// that does not fit as a whole, the trials are taken that together dominate the largest volume (Ozaki et al. 2022). The
-// weight of a trial is its contribution to that volume.
+// that does not fit as a whole, the trials are taken that together dominate the largest volume (Ozaki et al. 2022).
+// With two objectives the weight of a trial is its contribution to that volume. With more objectives all weights are
+// equal, because a few trials at the edges of the front would have most of the volume.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,10 @@
 // The tree-structured Parzen estimator: where good trials lie densely and bad ones do not. Bergstra et al. 2011;
 // Watanabe 2023 (arXiv 2304.11127) for the choices: multivariate kernels, parameters that are active together as one
 // group, trials under way counted as bad ones (constant liar).
+//
+// With three objectives or more each parameter is a group of its own, as in Ozaki et al. 2022. The good trials then lie
+// on a surface, too few for their number of dimensions to show its shape; what all of them have in common shows in the
+// parameters one by one. With two objectives the good trials lie on a line, and the joint density finds better ones.
 #include <algorithm>
 #include <cmath>
 
@@ -30,7 +34,9 @@ class Tpe final : public Sampler {
         settings_(settings),
         draws_(space_, Key(static_cast<std::uint64_t>(settings.seed)).fold("tpe")),
         trials_(objectives) {
-    for (const auto& members : space_.groups()) {
+    std::vector<std::vector<std::size_t>> groups = space_.groups();
+    if (objectives > 2) groups = singles(groups);
+    for (const auto& members : groups) {
       std::vector<ParzenAxis> axes;
       for (const std::size_t i : members) {
         if (space_[i].count() != 1) axes.emplace_back(space_, i);
@@ -71,6 +77,14 @@ class Tpe final : public Sampler {
     ParzenData data;
     std::vector<std::int32_t> row_of;  // of each observed trial; −1 where the group was inactive
   };
+
+  static std::vector<std::vector<std::size_t>> singles(const std::vector<std::vector<std::size_t>>& groups) {
+    std::vector<std::vector<std::size_t>> singles;
+    for (const auto& members : groups) {
+      for (const std::size_t i : members) singles.push_back({i});
+    }
+    return singles;
+  }
 
   static bool is_active(const Group& group, std::span<const double> point) {
     return std::all_of(group.parameters.begin(), group.parameters.end(),
@@ -169,7 +183,9 @@ void register_tpe(Registry& registry) {
           .example("sampler.tpe { seed = 1 }")
           .note("Bergstra et al. 2011, with one density for all parameters that are active together (Falkner, "
                 "Klein and Hutter 2018). Trials that are still running count as bad ones. The best 12 % of the trials, "
-                "at most 25, count as good ones."),
+                "at most 25, count as good ones. With several objectives these are chosen by Pareto fronts, and within "
+                "a front by the volume that they dominate together; with three objectives or more each parameter has a "
+                "density of its own (Ozaki et al. 2022)."),
       SamplerKind{.make = make_tpe});
 }
 
