@@ -77,18 +77,18 @@ void Trials::forget(std::int64_t trial, std::int64_t repeat, std::int64_t resour
   if (reported.last == repeat) reported.last = reported.repeats.empty() ? 0 : reported.repeats.rbegin()->first;
 }
 
-const RepeatReports* Trials::last_repeat(std::int64_t trial) const {
+const RepeatReports* Trials::last_reports(std::int64_t trial) const {
   const Reported& reported = reported_[index(trial)];
   return reported.repeats.empty() ? nullptr : &reported.repeats.at(reported.last);
 }
 
 std::int64_t Trials::last_resource(std::int64_t trial) const {
-  const RepeatReports* last = last_repeat(trial);
+  const RepeatReports* last = last_reports(trial);
   return last ? last->resources.back() : 0;
 }
 
 std::int64_t Trials::previous_resource(std::int64_t trial) const {
-  const RepeatReports* last = last_repeat(trial);
+  const RepeatReports* last = last_reports(trial);
   return last && last->resources.size() > 1 ? last->resources.end()[-2] : 0;
 }
 

@@ -27,7 +27,8 @@ class Patience final : public Pruner {
       }
     });
     if (improved) return false;
-    return !base_ || base_->prunes(curves, trial);
+    // While the trial improved the base was not asked, so that rungs may have gone by.
+    return !base_ || base_->prunes(curves.unjudged(), trial);
   }
 
  private:
@@ -67,7 +68,8 @@ void register_patience(Registry& registry) {
           .with(Option("base", "prune only if this pruner agrees").entry("pruner"))
           .example("pruner.patience(3, { base = pruner.median() })")
           .note("With several objectives a validation is an improvement if no earlier one is at least as good in all "
-                "of them."),
+                "of them. The base is asked while a trial does not improve; a base with rungs then judges all rungs "
+                "that the trial has met."),
       PrunerFactory{make_patience});
 }
 

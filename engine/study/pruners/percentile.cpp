@@ -29,7 +29,7 @@ class Percentile final : public Pruner {
 
   bool prunes(const Curves& curves, std::int64_t trial) const override {
     const std::int64_t resource = curves.trials().last_resource(trial);
-    if (!is_due(resource, curves.trials().previous_resource(trial))) return false;
+    if (!is_due(resource, curves.judged(trial))) return false;
     std::vector<double> points;
     for (std::int64_t other = 0; other < curves.visible(); ++other) {
       if (other == trial || curves.trials().state(other) != TrialState::complete) continue;
@@ -52,10 +52,10 @@ class Percentile final : public Pruner {
 
  private:
   // With the first report in each interval after the warm-up.
-  bool is_due(std::int64_t resource, std::int64_t previous) const {
+  bool is_due(std::int64_t resource, std::int64_t judged) const {
     if (resource <= settings_.warmup) return false;
     const auto interval = [&](std::int64_t at) { return (at - settings_.warmup - 1) / settings_.interval; };
-    return previous <= settings_.warmup || interval(resource) > interval(previous);
+    return judged <= settings_.warmup || interval(resource) > interval(judged);
   }
 
   double share_;

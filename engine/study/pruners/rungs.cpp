@@ -11,20 +11,20 @@ namespace trainlab {
 namespace {
 
 // Resources at which trials meet: the first `count` of min · reduction^k. A trial meets a rung with the first report of
-// a repeat there or beyond.
+// a repeat there or beyond, and is judged by that report as soon as the pruner is asked.
 class Rungs {
  public:
   Rungs(std::int64_t min, std::int64_t reduction, std::int64_t count)
       : min_(min), reduction_(reduction), count_(count) {}
 
-  // Whether the trial is dropped at a rung that it has met with its last report, among those that compete with it.
+  // Whether the trial is dropped at a rung that it has met since it was judged, among those that compete with it.
   template <class Competes>
   bool prune(const Curves& curves, std::int64_t trial, Competes&& competes) const {
     const std::int64_t resource = curves.trials().last_resource(trial);
-    const std::int64_t previous = curves.trials().previous_resource(trial);
+    const std::int64_t judged = curves.judged(trial);
     std::int64_t rung = min_;
     for (std::int64_t k = 0; k < count_ && rung <= resource; ++k) {
-      if (rung > previous && drops(curves, trial, rung, competes)) return true;
+      if (rung > judged && drops(curves, trial, rung, competes)) return true;
       if (rung > resource / reduction_) break;  // the next one lies beyond, and might be no 64-bit number
       rung *= reduction_;
     }

@@ -105,7 +105,9 @@ void register_study_entry(Registry& registry) {
   registry.add(Entry("trial:should_prune", "method",
                      "Whether the study's pruner stops the trial, judged by the trial's reports.")
                    .returns("boolean")
-                   .example("if trial:should_prune() then return study:tell(trial, nil, { state = \"pruned\" }) end"));
+                   .example("if trial:should_prune() then return study:tell(trial, nil, { state = \"pruned\" }) end")
+                   .note("A trial need not ask after each report: all rungs that it has met since it asked before are "
+                         "judged, each by the first report there or beyond."));
 }
 
 }  // namespace trainlab

@@ -190,11 +190,16 @@ bool StudyObject::should_prune(std::int64_t trial) {
   const Trials& trials = study().trials();
   if (trials.last_resource(trial) == 0) return false;
   const std::int64_t visible = deterministic_ ? Study::visible(trial) : trials.size();
-  return pruner_->prunes(Curves(trials, study().maximize(), visible), trial);
+  std::int64_t& judged = judged_[{trial, trials.last_repeat(trial)}];
+  // The recipe may ask less often than it reports, and report again from an earlier step on.
+  const std::int64_t before = std::min(judged, trials.previous_resource(trial));
+  judged = trials.last_resource(trial);
+  return pruner_->prunes(Curves(trials, study().maximize(), visible, before), trial);
 }
 
 void StudyObject::tell(std::int64_t trial, TrialState state, std::span<const double> values) {
   require_running(trial);
+  std::erase_if(judged_, [&](const auto& one) { return one.first.first == trial; });
   if (shared_) {
     // A failed write leaves it under way, to be told again; a lease that was lost does not come back.
     try {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/random.h"
+#include "study/study_object.h"
 #include "study_support.h"
 
 using namespace trainlab;
@@ -137,6 +138,68 @@ TEST_CASE("a rung is met by the first report at or beyond it") {
   CHECK(report(2, 1, 7, 0.8));
   CHECK(report(2, 1, 7, 0.7));
   CHECK_FALSE(report(2, 1, 7, 0.55));
+}
+
+TEST_CASE("a rung is judged also where the pruner is asked less often than the trial reports") {
+  const auto study_with = [](const std::string& pruner) {
+    return StudyObject(parse_entry(R"({"@": "study", "space": {"x": {"@": "space.uniform", "low": 0, "high": 1}},
+                                       "sampler": {"@": "sampler.random"}, "pruner": )" +
+                                   pruner + "}"),
+                       1);
+  };
+  const auto report = [](StudyObject& study, std::int64_t trial, std::int64_t from, std::int64_t to, double value) {
+    for (std::int64_t at = from; at <= to; ++at) study.report(trial, {.repeat = 1, .resource = at, .values = {value}});
+    return study.should_prune(trial);
+  };
+  // With one rung within five reports the same trials are stopped, whether they ask after each report or at the end.
+  for (const char* pruner : {R"({"@": "pruner.asha", "min": 2, "reduction": 3})",
+                             R"({"@": "pruner.hyperband", "min": 2, "max": 6, "reduction": 3})"}) {
+    INFO(pruner);
+    std::vector<std::int64_t> stopped[2];
+    for (const bool is_rare : {false, true}) {
+      StudyObject often_or_not = study_with(pruner);
+      for (std::int64_t trial = 0; trial < 20; ++trial) {
+        often_or_not.ask();
+        const std::int64_t every = is_rare ? 5 : 1;
+        for (std::int64_t to = every; to <= 5; to += every) {
+          if (!report(often_or_not, trial, to - every + 1, to, static_cast<double>(trial * 7 % 20))) continue;
+          stopped[is_rare].push_back(trial);
+          break;
+        }
+      }
+    }
+    CHECK(stopped[0].size() > 5);
+    CHECK(stopped[0] == stopped[1]);
+  }
+  StudyObject study = study_with(R"({"@": "pruner.asha", "min": 2, "reduction": 2})");
+  for (int t = 0; t < 2; ++t) study.ask();
+  for (const std::int64_t at : {3, 6, 9}) CHECK_FALSE(report(study, 0, at, at, 1));
+  CHECK_FALSE(report(study, 1, 1, 3, 0.5));  // rung 2
+  CHECK_FALSE(report(study, 1, 4, 4, 0.5));  // rung 4, where the other had 1
+  CHECK_FALSE(report(study, 1, 5, 7, 2));    // no rung
+  CHECK(report(study, 1, 8, 9, 2));          // rung 8, met before the last report
+  CHECK_FALSE(report(study, 1, 3, 3, 2));    // again from 3 on: rung 2 was judged by what came before
+  CHECK(report(study, 1, 4, 6, 2));
+
+  StudyObject median = study_with(R"({"@": "pruner.median", "startup": 1, "interval": 10})");
+  for (int t = 0; t < 2; ++t) median.ask();
+  report(median, 0, 1, 30, 1);
+  median.tell(0, TrialState::complete, std::vector{1.0});
+  CHECK(report(median, 1, 1, 5, 2));         // the look of 1 … 10 was due
+  CHECK_FALSE(report(median, 1, 6, 10, 2));  // and that was it
+  CHECK(report(median, 1, 11, 15, 2));
+}
+
+TEST_CASE("a rung that went by while the trial improved is judged when the trial does not improve") {
+  for (const char* base : {R"({"@": "pruner.asha", "min": 2, "reduction": 3})",
+                           R"({"@": "pruner.median", "startup": 1, "interval": 50})"}) {
+    INFO(base);
+    const std::string patience = std::string(R"({"@": "pruner.patience", "patience": 2, "base": )") + base + "}";
+    CHECK_FALSE(prunes(patience, {{1, 1, 1, 1}, {9, 8, 7}}));
+    CHECK_FALSE(prunes(patience, {{1, 1, 1, 1}, {9, 8, 8}}));
+    CHECK(prunes(patience, {{1, 1, 1, 1}, {9, 8, 8, 8}}));
+    CHECK_FALSE(prunes(patience, {{9, 9, 9, 9}, {9, 8, 8, 8}}));
+  }
 }
 
 TEST_CASE("a pruner is asked as quickly far on as near") {

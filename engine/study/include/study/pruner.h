@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,13 +21,19 @@ class Curves {
  public:
   // `maximize`: the directions of the objectives that the pruner uses, possibly only the first ones. Trials numbered
   // `visible` and above are hidden, except the trial that is judged: a deterministic study hides trials that a
-  // different number of workers might not have seen yet.
-  Curves(const Trials& trials, std::vector<bool> maximize, std::int64_t visible)
-      : trials_(trials), maximize_(std::move(maximize)), visible_(visible) {}
+  // different number of workers might not have seen yet. `judged`: the resource at which the pruner was asked before
+  // about the repeat that reported last, 0 for the first time; nullopt: asked after each report.
+  Curves(const Trials& trials, std::vector<bool> maximize, std::int64_t visible,
+         std::optional<std::int64_t> judged = std::nullopt)
+      : trials_(trials), maximize_(std::move(maximize)), visible_(visible), judged_(judged) {}
 
   const Trials& trials() const { return trials_; }
   std::size_t objectives() const { return maximize_.size(); }
   std::int64_t visible() const { return std::min(visible_, trials_.size()); }
+  // Up to which resource the trial was judged before, so that what came since is judged now.
+  std::int64_t judged(std::int64_t trial) const { return judged_.value_or(trials_.previous_resource(trial)); }
+  // The same, as if the trial had never been judged.
+  Curves unjudged() const { return {trials_, maximize_, visible_, 0}; }
   // Like Trials::mean_at, mean_from and walk, but smaller is better.
   std::vector<double> at(std::int64_t trial, std::int64_t resource) const;
   std::vector<double> first_from(std::int64_t trial, std::int64_t resource) const;
@@ -41,6 +48,7 @@ class Curves {
   const Trials& trials_;
   std::vector<bool> maximize_;
   std::int64_t visible_;
+  std::optional<std::int64_t> judged_;
 };
 
 class Pruner {
@@ -48,7 +56,7 @@ class Pruner {
   virtual ~Pruner() = default;
   // Whether the pruner compares trials with each other: a deterministic study then waits for trials.
   virtual bool compares() const { return true; }
-  // Whether to stop the trial; asked after each of its reports.
+  // Whether to stop the trial; asked after each of its reports, or less often (Curves::judged).
   virtual bool prunes(const Curves& curves, std::int64_t trial) const = 0;
 };
 

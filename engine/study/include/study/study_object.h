@@ -55,6 +55,8 @@ class StudyObject final : public Object {
   void drop(std::int64_t trial);  // its lease
 
   std::unique_ptr<Pruner> pruner_;  // null: none
+  // By trial and repeat: the resource at which the pruner was asked last.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> judged_;
   bool deterministic_ = false;
   std::optional<Study> own_;             // in memory
   std::unique_ptr<SharedStudy> shared_;  // in a file

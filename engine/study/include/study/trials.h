@@ -76,7 +76,8 @@ class Trials {
   const std::map<std::int64_t, RepeatReports>& repeats(std::int64_t trial) const {
     return reported_[index(trial)].repeats;
   }
-  // The last resource of the repeat that reported last, and its resource before. 0: none yet.
+  // The repeat that reported last, its last resource, and its resource before. 0: none yet.
+  std::int64_t last_repeat(std::int64_t trial) const { return reported_[index(trial)].last; }
   std::int64_t last_resource(std::int64_t trial) const;
   std::int64_t previous_resource(std::int64_t trial) const;
   // Means over repeats, one for each objective; empty if no repeat has got there. mean_at: of the reports at this
@@ -97,7 +98,7 @@ class Trials {
   std::size_t index(std::int64_t trial) const { return static_cast<std::size_t>(trial); }
   void set_state(std::int64_t trial, TrialState state);
   void set_segment(std::int64_t trial, const std::optional<Segment>& segment);
-  const RepeatReports* last_repeat(std::int64_t trial) const;  // null: nothing was reported
+  const RepeatReports* last_reports(std::int64_t trial) const;  // of the last repeat; null: nothing was reported
   std::vector<double> mean(std::int64_t trial, std::int64_t resource, bool or_beyond) const;
   void require_open(std::int64_t trial, const char* what) const;
 
