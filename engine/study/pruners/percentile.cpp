@@ -11,14 +11,16 @@ struct PercentileSettings {
   std::int64_t startup, warmup, interval;
 };
 
-// The q-quantile (0 … 1) of values, linear between neighbours.
+// The q-quantile (0 … 1) of values, linear between neighbours; next to an infinite neighbour the larger of the two.
 double quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
   const double place = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(place);
   if (below + 1 >= values.size()) return values.back();
   const double share = place - static_cast<double>(below);
-  return share == 0 ? values[below] : values[below] + share * (values[below + 1] - values[below]);
+  if (share == 0) return values[below];
+  const double gap = values[below + 1] - values[below];
+  return std::isfinite(gap) ? values[below] + share * gap : values[below + 1];
 }
 
 // Golovin et al. 2017 (Vizier), section 3.2.1: the best value so far against that of others at the same place. With
@@ -38,11 +40,12 @@ class Percentile final : public Pruner {
     }
     const std::size_t objectives = curves.objectives();
     if (static_cast<std::int64_t>(points.size() / objectives) < settings_.startup) return false;
-    std::vector<double> best(objectives, std::numeric_limits<double>::infinity());
+    std::vector<double> best(objectives, std::numeric_limits<double>::quiet_NaN());
     curves.walk(trial, [&](std::int64_t at, std::span<const double> values) {
       if (at > resource) return;
-      for (std::size_t k = 0; k < objectives; ++k) best[k] = std::min(best[k], worst_if_nan(values[k]));
+      for (std::size_t k = 0; k < objectives; ++k) best[k] = std::fmin(best[k], values[k]);
     });
+    if (std::ranges::all_of(best, [](double x) { return std::isnan(x); })) return true;
     points.insert(points.end(), best.begin(), best.end());
     std::vector<double> others = losses(std::move(points), objectives);
     const double own = others.back();
@@ -81,16 +84,18 @@ std::unique_ptr<Pruner> make_percentile(const Options& spec, double share) {
 }  // namespace
 
 void register_percentile(Registry& registry) {
-  registry.add(Entry("pruner.median", "pruner",
-                     "Prunes a trial that is worse than the median of the complete trials at the same validation.")
-                   .with(startup_option())
-                   .with(pruner_warmup_option())
-                   .with(interval_option())
-                   .example("pruner.median { warmup = 3 }")
-                   .note("A trial is judged by its best value so far (Golovin et al. 2017). With several objectives a "
-                         "trial is judged by its best value of each; trials are ranked by Pareto fronts, and within a "
-                         "front by crowding."),
-               PrunerFactory{[](const Options& spec, std::size_t) { return make_percentile(spec, 0.5); }});
+  registry.add(
+      Entry("pruner.median", "pruner",
+            "Prunes a trial that is worse than the median of the complete trials at the same validation.")
+          .with(startup_option())
+          .with(pruner_warmup_option())
+          .with(interval_option())
+          .example("pruner.median { warmup = 3 }")
+          .note("A trial is judged by its best value so far (Golovin et al. 2017). NaN counts as the worst value, "
+                "and a trial that has reported nothing but NaN does not continue. With several objectives a "
+                "trial is judged by its best value of each; trials are ranked by Pareto fronts, and within a "
+                "front by crowding."),
+      PrunerFactory{[](const Options& spec, std::size_t) { return make_percentile(spec, 0.5); }});
   registry.add(
       Entry("pruner.percentile", "pruner", "Prunes as pruner.median does, with another share of trials that continue.")
           .with(Option("percentile", "share of trials that continue, best first")

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -64,6 +65,35 @@ TEST_CASE("the median compares the best so far with complete trials at the same 
   CHECK_FALSE(prunes(R"({"@": "pruner.median", "startup": 3, "interval": 2})", with({9, 9})));
   CHECK(prunes(R"({"@": "pruner.percentile", "percentile": 25, "startup": 3})", with({5.6})));
   CHECK_FALSE(prunes(R"({"@": "pruner.percentile", "percentile": 25, "startup": 3})", with({5.4})));
+}
+
+TEST_CASE("the median of values that are infinite or not numbers is one of them") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto says = [](const std::vector<double>& others, double own, int percentile = 50) {
+    std::vector<std::vector<double>> curves;
+    for (const double x : others) curves.push_back({x});
+    curves.push_back({own});
+    return prunes(R"({"@": "pruner.percentile", "startup": 4, "percentile": )" + std::to_string(percentile) + "}",
+                  curves);
+  };
+  // Infinitely good ones: everything finite is worse, unless it is better than half of the others.
+  CHECK(says({-infinity, -infinity, -infinity, 3}, 5));
+  CHECK(says({-infinity, -infinity, -infinity, 3}, -1e300, 25));
+  CHECK(says({-infinity, -infinity, 3, 4}, 5));
+  CHECK_FALSE(says({-infinity, -infinity, 3, 4}, 2));
+  CHECK_FALSE(says({-infinity, -infinity, 3, 4}, -infinity));
+  // Infinitely bad ones, and NaN counts as such.
+  for (const double bad : {infinity, none}) {
+    CHECK_FALSE(says({bad, bad, bad, bad}, 5));
+    CHECK_FALSE(says({1, 2, bad, bad}, 5));
+    CHECK(says({1, 2, 3, bad}, 5));
+    CHECK(says({1, 2, 3, 4}, bad));
+    CHECK_FALSE(says({1, bad, bad, -infinity}, 5));
+  }
+  CHECK_FALSE(says({infinity, infinity, infinity, infinity}, infinity));
+  // A trial that has reported nothing but NaN does not continue, whatever the others have.
+  CHECK(says({infinity, infinity, infinity, infinity}, none));
+  CHECK(says({none, none, none, none}, none));
 }
 
 TEST_CASE("a threshold and patience look at one trial") {
