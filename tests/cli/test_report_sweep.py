@@ -231,6 +231,11 @@ class ReportSweep(CliTest):
         self.assertAlmostEqual(sum(shares.values()), 1)
         self.assertEqual(shares["momentum"], 0)
         self.assertEqual(max(shares, key=shares.get), "lr")
+        # fANOVA knows only what complete trials reached.
+        fanova = self.report(run, "--json").json()["importance"][0]["fanova"]
+        self.assertEqual(fanova["trials"], 12)
+        self.assertEqual(max(fanova["shares"], key=fanova["shares"].get), "lr")
+        self.assertLessEqual(sum(fanova["shares"].values()), 1)
 
     def test_several_objectives(self):
         objectives = [{"metric": "val.accuracy", "goal": "max"}, {"metric": "val.loss", "goal": "min"}]

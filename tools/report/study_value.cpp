@@ -1,4 +1,5 @@
 // All there is to say about a study, as data: for --json and for the page.
+#include <algorithm>
 #include <cmath>
 
 #include "paste.h"
@@ -31,16 +32,48 @@ Value row_of(const StudyReport& study, const StoredTrial& trial) {
   return row;
 }
 
+// A forest takes long to grow: of a large study it is grown from trials spread evenly over the study.
+constexpr std::size_t most_for_fanova = 1000;
+
+// By objective. Of complete trials alone: the loss that a pruned trial would have had is not known.
+std::vector<Importance> fanovas(const StudyReport& study) {
+  std::vector<const StoredTrial*> complete;
+  for (const StoredTrial& trial : study.trials) {
+    if (trial.state == TrialState::complete) complete.push_back(&trial);
+  }
+  const std::size_t count = std::min(complete.size(), most_for_fanova);
+  std::vector<double> points;
+  std::vector<std::vector<double>> losses(study.objectives.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const StoredTrial& trial = *complete[i * complete.size() / count];
+    points.insert(points.end(), trial.point.begin(), trial.point.end());
+    for (std::size_t k = 0; k < losses.size(); ++k)
+      losses[k].push_back((study.objectives[k].maximize ? -1 : 1) * trial.values[k]);
+  }
+  std::vector<Importance> all;
+  constexpr std::int64_t seed = 1;  // the same study has the same report
+  for (const auto& each : losses) all.push_back(fanova(study.space, points, each, seed));
+  return all;
+}
+
+Value shares_of(const StudyReport& study, const Importance& importance) {
+  Value::Map shares;
+  for (std::size_t i = 0; i < study.space.size(); ++i) shares.emplace(study.space[i].name, importance.shares[i]);
+  return shares;
+}
+
 Value importance_of(const StudyReport& study) {
+  const std::vector<Importance> by_variance = fanovas(study);
   Value::List all;
   for (std::size_t k = 0; k < study.importance.size(); ++k) {
     const Importance& importance = study.importance[k];
-    Value::Map shares;
-    for (std::size_t i = 0; i < study.space.size(); ++i) shares.emplace(study.space[i].name, importance.shares[i]);
+    const Importance& variance = by_variance[k];
     all.push_back(Value::Map{{"metric", study.objectives[k].metric},
                              {"trials", importance.trials},
                              {"best", importance.best},
-                             {"shares", std::move(shares)}});
+                             {"shares", shares_of(study, importance)},
+                             {"fanova", Value::Map{{"trials", variance.trials},
+                                                   {"shares", shares_of(study, variance)}}}});
   }
   return all;
 }
