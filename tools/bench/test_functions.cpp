@@ -44,6 +44,7 @@ SpaceParameter when(SpaceParameter p, std::size_t parent, double value) {
 
 Space box(int n, double low, double high) {
   std::vector<SpaceParameter> all;
+  all.reserve(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i) all.push_back(real("x" + std::to_string(i), low, high));
   return Space(std::move(all));
 }

@@ -51,6 +51,7 @@ std::vector<Importance> fanovas(const StudyReport& study) {
       losses[k].push_back((study.objectives[k].maximize ? -1 : 1) * trial.values[k]);
   }
   std::vector<Importance> all;
+  all.reserve(losses.size());
   constexpr std::int64_t seed = 1;  // the same study has the same report
   for (const auto& each : losses) all.push_back(fanova(study.space, points, each, seed));
   return all;

@@ -97,7 +97,7 @@ class RecurrentCell final : public Layer {
   Flops flops_;
 };
 
-Entry cell_entry(std::string name, std::string doc, std::string state) {
+Entry cell_entry(std::string name, std::string doc, const std::string& state) {
   return Entry(std::move(name), "layer", std::move(doc))
       .with(Option("hidden_size", "number of features of the state").integer().at_least(1).positional().required())
       .with(Option("state",
