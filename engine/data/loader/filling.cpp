@@ -20,36 +20,37 @@ Filling::Filling(const Part& part, std::size_t column, at::ScalarType float_type
 
 void Filling::fill(const BatchPlace& place, std::span<const std::int64_t> rows, std::byte* out) const {
   if (!augmentation_) return rows_.copy(rows, out);
+  const Key epoch = place.key.fold("augment").fold(static_cast<std::uint64_t>(place.epoch));
+  const Key samples = epoch.fold("sample");
   if (changes_ && augmentation_->changes()) {
     rows_.copy(rows, out, [&](std::size_t i, std::byte* values) {
-      augmentation_->change(reinterpret_cast<std::uint8_t*>(values), sample_key(place, rows, i));
+      augmentation_->change(reinterpret_cast<std::uint8_t*>(values), sample_key(samples, place, rows, i));
     });
   } else if (!mixes_labels_) {
     rows_.copy(rows, out);
   }
   if (changes_ && !augmentation_->noises().empty())
-    rows_.type() == at::kFloat ? add_noise<float>(place, rows, out) : add_noise<double>(place, rows, out);
+    rows_.type() == at::kFloat ? add_noise<float>(samples, place, rows, out)
+                               : add_noise<double>(samples, place, rows, out);
   if (!augmentation_->mixes()) return;
-  const Key epoch = place.key.fold("augment").fold(static_cast<std::uint64_t>(place.epoch));
   const Mix drawn = augmentation_->mix(epoch.fold("batch").fold(static_cast<std::uint64_t>(place.number)));
   float_type_ == at::kFloat ? mix<float>(drawn, rows, out) : mix<double>(drawn, rows, out);
 }
 
-Key Filling::sample_key(const BatchPlace& place, std::span<const std::int64_t> rows, std::size_t i) const {
-  const Key key = place.key.fold("augment")
-                      .fold(static_cast<std::uint64_t>(place.epoch))
-                      .fold("sample")
-                      .fold(static_cast<std::uint64_t>(rows[i]));
+Key Filling::sample_key(Key samples, const BatchPlace& place, std::span<const std::int64_t> rows,
+                        std::size_t i) const {
+  const Key key = samples.fold(static_cast<std::uint64_t>(rows[i]));
   return drawn_ ? key.fold(static_cast<std::uint64_t>(place.position) + i) : key;
 }
 
 template <class T>
-void Filling::add_noise(const BatchPlace& place, std::span<const std::int64_t> rows, std::byte* out) const {
+void Filling::add_noise(Key samples, const BatchPlace& place, std::span<const std::int64_t> rows,
+                        std::byte* out) const {
   const auto elements = static_cast<std::size_t>(element_count(rows_.sample_shape()));
   const auto white = static_cast<double>(augmentation_->white());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     T* const values = reinterpret_cast<T*>(out) + i * elements;
-    const Key key = sample_key(place, rows, i).fold("noise");
+    const Key key = sample_key(samples, place, rows, i).fold("noise");
     for (std::size_t n = 0; n < augmentation_->noises().size(); ++n) {
       const Noise& noise = augmentation_->noises()[n];
       Stream draws(key.fold(n));

@@ -27,10 +27,10 @@ class Filling {
   void fill(const BatchPlace& place, std::span<const std::int64_t> rows, std::byte* out) const;
 
  private:
-  // The key of sample i of the requested rows in an epoch.
-  Key sample_key(const BatchPlace& place, std::span<const std::int64_t> rows, std::size_t i) const;
+  // The key of sample i of the requested rows; `samples` is the key of the epoch's samples.
+  Key sample_key(Key samples, const BatchPlace& place, std::span<const std::int64_t> rows, std::size_t i) const;
   template <class T>
-  void add_noise(const BatchPlace& place, std::span<const std::int64_t> rows, std::byte* out) const;
+  void add_noise(Key samples, const BatchPlace& place, std::span<const std::int64_t> rows, std::byte* out) const;
   template <class T>
   void mix(const Mix& mix, std::span<const std::int64_t> rows, std::byte* out) const;
 
