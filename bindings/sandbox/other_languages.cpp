@@ -54,16 +54,13 @@ constexpr auto syntax = std::to_array<Saying>({
     {"def ", "a function is function name(a, b) … end"},
     {"lambda ", "a function is function(a, b) return … end"},
     {"continue", "there is no continue: use if … then … end, or goto"},
-    {"#", "a comment begins with --"},
     {"!", "the word is not"},
     {"&", "integers have bit.band, bit.bor, bit.bxor, bit.lshift and bit.rshift"},
-    {"~", "not equal is ~=; integers have bit.bxor and bit.bnot"},
 });
 
 constexpr auto calls = std::to_array<Saying>({
     {"attempt to call field 'unpack'", "the function is a global here: unpack(list)"},
     {"attempt to call field 'pack'", "write { ... } and select(\"#\", ...)"},
-    {"attempt to call field 'floor_divide'", "write math.floor(a / b)"},
 });
 
 constexpr std::array<std::string_view, 12> python_modules{

@@ -72,7 +72,7 @@ constexpr auto options = std::to_array<Word>({
     {"gpus", "the device is chosen when a recipe is run: trainlab RECIPE --device cuda"},
     {"num_workers", "threads that prepare batches: loader = { threads = N }"},
     {"patience", "write stop = { lab.stop.patience { … } }"},
-    {"shuffle", "training data are shuffled anew for each epoch; loader has the options"},
+    {"shuffle", "training data are shuffled anew for each epoch"},
     {"val_data", "a validation part belongs to the data: data:split { train = 0.8, val = 0.2 }"},
     {"validation_data", "a validation part belongs to the data: data:split { train = 0.8, val = 0.2 }"},
     {"validation_split", "a validation part belongs to the data: data:split { train = 0.8, val = 0.2 }"},
