@@ -151,6 +151,19 @@ void write_atomic(const fs::path& path, std::string_view bytes, FolderSync folde
   write_atomic(path, std::span(&bytes, 1), folder_sync);
 }
 
+void check_regular(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return;  // opening says why
+  const bool is_device = S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode);
+  const char* found = S_ISFIFO(status.st_mode)   ? "a pipe"
+                      : S_ISSOCK(status.st_mode) ? "a socket"
+                      : is_device                ? "a device"
+                                                 : nullptr;
+  if (!found) return;
+  throw recipe_error("cannot read " + path.string() + ": expected a regular file, found " + found)
+      .hint("write what it gives into a file first");
+}
+
 std::string read_file(const fs::path& path, std::int64_t limit) {
   Reader reader(path);
   const auto memory = static_cast<std::size_t>(usable_memory());

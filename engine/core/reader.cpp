@@ -20,19 +20,6 @@ Error cannot_read(const std::filesystem::path& path) {
 
 }  // namespace
 
-void check_regular(const std::filesystem::path& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return;  // opening says why
-  const char* found = S_ISFIFO(status.st_mode)   ? "a pipe"
-                      : S_ISCHR(status.st_mode)  ? "a device"
-                      : S_ISBLK(status.st_mode)  ? "a device"
-                      : S_ISSOCK(status.st_mode) ? "a socket"
-                                                 : nullptr;
-  if (!found) return;
-  throw recipe_error("cannot read " + path.string() + ": expected a regular file, found " + found)
-      .hint("write what it gives into a file first");
-}
-
 Reader::Reader(std::filesystem::path path) : path_(std::move(path)) {
   check_regular(path_);
   fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);

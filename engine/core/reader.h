@@ -14,7 +14,7 @@ class Reader {
 
   // Bytes read into `to`, less than `size` only at the end. Error{recipe} when reading fails.
   std::size_t read(char* to, std::size_t size);
-  // As the file system says; 0 for files of the kernel, which have none.
+  // The size that the file system states; 0 for files of the kernel, which have no size.
   std::size_t expected_size() const;
 
  private:

@@ -76,7 +76,7 @@ class Upsample final : public Layer {
 
 enum class Fill { zero, constant, reflect, replicate };
 
-// As many words as there are sides: "left, right, top, bottom" for two axes.
+// A word for each side: "left, right, top, bottom" for two axes.
 std::string sides_text(std::size_t axes) {
   constexpr std::array texts = {"before, after", "left, right, top, bottom", "left, right, top, bottom, front, back"};
   return texts.at(axes - 1);

@@ -56,7 +56,7 @@ class GaussianNll final : public Loss {
     const std::int64_t values = out.size(-1) / 2;
     const at::Tensor guess = out.narrow(-1, 0, values);
     const at::Tensor wanted = target_like(guess, batch.columns[target_column_]);
-    // As in PyTorch the bound is no part of the gradient, so that a variance below the bound can grow again.
+    // The bound is no part of the gradient, as in PyTorch, so that a variance below the bound can grow again.
     const at::Tensor variance = out.narrow(-1, values, values).exp().clone();
     {
       const at::NoGradGuard no_grad;

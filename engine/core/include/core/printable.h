@@ -6,7 +6,7 @@
 
 namespace trainlab {
 
-// The text as it may be shown on a terminal: UTF-8, control characters but tab and newline written as \\27, so that no
+// The text as it may be shown on a terminal: UTF-8, control characters but tab and newline written as \27, so that no
 // text moves the cursor, sets a colour or answers for the user.
 std::string printable(std::string_view text);
 
