@@ -1,7 +1,7 @@
 """Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
 
     tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn loop gpt overhead operators averaging
-    loader images start help memory study quality report sweep stack
+    loader images start help memory study quality report sweep stack busy
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
 MNIST files, and the folder above it tinyshakespeare.txt and cifar10-jpeg.tar; benchmarks whose files are missing are
@@ -24,6 +24,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import busy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -367,6 +369,22 @@ class Bench:
         self.row("the whole digits run", f"{whole:.2f} s", "", "", "≤ 3 s")
         self.row("the engine's memory in it", f"{memory:.0f} MB RSS", "", "", "≤ 200 MB")
 
+    def busy(self):
+        cores = len(os.sched_getaffinity(0))
+        digits = os.path.join(ROOT, "engine", "data", "assets", "digits.csv.gz")
+
+        def ours(recipe, arguments):
+            return lambda: fit_summary(TRAINLAB, os.path.join(ROOT, "recipes", recipe), arguments, cores)["seconds"]
+
+        def peer(script, arguments):
+            return lambda: json.loads(run([sys.executable, os.path.join(HERE, script), *arguments]))["seconds"]
+
+        busy.measure(self.row, "recipes/digits.lua", ours("digits.lua", []),
+                     peer("peer_fit.py", ["mlp_small", "20", str(cores), digits]), self.rounds)
+        if text := self.beside("tinyshakespeare.txt"):
+            busy.measure(self.row, "recipes/chargpt.lua, 20 steps",
+                         ours("chargpt.lua", ["--text", text, "--steps", "20"]), peer("peer_gpt.py", [text, "20", str(cores)]), self.rounds)
+
     def help(self):
         for arguments in (["--help"], ["help", "optim.AdamW"]):
             self.row(
@@ -590,6 +608,7 @@ def main():
         "report",
         "sweep",
         "stack",
+        "busy",
     ]
     needs_data = {"mnist", "cnn", "loop", "overhead", "loader"}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

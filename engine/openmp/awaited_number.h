@@ -1,0 +1,36 @@
+// AwaitedNumber: a number that one thread changes and others wait for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace trainlab {
+
+// Any thread may call any function.
+class AwaitedNumber {
+ public:
+  explicit AwaitedNumber(std::uint32_t value = 0) : value_(value) {}
+
+  // What was written before the last change is visible to the caller.
+  std::uint32_t value() const { return value_.load(std::memory_order_acquire); }
+
+  // Sets the number and wakes all that wait.
+  void set(std::uint32_t value);
+  // Sets the number if it is `seen`, and wakes nobody. Whether it was.
+  bool replace(std::uint32_t seen, std::uint32_t value) { return value_.compare_exchange_strong(seen, value); }
+
+  // Subtracts one; wakes all that wait once nothing is left.
+  void count_down();
+
+  // Returns once the number is another one than `seen`. A thread that waits for a count to become 0 calls this until
+  // it is: only then is a thread that sleeps woken.
+  void wait_while(std::uint32_t seen);
+
+ private:
+  void wake_all();
+
+  std::atomic<std::uint32_t> value_;
+  std::atomic<std::uint32_t> sleepers_{0};
+};
+
+}  // namespace trainlab

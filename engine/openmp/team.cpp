@@ -1,0 +1,110 @@
+#include "team.h"
+
+#include <pthread.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <system_error>
+#include <utility>
+
+namespace trainlab {
+
+namespace {
+
+thread_local Member current_member;
+
+}  // namespace
+
+Member& this_member() { return current_member; }
+
+Team::~Team() {
+  for (const auto& worker : workers_) {
+    worker->offer.set(farewell);
+    worker->thread.join();
+  }
+}
+
+// Signals are for the threads that wait for them. A thread inherits the mask, and how arithmetic treats tiny numbers.
+void Team::add_worker() {
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &before);
+  try {
+    auto worker = std::make_unique<Worker>();
+    const int number = static_cast<int>(workers_.size()) + 1;
+    worker->thread = std::thread([this, &worker = *worker, number] { take_parts(worker, number); });
+    workers_.push_back(std::move(worker));
+  } catch (const std::system_error&) {
+    std::fputs("trainlab: the system refuses another thread: fewer are needed, --threads N\n", stderr);
+    std::abort();
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// A part that was offered is taken once, by its worker or by the master. The fields of the region hold as long as a
+// part of it is not at its end.
+void Team::take_parts(Worker& worker, int number) {
+  while (true) {
+    worker.offer.wait_while(nothing);
+    if (worker.offer.value() == farewell) return;
+    if (!worker.offer.replace(part_of_region, nothing)) continue;
+    act_as(number);
+    running_.count_down();
+  }
+}
+
+void Team::act_as(int number) {
+  const bool in_parallel = size_ > 1 || current_member.in_parallel;
+  const Member outer = std::exchange(current_member, {.team = this, .number = number, .in_parallel = in_parallel});
+  work_(data_);
+  current_member = outer;
+}
+
+void Team::run(void (*work)(void*), void* data, int size) {
+  while (static_cast<int>(workers_.size()) + 1 < size) add_worker();
+  work_ = work;
+  data_ = data;
+  size_ = size;
+  singles_ = 0;
+  loops_.clear();
+  running_.set(static_cast<std::uint32_t>(size - 1));
+  const std::span others = std::span(workers_).first(static_cast<std::size_t>(size - 1));
+  for (const auto& worker : others) worker->offer.set(part_of_region);
+  act_as(0);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (!others[i]->offer.replace(part_of_region, nothing)) continue;
+    act_as(static_cast<int>(i) + 1);
+    running_.count_down();
+  }
+  while (const std::uint32_t running = running_.value()) running_.wait_while(running);
+}
+
+void Team::barrier() {
+  if (size_ == 1) return;
+  const std::uint32_t passed = barriers_.value();
+  if (arrived_.fetch_add(1) + 1 < size_) return barriers_.wait_while(passed);
+  arrived_ = 0;
+  barriers_.set(passed + 1);
+}
+
+bool Team::is_first_at(std::uint32_t construct) {
+  std::uint32_t before = construct - 1;
+  return singles_.compare_exchange_strong(before, construct);
+}
+
+LoopShare& Team::loop(std::uint32_t construct, long begin, long end, long step, long chunk) {
+  const std::lock_guard lock(mutex_);
+  SharedLoop& loop = loops_[construct];
+  if (!loop.share) loop.share = std::make_unique<LoopShare>(begin, end, step, chunk);
+  return *loop.share;
+}
+
+void Team::leave_loop(std::uint32_t construct) {
+  const std::lock_guard lock(mutex_);
+  const auto found = loops_.find(construct);
+  if (++found->second.left == size_) loops_.erase(found);
+}
+
+}  // namespace trainlab
