@@ -21,12 +21,18 @@ EngineStart engine_starts(int argc, const char* const* argv) {
     throw usage_error("trainlab-engine is started by `trainlab`, not by hand");
   }
   EngineStart start;
-  start.request = Request::from_value(parse_json(argv[1], "the request"));
+  start.channel = std::make_unique<Channel>(control_fd);
+  if (*argv[1] != '\0') {
+    start.request = Request::from_value(parse_json(argv[1], "the request"));
+  } else {
+    const std::optional<Value> message = start.channel->receive();
+    if (!message) std::_Exit(0);
+    start.request = Request::from_value((*message)["request"]);
+  }
   // It may have died before prctl.
   if (::getppid() != start.request.supervisor) std::_Exit(static_cast<int>(ErrorKind::run));
 
   ::fcntl(control_fd, F_SETFD, FD_CLOEXEC);
-  start.channel = std::make_unique<Channel>(control_fd);
 
   install_stop_handler();
   // SIGPIPE: a reader of standard error that has gone is no reason to end a training. SIGTTOU: an engine is never the

@@ -15,6 +15,7 @@
 #include "core/files.h"
 #include "core/printable.h"
 #include "ending.h"
+#include "expected_workers.h"
 #include "run/control.h"
 #include "signals.h"
 #include "start_engine.h"
@@ -33,6 +34,12 @@ struct Helper {
   bool leaves = false;  // the helper was asked to end
 };
 
+// An engine that has loaded what it needs and waits for its request.
+struct Spare {
+  pid_t pid = 0;
+  std::unique_ptr<Channel> channel;
+};
+
 // Killed helpers are restarted at most this often in a run; afterwards the run continues without them.
 constexpr int most_replaced = 1000;
 
@@ -45,6 +52,7 @@ class Watch {
     channel_ = std::move(mine);
     request_.supervisor = ::getpid();
     pid_ = spawn_engine(engine, to_json(request_.to_value()), theirs->fd());
+    begin_spares();
   }
 
   Outcome run() {
@@ -56,6 +64,7 @@ class Watch {
     ::waitid(P_PID, static_cast<id_t>(pid_), &ending_.status, WEXITED);
     // All is done, and helpers have nothing left to do; or they save what they have under way.
     const bool well = ending_.status.si_code == CLD_EXITED && ending_.status.si_status == 0;
+    end_spares();
     for (const Helper& helper : helpers_) ::kill(well ? -helper.pid : helper.pid, well ? SIGKILL : SIGTERM);
     while (!helpers_.empty()) watch();
     if (held_) ending_.folder = held_->path();
@@ -127,6 +136,40 @@ class Watch {
 
   // ------------------------------------------------------------------------------------------------------- helpers
 
+  // To load an engine takes longer than many a trial. So the engines that will probably be wanted load at the same time
+  // as the first one, and then wait for a request.
+  void begin_spares() {
+    if (request_.command != "run" || request_.joins) return;
+    for (int count = expected_workers(request_) - 1; count > 0; --count) {
+      auto [mine, theirs] = Channel::pair();
+      const pid_t pid = spawn_engine(engine_, "", theirs->fd());
+      spares_.push_back({pid, std::move(mine)});
+    }
+  }
+
+  void end_spares() {
+    for (const Spare& spare : spares_) {
+      ::kill(-spare.pid, SIGKILL);
+      ::waitid(P_PID, static_cast<id_t>(spare.pid), nullptr, WEXITED);
+    }
+    spares_.clear();
+  }
+
+  // Whether a spare engine has taken the request. One that was killed meanwhile has not.
+  bool wake_spare(const Request& request) {
+    if (spares_.empty()) return false;
+    Spare spare = std::move(spares_.back());
+    spares_.pop_back();
+    try {
+      spare.channel->send(Value::Map{{"type", "request"}, {"request", request.to_value()}});
+    } catch (const Error&) {
+      ::waitid(P_PID, static_cast<id_t>(spare.pid), nullptr, WEXITED);
+      return false;
+    }
+    helpers_.push_back({spare.pid, std::move(spare.channel), request.worker, false});
+    return true;
+  }
+
   void begin_helper() {
     Request request = request_;
     request.helps = true;
@@ -135,6 +178,7 @@ class Watch {
     request.recipe = held_->path() / "recipe" / request_.recipe.filename();
     request.worker = 1;
     while (std::ranges::count(helpers_, request.worker, &Helper::number) > 0) ++request.worker;
+    if (wake_spare(request)) return;
     auto [mine, theirs] = Channel::pair();
     const pid_t pid = spawn_engine(engine_, to_json(request.to_value()), theirs->fd());
     helpers_.push_back({pid, std::move(mine), request.worker, false});
@@ -144,6 +188,7 @@ class Watch {
   void set_workers(std::int64_t count) {
     auto staying = 1 + std::ranges::count(helpers_, false, &Helper::leaves);
     for (; staying < count; ++staying) begin_helper();
+    end_spares();  // the next stage may come in hours
     for (Helper& helper : helpers_) {
       if (staying <= count) break;
       if (helper.leaves) continue;
@@ -246,6 +291,7 @@ class Watch {
   void kill_all(int signal) {
     if (!ended_) ::kill(-pid_, signal);
     for (const Helper& helper : helpers_) ::kill(-helper.pid, signal);
+    for (const Spare& spare : spares_) ::kill(-spare.pid, signal);
   }
 
   void tell(const std::string& line) {
@@ -263,6 +309,7 @@ class Watch {
   std::string text_;  // of messages of type text
   bool ended_ = false;
   std::vector<Helper> helpers_;
+  std::vector<Spare> spares_;
   int replaced_ = 0;
   std::optional<double> deadline_;  // by steady_seconds()
   pid_t pid_ = 0;

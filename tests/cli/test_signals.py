@@ -1,6 +1,7 @@
 """Signals: the first asks for a checkpoint, the second kills; an engine that is killed from outside; what is locked."""
 
 import os
+import pathlib
 import select
 import signal
 import socket
@@ -85,6 +86,17 @@ class Signals(CliTest):
         for text in ("soon", "-1 s", "3 epochs", ""):
             result = self.run_program("r.lua", "--grace", text, code=2)
             self.assert_message(result, f'trainlab: --grace: expected a time, as "10 s" or "2 min", found "{text}"')
+
+    def test_an_engine_that_was_expected_in_vain_ends(self):
+        self.recipe(more=SLOW["more"] + "  -- workers = 2\n", epochs=SLOW["epochs"])
+        running = self.start("r.lua", "--threads", "1", "--out", "run")
+        running.until_rows(self.folder / "run", 1)
+        children = pathlib.Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children").read_text().split()
+        self.assertEqual(len(children), min(2, len(os.sched_getaffinity(0))))
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        for child in children:
+            self.assertFalse(pathlib.Path(f"/proc/{child}").exists(), child)
 
     def test_engine_killed_from_outside(self):
         running, run = self.begun()

@@ -383,7 +383,8 @@ class Bench:
                      peer("peer_fit.py", ["mlp_small", "20", str(cores), digits]), self.rounds)
         if text := self.beside("tinyshakespeare.txt"):
             busy.measure(self.row, "recipes/chargpt.lua, 20 steps",
-                         ours("chargpt.lua", ["--text", text, "--steps", "20"]), peer("peer_gpt.py", [text, "20", str(cores)]), self.rounds)
+                         ours("chargpt.lua", ["--text", text, "--steps", "20"]),
+                         peer("peer_gpt.py", [text, "20", str(cores)]), self.rounds)
 
     def help(self):
         for arguments in (["--help"], ["help", "optim.AdamW"]):

@@ -11,6 +11,8 @@
 //                        it ended well, or its stage says how: folder holds summary.json; text is for standard output
 //                        (check, parameters, predict); kind = "none": no stage ran
 //   workers {count}      so many engines should work on the run, this one included
+// supervisor → engine, before all else, if the engine was started without a request
+//   request {request}    what it is to do; an engine whose channel closes first was not needed, and ends
 // An unknown type is an error.
 #pragma once
 
@@ -74,8 +76,8 @@ void send_text(Channel& channel, const std::string& text) noexcept;  // what che
 
 // How an engine begins, before anything else runs: it dies with its supervisor (and ends at once where that is dead
 // already or there never was one), takes SIGTERM as "checkpoint and stop" (see stage.h), ignores SIGINT, SIGHUP,
-// SIGPIPE and SIGTTOU, and keeps the channel from its own children. argv[1] is the request as JSON. Raises Error{usage}
-// when it was not started by `trainlab`.
+// SIGPIPE and SIGTTOU, and keeps the channel from its own children. argv[1] is the request as JSON, or empty: then the
+// request comes through the channel, and this waits for it. Raises Error{usage} when it was not started by `trainlab`.
 struct EngineStart {
   Request request;
   std::unique_ptr<Channel> channel;
