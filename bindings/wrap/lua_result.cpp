@@ -10,6 +10,7 @@
 #include "bindings/lua_params.h"
 #include "bindings/marshal.h"
 #include "predict/generate.h"
+#include "predict/stage_predictor.h"
 #include "run/folder.h"
 #include "sandbox/weak_table.h"
 #include "tensor/lua_tensor.h"
@@ -32,17 +33,16 @@ Error asked_by_recipe(const Error& error) {
   return wrong.hint(error.hint());
 }
 
-// Behind the table. Its model is read when it is first asked for.
+// Behind the table. Its models are read when they are first asked for.
 class ResultObject final : public Object {
  public:
   explicit ResultObject(StageResult result) : result_(std::move(result)) {}
   std::string_view type_name() const override { return "result"; }
 
   // `model`: of a fit with several, by name.
-  const Predictor& predictor(const Registry& registry, at::Device device, const std::optional<std::string>& model) {
+  const StagePredictor& predictor(const Registry& registry, at::Device device,
+                                  const std::optional<std::string>& model) {
     if (const auto known = predictors_.find(model); known != predictors_.end()) return known->second;
-    if (const Value& kind = result_.summary["kind"]; kind.is_string() && kind.string() != "fit")
-      throw recipe_error("a " + kind.string() + " keeps no model: only the result of a fit has one");
     try {
       return predictors_
           .emplace(std::piecewise_construct, std::forward_as_tuple(model),
@@ -55,11 +55,11 @@ class ResultObject final : public Object {
 
  private:
   StageResult result_;
-  std::map<std::optional<std::string>, Predictor> predictors_;
+  std::map<std::optional<std::string>, StagePredictor> predictors_;
 };
 
-// The model behind the table before the colon; with several models, the model of this name.
-const Predictor& predictor_at(lua_State* L, const char* method, const std::optional<std::string>& model = {}) {
+// The models behind the table before the colon; of a fit with several, the model of this name.
+const StagePredictor& predictor_at(lua_State* L, const char* method, const std::optional<std::string>& model = {}) {
   std::shared_ptr<Object> object;
   if (lua_istable(L, 1)) {
     push_from_weak_table(L, kResults, 1);
@@ -71,12 +71,22 @@ const Predictor& predictor_at(lua_State* L, const char* method, const std::optio
   }
   const EngineWork work(L);
   try {
-    return with_torch_errors([&]() -> const Predictor& {
+    return with_torch_errors([&]() -> const StagePredictor& {
       return dynamic_cast<ResultObject&>(*object).predictor(*LuaState::of(L).host().registry,
                                                             run_device(LuaState::of(L)), model);
     });
   } catch (Error& error) {
     throw error.in(method);
+  }
+}
+
+// The model, where there is a single one.
+const Predictor& only_at(lua_State* L, const char* method, const std::optional<std::string>& model) {
+  const StagePredictor& predictor = predictor_at(L, method, model);
+  try {
+    return predictor.only();
+  } catch (const Error& error) {
+    throw asked_by_recipe(error).in(method);
   }
 }
 
@@ -96,7 +106,7 @@ int l_model(lua_State* L) {
   return guarded(L, [&] {
     const Options options = called_options(L, "result:model", CallArguments::Receiver::object);
     const auto name = options.given("name") ? std::optional(options.string("name")) : std::nullopt;
-    push_object(L, predictor_at(L, "result:model", name).model_object());
+    push_object(L, only_at(L, "result:model", name).model_object());
     return 1;
   });
 }
@@ -135,18 +145,22 @@ std::optional<std::string> name_of_model_at(lua_State* L, int index) {
 
 int l_predict(lua_State* L) {
   return guarded(L, [&] {
-    const Predictor& predictor = predictor_at(L, "result:predict", name_of_model_at(L, 3));
-    at::Tensor out;
+    const StagePredictor& predictor = predictor_at(L, "result:predict", name_of_model_at(L, 3));
+    Prediction prediction;
     try {
-      const NamedTensors tensors = tensors_at(L, 2, predictor);
+      const NamedTensors tensors = tensors_at(L, 2, predictor.first());
       const EngineWork work(L);
-      out = with_torch_errors(
-          [&] { return predictor.predict(inputs_of(tensors, "x", predictor.file().inputs, predictor.data()), batch); });
+      const auto inputs = [&](const Predictor& one) {
+        return inputs_of(tensors, "x", one.file().inputs, one.data());
+      };
+      prediction = with_torch_errors([&] { return predictor.predict(inputs, batch); });
     } catch (Error& error) {
       throw error.in("result:predict");
     }
-    push_tensor(L, std::move(out));
-    return 1;
+    push_tensor(L, std::move(prediction.mean));
+    if (!prediction.spread.defined()) return 1;
+    push_tensor(L, std::move(prediction.spread));
+    return 2;
   });
 }
 
@@ -154,7 +168,7 @@ int l_generate(lua_State* L) {
   return guarded(L, [&] {
     const Options options = called_options(L, "result:generate", CallArguments::Receiver::object);
     const auto name = options.given("model") ? std::optional(options.string("model")) : std::nullopt;
-    const Predictor& predictor = predictor_at(L, "result:generate", name);
+    const Predictor& predictor = only_at(L, "result:generate", name);
     const Generation generation{.length = options.integer("length"),
                                 .sampling = {.temperature = options.number("temperature"),
                                              .top_k = options.given("top_k") ? options.integer("top_k") : 0,

@@ -2,6 +2,7 @@
 #include "core/files.h"
 #include "model/initial.h"
 #include "predict/kept_weights.h"
+#include "predict/stage_predictor.h"
 #include "run/folder.h"
 #include "tensor/named_tensors.h"
 
@@ -18,9 +19,14 @@ NamedTensors of_file(const fs::path& path) {
 }
 
 NamedTensors of_run(const Options& init, const fs::path& path) {
-  const StageRecord stage = find_stage(path, std::nullopt);
+  const std::vector<StoredModel> models = models_behind(find_stage(path, std::nullopt).folder);
+  if (models.size() > 1) {
+    throw usage_error("an ensemble of " + std::to_string(models.size()) + " models has no single one")
+        .hint("the folder of its first member is " + models.front().folder.string());
+  }
   const auto name = init.given("model") ? std::optional(init.string("model")) : std::nullopt;
-  return tensors_below(read_kept(stage.folder, read_model(stage.folder, name)).weights, "model.");
+  const std::filesystem::path& folder = models.front().folder;
+  return tensors_below(read_kept(folder, read_model(folder, name)).weights, "model.");
 }
 
 NamedTensors read(const Options& init) {
@@ -46,8 +52,8 @@ void register_initial_weights(Registry& registry) {
       Entry("init.weights", "init",
             "Trained weights from a run or a file, matched by the names of parameters and buffers.")
           .with(Option("path",
-                       "a run's folder or a folder in its stages/, for the weights that the run kept, or a "
-                       ".safetensors file")
+                       "a run's folder, a folder in its stages/ or that of a trial, for the weights that were kept there "
+                       "(of a sweep's best trial), or a .safetensors file")
                     .path()
                     .required()
                     .positional())

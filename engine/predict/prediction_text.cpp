@@ -28,11 +28,12 @@ std::string field(const std::string& text) {
 
 class Writer {
  public:
-  Writer(const Predictor& predictor, const NewInputs& inputs, const at::Tensor& out)
+  Writer(const Predictor& predictor, const Prediction& prediction)
       : file_(predictor.file()),
-        names_(inputs.names),
-        type_(out.scalar_type()),
-        out_(out.to(at::kDouble).contiguous()) {
+        names_(prediction.names),
+        type_(prediction.mean.scalar_type()),
+        out_(prediction.mean.to(at::kDouble).contiguous()) {
+    if (prediction.spread.defined()) spread_ = prediction.spread.to(at::kDouble).contiguous();
     is_class_ = file_.meaning == Meaning::classes || file_.meaning == Meaning::binary;
     is_flat_ = out_.dim() <= 2;
     if (is_class_) {
@@ -53,11 +54,17 @@ class Writer {
     std::string text = names_.empty() ? "index" : "file";
     if (is_class_) text += ",class";
     for (const std::string& label : labels_) text += "," + field(is_class_ ? "p(" + label + ")" : label);
+    if (spread_.defined()) {
+      for (const std::string& label : labels_) text += "," + field("spread(" + label + ")");
+    }
     text += "\n";
     for (std::int64_t i = 0; i < out_.size(0); ++i) {
       text += names_.empty() ? std::to_string(i) : field(names_[static_cast<std::size_t>(i)]);
       if (is_class_) text += "," + field(labels_[best(i)]);
-      for (std::size_t k = 0; k < labels_.size(); ++k) text += "," + number_text(number(i, k));
+      for (const at::Tensor& numbers : {out_, spread_}) {
+        if (!numbers.defined()) continue;
+        for (std::size_t k = 0; k < labels_.size(); ++k) text += "," + number_text(number(numbers, i, k));
+      }
       text += "\n";
     }
     return text;
@@ -80,9 +87,9 @@ class Writer {
     return names;
   }
 
-  double number(std::int64_t row, std::size_t k) const {
-    const auto count = static_cast<std::size_t>(out_.numel() / out_.size(0));
-    return shown(out_.const_data_ptr<double>()[static_cast<std::size_t>(row) * count + k], type_);
+  double number(const at::Tensor& numbers, std::int64_t row, std::size_t k) const {
+    const auto count = static_cast<std::size_t>(numbers.numel() / numbers.size(0));
+    return shown(numbers.const_data_ptr<double>()[static_cast<std::size_t>(row) * count + k], type_);
   }
   std::size_t best(std::int64_t row) const {
     return static_cast<std::size_t>(best_.const_data_ptr<std::int64_t>()[row]);
@@ -107,29 +114,31 @@ class Writer {
     Value object = names_.empty() ? Value(Value::Map{{"index", i}})
                                   : Value(Value::Map{{"file", names_[static_cast<std::size_t>(i)]}});
     if (is_class_) object.set("class", lists(best_.select(0, i)));
-    if (!is_flat_) {
-      object.set(is_class_ ? "probabilities" : "values", lists(out_.select(0, i)));
-      return object;
-    }
-    Value numbers = Value::Map{};
-    for (std::size_t k = 0; k < labels_.size(); ++k) numbers.set(labels_[k], number(i, k));
-    object.set(is_class_ ? "probabilities" : "values", std::move(numbers));
+    object.set(is_class_ ? "probabilities" : "values", numbers_of(out_, i));
+    if (spread_.defined()) object.set("spread", numbers_of(spread_, i));
     return object;
+  }
+
+  // By label, or nested lists.
+  Value numbers_of(const at::Tensor& tensor, std::int64_t i) const {
+    if (!is_flat_) return lists(tensor.select(0, i));
+    Value numbers = Value::Map{};
+    for (std::size_t k = 0; k < labels_.size(); ++k) numbers.set(labels_[k], number(tensor, i, k));
+    return numbers;
   }
 
   const ModelFile& file_;
   const std::vector<std::string>& names_;
   at::ScalarType type_;
-  at::Tensor out_, best_;
+  at::Tensor out_, spread_, best_;
   bool is_class_ = false, is_flat_ = false;
   std::vector<std::string> labels_;
 };
 
 }  // namespace
 
-std::string prediction_text(const Predictor& predictor, const NewInputs& inputs, const at::Tensor& out,
-                            PredictionFormat format) {
-  const Writer writer(predictor, inputs, out);
+std::string prediction_text(const Predictor& predictor, const Prediction& prediction, PredictionFormat format) {
+  const Writer writer(predictor, prediction);
   return format == PredictionFormat::csv ? writer.csv() : writer.json();
 }
 

@@ -18,12 +18,21 @@ Value read_json(const fs::path& path) {
   return parse_json(read_file(path, largest_file), path.string());
 }
 
+// The folder of the stage whose trial lies in this folder, STAGE/trials/0007/seed-1; empty for another folder.
+fs::path stage_of_trial(const fs::path& path) {
+  const fs::path trials = path.parent_path().parent_path();
+  std::error_code ignored;
+  const bool is_trial = trials.filename() == "trials" && path.filename().string().starts_with("seed-");
+  return is_trial && fs::exists(path, ignored) ? trials.parent_path() : fs::path();
+}
+
 }  // namespace
 
 fs::path find_run(const fs::path& folder) {
   std::error_code ignored;
   fs::path path = fs::absolute(folder).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // "RUN/"
+  if (const fs::path stage = stage_of_trial(path); !stage.empty()) path = stage;
   if (fs::exists(manifest_path(path), ignored)) return path;
   const fs::path run = path.parent_path().parent_path();
   if (path.parent_path().filename() == "stages" && fs::exists(manifest_path(run), ignored)) return run;
@@ -66,16 +75,22 @@ StageRecord find_stage(const fs::path& given, const std::optional<std::string>& 
   const std::vector<StageRecord> stages = read_stages(run);
   if (stages.empty()) throw usage_error("no stage of " + run.string() + " has begun yet");
   std::string name = stages.back().name;
+  const fs::path own = (fs::absolute(given) / "").lexically_normal().parent_path();
+  const fs::path with_trial = asked ? fs::path() : stage_of_trial(own);
   if (asked) {
     name = *asked;
-  } else if (const fs::path below = (fs::absolute(given) / "").lexically_normal().parent_path(); below != run) {
+  } else if (const fs::path& below = with_trial.empty() ? own : with_trial; below != run) {
     name = below.filename().string();
   } else if (const Value summary = read_summary(run); summary["name"].is_string()) {
     name = summary["name"].string();
   }
   std::string all;
   for (const StageRecord& stage : stages) {
-    if (stage.name == name) return {stage.name, stage.kind, (stage.folder == "." ? run : run / stage.folder).string()};
+    if (stage.name == name) {
+      if (with_trial.empty()) return {name, stage.kind, (stage.folder == "." ? run : run / stage.folder).string()};
+      const Value kind = read_summary(own)["kind"];
+      return {name, kind.is_string() ? kind.string() : "fit", own.string()};
+    }
     all += (all.empty() ? "" : ", ") + stage.name;
   }
   throw usage_error("the run in " + run.string() + " has no stage \"" + name + "\"").hint("it has " + all);

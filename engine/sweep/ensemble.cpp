@@ -43,9 +43,9 @@ Value to_value(const Metrics& metrics) {
 
 class Members {
  public:
-  // `fit`: of one of them; the others have the same data, loss and metrics.
-  Members(const StudyPlan& plan, const Options& fit)
-      : objective_(plan.objectives().front()), plan_(plan.plan_fit(fit)) {}
+  // `fit`: of one of them; the others have the same data, loss and metrics. `stage`: the folder of the ensemble.
+  Members(const StudyPlan& plan, const Options& fit, fs::path stage)
+      : objective_(plan.objectives().front()), plan_(plan.plan_fit(fit)), stage_(std::move(stage)) {}
 
   void add(const Candidate& candidate, const Model& model) {
     const ModelFile file = read_model(candidate.folder);
@@ -74,7 +74,7 @@ class Members {
   double value_together(const std::vector<std::size_t>& chosen) const { return value(val_->metrics(chosen)); }
 
   // Writes what these say of single samples.
-  void show(const std::vector<std::size_t>& chosen, const fs::path& stage) const {
+  void show(const std::vector<std::size_t>& chosen) const {
     if (!test_ && !val_) return;
     std::vector<std::size_t> distinct = chosen;
     std::ranges::sort(distinct);
@@ -89,7 +89,7 @@ class Members {
                       (one.repeat > 1 ? ", seed " + std::to_string(one.repeat) : ""));
     }
     write_side_by_side(plan_, test_ ? *plan_.data.test : *plan_.data.val, names, members, judged().predictions(chosen),
-                       stage);
+                       stage_);
   }
 
   // The summary of these; one may stand there several times.
@@ -99,7 +99,11 @@ class Members {
     std::size_t best = chosen.front();
     for (const std::size_t m : chosen) {
       const Candidate& one = candidates_[m];
-      members.push_back(Value::Map{{"trial", one.trial}, {"seed", one.seed}, {"metrics", to_value(one.metrics)}});
+      // Relative to the ensemble's folder, so that a run may be moved.
+      members.push_back(Value::Map{{"trial", one.trial},
+                                   {"seed", one.seed},
+                                   {"folder", one.folder.lexically_relative(stage_).string()},
+                                   {"metrics", to_value(one.metrics)}});
       for (const auto& [name, value] : one.metrics) mean[name] += value / static_cast<double>(chosen.size());
       if (better(value(one.metrics), value(candidates_[best].metrics))) best = m;
     }
@@ -121,6 +125,7 @@ class Members {
 
   Objective objective_;
   FitPlan plan_;
+  fs::path stage_;
   std::vector<Candidate> candidates_;
   std::optional<MeanPrediction> val_, test_;
 };
@@ -141,7 +146,7 @@ Value seed_ensemble(const StudyPlan& plan, const StageContext& context, const Sh
     if (trials.state(trial) == TrialState::complete)
       all.push_back(candidate(context.folder, trial, 1, plan.repeat_seed(trial + 1)));
   }
-  Members members(plan, plan.build({}, 0, 1));
+  Members members(plan, plan.build({}, 0, 1), context.folder);
   std::ranges::stable_sort(all, [&](const Candidate& a, const Candidate& b) {
     return members.better(members.value(a.metrics), members.value(b.metrics));
   });
@@ -153,7 +158,7 @@ Value seed_ensemble(const StudyPlan& plan, const StageContext& context, const Sh
   std::vector<std::size_t> chosen(all.size());
   std::iota(chosen.begin(), chosen.end(), std::size_t{0});
   return with_torch_errors([&] {
-    members.show(chosen, context.folder);
+    members.show(chosen);
     return members.summary(chosen, stage.given("params") ? stage.get("params") : Value::Map{});
   });
 }
@@ -174,7 +179,7 @@ Value greedy_ensemble(const StudyPlan& plan, const StageContext& context) {
       if (trial.state != TrialState::complete || !trial.info["duplicate_of"].is_nil()) continue;
       for (std::int64_t repeat = 1; repeat <= description["seeds"].integer(); ++repeat) {
         const Options fit = plan.build_with(space.params(trial.point), trial.number, repeat);
-        if (!members) members.emplace(plan, fit);
+        if (!members) members.emplace(plan, fit, context.folder);
         const Candidate one = candidate(folder, trial.number, repeat, fit.integer("seed"));
         members->add(one, *plan.plan_fit(fit).model);
       }
@@ -197,7 +202,7 @@ Value greedy_ensemble(const StudyPlan& plan, const StageContext& context) {
       }
       chosen.push_back(*best);
     }
-    members->show(chosen, context.folder);
+    members->show(chosen);
     return members->summary(chosen, Value::Map{});
   });
 }

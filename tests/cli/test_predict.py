@@ -5,6 +5,7 @@ import io
 import json
 import random
 import re
+import shutil
 import struct
 import unittest
 
@@ -206,7 +207,7 @@ class Predict(PredictTest):
         self.write("task.lua", 'return lab.task { name = "t", run = function() end }')
         self.run_program("task.lua")
         self.refused(
-            2, "stage \"t\" is of kind task: only a fit has a model",
+            2, "stage \"t\" is of kind task: only a fit, a sweep and an ensemble have models",
             arguments=("runs/task/001", "--input", "houses.csv")
         )
 
@@ -341,6 +342,138 @@ class Several(PredictTest):
         self.train()
         self.refused(2, "has one model, without a name, found \"g\"",
                      arguments=("runs/r/001", "--input", "houses.csv", "--model", "g"))
+
+
+TOGETHER = """local nn = lab.nn
+local data = lab.data.%(data)s { samples = 120, seed = 3 }:split { train = 0.5, val = 0.5 }
+local function build(hp)
+  return lab.fit {
+    name = "member", data = data, loss = "%(loss)s", batch = 16, epochs = 2,
+    model = nn.Sequential { nn.Linear(8), nn.Tanh(), nn.Linear(%(outputs)s) }, optim = lab.optim.SGD { lr = hp.lr },
+  }
+end
+local found = lab.run(lab.sweep {
+  name = "s", space = { lr = lab.space.log(1e-2, 1) }, metric = "val.loss", sampler = lab.sampler.random(),
+  trials = 4, seeds = 2, build = build,
+})
+%(more)s
+"""
+CLASSES = {"data": "blobs", "loss": "cross_entropy", "outputs": 3}
+VALUES = {"data": "sine", "loss": "mse", "outputs": 1}
+SEEDS = 'lab.ensemble { name = "e", params = found.best.params, seeds = 3, keep = 2, build = build }'
+
+
+class Together(PredictTest):
+    """The models of sweeps and ensembles."""
+
+    def numbers(self, *arguments):
+        """The columns of numbers of what is predicted."""
+        rows = self.rows_of(self.predict(*arguments, "--input", "x.npy", "--threads", "1"))
+        return [{name: float(x) for name, x in row.items() if name not in ("index", "class")} for row in rows]
+
+    def train_together(self, more, kind):
+        self.write("r.lua", TOGETHER % {**kind, "more": more})
+        values = [0.5, -1, 2, 0, 1, 3]
+        self.write("x.npy", npy((3, 2), values) if kind is CLASSES else npy((6, 1), values))
+        self.train()
+        return self.summary(self.run_folder())
+
+    def assert_mean(self, found, summary):
+        """`found` is the mean of the members, with their standard deviation."""
+        members = [self.numbers(f"runs/r/001/{member['folder']}") for member in summary["members"]]
+        self.assertNotEqual(members[0], members[-1])
+        for row, *of_members in zip(found, *members):
+            for name in of_members[0]:
+                values = [one[name] for one in of_members]
+                mean = sum(values) / len(values)
+                spread = "spread" + name[1:] if name.startswith("p(") else f"spread({name})"
+                self.assertAlmostEqual(row[name], mean, places=6)
+                self.assertAlmostEqual(row[spread], (sum((x - mean) ** 2 for x in values) / len(values)) ** 0.5, places=6)
+
+    def test_members_predict_their_mean_and_spread(self):
+        summary = self.train_together("return " + SEEDS, CLASSES)
+        self.assertEqual(len(summary["members"]), 2)
+        found = self.numbers("runs/r/001")
+        self.assertEqual(list(found[0]), ["p(0)", "p(1)", "p(2)", "spread(0)", "spread(1)", "spread(2)"])
+        self.assert_mean(found, summary)
+        objects = self.predict("runs/r/001", "--input", "x.npy", "--threads", "1", "--json").json()["predictions"]
+        for name in ("probabilities", "spread"):
+            column = "p(1)" if name == "probabilities" else "spread(1)"
+            self.assertEqual([one[name]["1"] for one in objects], [row[column] for row in found])
+        self.refused(2, "an ensemble of 2 models has no single one", arguments=("runs/r/001", "--prompt", "a"))
+
+    def test_values_are_averaged_too(self):
+        summary = self.train_together("return " + SEEDS, VALUES)
+        found = self.numbers("runs/r/001")
+        self.assertEqual(list(found[0]), ["value", "spread(value)"])
+        self.assert_mean(found, summary)
+
+    def test_members_that_a_sweep_has_trained(self):
+        summary = self.train_together(
+            'return lab.ensemble { name = "e", from = found, keep = 5, metric = "val.loss", build = build }', VALUES)
+        found = self.numbers("runs/r/001")
+        self.assert_mean(found, summary)
+        # A run that has moved finds them too.
+        (self.folder / "runs/r").rename(self.folder / "runs/moved")
+        self.assertEqual(self.numbers("runs/moved/001"), found)
+
+    def test_a_sweep_predicts_with_its_best_trial(self):
+        best = self.train_together("return nil", CLASSES)["best"]
+        seed = best["seed_values"].index(min(best["seed_values"])) + 1
+        trial = f"runs/r/001/stages/s/trials/{best['trial']:04}/seed-{seed}"
+        of_trial = self.numbers(trial)
+        self.assertEqual(list(of_trial[0]), ["p(0)", "p(1)", "p(2)"])
+        self.assertEqual(self.numbers("runs/r/001"), of_trial)
+        self.assertEqual(self.numbers("runs/r/001/stages/s"), of_trial)
+        self.assertEqual(self.numbers("runs/r/001", "--stage", "s"), of_trial)
+        self.write("t.lua", f"""local nn = lab.nn
+local found, trial = lab.load_run("runs/r/001/stages/s"), lab.load_run("{trial}")
+local x = lab.tensor {{ {{ 0.5, -1 }} }}
+local p, spread = found:predict(x)
+assert(spread == nil and (trial:predict(x) - p):abs():max():item() == 0)
+assert((found:model():forward(x) - trial:model():forward(x)):abs():max():item() == 0)
+return lab.fit {{
+  name = "t", data = lab.data.blobs {{ samples = 120 }}, loss = "cross_entropy", steps = 1,
+  model = nn.Sequential {{ nn.Linear(8), nn.Tanh(), nn.Linear(3) }}, optim = lab.optim.SGD {{ lr = 0.1 }},
+  init = lab.init.weights "runs/r/001/stages/s",
+}}
+""")
+        self.run_program("t.lua")
+
+    def test_an_ensemble_in_a_recipe_and_resumed(self):
+        self.train_together(f"""local e = lab.run({SEEDS})
+local x = lab.tensor {{ {{ 0.5, -1 }} }}
+local p, spread = e:predict(x)
+assert((p:sum() - 1):abs():item() < 1e-6 and spread.shape[2] == 3)
+local ok, message = pcall(e.model, e)
+assert(not ok and message:find("an ensemble of 2 models has no single one", 1, true), message)
+local a, b = unpack((function()
+  local all = {{}}
+  for i, member in ipairs(e.members) do all[i] = lab.load_run(e.out .. "/" .. member.folder):predict(x) end
+  return all
+end)())
+assert(((a + b) / 2 - p):abs():max():item() < 1e-6)
+assert(((a - b):abs() / 2 - spread):abs():max():item() < 1e-6)
+print("the same")
+return lab.task {{ name = "t", run = function(ctx) ctx:log("p", p[0][1]:item()) end }}
+""", CLASSES)
+        self.assertIn("the same", (self.run_folder() / "log.txt").read_text())
+        # The result of a stage that an earlier process has finished predicts alike.
+        value = self.summary(self.run_folder())["metrics"]["p"]
+        shutil.copytree(self.run_folder(), self.folder / "cut")
+        (self.folder / "cut/summary.json").unlink()
+        shutil.rmtree(self.folder / "cut/checkpoints", ignore_errors=True)
+        self.run_program("resume", "cut")
+        self.assertEqual(self.summary(self.folder / "cut")["metrics"]["p"], value)
+
+    def test_what_has_no_model_says_so(self):
+        self.train_together("return nil", CLASSES)
+        self.write("p.lua", (self.folder / "r.lua").read_text().replace('"val.loss"', '{ "val.loss", "train.loss" }'))
+        self.run_program("p.lua")
+        self.refused(2, "has several metrics, and so no single best trial", "trials/00",
+                     arguments=("runs/p/001", "--input", "x.npy"))
+        (self.run_folder() / "stages/s/summary.json").unlink()
+        self.refused(2, 'stage "s" has not ended', arguments=("runs/r/001/stages/s", "--input", "x.npy"))
 
 
 class Results(CliTest):

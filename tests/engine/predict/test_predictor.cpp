@@ -162,17 +162,20 @@ TEST_CASE("a text that repeats itself is continued, alike for the same seed") {
 TEST_CASE("predictions as text") {
   const TemporaryFolder folder;
   run_one(parse_options(normalised_fit(R"(, "epochs": 1)")), folder.path());
-  const Predictor predictor(full_registry(), folder.path(), test_device());
+  const StagePredictor stage(full_registry(), folder.path(), test_device());
   const Batch test = raw_test();
-  const NewInputs inputs =
-      inputs_of({{"x", test.columns[0].narrow(0, 0, 2)}}, "x", predictor.file().inputs, predictor.data());
-  const at::Tensor out = predictor.predict(inputs, 8);
-  const Value json = parse_json(prediction_text(predictor, inputs, out, PredictionFormat::json), "json");
+  const auto inputs = [&](const Predictor& one) {
+    return inputs_of({{"x", test.columns[0].narrow(0, 0, 2)}}, "x", one.file().inputs, one.data());
+  };
+  const Prediction prediction = stage.predict(inputs, 8);
+  const at::Tensor& out = prediction.mean;
+  CHECK_FALSE(prediction.spread.defined());
+  const Value json = parse_json(prediction_text(stage.first(), prediction, PredictionFormat::json), "json");
   REQUIRE(json.list().size() == 2);
   CHECK(json.list()[1]["class"].integer() == out.select(0, 1).argmax().item<std::int64_t>());
   CHECK(static_cast<float>(json.list()[1]["probabilities"]["7"].number()) ==
         out.select(0, 1).select(0, 7).item<float>());
-  const std::string csv = prediction_text(predictor, inputs, out, PredictionFormat::csv);
+  const std::string csv = prediction_text(stage.first(), prediction, PredictionFormat::csv);
   CHECK_THAT(csv, Catch::StartsWith("index,class,p(0),p(1),") &&
                       Catch::Contains("\n1," + std::to_string(json.list()[1]["class"].integer()) + ","));
 }

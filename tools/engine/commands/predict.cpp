@@ -36,23 +36,25 @@ Generation generation_of(const Request& request) {
       .seed = settled(request).seed};
 }
 
-std::string text_of(const Predictor& predictor, const Request& request) {
+std::string text_of(const StagePredictor& predictor, const Request& request) {
   const Value& options = request.options;
   if (const Value& prompt = options["prompt"]; !prompt.is_nil()) {
-    return generate(predictor, prompt.string(), generation_of(request)) + "\n";
+    return generate(predictor.only(), prompt.string(), generation_of(request)) + "\n";
   }
   const std::int64_t batch = options["batch"].is_nil() ? 256 : options["batch"].integer();
-  const NewInputs inputs = read_inputs(options["input"].string(), predictor.file().inputs, predictor.data());
-  return prediction_text(predictor, inputs, predictor.predict(inputs, batch),
+  const auto inputs = [&](const Predictor& one) {
+    return read_inputs(options["input"].string(), one.file().inputs, one.data());
+  };
+  return prediction_text(predictor.first(), predictor.predict(inputs, batch),
                          options["format"] == Value("json") ? PredictionFormat::json : PredictionFormat::csv);
 }
 
 // The text for standard output; empty if a file was asked for, which is written here. `stage`: the fit's spec, if the
 // recipe was executed for it. Raises Error.
 std::string predicted_text(const Registry& registry, const Request& request, const std::string& device,
-                           std::shared_ptr<const Spec> stage) {
+                           const std::shared_ptr<const Spec>& stage) {
   return with_torch_errors([&] {
-    const Predictor predictor(registry, folder_of(request), parse_device(device), std::move(stage), model_of(request));
+    const StagePredictor predictor(registry, folder_of(request), parse_device(device), stage, model_of(request));
     const std::string text = text_of(predictor, request);
     // Bytes that a model of bytes makes need not be text, and only a file can hold them as they are.
     const Value& output = request.options["output"];
@@ -99,11 +101,18 @@ class PredictExecution final : public Execution {
   std::shared_ptr<const Spec> predicted_;  // the stage whose model predicts, once it is found
 };
 
+// Whether the model is that of a stage of the recipe, and not of a trial, and has functions of the recipe.
+bool needs_recipe(const Request& request) {
+  const std::filesystem::path folder = folder_of(request);
+  const std::filesystem::path model = models_behind(folder).front().folder;
+  if (model != folder || find_stage(*request.path("out"), request.options["stage"].string()).folder != folder)
+    return false;
+  return read_model(folder, model_of(request)).has_functions;
+}
+
 // A trained model's outputs for new inputs, or its continuation of a prompt; writes nothing into the run.
 int predict(const EngineStart& start) {
-  if (read_model(folder_of(start.request), model_of(start.request)).has_functions) {
-    return PredictExecution(start).execute();
-  }
+  if (needs_recipe(start.request)) return PredictExecution(start).execute();
   const ChosenDevice device = chosen_device(start.request);
   if (!start.request.has("quiet")) {
     for (const std::string& warning : device.warnings) std::fprintf(stderr, "%s\n", printable(warning).c_str());

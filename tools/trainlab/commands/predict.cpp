@@ -26,17 +26,20 @@ void check_predict(const Arguments& given) {
   }
 }
 
-// The given stage, or the stage that the recipe returned. Raises Error{usage} if it is not a fit, or if there is no
-// such stage.
+// The given stage, or the stage that the recipe returned. Raises Error{usage} if it has no model, or if there is no such
+// stage.
 Request request_for_prediction(const Arguments& given) {
   const std::filesystem::path run = find_run(given.words.front());
   const Value& asked = given.flags["stage"];
   const StageRecord stage =
       find_stage(given.words.front(), asked.is_nil() ? std::nullopt : std::optional(asked.string()));
-  if (stage.kind != "fit") {
-    throw usage_error("stage \"" + stage.name + "\" is of kind " + stage.kind +
-                      ": only a fit has a model that can predict")
-        .hint("--stage NAME of a fit");
+  if (stage.kind == "task") {
+    throw usage_error("stage \"" + stage.name + "\" is of kind task: only a fit, a sweep and an ensemble have models")
+        .hint("--stage NAME of one of these");
+  }
+  if (stage.kind != "fit" && read_summary(stage.folder).is_nil()) {
+    throw usage_error("stage \"" + stage.name + "\" has not ended, and its best models are not known yet")
+        .hint("the folder of an ended trial, " + stage.folder + "/trials/0000/seed-1, can stand in place of the run's");
   }
   Request request = request_for_run(given, run, read_manifest(run));
   request.command = given.command->name;
@@ -79,7 +82,8 @@ Command predict_command() {
   return {
       .name = "predict",
       .line = "predict for new inputs with a trained model",
-      .text = "RUN is a run folder; its fit's kept weights are used, and nothing in it is changed.\n",
+      .text = "RUN is a run folder, or a folder in its stages/ or trials/. The kept weights of its fit predict, those of\n"
+              "a sweep's best trial, or the members of an ensemble together; nothing in RUN is changed.\n",
       .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
       .flags =
           {
@@ -94,7 +98,7 @@ Command predict_command() {
                .help = "number of samples at a time (default 256)"},
               {.name = "stage",
                .type = text_type("NAME"),
-               .help = "name of a fit (default: the fit that the recipe returned)"},
+               .help = "name of a stage (default: the stage that the recipe returned)"},
               {.name = "model", .type = text_type("NAME"), .help = "name of the model, if the fit has several"},
               {.name = "prompt",
                .type = text_type("TEXT"),
