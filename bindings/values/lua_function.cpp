@@ -61,7 +61,7 @@ class LuaFunction final : public Callable {
       if (!entry || entry->kind != "stage") {
         const LuaPosition at = position_of_text(where_);
         throw recipe_error("build returned " + (first > lua_gettop(L) ? "nothing" : type_text(L, first)) +
-                           "; expected lab.fit { … }")
+                           "; expected lab.fit { … } or lab.task { … }")
             .at(at.file, at.line);
       }
       stage = to_stage(L, first, "build returns");

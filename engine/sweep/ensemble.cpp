@@ -45,17 +45,13 @@ class Members {
  public:
   // `fit`: of one of them; the others have the same data, loss and metrics. `stage`: the folder of the ensemble.
   Members(const StudyPlan& plan, const Options& fit, fs::path stage)
-      : objective_(plan.objectives().front()), plan_(plan.plan_fit(fit)), stage_(std::move(stage)) {}
+      : objective_(plan.objectives().front()), stage_(std::move(stage)) {
+    if (!plan.runs_tasks()) plan_.emplace(plan.plan_fit(fit));
+  }
 
-  void add(const Candidate& candidate, const Model& model) {
-    const ModelFile file = read_model(candidate.folder);
-    const NamedTensors weights = read_kept(candidate.folder, file).weights;
-    if (candidates_.empty()) {
-      if (plan_.data.val && plan_.measures()) val_.emplace(plan_, *plan_.data.val, "val", file);
-      if (plan_.data.test && plan_.measures()) test_.emplace(plan_, *plan_.data.test, "test", file);
-    }
-    if (val_) val_->add(model, weights);
-    if (test_) test_->add(model, weights);
+  // `model`: null for tasks, which keep none.
+  void add(const Candidate& candidate, const Model* model) {
+    if (model) predict(candidate, *model);
     candidates_.push_back(candidate);
   }
 
@@ -68,7 +64,7 @@ class Members {
     const auto found = metrics.find(objective_.metric);
     return found == metrics.end() ? std::nan("") : found->second;
   }
-  const Model& model() const { return *plan_.model; }
+  const Model* model() const { return plan_ ? plan_->model.get() : nullptr; }
   std::size_t size() const { return candidates_.size(); }
   bool can_choose() const { return val_.has_value() && objective_.metric.starts_with("val."); }
   double value_together(const std::vector<std::size_t>& chosen) const { return value(val_->metrics(chosen)); }
@@ -88,7 +84,7 @@ class Members {
       names.push_back("trial " + std::to_string(one.trial) +
                       (one.repeat > 1 ? ", seed " + std::to_string(one.repeat) : ""));
     }
-    write_side_by_side(plan_, test_ ? *plan_.data.test : *plan_.data.val, names, members, judged().predictions(chosen),
+    write_side_by_side(*plan_, test_ ? *plan_->data.test : *plan_->data.val, names, members, judged().predictions(chosen),
                        stage_);
   }
 
@@ -121,10 +117,21 @@ class Members {
   }
 
  private:
+  void predict(const Candidate& candidate, const Model& model) {
+    const ModelFile file = read_model(candidate.folder);
+    const NamedTensors weights = read_kept(candidate.folder, file).weights;
+    if (candidates_.empty()) {
+      if (plan_->data.val && plan_->measures()) val_.emplace(*plan_, *plan_->data.val, "val", file);
+      if (plan_->data.test && plan_->measures()) test_.emplace(*plan_, *plan_->data.test, "test", file);
+    }
+    if (val_) val_->add(model, weights);
+    if (test_) test_->add(model, weights);
+  }
+
   const MeanPrediction& judged() const { return test_ ? *test_ : *val_; }
 
   Objective objective_;
-  FitPlan plan_;
+  std::optional<FitPlan> plan_;  // of the fits; nullopt for tasks
   fs::path stage_;
   std::vector<Candidate> candidates_;
   std::optional<MeanPrediction> val_, test_;
@@ -181,7 +188,7 @@ Value greedy_ensemble(const StudyPlan& plan, const StageContext& context) {
         const Options fit = plan.build_with(space.params(trial.point), trial.number, repeat);
         if (!members) members.emplace(plan, fit, context.folder);
         const Candidate one = candidate(folder, trial.number, repeat, fit.integer("seed"));
-        members->add(one, *plan.plan_fit(fit).model);
+        members->add(one, plan.plan_fit(fit).model.get());
       }
     }
     if (!members) throw stage.error("from", "the sweep in " + folder.string() + " has no complete trial");

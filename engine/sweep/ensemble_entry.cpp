@@ -47,7 +47,8 @@ Entry ensemble_entry() {
       .note(
           "The predictions of a classification are averaged as probabilities, those of a regression as values. With "
           "`from`, members are added one by one, each time the member that makes the mean best on the validation part; "
-          "a member may be added again (Caruana et al. 2004, Ensemble selection from libraries of models).");
+          "a member may be added again (Caruana et al. 2004, Ensemble selection from libraries of models). Members may "
+          "be tasks: the best are kept by what they log, and have no predictions together.");
 }
 
 StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {

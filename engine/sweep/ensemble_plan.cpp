@@ -53,6 +53,12 @@ EnsemblePlan::EnsemblePlan(const Options& stage, const RunSettings& settings)
   }
 }
 
+void EnsemblePlan::check_tasks() const {
+  StudyPlan::check_tasks();
+  if (!options().given("from")) return;
+  throw options().error("from", "members are chosen by their predictions together, and tasks keep no models");
+}
+
 std::unique_ptr<Sampler> EnsemblePlan::sampler() const { return std::make_unique<OnePoint>(); }
 
 std::optional<std::string> EnsemblePlan::failure(std::int64_t failed, std::int64_t last,

@@ -16,6 +16,7 @@ class EnsemblePlan final : public StudyPlan {
   Options build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const override;
 
  private:
+  void check_tasks() const override;
   std::unique_ptr<Sampler> sampler() const override;
 };
 

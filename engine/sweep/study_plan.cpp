@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/params.h"
+#include "objective/metric.h"
 #include "stacking.h"
 #include "train/model_file.h"
 
@@ -13,6 +14,15 @@ namespace {
 
 // How many trials are built at most to find one valid fit (its metrics give the directions).
 constexpr std::int64_t probes = 4;
+
+// Whether smaller values of what a task logs are better, where its name tells: "val.loss", "val.accuracy".
+std::optional<bool> known_direction(const Registry& registry, const std::string& name) {
+  const std::string last = name.substr(name.rfind('.') + 1);
+  if (last == "loss") return true;
+  const Entry* metric = registry.find("metric." + last);
+  if (!metric) return std::nullopt;
+  return registry.implementation<MetricKind>(*metric).minimize;
+}
 
 // Makes the settings of a stage those of its fits.
 void settle_for_fits(RunSettings& settings) {
@@ -71,13 +81,18 @@ void StudyPlan::find_directions() {
     const Study::Asked asked = study.ask();
     if (!asked.trial) break;
     std::optional<FitPlan> plan;
+    example_.reset();
     try {
       example_ = build(study.trials().point(*asked.trial), *asked.trial, 1);
-      plan.emplace(plan_fit(*example_));
+      if (!runs_tasks()) plan.emplace(plan_fit(*example_));
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::recipe) throw;
       if (!first) first = error;
       continue;
+    }
+    if (!plan) {
+      check_tasks();
+      return set_directions_of_tasks();
     }
     set_directions(*plan);
     try {
@@ -93,27 +108,52 @@ void StudyPlan::find_directions() {
   throw options_.error("space", "has no point that can be tried");
 }
 
-void StudyPlan::set_directions(const FitPlan& plan) {
+void StudyPlan::check_tasks() const {
+  const Value& stack = options_.get("stack");
+  if (!stack.is_integer()) return;
+  throw options_.error("stack", "expected false or \"auto\" with tasks, which run one at a time, found " + stack.brief());
+}
+
+// The better direction of an objective, which its declaration and the option `goal` give.
+void StudyPlan::set_direction(std::size_t objective, std::optional<bool> minimize) {
   const std::vector<std::string> goals = strings(options_, "goal");
+  Objective& one = objectives_[objective];
+  one.maximize = goals.empty() ? !minimize.value() : goals[objective] == "max";
+  if (minimize && *minimize == one.maximize) {
+    throw options_.error("goal", one.metric + " is better when " + (*minimize ? "smaller" : "greater") +
+                                     ", found goal = \"" + goals[objective] + "\"");
+  }
+}
+
+void StudyPlan::set_directions_of_tasks() {
   for (std::size_t i = 0; i < objectives_.size(); ++i) {
-    Objective& objective = objectives_[i];
+    const std::string& metric = objectives_[i].metric;
+    const std::optional<bool> known = known_direction(options_.registry(), metric);
+    if (!known && !options_.given("goal")) {
+      throw options_.error("goal", "missing; a task does not tell which direction of \"" + metric + "\" is better")
+          .hint("goal = \"max\", or \"min\"");
+    }
+    set_direction(i, known);
+  }
+}
+
+void StudyPlan::set_directions(const FitPlan& plan) {
+  for (std::size_t i = 0; i < objectives_.size(); ++i) {
+    const std::string& metric = objectives_[i].metric;
+    std::optional<bool> declared;
     try {
-      plan.check_metric(objective.metric);
-      objective.maximize = goals.empty() ? !plan.minimize(objective.metric) : goals[i] == "max";
+      plan.check_metric(metric);
+      try {
+        declared = plan.minimize(metric);
+      } catch (const Error&) {
+        // For a metric written in Lua only the option `goal` gives the direction.
+        if (!options_.given("goal")) throw;
+      }
     } catch (const Error& error) {
       Error wrong = options_.error("metric", error.message());
       throw wrong.hint(error.hint());
     }
-    std::optional<bool> declared;
-    try {
-      declared = plan.minimize(objective.metric);
-    } catch (const Error&) {
-      // For a metric written in Lua only the option `goal` gives the direction.
-    }
-    if (declared && *declared == objective.maximize) {
-      throw options_.error("goal", objective.metric + " is better when " + (*declared ? "smaller" : "greater") +
-                                       ", found goal = \"" + goals[i] + "\"");
-    }
+    set_direction(i, declared);
   }
 }
 
@@ -165,12 +205,16 @@ Options StudyPlan::build_with(Value::Map params, std::int64_t trial, std::int64_
   build_->rekey(Key(static_cast<std::uint64_t>(seed_)).fold("build").fold(static_cast<std::uint64_t>(trial)));
   const std::vector<Argument> arguments{std::static_pointer_cast<Object>(hp)};
   auto spec = std::make_shared<Spec>(*build_->build(arguments));
-  if (spec->value["@"] != Value("fit")) {
-    throw options_.error("build", "expected a lab.fit from the function at " + build_->where() + ", found lab." +
-                                      spec->value["@"].string());
+  const std::string& kind = spec->value["@"].string();
+  if (kind != "fit" && kind != "task") {
+    throw options_.error("build", "expected a lab.fit or a lab.task from the function at " + build_->where() +
+                                      ", found lab." + kind);
+  }
+  if (example_ && kind != example_->entry().name) {
+    throw options_.error("build", "expected a lab." + example_->entry().name + " for each trial, found lab." + kind);
   }
   const std::string& metric = objectives_.front().metric;
-  if (spec->value["monitor"].is_nil() && !metric.starts_with("test.")) {
+  if (kind == "fit" && spec->value["monitor"].is_nil() && !metric.starts_with("test.")) {
     spec->value.set("monitor", metric);
     if (spec->value["goal"].is_nil() && options_.given("goal"))
       spec->value.set("goal", strings(options_, "goal").front());

@@ -47,8 +47,10 @@ class StudyPlan {
   std::int64_t seed() const { return seed_; }
   bool extends() const { return !extension_.empty(); }  // whether this is `trainlab extend`
   int workers() const { return workers_; }
-  // The fit of the first trial that can be built, which shows the available metrics.
+  // The fit or task of the first trial that can be built. A fit shows the available metrics.
   const Options& example() const { return *example_; }
+  // Whether trials are tasks, loops by hand, and not fits.
+  bool runs_tasks() const { return example_->entry().name == "task"; }
 
   virtual std::string_view trials_name() const = 0;   // "trials", for the progress line
   virtual std::int64_t trials() const = 0;            // at most
@@ -78,8 +80,8 @@ class StudyPlan {
 
   // hp.seed of a repeat, from 1: the same for all trials, so that they share initial weights, order and masks.
   std::int64_t repeat_seed(std::int64_t repeat) const;
-  // The fit of a repeat of a trial, as `build` returns it; it monitors the study's metric and takes hp.seed unless it
-  // says otherwise. Raises Error{recipe}, and every error of the function.
+  // The fit or task of a repeat of a trial, as `build` returns it; it takes hp.seed, and a fit monitors the study's
+  // metric, unless it says otherwise. Raises Error{recipe}, and every error of the function.
   virtual Options build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const = 0;
   // The same with parameters by name.
   Options build_with(Value::Map params, std::int64_t trial, std::int64_t repeat) const;
@@ -92,8 +94,9 @@ class StudyPlan {
   // Builds the first trials until one can be planned, to learn its metrics. Error{recipe} names the path of a wrong
   // option. The last step of a constructor.
   void find_directions();
-  // Error{recipe} if the fit does not suit the study.
+  // Error{recipe} if the fit does not suit the study, or if tasks do not.
   virtual void check_example(const FitPlan& fit, const Study& study) const { (void)fit, (void)study; }
+  virtual void check_tasks() const;
   virtual std::unique_ptr<Sampler> sampler() const = 0;
   // Settings of the study beside directions, pruner and seed.
   virtual void settle(StudySettings& settings) const { (void)settings; }
@@ -101,6 +104,8 @@ class StudyPlan {
  private:
   void plan_objectives();
   void set_directions(const FitPlan& plan);
+  void set_directions_of_tasks();
+  void set_direction(std::size_t objective, std::optional<bool> minimize);
 
   Options options_;
   RunSettings settings_;

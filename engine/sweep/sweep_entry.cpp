@@ -10,8 +10,8 @@ namespace trainlab {
 
 Option build_option() {
   return Option("build",
-                "returns the fit of a trial; hp has the trial's parameters, hp.seed and hp.trial, and any other name "
-                "in hp is an error")
+                "returns the fit of a trial, or a task; hp has the trial's parameters, hp.seed and hp.trial, and any "
+                "other name in hp is an error")
       .function("function(hp) → lab.fit { … }")
       .required();
 }
@@ -78,11 +78,12 @@ Entry sweep_entry() {
               .entry("scheduler"))
       .with(Option("pruner",
                    "decides after each validation which running trials to stop early; the resource is the number of "
-                   "validations")
+                   "validations, of a task that of the rows with the metric")
                 .entry("pruner"))
       .with(Option("metric",
-                   "metric that is compared, measured with the weights that a fit keeps: \"val.accuracy\". With "
-                   "several metrics the sweep finds their Pareto front")
+                   "metric that is compared, measured with the weights that a fit keeps: \"val.accuracy\"; of a task "
+                   "the value that it logs last under this name. With several metrics the sweep finds their Pareto "
+                   "front")
                 .string()
                 .many()
                 .required())

@@ -75,6 +75,15 @@ std::int64_t SweepPlan::trials() const {
   return options().given("trials") ? options().integer("trials") : no_limit;
 }
 
+void SweepPlan::check_tasks() const {
+  StudyPlan::check_tasks();
+  if (!options().given("scheduler")) return;
+  const std::string& name = options().child("scheduler").entry().name;
+  throw options()
+      .error("scheduler", name + " ends and continues fits after their validations; it does not go with tasks")
+      .hint("a pruner ends tasks early: pruner = lab.pruner.asha { … }");
+}
+
 double SweepPlan::time_budget() const {
   if (!options().given("time")) return 0;
   const Duration time = options().duration("time");

@@ -28,6 +28,7 @@ class SweepPlan final : public StudyPlan {
   void check_bounds(const RunSettings& settings) const;
   void check_scheduler() const;
   void check_example(const FitPlan& fit, const Study& study) const override;
+  void check_tasks() const override;
   std::unique_ptr<Sampler> sampler() const override;
   void settle(StudySettings& settings) const override;
 

@@ -11,6 +11,7 @@
 #include "stacking.h"
 #include "train/fit.h"
 #include "trial_folder.h"
+#include "trial_rows.h"
 
 namespace trainlab {
 
@@ -23,6 +24,11 @@ constexpr std::size_t most_plans = 16;
 // The remaining repeats of a trial are not run when a trial as good as the best would look this bad with less than this
 // probability.
 constexpr double hopeless_below = 0.1;
+
+bool is_task(const TrialFit& fit) { return fit.options.entry().name == "task"; }
+
+// Tasks share nothing.
+std::string structure_of(const TrialFit& fit) { return is_task(fit) ? "" : structure_of(fit.options); }
 
 bool ended(const TrialFit& fit) { return is_finished(fit.summary) || fit.summary["status"] == Value("failed"); }
 
@@ -41,7 +47,7 @@ TrialFits::Built TrialFits::build(LeasedTrial& trial) {
                    .folder = folder.under_way(trial.lease.attempt, repeat),
                    .structure = {},
                    .summary = {}};
-      fit.structure = structure_of(fit.options);
+      fit.structure = structure_of(fit);
       fit.summary = read_summary(fit.folder);
       if (!is_finished(fit.summary)) fit.summary = {};
       if (trial.segment.parent && fit.summary.is_nil()) go_on_from(*trial.segment.parent, trial.lease.trial, fit);
@@ -105,7 +111,7 @@ std::int64_t TrialFits::stack_of(const TrialFit& fit) {
 
 std::int64_t TrialFits::stack_of(const LeasedTrial& trial) {
   TrialFit fit{.options = plan_.build(trial.point, trial.lease.trial, 1), .folder = {}, .structure = {}, .summary = {}};
-  fit.structure = structure_of(fit.options);
+  fit.structure = structure_of(fit);
   return stack_of(fit);
 }
 
@@ -164,8 +170,68 @@ void TrialFits::train_alone(Built& trial) {
     if (trial.trial->pruned || !trial.failure.empty() || stop_requested()) return;
     // Stacked fits have ended already, unless a stop request interrupted them.
     const Member member{&trial, &fit};
-    train({&member, 1}, stack_of(fit) > 1);
+    if (is_task(fit)) {
+      run_alone(member);
+    } else {
+      train({&member, 1}, stack_of(fit) > 1);
+    }
     if (fit.summary["status"] == Value("failed")) return;
+  }
+}
+
+StageContext TrialFits::context_of(const Member& member, bool resumed) {
+  const auto& [trial, fit] = member;
+  make_directories(fit->folder);
+  if (CheckpointFolder::newest_step(fit->folder / "checkpoints") == 0) reports_.begin(*trial->trial, fit->repeat, 0);
+  StageContext context;
+  context.name = fit->options.string("name");
+  context.folder = fit->folder;
+  context.settings = &plan_.settings();
+  context.resumed = resumed;
+  context.clone_of = clone_of(*trial->trial, *fit);
+  context.say = [this, number = trial->trial->lease.trial](const std::string& text) {
+    context_.say(fmt::format("trial {}: {}", number, text));
+  };
+  return context;
+}
+
+// Completes the summary of a fit or task, one of so many in a stack, and writes the summary.
+void TrialFits::keep(const Member& member, Value summary, std::size_t members) {
+  TrialFit& fit = *member.second;
+  const LeasedTrial& trial = *member.first->trial;
+  summary.set("seconds", summary["seconds"].number() / static_cast<double>(members));
+  summary.set("stack", static_cast<std::int64_t>(members));
+  summary.set("name", fit.options.string("name"));
+  summary.set("kind", fit.options.entry().name);
+  if (trial.pruned) summary.set("pruned", *trial.pruned);
+  summary.set("out", TrialFolder(context_.folder, trial.lease.trial).ended(fit.repeat).string());
+  write_atomic(fit.folder / "summary.json", to_json(summary, 2) + "\n");
+  fit.summary = std::move(summary);
+}
+
+void TrialFits::run_alone(const Member& task) {
+  const auto& [trial, fit] = task;
+  const StageContext context = context_of(task, fs::exists(fit->folder / "metrics.jsonl"));
+  const auto rows = std::make_shared<TrialRows>(plan_, reports_, *trial->trial, fit->repeat);
+  try {
+    Value summary = run_task(
+        fit->options, context, {.observers = {}, .parts = {rows->part()}, .judge = rows, .shows_progress = false});
+    for (const Objective& one : plan_.objectives()) {
+      if (trial->trial->pruned || !summary["metrics"][one.metric].is_nil()) continue;
+      std::string names;
+      for (const auto& [name, value] : summary["metrics"].map()) names += (names.empty() ? "" : ", ") + name;
+      throw recipe_error("the task has not logged \"" + one.metric + "\", by which trials are compared; it has logged " +
+                         (names.empty() ? "nothing" : names));
+    }
+    keep(task, std::move(summary), 1);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::recipe) {
+      trial->failure = error.headline();
+    } else if (error.kind() == ErrorKind::interrupted && stop_requested()) {
+      fit->summary = Value::Map{{"status", "interrupted"}, {"metrics", Value::Map{}}, {"seconds", 0.0}};
+    } else {
+      throw;
+    }
   }
 }
 
@@ -174,19 +240,10 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
       std::ranges::any_of(members, [](const Member& m) { return fs::exists(m.second->folder / "metrics.jsonl"); });
   std::vector<FitMember> fits;
   std::vector<std::shared_ptr<TrialWatch>> watches;
-  for (const auto& [trial, fit] : members) {
-    make_directories(fit->folder);
-    if (CheckpointFolder::newest_step(fit->folder / "checkpoints") == 0) reports_.begin(*trial->trial, fit->repeat, 0);
+  for (const Member& member : members) {
+    StageContext context = context_of(member, resumed);
+    const auto& [trial, fit] = member;
     watches.push_back(std::make_shared<TrialWatch>(plan_, reports_, *trial->trial, fit->repeat));
-    StageContext context;
-    context.name = fit->options.string("name");
-    context.folder = fit->folder;
-    context.settings = &plan_.settings();
-    context.resumed = resumed;
-    context.clone_of = clone_of(*trial->trial, *fit);
-    context.say = [this, number = trial->trial->lease.trial](const std::string& text) {
-      context_.say(fmt::format("trial {}: {}", number, text));
-    };
     fits.push_back(
         {.options = fit->options, .context = std::move(context), .rules = {watches.back()}, .shows_progress = false});
   }
@@ -194,17 +251,9 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     const std::vector<Value> summaries =
         with_torch_errors([&] { return run_fits(*plan_of(*members.front().second), fits, axis); });
     for (std::size_t m = 0; m < members.size(); ++m) {
-      TrialFit& fit = *members[m].second;
-      fit.summary = summaries[m];
-      fit.summary.set("seconds", summaries[m]["seconds"].number() / static_cast<double>(members.size()));
-      fit.summary.set("stack", static_cast<std::int64_t>(members.size()));
-      fit.summary.set("name", fits[m].context.name);
-      fit.summary.set("kind", "fit");
-      if (members[m].first->trial->segment.until > 0) fit.summary.set("last_value", watches[m]->last_value());
-      if (members[m].first->trial->pruned) fit.summary.set("pruned", *members[m].first->trial->pruned);
-      const TrialFolder folder(context_.folder, members[m].first->trial->lease.trial);
-      fit.summary.set("out", folder.ended(fit.repeat).string());
-      write_atomic(fit.folder / "summary.json", to_json(fit.summary, 2) + "\n");
+      Value summary = summaries[m];
+      if (members[m].first->trial->segment.until > 0) summary.set("last_value", watches[m]->last_value());
+      keep(members[m], std::move(summary), members.size());
     }
   } catch (const LeaseLost&) {
     throw;

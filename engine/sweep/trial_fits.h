@@ -1,5 +1,5 @@
 // The fits of the trials that a process has leased: built, grouped into stacks where that pays off, trained, and told
-// of to the study.
+// of to the study. A task in place of a fit runs alone.
 #pragma once
 
 #include <filesystem>
@@ -60,7 +60,10 @@ class TrialFits {
   std::int64_t stack_of(const TrialFit& fit);
   void train_stacks(std::list<Built>& trials);
   void train_alone(Built& trial);
+  StageContext context_of(const Member& member, bool resumed);
   void train(std::span<const Member> members, bool axis);
+  void run_alone(const Member& task);
+  void keep(const Member& member, Value summary, std::size_t members);
   void train_again(std::span<const Member> members, bool axis);
   // Why the repeats that are left would be spent in vain, when they would.
   std::optional<std::string> hopeless(const Built& trial);

@@ -56,12 +56,16 @@ void Reports::begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resour
   trial.judged = std::min(trial.judged, resource);
 }
 
-std::optional<std::string> TrialWatch::validated(const Progress& progress) {
+void TrialWatch::report(std::vector<double> values) {
   ++resource_;
-  std::vector<double> values;
-  for (const Objective& one : plan_.objectives()) values.push_back(progress.metric(one.metric));
   value_ = values.front();
   reports_.add(trial_, {.repeat = repeat_, .resource = resource_, .values = std::move(values)});
+}
+
+std::optional<std::string> TrialWatch::validated(const Progress& progress) {
+  std::vector<double> values;
+  for (const Objective& one : plan_.objectives()) values.push_back(progress.metric(one.metric));
+  report(std::move(values));
   if (trial_.segment.until > 0 && resource_ >= trial_.segment.until) return "its segment has ended";
   return std::nullopt;
 }

@@ -63,6 +63,8 @@ class TrialWatch final : public StopRule {
       : plan_(plan), reports_(reports), trial_(trial), repeat_(repeat) {}
 
   std::optional<std::string> validated(const Progress& progress) override;
+  // The next report: a value for each metric of the study.
+  void report(std::vector<double> values);
   std::optional<std::string> all_validated() override;
   // What a checkpoint says was reported has been written.
   Value state() const override;

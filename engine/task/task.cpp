@@ -34,13 +34,15 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
       seed_(seed),
       device_(device),
       key_(Key(static_cast<std::uint64_t>(seed)).fold("task").fold(stage.name)),
-      record_(stage) {
+      record_(stage),
+      judge_(company.judge) {
   list_parts();
   for (const Resumable& part : company.parts) record_.add(part);
   if (stage.resumed) from_ = record_.newest("the beginning");
   if (from_) record_.resume(*from_);
   record_.begin();
-  record_.watch(ProgressStyle::lines, {}, company.observers);  // a bar shows a loss and a rate, which a task has not
+  // A bar shows a loss and a rate, which a task has not.
+  record_.watch(company.shows_progress ? ProgressStyle::lines : ProgressStyle::none, {}, company.observers);
   for (const auto& observer : record_.observers()) {
     observer->started({.name = name_, .first_step = from_ ? from_->step : 0, .monitor = ""});
   }
@@ -115,6 +117,14 @@ void TaskContext::end_row() {
   if (loop_) {
     epoch_ = loop_->epoch();
     samples_ = loop_->samples();
+  }
+  if (judge_) {
+    judge_->row([this](const std::string& name) -> std::optional<double> {
+      const auto found = logged_.find(name);
+      if (found == logged_.end()) return std::nullopt;
+      found->second = number_of(found->second);
+      return std::get<double>(found->second);
+    });
   }
   rows_.push_back({step(), epoch_, samples_, record_.seconds(), std::move(logged_)});
   logged_.clear();
@@ -233,6 +243,20 @@ void TaskContext::commit() {
   // Each loop restores its own state when the function reaches it again (see resume).
   checkpoint.info.set("loops", std::move(loops));
   record_.commit(std::move(checkpoint));
+}
+
+void TaskContext::end_if_over(bool is_durable) {
+  if (!judge_ || from_) return;
+  const std::optional<std::string> reason = judge_->over();
+  if (!reason) return;
+  if (is_durable) {
+    commit();
+  } else {
+    flush();
+  }
+  record_.sync();
+  early_end_ = end("stopped", *reason);
+  throw run_error(*reason);
 }
 
 Value TaskContext::finish() {

@@ -50,7 +50,12 @@ Value run_task(const Options& task, const StageContext& context, const TaskCompa
     const std::shared_ptr<Callable> function = task.function("run");
     function->rekey(self->key());
     const std::vector<Argument> arguments{std::static_pointer_cast<Object>(self)};
-    function->call(arguments);
+    try {
+      function->call(arguments);
+    } catch (const Error&) {
+      if (self->early_end()) return *self->early_end();
+      throw;
+    }
     return self->finish();
   });
 }

@@ -85,6 +85,7 @@ bool TaskLoop::advance(TaskContext& task) {
     task.end("interrupted", reason);
     throw Error(ErrorKind::interrupted, reason);
   }
+  task.end_if_over(number_ > 0);
   if (number_ > 0 && done_ > 0) {
     const bool due = checkpoint_every_ > 0 ? done_ % checkpoint_every_ == 0
                                            : task.record_.seconds_since_commit() >=

@@ -30,9 +30,13 @@ std::string ensemble_text(const StudyReport& study) {
   const Value& members = summary["members"];
   if (!members.is_list() || members.list().empty() || !summary["ensemble"].is_map()) return "";
 
-  // The metrics that can be compared: members have training losses, too.
+  // The metrics that can be compared: members have training losses, too. Members that are tasks have no predictions.
   Cells cells = {{"  members", "seed"}};
-  for (const auto& [name, value] : summary["ensemble"].map()) cells[0].push_back(name);
+  const bool together = !summary["ensemble"].map().empty();
+  const Value& shown = together ? summary["ensemble"] : summary["mean_member"];
+  if (shown.is_map()) {
+    for (const auto& [name, value] : shown.map()) cells[0].push_back(name);
+  }
   for (auto member = members.list().begin(); member != members.list().end(); ++member) {
     // Chosen greedily, one may stand there several times.
     if (std::find(members.list().begin(), member, *member) != member) continue;
@@ -45,7 +49,7 @@ std::string ensemble_text(const StudyReport& study) {
   }
   add_row(cells, "  best", "", summary["best_member"]);
   add_row(cells, "  mean", "", summary["mean_member"]);
-  add_row(cells, "  ensemble", "", summary["ensemble"]);
+  if (together) add_row(cells, "  ensemble", "", summary["ensemble"]);
   std::vector<bool> right(cells[0].size(), true);
   right[0] = false;
   std::string text = "\n" + columns(cells, right);

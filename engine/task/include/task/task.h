@@ -90,10 +90,23 @@ class TaskLoop : public Object {
   std::shared_ptr<BatchObject> batch_;
 };
 
+// Reads the rows that a task logs as they end, and may end the task: a trial is judged by what it logs.
+class RowJudge {
+ public:
+  virtual ~RowJudge() = default;
+  // `value` gives the number that the row has under a name, and waits for the device. Each row comes once, also where a
+  // task is continued.
+  virtual void row(const std::function<std::optional<double>(const std::string& name)>& value) = 0;
+  // Asked before each step: why the task ends now, if it does.
+  virtual std::optional<std::string> over() = 0;
+};
+
 // Given from outside to a task.
 struct TaskCompany {
   std::vector<std::shared_ptr<Observer>> observers = {};  // called after the observers that every stage has
-  std::vector<Resumable> parts = {};                      // what the observers keep in the task's checkpoints
+  std::vector<Resumable> parts = {};                      // what observers and judge keep in the task's checkpoints
+  std::shared_ptr<RowJudge> judge = {};
+  bool shows_progress = true;
 };
 
 // The object `ctx`.
@@ -129,6 +142,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
 
   // Ends the task: writes the last rows and a last checkpoint, and returns the summary.
   Value finish();
+  // The summary, if the judge has ended the task.
+  const std::optional<Value>& early_end() const { return early_end_; }
   // Keys the random numbers that the function draws outside of its loops.
   Key key() const { return key_; }
 
@@ -172,6 +187,9 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   void loop_ended(TaskLoop& loop);
   // Tells the observers that the task ends, and returns its summary.
   Value end(const std::string& status, const std::string& reason);
+  // Ends the task between two steps if its judge says so: raises an error that leaves the function, whose summary is
+  // early_end(). `is_durable`: the loop under way is, so that a checkpoint can be written.
+  void end_if_over(bool is_durable);
 
   std::string name_;
   std::int64_t seed_;
@@ -189,11 +207,13 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::size_t loops_ = 0;           // begun
   std::int64_t steps_before_ = 0;   // of finished loops
   std::optional<Checkpoint> from_;  // the checkpoint, until the loop in which it was made is reached again
+  std::shared_ptr<RowJudge> judge_;  // may be null
+  std::optional<Value> early_end_;
   bool complete_ = false;           // the function has returned
   bool failed_ = false;
 };
 
-// Runs the function of a `lab.task` to its end and returns the summary. Errors are those of the function, of observers
+// Runs the function of a `lab.task` to its end, or until its judge ends it, and returns the summary. Errors are those of the function, of observers
 // and of files; the checkpoints then stay as they are.
 Value run_task(const Options& task, const StageContext& context, const TaskCompany& company = {});
 
