@@ -69,11 +69,24 @@ std::string joined(const std::string& prefix, std::string_view name) {
   return prefix.empty() ? std::string(name) : prefix + "." + std::string(name);
 }
 
-// Declares a tensor, or finds the tensor that a layer with the same shared weights has declared.
 template <class Info>
-std::size_t declare(std::vector<Info>& all, Info info, const LayerContext& context) {
-  const auto first = std::find_if(all.begin(), all.end(), [&](const Info& other) { return other.name == info.name; });
+auto find_name(const std::vector<Info>& all, const std::string& name) {
+  return std::find_if(all.begin(), all.end(), [&](const Info& other) { return other.name == name; });
+}
+
+// Declares a tensor, or finds the tensor that a layer with the same shared weights has declared. `built`: the tensors of
+// the model as it was built first, or null.
+template <class Info>
+std::size_t declare(std::vector<Info>& all, const std::vector<Info>* built, Info info, const LayerContext& context) {
+  const auto first = find_name(all, info.name);
   if (first == all.end()) {
+    if (built && (all.size() >= built->size() || (*built)[all.size()].name != info.name ||
+                  (*built)[all.size()].shape != info.shape)) {
+      const auto known = find_name(*built, info.name);
+      throw context.error("an input of shape " + shape_text(context.incoming().shape) + " needs " + info.name +
+                          " of shape " + shape_text(info.shape) + ", found " +
+                          (known == built->end() ? "none" : shape_text(known->shape)));
+    }
     all.push_back(std::move(info));
     return all.size() - 1;
   }
@@ -92,8 +105,14 @@ std::size_t LayerContext::parameter(std::string_view name, Shape shape, Initiali
   double values = 1;
   for (const std::int64_t n : shape) values *= static_cast<double>(n);
   if (values > 0x1p60) throw error("its " + std::string(name) + " of shape " + shape_text(shape) + " is too large");
-  return declare(tables_->parameters,
+  return declare(tables_->parameters, tables_->built ? &tables_->built->parameters : nullptr,
                  ParameterInfo{joined(name_, name), std::move(shape), std::move(initialize), decays, true}, *this);
+}
+
+const Shape* LayerContext::built(std::string_view parameter) const {
+  if (!tables_->built) return nullptr;
+  const auto found = find_name(tables_->built->parameters, joined(name_, parameter));
+  return found == tables_->built->parameters.end() ? nullptr : &found->shape;
 }
 
 std::size_t LayerContext::buffer(std::string_view name, Shape shape, double value, at::ScalarType type) {
@@ -102,7 +121,7 @@ std::size_t LayerContext::buffer(std::string_view name, Shape shape, double valu
 
 std::size_t LayerContext::buffer(BufferInfo info) {
   info.name = joined(name_, info.name);
-  return declare(tables_->buffers, std::move(info), *this);
+  return declare(tables_->buffers, tables_->built ? &tables_->built->buffers : nullptr, std::move(info), *this);
 }
 
 std::unique_ptr<Layer> LayerContext::child(const Options& spec, const Signal& input, int position) {

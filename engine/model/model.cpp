@@ -1,25 +1,76 @@
 #include "model/model.h"
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
 
 #include "build.h"
 #include "core/trace.h"
 
 namespace trainlab {
 
-Model::Model(const Options& spec, Signals columns) {
-  const std::string path = spec.path().empty() ? "model" : spec.path();
-  if (spec.entry().kind != "layer") {
-    throw layer_error(path, spec.where(), "expected a layer, found " + spec.entry().name);
-  }
+namespace {
+
+// Sizes for which a model keeps its layers, until all are forgotten.
+constexpr std::size_t most_sizes = 256;
+
+std::string path_of(const Options& spec) { return spec.path().empty() ? "model" : spec.path(); }
+
+std::unique_ptr<Layer> build_root(LayerContext::Tables& tables, const Options& spec) {
   Signal incoming;
   incoming.nothing = true;
-  if (const auto x = columns.find("x"); x != columns.end()) {
+  if (const auto x = tables.columns.find("x"); x != tables.columns.end()) {
     incoming = x->second;
-    tables_.read.emplace_back("x");
+    tables.read.emplace_back("x");
+  }
+  return build_layer(tables, spec, incoming, path_of(spec), "", "");
+}
+
+Shape sample_of(const at::Tensor& column, std::size_t leading) {
+  return {column.sizes().begin() + static_cast<std::ptrdiff_t>(leading), column.sizes().end()};
+}
+
+}  // namespace
+
+struct Model::OtherSizes {
+  std::mutex mutex;
+  std::map<std::vector<Shape>, std::shared_ptr<const Sized>> known;  // by the samples' shapes in all columns
+};
+
+Model::~Model() = default;
+Model::Model(Model&&) noexcept = default;
+
+Model::Model(const Options& spec, Signals columns) : spec_(spec), other_sizes_(std::make_unique<OtherSizes>()) {
+  if (spec.entry().kind != "layer") {
+    throw layer_error(path_of(spec), spec.where(), "expected a layer, found " + spec.entry().name);
   }
   tables_.columns = std::move(columns);
-  root_ = build_layer(tables_, spec, incoming, path, "", "");
+  root_ = build_root(tables_, spec_);
+}
+
+Error Model::wrong_batch(std::size_t column, at::IntArrayRef found, std::int64_t members) const {
+  const std::string& name = tables_.read[column];
+  std::string expected = members > 0 ? "[" + std::to_string(members) + ", batch" : "[batch";
+  for (const std::int64_t n : tables_.columns.find(name)->second.shape) expected += ", " + std::to_string(n);
+  return layer_error(root_->path, root_->where,
+                     "expected a batch of shape " + expected + "]" + (name == "x" ? "" : " in column " + name) +
+                         ", found " + shape_text(found));
+}
+
+std::shared_ptr<const Model::Sized> Model::sized_for(std::span<const at::Tensor> columns, std::size_t leading) const {
+  std::vector<Shape> shapes;
+  for (const at::Tensor& column : columns) shapes.push_back(sample_of(column, leading));
+  const std::lock_guard lock(other_sizes_->mutex);
+  auto& known = other_sizes_->known;
+  if (const auto found = known.find(shapes); found != known.end()) return found->second;
+  const auto sized = std::make_shared<Sized>();
+  sized->tables.columns = tables_.columns;
+  sized->tables.built = &tables_;
+  for (std::size_t i = 0; i < shapes.size(); ++i) sized->tables.columns[tables_.read[i]].shape = shapes[i];
+  sized->root = build_root(sized->tables, spec_);
+  if (known.size() >= most_sizes) known.clear();
+  known.emplace(std::move(shapes), sized);
+  return sized;
 }
 
 std::int64_t Model::parameter_count() const { return static_cast<std::int64_t>(root_->own_parameters); }
@@ -52,19 +103,23 @@ at::Tensor Model::forward(std::span<const at::Tensor> columns, const Pass& pass)
     throw std::logic_error(root_->path + ": expected " + std::to_string(tables_.read.size()) + " columns, found " +
                            std::to_string(columns.size()));
   }
+  std::optional<std::size_t> other;  // the first column of other sizes than the model was built for
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::string& name = tables_.read[i];
-    const Shape& sample = tables_.columns.find(name)->second.shape;
+    const Shape& sample = tables_.columns.find(tables_.read[i])->second.shape;
     const at::IntArrayRef sizes = columns[i].sizes();
-    if (sizes.size() == leading + sample.size() && std::equal(sample.begin(), sample.end(), sizes.begin() + leading) &&
-        (leading == 1 || sizes[0] == pass.members())) {
-      continue;
+    if (sizes.size() < leading || (leading == 2 && sizes[0] != pass.members()))
+      throw wrong_batch(i, sizes, pass.members());
+    if (!other && !std::equal(sample.begin(), sample.end(), sizes.begin() + leading, sizes.end())) other = i;
+  }
+  std::shared_ptr<const Sized> sized;
+  if (other) {
+    try {
+      sized = sized_for(columns, leading);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::recipe) throw;
+      throw wrong_batch(*other, columns[*other].sizes(), pass.members())
+          .hint("other sizes are for models whose layers take them: " + error.path() + ": " + error.message());
     }
-    std::string expected = leading == 2 ? "[" + std::to_string(pass.members()) + ", batch" : "[batch";
-    for (const std::int64_t n : sample) expected += ", " + std::to_string(n);
-    throw layer_error(root_->path, root_->where,
-                      "expected a batch of shape " + expected + "]" + (name == "x" ? "" : " in column " + name) +
-                          ", found " + shape_text(sizes));
   }
   const bool has_x = !tables_.read.empty() && tables_.read[0] == "x";
   c10::SmallVector<at::Tensor, 4> branches(tables_.branches.size());
@@ -72,7 +127,7 @@ at::Tensor Model::forward(std::span<const at::Tensor> columns, const Pass& pass)
   whole.columns = columns;
   whole.branches = {branches.data(), branches.size()};
   whole.buffers = tables_.buffers;
-  return forward_checked(*root_, has_x ? columns[0] : at::Tensor(), whole)
+  return forward_checked(sized ? *sized->root : *root_, has_x ? columns[0] : at::Tensor(), whole)
       .contiguous();  // a convolution puts channels last; losses and recipes may rely on the order
 }
 

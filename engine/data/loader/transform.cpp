@@ -12,8 +12,9 @@ std::string form_of(const at::Tensor& t) {
   return t.defined() ? dtype_name(t.scalar_type()) + " " + shape_text(t.sizes()) : "nothing";
 }
 
+// Sizes may change from batch to batch, but for the number of samples.
 bool same_form(const at::Tensor& a, const at::Tensor& b) {
-  return a.defined() && a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes();
+  return a.defined() && a.scalar_type() == b.scalar_type() && a.dim() == b.dim() && a.size(0) == b.size(0);
 }
 
 // Labels [B] that became shares [B, classes].
@@ -51,7 +52,7 @@ Batch transformed(const Part& part, Batch batch, const Key& key) {
       if (!same_form(now, column) && !(name == "y" && became_shares(now, column, data.classes))) {
         throw recipe_error(function.where() + ": the transform changed column " + name + " from " + form_of(column) +
                            " to " + form_of(now))
-            .hint("shape and dtype stay; data:map may change them");
+            .hint("the dtype and the numbers of samples and axes stay; data:map may change the dtype and axes");
       }
       column = now;
     }
@@ -94,8 +95,9 @@ void register_transform(Registry& registry) {
               "whatever the order in the chain. The loader's threads do not call the function ahead of time. `rng` "
               "gives random numbers, which are "
               "keyed by (seed, epoch, batch), as are math.random and tensors drawn without a seed: a resumed run draws "
-              "the same numbers. Comes after :split. Columns keep shape and dtype; labels y may become shares, float "
-              "[B, classes]."),
+              "the same numbers. Comes after :split. Columns keep their dtype, their number of axes and of samples; "
+              "other sizes may change from batch to batch, where the layers of the model take them (docs/layers.md). "
+              "Labels y may become shares, float [B, classes]."),
       DataFactory{transform});
 
   constexpr double exact = 9007199254740992.0;  // 2^53

@@ -70,17 +70,21 @@ class PositionalEmbedding final : public Layer {
   PositionalEmbedding(const Options& options, LayerContext& context) {
     output = context.input();
     if (output.size() < 2) throw context.shape_error("an input of [positions, features]");
-    const Shape shape = {output[output.size() - 2], output.back()};
+    positions_ = output[output.size() - 2];
+    Shape shape = {positions_, output.back()};
+    // A shorter input than the model was built for has the first of its positions.
+    if (const Shape* built = context.built("weight")) shape[0] = std::max(shape[0], (*built)[0]);
     weight_ = context.parameter("weight", shape, weight_init(options, shape, unit_normal()));
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     at::Tensor weight = pass.parameter(weight_);
+    if (weight.size(-2) > positions_) weight = weight.narrow(-2, 0, positions_);
     if (pass.members() > 0) {
       Shape shape(static_cast<std::size_t>(x.dim()), 1);
       shape.front() = pass.members();
       std::copy(output.end() - 2, output.end(), shape.end() - 2);
-      weight = weight.view(shape);
+      weight = weight.reshape(shape);
     }
     return at::add(x, weight);
   }
@@ -89,6 +93,7 @@ class PositionalEmbedding final : public Layer {
   void count_kept(KeptMemory& memory) const override { memory.produce(output); }
 
  private:
+  std::int64_t positions_ = 0;
   std::size_t weight_ = 0;
 };
 
@@ -112,7 +117,8 @@ void register_embedding(Registry& registry) {
       Entry("nn.PositionalEmbedding", "layer", "Adds a learned vector to each position of [length, features].")
           .with(init_option())
           .example("nn.PositionalEmbedding { init = lab.init.normal(0.02) }")
-          .note("There is a vector for each position of the input. Vectors start as normal draws of deviation 1."),
+          .note("There is a vector for each position of the input; a shorter batch takes the first of them. Vectors "
+                "start as normal draws of deviation 1."),
       layer_kind<PositionalEmbedding>());
 }
 

@@ -92,7 +92,7 @@ TEST_CASE("a column of another shape than at the start is refused by name") {
   const ModelState state = model.initial_state(std::span(keys).first(1), at::kFloat, test_device(), false);
   const std::array columns = {at::empty({2, 3}, on_test_device()), at::empty({2, 4}, on_test_device())};
   CHECK_THROWS_WITH(model.forward(columns, {state, false, {}}),
-                    "model: expected a batch of shape [batch, 3] in column b, found [2, 4]");
+                    Catch::StartsWith("model: expected a batch of shape [batch, 3] in column b, found [2, 4]"));
 }
 
 TEST_CASE("layers that calculate refuse integers, layers that only move numbers pass them on") {

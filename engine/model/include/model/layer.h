@@ -199,6 +199,10 @@ class LayerContext {
   std::size_t buffer(std::string_view name, Shape shape, double value, at::ScalarType type = at::kFloat);
   std::size_t buffer(BufferInfo info);  // info.name is the layer's own, as above
 
+  // The shape of an own parameter in the model as it was built first, when the model is built for inputs of other
+  // sizes; else null.
+  const Shape* built(std::string_view parameter) const;
+
   // Builds a child layer at position `position` (from 1) of a list, or under a name; `input` is what it receives.
   std::unique_ptr<Layer> child(const Options& spec, const Signal& input, int position);
   std::unique_ptr<Layer> child(const Options& spec, const Signal& input, std::string_view name);
@@ -227,6 +231,9 @@ class LayerContext {
     std::vector<std::string> read;  // columns that the model reads
     std::vector<std::pair<std::string, Signal>> branches;
     std::map<std::uint64_t, double> drops;  // probabilities of dropping, by the keys of the layers
+    // The tables of the same model as it was built first, when it is built for inputs of other sizes: parameters and
+    // buffers must be the same.
+    const Tables* built = nullptr;
   };
   LayerContext(Tables& tables, const Options& spec, Signal incoming, std::string path, std::string name,
                std::string place);

@@ -20,6 +20,8 @@ class Model {
   Model(const Options& spec, Signals columns);
   // Builds the layers for a single column "x" of floating-point numbers, with samples of this shape.
   Model(const Options& spec, const Shape& input) : Model(spec, Signals{{"x", {.shape = input}}}) {}
+  ~Model();
+  Model(Model&&) noexcept;
 
   // The columns that the model reads, in the order in which forward() takes them: "x" comes first if the data has it.
   const std::vector<std::string>& columns() const { return tables_.read; }
@@ -51,8 +53,9 @@ class Model {
   // a single model with that key would be.
   ModelState initial_state(std::span<const Key> keys, at::ScalarType type, at::Device device, bool group) const;
 
-  // The batch's columns(), each [B, sample…] or, for a group, [M, B, sample…]. Operator errors carry the layer's path.
-  // Thread-safe.
+  // The batch's columns(), each [B, sample…] or, for a group, [M, B, sample…]. Samples may have other sizes than those
+  // for which the model was built, where all layers take them with the parameters that they have: the layers are built
+  // for these sizes too. Error{recipe} otherwise. Operator errors carry the layer's path. Thread-safe.
   at::Tensor forward(std::span<const at::Tensor> columns, const Pass& pass) const;
   // For a model that reads one column.
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const { return forward({&x, 1}, pass); }
@@ -61,6 +64,17 @@ class Model {
   std::string tree() const;
 
  private:
+  // The layers of the model for samples of other sizes.
+  struct Sized {
+    LayerContext::Tables tables;
+    std::unique_ptr<Layer> root;
+  };
+  struct OtherSizes;
+  std::shared_ptr<const Sized> sized_for(std::span<const at::Tensor> columns, std::size_t leading) const;
+  Error wrong_batch(std::size_t column, at::IntArrayRef found, std::int64_t members) const;
+
+  Options spec_;
+  std::unique_ptr<OtherSizes> other_sizes_;
   LayerContext::Tables tables_;
   std::map<std::size_t, at::Tensor> buffer_values_;  // values in place of those that the layers declared
   std::unique_ptr<Layer> root_;
