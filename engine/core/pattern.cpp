@@ -23,4 +23,22 @@ bool matches_pattern(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
+std::optional<std::vector<std::string_view>> pattern_parts(std::string_view pattern, std::string_view name) {
+  std::vector<std::string_view> parts;
+  while (!pattern.empty()) {
+    const char first = pattern.front();
+    pattern.remove_prefix(1);
+    std::size_t length = 1;
+    if (first == '*') {
+      length = 0;
+      while (length <= name.size() && !matches_pattern(pattern, name.substr(length))) ++length;
+    }
+    if (length > name.size() || (first != '*' && first != '?' && first != name.front())) return std::nullopt;
+    if (first == '*' || first == '?') parts.push_back(name.substr(0, length));
+    name.remove_prefix(length);
+  }
+  if (!name.empty()) return std::nullopt;
+  return parts;
+}
+
 }  // namespace trainlab

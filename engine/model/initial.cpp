@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <any>
 #include <numeric>
+#include <optional>
+#include <set>
 
 #include "core/pattern.h"
 
@@ -62,26 +64,59 @@ class Misfits {
     text_ += (text_.empty() ? "" : "; ") + target.name + " " + shape_text(target.shape) + ": found " +
              (found ? shape_text(found->sizes()) : "none of that name");
   }
+  void take(const std::string& name) { taken_.insert(name); }
+
+  // Raises the error about all misfits.
   void check(const Options& init, const NamedTensors& tensors) const {
     if (count_ == 0) return;
     std::string names;
     for (const auto& [name, tensor] : tensors)
       names += (names.empty() ? "" : ", ") + name + " " + shape_text(tensor.sizes());
-    Error error = init.error("path", std::to_string(count_) +
-                                         " of the model's tensors are missing or have another shape: " + text_ +
-                                         (count_ > shown ? "; …" : ""));
-    throw error.hint("`except = { \"PATTERN\" }` keeps some of the model's own initial values. The file has " + names);
+    throw init.error("path", misfits())
+        .hint("`names = \"pytorch\"` is for files that count layers from 0, `rename` for other names; `except` and "
+              "`partial` keep some of the model's own initial values. The file has " +
+              names);
+  }
+
+  // The line about what was taken, if something was left on either side.
+  std::optional<std::string> told(const Options& init, const NamedTensors& tensors) const {
+    if (taken_.empty()) {
+      Error error = init.error("path", "none of the model's tensors are there under the same name and shape: " + text_);
+      throw error.hint("the file has " + unused(tensors));
+    }
+    if (count_ == 0) return std::nullopt;
+    const std::string left = unused(tensors);
+    return init
+        .error("path", std::to_string(taken_.size()) + " tensors are taken; " + misfits() +
+                           (left.empty() ? "" : "; not used of the file: " + left))
+        .headline();
   }
 
  private:
+  std::string misfits() const {
+    return std::to_string(count_) + " of the model's tensors are missing or have another shape: " + text_ +
+           (count_ > shown ? "; …" : "");
+  }
+  std::string unused(const NamedTensors& tensors) const {
+    std::string names;
+    std::size_t count = 0;
+    for (const auto& [name, tensor] : tensors) {
+      if (taken_.contains(name) || ++count > shown) continue;
+      names += (names.empty() ? "" : ", ") + name + " " + shape_text(tensor.sizes());
+    }
+    return names + (count > shown ? ", …" : "");
+  }
+
   static constexpr std::size_t shown = 6;
   std::size_t count_ = 0;
   std::string text_;
+  std::set<std::string> taken_;
 };
 
-// Sets the initial values of the chosen targets.
-void take_stored(Model& model, const Options& init, const std::vector<Target>& targets,
-                 const std::vector<std::size_t>& chosen) {
+// Sets the initial values of the chosen targets. Returns the line about what was taken in part.
+std::optional<std::string> take_stored(Model& model, const Options& init,
+                                       const std::vector<Target>& targets,
+                                       const std::vector<std::size_t>& chosen) {
   std::vector<std::string> except;
   if (init.given("except")) {
     for (const Value& pattern : init.get("except").list()) except.push_back(pattern.string());
@@ -104,26 +139,32 @@ void take_stored(Model& model, const Options& init, const std::vector<Target>& t
     const auto found = tensors.find(target.name);
     if (found == tensors.end() || found->second.sizes() != target.shape) {
       misfits.add(target, found == tensors.end() ? nullptr : &found->second);
-    } else if (i < parameters) {
+      continue;
+    }
+    misfits.take(target.name);
+    if (i < parameters) {
       model.set_initial(i, [values = found->second](const at::Tensor& out, Key) { out.copy_(values); });
     } else {
       model.set_initial_buffer(i - parameters, found->second);
     }
   }
+  if (init.boolean("partial")) return misfits.told(init, tensors);
   misfits.check(init, tensors);
+  return std::nullopt;
 }
 
-void initialize_all(Model& model, const Options& options, std::string_view option) {
+std::vector<std::string> initialize_all(Model& model, const Options& options, std::string_view option) {
   const std::vector<Target> targets = targets_of(model);
   if (const Options init = options.child(option); stored_values(init)) {
     std::vector<std::size_t> all(targets.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    take_stored(model, init, targets, all);
-    return;
+    const std::optional<std::string> line = take_stored(model, init, targets, all);
+    return line ? std::vector{*line} : std::vector<std::string>();
   }
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     if (targets[i].shape.size() >= 2) model.set_initial(i, initializer_of(options, option, targets[i].shape));
   }
+  return {};
 }
 
 }  // namespace
@@ -137,8 +178,8 @@ Initializer initializer_of(const Options& options, std::string_view option, cons
   return init.registry().implementation<InitFactory>(init.entry())(init, shape);
 }
 
-void initialize_by_pattern(Model& model, const Options& options, std::string_view option) {
-  if (!options.given(option)) return;
+std::vector<std::string> initialize_by_pattern(Model& model, const Options& options, std::string_view option) {
+  if (!options.given(option)) return {};
   if (!options.is_keyed(option)) return initialize_all(model, options, option);
   const Options table = options.keyed(option);
   const std::vector<Target> targets = targets_of(model);
@@ -160,17 +201,19 @@ void initialize_by_pattern(Model& model, const Options& options, std::string_vie
     }
     if (!matches) throw no_match(model, pattern, options, option);
   }
+  std::vector<std::string> lines;
   for (const std::string& pattern : table.names()) {
     std::vector<std::size_t> own;
     for (std::size_t i = 0; i < targets.size(); ++i) {
       if (chosen[i] == pattern) own.push_back(i);
     }
     if (const Options init = table.child(pattern); stored_values(init)) {
-      take_stored(model, init, targets, own);
+      if (const auto line = take_stored(model, init, targets, own)) lines.push_back(*line);
       continue;
     }
     for (const std::size_t i : own) model.set_initial(i, initializer_of(table, pattern, targets[i].shape));
   }
+  return lines;
 }
 
 namespace {

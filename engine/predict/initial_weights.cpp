@@ -1,5 +1,11 @@
 // init.weights: trained weights as initial values.
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+
 #include "core/files.h"
+#include "core/pattern.h"
 #include "model/initial.h"
 #include "predict/kept_weights.h"
 #include "predict/stage_predictor.h"
@@ -10,6 +16,92 @@ namespace trainlab {
 namespace {
 
 namespace fs = std::filesystem;
+
+bool is_number(std::string_view part) {
+  return !part.empty() && part.size() < 10 && part.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// The name with 1 added to each of its parts that is a number: "layer1.0.weight" becomes "layer1.1.weight".
+std::string counted_from_1(std::string_view name) {
+  std::string counted;
+  while (true) {
+    const std::size_t dot = name.find('.');
+    const std::string_view part = name.substr(0, dot);
+    counted += is_number(part) ? std::to_string(std::stoll(std::string(part)) + 1) : std::string(part);
+    if (dot == std::string_view::npos) return counted;
+    counted += '.';
+    name.remove_prefix(dot + 1);
+  }
+}
+
+// How a file's names become those of the model: the options `names` and `rename`.
+class Names {
+ public:
+  explicit Names(const Options& init) : init_(init), from_0_(init.string("names") == "pytorch") {
+    if (!init.given("rename")) return;
+    if (!init.is_keyed("rename")) {
+      throw init.error("rename", "expected new names by pattern, found " + init.get("rename").brief())
+          .hint("rename = { [\"backbone.*\"] = \"1.*\" }");
+    }
+    const Options table = init.keyed("rename");
+    for (const std::string& pattern : table.names()) {
+      const std::string& to = table.string(pattern);
+      if (wildcards(pattern) != wildcards(to)) {
+        throw init.error("rename", "expected \"" + to + "\" with the wildcards of \"" + pattern + "\"")
+            .hint("each * and ? on the right is what the * or ? on the left stands for");
+      }
+      rules_.emplace_back(pattern, to);
+    }
+    // Of several patterns that match, the longest counts.
+    std::ranges::stable_sort(rules_, [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  }
+
+  NamedTensors apply(const NamedTensors& stored) const {
+    NamedTensors named;
+    std::map<std::string, std::string> origins;
+    std::set<std::string> used;
+    for (const auto& [name, tensor] : stored) {
+      const std::string now = of(name, used);
+      if (!named.emplace(now, tensor).second) {
+        throw init_.error("rename", "both " + origins[now] + " and " + name + " become " + now);
+      }
+      origins[now] = name;
+    }
+    for (const auto& [pattern, to] : rules_) {
+      if (used.contains(pattern)) continue;
+      std::string names;
+      for (const auto& [name, tensor] : stored) names += (names.empty() ? "" : ", ") + name;
+      throw init_.error("rename", "nothing in the file matches \"" + pattern + "\"").hint("the file has " + names);
+    }
+    return named;
+  }
+
+ private:
+  static std::string wildcards(const std::string& pattern) {
+    std::string all;
+    std::ranges::copy_if(pattern, std::back_inserter(all), [](char c) { return c == '*' || c == '?'; });
+    return all;
+  }
+  std::string counted(std::string_view name) const { return from_0_ ? counted_from_1(name) : std::string(name); }
+
+  // Literal text on the right is the model's; only what a wildcard stands for comes from the file.
+  std::string of(const std::string& name, std::set<std::string>& used) const {
+    for (const auto& [pattern, to] : rules_) {
+      const auto parts = pattern_parts(pattern, name);
+      if (!parts) continue;
+      used.insert(pattern);
+      std::string now;
+      std::size_t part = 0;
+      for (const char c : to) now += c == '*' || c == '?' ? counted((*parts)[part++]) : std::string(1, c);
+      return now;
+    }
+    return counted(name);
+  }
+
+  const Options& init_;
+  bool from_0_;
+  std::vector<std::pair<std::string, std::string>> rules_;
+};
 
 // Files of checkpoints have "model.2.weight" among other tensors, those of models written by hand "2.weight".
 NamedTensors of_file(const fs::path& path) {
@@ -37,8 +129,10 @@ NamedTensors read(const Options& init) {
     throw init.error("model", "names a model of a run, and " + path.string() + " is not a run's folder");
   }
   try {
-    return is_run ? of_run(init, path) : of_file(path);
+    const Names names(init);
+    return names.apply(is_run ? of_run(init, path) : of_file(path));
   } catch (const Error& error) {
+    if (!error.path().empty()) throw;  // of an option
     // The error is the recipe's, which asks for a missing run or file.
     Error wrong = init.error("path", error.message());
     throw wrong.hint(error.hint());
@@ -60,6 +154,21 @@ void register_initial_weights(Registry& registry) {
           .with(
               Option("except", "patterns of names of tensors that keep the model's own initial values").string().many())
           .with(Option("model", "name of the model, if the run has several").string())
+          .with(Option("names",
+                       "\"pytorch\" for a file whose names count layers from 0, as PyTorch's nn.Sequential does: "
+                       "\"0.weight\" becomes \"1.weight\", \"layer1.0.conv1.weight\" \"layer1.1.conv1.weight\"")
+                    .choice({"trainlab", "pytorch"})
+                    .or_default("trainlab"))
+          .with(Option("rename",
+                       "new names by patterns of the file's names; each * and ? on the right is what the one on the "
+                       "left stands for: { [\"backbone.*\"] = \"1.*\" }. Of several patterns the longest counts")
+                    .string()
+                    .keyed())
+          .with(Option("partial",
+                       "take what has the same name and shape, and say what is left; otherwise a tensor that is "
+                       "missing is an error")
+                    .boolean()
+                    .or_default(false))
           .example("init = lab.init.weights { \"runs/pretrained/001\", except = { \"5.*\" } }")
           .note("A value for the option init of lab.fit. Alone it sets all parameters and buffers; in a table by "
                 "pattern it sets those whose names match the pattern. Each of them must be in the file, under the same "

@@ -1,6 +1,7 @@
 """Trained weights as initial values: init.weights with and without patterns, beside `freeze`."""
 
 import json
+import re
 import struct
 import unittest
 
@@ -31,6 +32,27 @@ def tensors(path):
     header = json.loads(data[8:8 + size])
     return {name: data[8 + size + entry["data_offsets"][0]:8 + size + entry["data_offsets"][1]]
             for name, entry in header.items() if name != "__metadata__"}
+
+
+def renamed(path, name):
+    """The bytes of a .safetensors file with the tensors of another; `name` gives the new name of each, or None."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header, content, entries = json.loads(data[8:8 + size]), b"", {}
+    for old, entry in header.items():
+        new = None if old == "__metadata__" else name(old)
+        if new:
+            first, last = entry["data_offsets"]
+            entries[new] = {**entry, "data_offsets": [len(content), len(content) + last - first]}
+            content += data[8 + size + first:8 + size + last]
+    text = json.dumps(entries).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + content
+
+
+def from_0(name):
+    """The name that PyTorch gives to a tensor of this model."""
+    return re.sub(r"\d+", lambda number: str(int(number[0]) - 1), name.removeprefix("model."))
 
 
 class Transfer(CliTest):
@@ -83,6 +105,52 @@ class Transfer(CliTest):
         self.assertEqual(mixed["model.2.bias"], struct.pack("<16f", *[1] * 16))
         self.assertEqual(set(mixed["model.5.weight"]), {0})
         self.assertEqual(mixed.keys(), fresh.keys())
+
+    def test_names_of_pytorch(self):
+        self.write("torch.safetensors", renamed(self.file, from_0))
+        init = 'lab.init.weights { "torch.safetensors", names = "pytorch" }'
+        self.assertEqual(self.begin(epochs="1", more=f"  init = {init},\n"), self.trained)
+        self.write("r.lua", fit(more='  init = lab.init.weights "torch.safetensors",\n'))
+        self.assert_said(self.train(code=1), "of the model's tensors are missing or have another shape",
+                         '`names = "pytorch"` is for files that count layers from 0', "The file has 1.bias [16]")
+
+    def test_names_by_patterns(self):
+        def other(name):
+            name = from_0(name)
+            return name.replace("4.", "fc.") if name.startswith("4.") else "features.0." + name
+        self.write("torch.safetensors", renamed(self.file, other))
+        layers = "nn.Sequential { %s }, nn.Linear(10)" % BODY
+        init = ('lab.init.weights { "torch.safetensors", names = "pytorch", '
+                'rename = { ["features.*"] = "*", ["fc.*"] = "2.*" } }')
+        begin = self.begin(epochs="1", layers=layers, more=f"  init = {init},\n")
+        self.assertEqual(begin, {
+            name.replace("model.5.", "model.2.") if name.startswith("model.5.") else name.replace("model.", "model.1."):
+            data for name, data in self.trained.items()})
+        for rename, texts in (
+            ('["fc.*"] = "2.weight"', ('init.rename: expected "2.weight" with the wildcards of "fc.*"',)),
+            ('["head.*"] = "2.*"', ('init.rename: nothing in the file matches "head.*"', "the file has fc.bias")),
+            ('["fc.????"] = "1.????", ["features.0.1.????"] = "1.????"', ("init.rename: both ", " become 1.bias")),
+        ):
+            self.write("r.lua", fit(more='  init = lab.init.weights { "torch.safetensors", rename = { %s } },\n' % rename))
+            self.assert_said(self.train(code=1), "r.lua:", *texts)
+
+    def test_a_part_of_the_weights(self):
+        self.write("part.safetensors",
+                   renamed(self.file, lambda name: None if name == "model.2.bias" else name.removeprefix("model.")))
+        init = '  init = lab.init.weights { "part.safetensors", partial = true },\n'
+        layers = BODY + ", nn.Linear(12), nn.Linear(10)"
+        fresh, taken = (self.begin(layers=layers, more=more) for more in ("", init))
+        kept = {"model.2.bias", "model.5.weight", "model.5.bias", "model.6.weight", "model.6.bias"}
+        for name in taken:
+            self.assertEqual(taken[name], (fresh if name in kept else self.trained)[name], name)
+        self.write("r.lua", fit(layers=layers, more=init))
+        self.assert_said(
+            self.train(), "r.lua:", "init.path: 6 tensors are taken; 5 of the model's tensors are missing or have another",
+            "2.bias [16]: found none of that name", "5.weight [12, 16]: found [10, 16]",
+            "not used of the file: 5.bias [10], 5.weight [10, 16]")
+        self.write("r.lua", fit(layers="nn.Flatten(), nn.Linear(10)", more=init))
+        self.assert_said(self.train(code=1), "init.path: none of the model's tensors are there",
+                         "the file has 2.weight [16, 64]")
 
     def test_in_one_recipe(self):
         first = (
@@ -140,7 +208,7 @@ optim = { a = optim.SGD { lr = 0.1 }, b = optim.SGD { lr = 0.1 } },
             ('lab.init.weights "runs/none/001"', None, ("init.path", "runs/none/001")),
             ('lab.init.weights "none.safetensors"', None, ("none.safetensors",)),
             ('lab.init.weights "runs"', None, ("init.path: ", "is not a run folder")),
-            ('lab.init.weights "runs/task/001"', None, ("init.path: there is no trained model in",)),
+            ('lab.init.weights "runs/task/001"', None, ("init.path: a task keeps no model",)),
             ('lab.init.weights "cut.safetensors"', None, ("cut.safetensors",)),
             ('lab.init.weights { "%s", model = "a" }' % self.file, None, ("init.model: names a model of a run",)),
             ('lab.init.weights()', None, ("init.weights", "path", "missing")),
@@ -152,7 +220,7 @@ optim = { a = optim.SGD { lr = 0.1 }, b = optim.SGD { lr = 0.1 } },
                         "init.path: 2 of the model's tensors are missing or have another shape: 5.weight [12, 16]:"
                         " found [10, 16]; 5.bias [12]: found [10]"
                     ),
-                    "`except = ",
+                    "`except` and",
                     "The file has 2.bias [16], 2.weight [16, 64]",
                 ),
             ),

@@ -157,16 +157,23 @@ void plan_loss(FitPlan& plan) {
     return;
   }
   plan_objective(plan);
-  plan.warnings = warnings_of(plan);
+  const std::vector<std::string> more = warnings_of(plan);
+  plan.warnings.insert(plan.warnings.end(), more.begin(), more.end());
 }
 
-std::shared_ptr<const Model> only_model(const Options& fit, Signals columns) {
+void initialize(FitPlan& plan, Model& model, const Options& options, std::string_view option) {
+  const std::vector<std::string> lines = initialize_by_pattern(model, options, option);
+  plan.warnings.insert(plan.warnings.end(), lines.begin(), lines.end());
+}
+
+std::shared_ptr<const Model> only_model(FitPlan& plan, Signals columns) {
+  const Options& fit = plan.options;
   if (fit.is_keyed("freeze")) {
     throw fit.error("freeze", "expected patterns, found a table by name")
         .hint("freeze = { \"1.*\" }; names are of several models");
   }
   auto model = std::make_shared<Model>(fit.child("model"), std::move(columns));
-  initialize_by_pattern(*model, fit, "init");
+  initialize(plan, *model, fit, "init");
   freeze_by_pattern(*model, fit, "freeze");
   return model;
 }
@@ -187,7 +194,7 @@ void plan_own_step(FitPlan& plan) {
       throw fit.error(option, "a fit with a step of its own has no such option; the step can do it");
   }
   if (!fit.is_keyed("model")) {
-    plan.model = only_model(fit, fit.given("input") ? Signals{{"x", {.shape = fit.integers("input")}}} : columns);
+    plan.model = only_model(plan, fit.given("input") ? Signals{{"x", {.shape = fit.integers("input")}}} : columns);
     plan.step_models.push_back({"", plan.model, fit.child("optim"), clip_of(fit, "clip"), {}});
     return;
   }
@@ -228,7 +235,7 @@ void plan_own_step(FitPlan& plan) {
     if (names(fit, "clip", name)) one.clip = clip_of(fit.keyed("clip"), name);
     const auto model =
         std::make_shared<Model>(models.child(name), one.input ? Signals{{"x", {.shape = *one.input}}} : columns);
-    if (names(fit, "init", name)) initialize_by_pattern(*model, fit.keyed("init"), name);
+    if (names(fit, "init", name)) initialize(plan, *model, fit.keyed("init"), name);
     if (names(fit, "freeze", name)) freeze_by_pattern(*model, fit.keyed("freeze"), name);
     one.model = model;
     plan.step_models.push_back(std::move(one));
@@ -294,7 +301,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
             .hint("step = function(run, batch) … end");
       }
     }
-    plan.model = only_model(options, signals_of(data));
+    plan.model = only_model(plan, signals_of(data));
   }
   if (plan.model) {
     for (const std::string& column : plan.model->columns()) plan.inputs.push_back(column_index(data, column));

@@ -1,11 +1,17 @@
 // Patterns of names.
 #pragma once
 
+#include <optional>
 #include <string_view>
+#include <vector>
 
 namespace trainlab {
 
 // Whether `name` is `pattern`, whose "*" stands for any characters and "?" for one. Thread-safe.
 bool matches_pattern(std::string_view pattern, std::string_view name);
+
+// What each "*" and "?" of the pattern stands for in the name, in order; of several ways that with the shortest parts
+// first. nullopt for a name that does not match. Thread-safe.
+std::optional<std::vector<std::string_view>> pattern_parts(std::string_view pattern, std::string_view name);
 
 }  // namespace trainlab

@@ -13,7 +13,8 @@ using InitFactory = std::function<Initializer(const Options&, const Shape&)>;
 
 // The implementation of an entry of kind "init" that reads values instead of drawing them: tensors by the names of
 // parameters and buffers ("2.weight"). The entry's option `path` says where the values come from; its option `except`
-// is a list of patterns of names that keep their other values.
+// is a list of patterns of names that keep their other values; with its option `partial` all tensors keep theirs for
+// which there is no value of their name and shape.
 struct StoredValues {
   std::function<NamedTensors(const Options&)> read;
 };
@@ -25,10 +26,10 @@ Initializer initializer_of(const Options& options, std::string_view option, cons
 // Gives the model the initial values that a keyed option of entries "init" states. A single entry is for all parameters
 // of two or more axes; the entries of a table are for the parameters whose names match the entry's pattern. If several
 // patterns match a name, the pattern with the most characters beside its wildcards counts. Stored values are for all
-// parameters and buffers, or for those that match. Does nothing if the option was not given. Error{recipe} for a
-// pattern without a match, for two equally long patterns that match one name, and for stored values that are missing or
-// of another shape.
-void initialize_by_pattern(Model& model, const Options& options, std::string_view option);
+// parameters and buffers, or for those that match. Does nothing if the option was not given. Returns a line for the user
+// about each entry that took only a part of its stored values. Error{recipe} for a pattern without a match, for two
+// equally long patterns that match one name, and for stored values that are missing or of another shape.
+std::vector<std::string> initialize_by_pattern(Model& model, const Options& options, std::string_view option);
 
 // A list of patterns: the parameters that match do not train. Error{recipe} for a pattern without a match, and when no
 // parameter is left.
