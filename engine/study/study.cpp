@@ -168,9 +168,12 @@ void Study::tell(std::int64_t trial, std::span<const double> values) {
   if (std::any_of(values.begin(), values.end(), [](double x) { return std::isnan(x); })) return fail(trial);
   trials_.finish(trial, TrialState::complete, values);
   const auto better = [&](double a, double b) { return settings_.maximize[0] ? a > b : a < b; };
-  const bool is_best =
-      !best_ || better(values[0], trials_.value(*best_)) || (values[0] == trials_.value(*best_) && trial < *best_);
-  if (is_best) best_ = trial;
+  const auto comes_first = [&](std::int64_t a, std::int64_t b) {
+    if (segment(a).until != segment(b).until) return segment(a).until > segment(b).until;
+    if (trials_.value(a) != trials_.value(b)) return better(trials_.value(a), trials_.value(b));
+    return a < b;
+  };
+  if (!best_ || comes_first(trial, *best_)) best_ = trial;
   ended(trial);
 }
 

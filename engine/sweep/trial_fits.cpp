@@ -239,22 +239,18 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
   const bool resumed =
       std::ranges::any_of(members, [](const Member& m) { return fs::exists(m.second->folder / "metrics.jsonl"); });
   std::vector<FitMember> fits;
-  std::vector<std::shared_ptr<TrialWatch>> watches;
   for (const Member& member : members) {
     StageContext context = context_of(member, resumed);
     const auto& [trial, fit] = member;
-    watches.push_back(std::make_shared<TrialWatch>(plan_, reports_, *trial->trial, fit->repeat));
-    fits.push_back(
-        {.options = fit->options, .context = std::move(context), .rules = {watches.back()}, .shows_progress = false});
+    fits.push_back({.options = fit->options,
+                    .context = std::move(context),
+                    .rules = {std::make_shared<TrialWatch>(plan_, reports_, *trial->trial, fit->repeat)},
+                    .shows_progress = false});
   }
   try {
     const std::vector<Value> summaries =
         with_torch_errors([&] { return run_fits(*plan_of(*members.front().second), fits, axis); });
-    for (std::size_t m = 0; m < members.size(); ++m) {
-      Value summary = summaries[m];
-      if (members[m].first->trial->segment.until > 0) summary.set("last_value", watches[m]->last_value());
-      keep(members[m], std::move(summary), members.size());
-    }
+    for (std::size_t m = 0; m < members.size(); ++m) keep(members[m], summaries[m], members.size());
   } catch (const LeaseLost&) {
     throw;
   } catch (const Error& error) {
@@ -370,12 +366,6 @@ TrialEnd TrialFits::end_of(const Built& trial) const {
     end.info.set("reason", *trial.trial->pruned);
   } else {
     for (const auto& all : values) end.values.push_back(plan_.aggregate(all));
-    // A segment's value is its last validation, not the best along its ancestry.
-    if (trial.trial->segment.until > 0) {
-      const Value& last = trial.fits.front().summary["last_value"];
-      end.values = {last.is_number() ? last.number() : std::nan("")};
-      end.info.set("seed_values", Value::List{end.values.front()});
-    }
     if (std::ranges::any_of(end.values, [](double x) { return std::isnan(x); })) {
       end.info.set("reason", "a value that is not a number");
     }

@@ -58,7 +58,6 @@ void Reports::begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resour
 
 void TrialWatch::report(std::vector<double> values) {
   ++resource_;
-  value_ = values.front();
   reports_.add(trial_, {.repeat = repeat_, .resource = resource_, .values = std::move(values)});
 }
 
@@ -77,13 +76,11 @@ std::optional<std::string> TrialWatch::all_validated() {
 
 Value TrialWatch::state() const {
   reports_.flush();
-  return Value::Map{
-      {"resource", resource_}, {"value", value_}, {"pruned", trial_.pruned ? Value(*trial_.pruned) : Value()}};
+  return Value::Map{{"resource", resource_}, {"pruned", trial_.pruned ? Value(*trial_.pruned) : Value()}};
 }
 
 void TrialWatch::restore(const Value& state) {
   resource_ = state["resource"].integer();
-  if (state["value"].is_number()) value_ = state["value"].number();
   reports_.begin(trial_, repeat_, resource_);
   if (state["pruned"].is_string()) trial_.pruned = state["pruned"].string();
 }

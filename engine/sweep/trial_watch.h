@@ -1,7 +1,6 @@
 // TrialWatch: sees the validations of a trial's fits, tells the study of them and asks its pruner.
 #pragma once
 
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -70,15 +69,11 @@ class TrialWatch final : public StopRule {
   Value state() const override;
   void restore(const Value& state) override;
 
-  // The first metric's value at the last validation; NaN before the first.
-  double last_value() const { return value_; }
-
  private:
   const StudyPlan& plan_;
   Reports& reports_;
   LeasedTrial& trial_;
   std::int64_t repeat_, resource_ = 0;  // validations, those before a segment included
-  double value_ = std::numeric_limits<double>::quiet_NaN();
 };
 
 }  // namespace trainlab

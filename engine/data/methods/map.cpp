@@ -34,7 +34,7 @@ at::Tensor call(Callable& function, const at::Tensor& rows) {
 // The column of all samples, mapped. What the function draws is keyed by the rows, not by the order of calls.
 at::Tensor mapped(const Dataset& data, const Column& column, Callable& function, Key key) {
   std::vector<at::Tensor> pieces;
-  const RowGather gather(column, at::kFloat);
+  const RowGather gather(column, column.stored_type() == at::kDouble ? at::kDouble : at::kFloat);
   for (std::int64_t first = 0; first < data.size; first += rows_at_once) {
     std::vector<std::int64_t> rows(static_cast<std::size_t>(std::min(rows_at_once, data.size - first)));
     std::iota(rows.begin(), rows.end(), first);
@@ -112,7 +112,7 @@ void register_map(Registry& registry) {
           .returns("data")
           .example("data:map(\"x\", function(rows) return rows:log1p() end)")
           .note("The function gets up to 1024 rows at a time; the result is kept in memory. Shape and dtype of a row "
-                "may change. Whole numbers in a new y are classes from 0 without names, and the number of classes is "
+                "may change; a float64 column stays one, and its batches have the type of the fit. Whole numbers in a new y are classes from 0 without names, and the number of classes is "
                 "the largest + 1; numbers below 0 mark what does not count (ignore_index); floats "
                 "in a new y are the targets of a regression. math.random is keyed by (seed, rows). "
                 ":pack is not possible after :map: a cache cannot be checked against a function."),

@@ -15,7 +15,9 @@ std::vector<std::size_t> leaderboard(std::span<const StoredTrial> trials, bool m
       places.push_back(i);
     }
   }
+  const auto length = [&](std::size_t place) { return trials[place].segment.value_or(Segment{}).until; };
   std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+    if (length(a) != length(b)) return length(a) > length(b);
     const double x = trials[a].values.front(), y = trials[b].values.front();
     return maximize ? x > y : x < y;
   });

@@ -117,8 +117,8 @@ void register_pbt(Registry& registry) {
           .note("Jaderberg et al. 2017, in generations. Each member continues from its checkpoint of the generation "
                 "before; a member of the worst quarter continues from the checkpoint of a member of the best quarter, "
                 "with changed parameters. The sampler chooses the parameters of the first generation. The trials of a "
-                "sweep are the population times the number of generations. A trial's value is the value of its last "
-                "validation."),
+                "sweep are the population times the number of generations. Members are compared by their last "
+                "validations."),
       SchedulerFactory{make_pbt});
 }
 

@@ -25,7 +25,9 @@ bool have_ended(const Trials& trials, std::int64_t first, std::int64_t last) {
 
 double loss_of(const Curves& trials, std::int64_t trial) {
   if (trials.trials().state(trial) != TrialState::complete) return std::numeric_limits<double>::infinity();
-  return trials.value(trial);
+  const std::vector<double> last = trials.at(trial, trials.trials().last_resource(trial));
+  const double loss = last.empty() ? trials.value(trial) : last.front();
+  return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss;
 }
 
 std::vector<std::int64_t> ranking(const Curves& trials, std::vector<std::int64_t> numbers) {

@@ -76,6 +76,23 @@ TEST_CASE("map: the rows of all parts, once, some at a time") {
   CHECK(after->sizes.size() == 2);
 }
 
+TEST_CASE("map: a column of float64 keeps all digits") {
+  const auto thirds = rows([](const at::Tensor& x) { return x.to(at::kDouble).div(3); });
+  const auto same = rows([](const at::Tensor& x) {
+    CHECK(x.scalar_type() == at::kDouble);
+    return x;
+  });
+  const at::Tensor expected = all_of(open(data("digits")).train, at::kDouble).columns[0].div(3);
+  const DataParts once = open_with(mapped(data("digits"), "x"), thirds);
+  CHECK(at::equal(all_of(once.train, at::kDouble).columns[0], expected));
+  // The second function gets what the first one gave.
+  const DataParts twice = open_with(mapped(mapped(data("digits"), "x"), "x"), rows([&](const at::Tensor& x) {
+                                      return x.scalar_type() == at::kDouble ? x : x.to(at::kDouble).div(3);
+                                    }));
+  CHECK(at::equal(all_of(twice.train, at::kDouble).columns[0], expected));
+  CHECK(at::equal(all_of(twice.train).columns[0], expected.to(at::kFloat)));
+}
+
 TEST_CASE("map: rows that the function has taken to another device come back") {
   const auto twice = rows([](const at::Tensor& x) { return x.to(test_device()).mul(2); });
   const Batch plain = all_of(open(data("digits")).train);

@@ -35,6 +35,15 @@ TEST_CASE("the leaderboard: complete trials, the earlier of equal ones first") {
   CHECK(leaderboard({}, true).empty());
 }
 
+TEST_CASE("with a scheduler trials that have trained longer come first") {
+  auto all = trials({{1}, {2}, {5}, {4}, {0}});
+  const std::vector<std::int64_t> lengths = {1, 3, 9, 9, 3};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].segment = Segment{.parent = {}, .until = lengths[i]};
+  all[4].state = TrialState::pruned;
+  CHECK(leaderboard(all, false) == Places{3, 2, 1, 0});
+  CHECK(leaderboard(all, true) == Places{2, 3, 1, 0});
+}
+
 TEST_CASE("the Pareto front in the order of the first objective") {
   // The fourth equals the second, the fifth is beaten by it, the sixth failed.
   auto all = trials({{1, 9}, {3, 4}, {5, 1}, {3, 4}, {4, 4}, {0, 0}});

@@ -10,7 +10,8 @@
 namespace trainlab {
 
 // Places in `trials` of the complete trials: the best value of the first objective first, and the earlier of equal
-// trials first. Trials with the value NaN are left out.
+// trials first. With a scheduler, trials that have trained longer come before all others. Trials with the value NaN are
+// left out.
 std::vector<std::size_t> leaderboard(std::span<const StoredTrial> trials, bool maximize);
 
 // Several objectives: places of the complete trials that no other trial beats (not worse in any objective, better in

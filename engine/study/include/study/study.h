@@ -106,7 +106,8 @@ class Study {
   void prune(std::int64_t trial);
   void fail(std::int64_t trial);
 
-  // The complete trial with the best value of the first objective, the earliest of equal ones.
+  // The complete trial with the best value of the first objective, the earliest of equal ones. With a scheduler, of the
+  // trials that have trained longest: what a rung has given up is no result.
   std::optional<std::int64_t> best() const { return best_; }
 
  private:

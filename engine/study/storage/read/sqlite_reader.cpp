@@ -93,6 +93,7 @@ class SqliteReader final : public StudyReader {
     const auto found = static_cast<int>(version.integer(0));
     if (found > study_schema) throw newer_study(file.string(), found);
     is_made_ = found > 0;
+    has_segments_ = found > 1;
   }
 
   Value description() override {
@@ -104,16 +105,21 @@ class SqliteReader final : public StudyReader {
   std::vector<StoredTrial> trials(bool with_info) override {
     std::vector<StoredTrial> all;
     if (!is_made_) return all;
-    const std::string info = with_info ? "info" : "NULL";
-    Statement rows(sql_,
-                   "SELECT number, state, attempt, point, values_, owner, " + info + " FROM trials ORDER BY number");
+    const std::string info = with_info ? "info" : "NULL", segment = has_segments_ ? "parent, until" : "NULL, NULL";
+    Statement rows(sql_, "SELECT number, state, attempt, point, values_, owner, " + info + ", " + segment +
+                             " FROM trials ORDER BY number");
+    const auto segment_in = [&]() -> std::optional<Segment> {
+      if (rows.is_null(8)) return std::nullopt;
+      return Segment{.parent = rows.is_null(7) ? std::nullopt : std::optional(rows.integer(7)),
+                     .until = rows.integer(8)};
+    };
     while (rows.next()) {
       all.push_back({.number = rows.integer(0),
                      .state = parse_state(rows.text(1)),
                      .attempt = rows.integer(2),
                      .point = parse_numbers(rows.text(3)),
                      .values = parse_numbers(rows.text(4)),
-                     .segment = {},
+                     .segment = segment_in(),
                      .owner = std::string(rows.text(5)),
                      .info = info_in(rows, 6)});
     }
@@ -157,7 +163,7 @@ class SqliteReader final : public StudyReader {
   }
 
   Connection sql_;
-  bool is_made_ = false;
+  bool is_made_ = false, has_segments_ = false;
 };
 
 // What changes when somebody writes.
