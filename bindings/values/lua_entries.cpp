@@ -362,7 +362,8 @@ void register_language(Registry& registry) {
                          "without that recipe."));
   registry.add(
       Entry("result:model", "method",
-            "The trained model of a fit or of a sweep's best trial, in evaluation mode, with the weights that were kept.")
+            "The trained model of a fit or of a sweep's best trial, in evaluation mode, with the weights that were "
+            "kept.")
           .with(Option("name", "name of the model, if the fit has several").string().positional())
           .returns("model")
           .example("local teacher = lab.run(fit):model()")
@@ -382,8 +383,8 @@ void register_language(Registry& registry) {
                    .returns("tensor [N, …]: the probabilities of a classification, the values of a regression; of an "
                             "ensemble the mean of its members and, second, their standard deviation")
                    .example("local p = lab.run(fit):predict(lab.tensor.rand({ 5, 1, 8, 8 }, { seed = 1 }))")
-                   .note("Bytes (uint8) are read as 0…1. A single logit gives the probabilities of two classes. A member that "
-                         "an ensemble has chosen twice counts twice."));
+                   .note("Bytes (uint8) are read as 0…1. A single logit gives the probabilities of two classes. A member "
+                         "that an ensemble has chosen twice counts twice."));
   registry.add(Entry("result:generate", "method", "Continues a text with the trained language model of a fit.")
                    .with(Option("prompt", "beginning of the text").string().required().positional())
                    .with(Option("length", "number of tokens to add").integer().at_least(0).or_default(200))

@@ -74,8 +74,8 @@ auto find_name(const std::vector<Info>& all, const std::string& name) {
   return std::find_if(all.begin(), all.end(), [&](const Info& other) { return other.name == name; });
 }
 
-// Declares a tensor, or finds the tensor that a layer with the same shared weights has declared. `built`: the tensors of
-// the model as it was built first, or null.
+// Declares a tensor, or finds the tensor that a layer with the same shared weights has declared. `built`: the tensors
+// of the model as it was built first, or null.
 template <class Info>
 std::size_t declare(std::vector<Info>& all, const std::vector<Info>* built, Info info, const LayerContext& context) {
   const auto first = find_name(all, info.name);

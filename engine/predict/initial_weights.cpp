@@ -146,8 +146,8 @@ void register_initial_weights(Registry& registry) {
       Entry("init.weights", "init",
             "Trained weights from a run or a file, matched by the names of parameters and buffers.")
           .with(Option("path",
-                       "a run's folder, a folder in its stages/ or that of a trial, for the weights that were kept there "
-                       "(of a sweep's best trial), or a .safetensors file")
+                       "a run's folder, a folder in its stages/ or that of a trial, for the weights that were kept "
+                       "there (of a sweep's best trial), or a .safetensors file")
                     .path()
                     .required()
                     .positional())

@@ -388,7 +388,8 @@ class Together(PredictTest):
                 mean = sum(values) / len(values)
                 spread = "spread" + name[1:] if name.startswith("p(") else f"spread({name})"
                 self.assertAlmostEqual(row[name], mean, places=6)
-                self.assertAlmostEqual(row[spread], (sum((x - mean) ** 2 for x in values) / len(values)) ** 0.5, places=6)
+                deviation = (sum((x - mean) ** 2 for x in values) / len(values)) ** 0.5
+                self.assertAlmostEqual(row[spread], deviation, places=6)
 
     def test_members_predict_their_mean_and_spread(self):
         summary = self.train_together("return " + SEEDS, CLASSES)

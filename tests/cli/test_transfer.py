@@ -131,7 +131,8 @@ class Transfer(CliTest):
             ('["head.*"] = "2.*"', ('init.rename: nothing in the file matches "head.*"', "the file has fc.bias")),
             ('["fc.????"] = "1.????", ["features.0.1.????"] = "1.????"', ("init.rename: both ", " become 1.bias")),
         ):
-            self.write("r.lua", fit(more='  init = lab.init.weights { "torch.safetensors", rename = { %s } },\n' % rename))
+            init = 'lab.init.weights { "torch.safetensors", rename = { %s } }' % rename
+            self.write("r.lua", fit(more=f"  init = {init},\n"))
             self.assert_said(self.train(code=1), "r.lua:", *texts)
 
     def test_a_part_of_the_weights(self):
@@ -145,7 +146,7 @@ class Transfer(CliTest):
             self.assertEqual(taken[name], (fresh if name in kept else self.trained)[name], name)
         self.write("r.lua", fit(layers=layers, more=init))
         self.assert_said(
-            self.train(), "r.lua:", "init.path: 6 tensors are taken; 5 of the model's tensors are missing or have another",
+            self.train(), "r.lua:", "init.path: 6 tensors are taken; 5 of the model's tensors are missing or have ",
             "2.bias [16]: found none of that name", "5.weight [12, 16]: found [10, 16]",
             "not used of the file: 5.bias [10], 5.weight [10, 16]")
         self.write("r.lua", fit(layers="nn.Flatten(), nn.Linear(10)", more=init))

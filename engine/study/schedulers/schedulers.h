@@ -10,8 +10,8 @@ namespace trainlab {
 // Whether the trials first … last − 1 have all ended.
 bool have_ended(const Trials& trials, std::int64_t first, std::int64_t last);
 
-// What a trial that has ended reported last, smaller is better: the state with which another trial would go on. Infinite
-// unless the trial is complete.
+// What a trial that has ended reported last, smaller is better: the state with which another trial would go on.
+// Infinite unless the trial is complete.
 double loss_of(const Curves& trials, std::int64_t trial);
 
 // Trials that have ended: the best first, the earlier of equal trials first. The second form takes first … last − 1.

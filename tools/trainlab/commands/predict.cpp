@@ -26,8 +26,8 @@ void check_predict(const Arguments& given) {
   }
 }
 
-// The given stage, or the stage that the recipe returned. Raises Error{usage} if it has no model, or if there is no such
-// stage.
+// The given stage, or the stage that the recipe returned. Raises Error{usage} if it has no model, or if there is no
+// such stage.
 Request request_for_prediction(const Arguments& given) {
   const std::filesystem::path run = find_run(given.words.front());
   const Value& asked = given.flags["stage"];
@@ -82,8 +82,8 @@ Command predict_command() {
   return {
       .name = "predict",
       .line = "predict for new inputs with a trained model",
-      .text = "RUN is a run folder, or a folder in its stages/ or trials/. The kept weights of its fit predict, those of\n"
-              "a sweep's best trial, or the members of an ensemble together; nothing in RUN is changed.\n",
+      .text = "RUN is a run folder, or a folder in its stages/ or trials/. The kept weights of its fit predict, those\n"
+              "of a sweep's best trial, or the members of an ensemble together; nothing in RUN is changed.\n",
       .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
       .flags =
           {

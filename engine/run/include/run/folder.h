@@ -68,7 +68,8 @@ struct StageRecord {
 std::vector<StageRecord> read_stages(const std::filesystem::path& run);  // empty where none has begun
 // The stage that the command line means: with `name`, this stage of the run in the folder `given`; without, the stage
 // whose own folder is `given`, or the stage that the recipe returned if `given` is a run's folder. For the folder of an
-// ended trial the result is that fit or task, under the name of the trial's stage. The result's `folder` is absolute. Raises Error{usage} where there is no such stage.
+// ended trial the result is that fit or task, under the name of the trial's stage. The result's `folder` is absolute.
+// Raises Error{usage} where there is no such stage.
 StageRecord find_stage(const std::filesystem::path& given, const std::optional<std::string>& name);
 void write_stages(const std::filesystem::path& run, const std::vector<StageRecord>& stages);
 

@@ -213,8 +213,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   bool failed_ = false;
 };
 
-// Runs the function of a `lab.task` to its end, or until its judge ends it, and returns the summary. Errors are those of the function, of observers
-// and of files; the checkpoints then stay as they are.
+// Runs the function of a `lab.task` to its end, or until its judge ends it, and returns the summary. Errors are those of
+// the function, of observers and of files; the checkpoints then stay as they are.
 Value run_task(const Options& task, const StageContext& context, const TaskCompany& company = {});
 
 void register_task(Registry& registry);
