@@ -32,6 +32,14 @@ class Sizes(CliTest):
         running.end()
         self.run_program("resume", "cut")
         self.assert_same_end(self.folder / "cut", self.folder / "whole")
+        self.write("p.lua", """local found = lab.load_run("whole")
+local x = lab.tensor.rand({ 3, 1, 11, 9 }, { seed = 1 })
+local p = found:predict(x)
+assert(p.shape[1] == 3 and p.shape[2] == 10 and (p:sum(1) - 1):abs():max():item() < 1e-5)
+local ok, message = pcall(found.predict, found, lab.tensor.rand({ 3, 2, 8, 8 }, { seed = 1 }))
+assert(not ok and message:find("expected a batch of shape [batch, 1, 8, 8], found [3, 2, 8, 8]", 1, true), message)
+""")
+        self.run_program("p.lua")
 
     def test_a_layer_that_needs_one_size_says_so(self):
         self.crops(pool="nn.MaxPool2d(2)")

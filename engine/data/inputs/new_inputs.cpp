@@ -33,7 +33,17 @@ std::string batch_text(const Column& column) {
   return batch_text(found);
 }
 
-// The columns that the model reads, in its order, with the shapes that it has; x normalised as in training.
+// Whether a sample of this shape can be normalised by the mean, of as many axes.
+bool has_mean_for(const at::Tensor& mean, const Shape& sample) {
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    const std::int64_t size = mean.size(static_cast<std::int64_t>(i));
+    if (size != 1 && size != sample[i]) return false;
+  }
+  return true;
+}
+
+// The columns that the model reads, in its order, with as many axes as in training; their sizes may differ, where the
+// layers of the model take other sizes. x is normalised as in training.
 Part as_trained(const Dataset& found, const std::string& from, std::span<const InputColumn> columns,
                 const NamedTensors& state) {
   Dataset dataset;
@@ -42,7 +52,10 @@ Part as_trained(const Dataset& found, const std::string& from, std::span<const I
     const Column* column = found.find(wanted.name);
     if (!column) throw recipe_error(from + ": there is no \"" + wanted.name + "\", which the model reads");
     const bool integers = at::isIntegralType(column->batch_type(), /*includeBool=*/true);
-    if (column->sample_shape() != wanted.shape || integers != wanted.integers) {
+    const Shape shape = column->sample_shape();
+    const bool is_normal = wanted.name == "x" && state.contains("x.mean");
+    if (shape.size() != wanted.shape.size() || integers != wanted.integers ||
+        (is_normal && !has_mean_for(state.at("x.mean"), shape))) {
       throw recipe_error(from + ": expected " + wanted.name + " of " + batch_text(wanted) +
                          ", as the model was trained on, found " + batch_text(*column))
           .hint(integers && !wanted.integers
