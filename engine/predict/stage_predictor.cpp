@@ -87,8 +87,14 @@ StagePredictor::StagePredictor(const Registry& registry, const fs::path& stage_f
     : models_(models_behind(stage_folder)) {
   predictors_.reserve(models_.size());
   for (const StoredModel& model : models_) {
+    const bool is_own = model.folder == stage_folder;
     // The spec of a sweep or an ensemble is not that of the fits which its function builds.
-    predictors_.emplace_back(registry, model.folder, device, model.folder == stage_folder ? stage : nullptr, name);
+    if (!is_own && read_model(model.folder, name).has_functions) {
+      throw usage_error("the model in " + model.folder.string() +
+                        " has functions of its recipe, and of a sweep or an ensemble no such model can be built again")
+          .hint("a fit can: lab.run(build(found.best.params)) trains the best parameters as a stage of its own");
+    }
+    predictors_.emplace_back(registry, model.folder, device, is_own ? stage : nullptr, name);
   }
 }
 

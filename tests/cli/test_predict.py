@@ -473,6 +473,11 @@ return lab.task {{ name = "t", run = function(ctx) ctx:log("p", p[0][1]:item()) 
         self.run_program("p.lua")
         self.refused(2, "has several metrics, and so no single best trial", "trials/00",
                      arguments=("runs/p/001", "--input", "x.npy"))
+        text = (self.folder / "r.lua").read_text()
+        self.write("m.lua", text.replace("nn.Tanh()", "nn.Module { forward = function(self, x) return x:tanh() end }"))
+        self.run_program("m.lua")
+        self.refused(2, "has functions of its recipe, and of a sweep or an ensemble no such model can be built again",
+                     "a fit can", arguments=("runs/m/001", "--input", "x.npy"))
         (self.run_folder() / "stages/s/summary.json").unlink()
         self.refused(2, 'stage "s" has not ended', arguments=("runs/r/001/stages/s", "--input", "x.npy"))
 
