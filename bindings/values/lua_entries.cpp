@@ -370,21 +370,22 @@ void register_language(Registry& registry) {
           .note("Each call returns a new model, on the CPU. The model expects x after normalize(), as in training. Of "
                 "several seeds of a sweep's best trial, the seed with the best value gives the model. An ensemble has "
                 "no single model."));
-  registry.add(Entry("result:predict", "method",
-                     "Predicts for new inputs with the model of a fit, of a sweep's best trial, or the members of an "
-                     "ensemble.")
-                   .with(Option("x",
-                                "a tensor [N, …] as the data source gave it, before normalize(); a table of tensors "
-                                "by name for a model that reads several columns")
-                             .any()
-                             .required()
-                             .positional())
-                   .with(Option("model", "name of the model, if the fit has several").string())
-                   .returns("tensor [N, …]: the probabilities of a classification, the values of a regression; of an "
-                            "ensemble the mean of its members and, second, their standard deviation")
-                   .example("local p = lab.run(fit):predict(lab.tensor.rand({ 5, 1, 8, 8 }, { seed = 1 }))")
-                   .note("Bytes (uint8) are read as 0…1. A single logit gives the probabilities of two classes. A member "
-                         "that an ensemble has chosen twice counts twice."));
+  registry.add(
+      Entry("result:predict", "method",
+            "Predicts for new inputs with the model of a fit, of a sweep's best trial, or the members of an "
+            "ensemble.")
+          .with(Option("x",
+                       "a tensor [N, …] as the data source gave it, before normalize(); a table of tensors "
+                       "by name for a model that reads several columns")
+                    .any()
+                    .required()
+                    .positional())
+          .with(Option("model", "name of the model, if the fit has several").string())
+          .returns("tensor [N, …]: the probabilities of a classification, the values of a regression; of an "
+                   "ensemble the mean of its members and, second, their standard deviation")
+          .example("local p = lab.run(fit):predict(lab.tensor.rand({ 5, 1, 8, 8 }, { seed = 1 }))")
+          .note("Bytes (uint8) are read as 0…1. A single logit gives the probabilities of two classes. A member "
+                "that an ensemble has chosen twice counts twice."));
   registry.add(Entry("result:generate", "method", "Continues a text with the trained language model of a fit.")
                    .with(Option("prompt", "beginning of the text").string().required().positional())
                    .with(Option("length", "number of tokens to add").integer().at_least(0).or_default(200))

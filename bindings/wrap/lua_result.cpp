@@ -150,9 +150,7 @@ int l_predict(lua_State* L) {
     try {
       const NamedTensors tensors = tensors_at(L, 2, predictor.first());
       const EngineWork work(L);
-      const auto inputs = [&](const Predictor& one) {
-        return inputs_of(tensors, "x", one.file().inputs, one.data());
-      };
+      const auto inputs = [&](const Predictor& one) { return inputs_of(tensors, "x", one.file().inputs, one.data()); };
       prediction = with_torch_errors([&] { return predictor.predict(inputs, batch); });
     } catch (Error& error) {
       throw error.in("result:predict");

@@ -73,9 +73,10 @@ class Misfits {
     for (const auto& [name, tensor] : tensors)
       names += (names.empty() ? "" : ", ") + name + " " + shape_text(tensor.sizes());
     throw init.error("path", misfits())
-        .hint("`names = \"pytorch\"` is for files that count layers from 0, `rename` for other names; `except` and "
-              "`partial` keep some of the model's own initial values. The file has " +
-              names);
+        .hint(
+            "`names = \"pytorch\"` is for files that count layers from 0, `rename` for other names; `except` and "
+            "`partial` keep some of the model's own initial values. The file has " +
+            names);
   }
 
   // The line about what was taken, if something was left on either side.
@@ -114,8 +115,7 @@ class Misfits {
 };
 
 // Sets the initial values of the chosen targets. Returns the line about what was taken in part.
-std::optional<std::string> take_stored(Model& model, const Options& init,
-                                       const std::vector<Target>& targets,
+std::optional<std::string> take_stored(Model& model, const Options& init, const std::vector<Target>& targets,
                                        const std::vector<std::size_t>& chosen) {
   std::vector<std::string> except;
   if (init.given("except")) {

@@ -84,8 +84,8 @@ class Members {
       names.push_back("trial " + std::to_string(one.trial) +
                       (one.repeat > 1 ? ", seed " + std::to_string(one.repeat) : ""));
     }
-    write_side_by_side(*plan_, test_ ? *plan_->data.test : *plan_->data.val, names, members, judged().predictions(chosen),
-                       stage_);
+    write_side_by_side(*plan_, test_ ? *plan_->data.test : *plan_->data.val, names, members,
+                       judged().predictions(chosen), stage_);
   }
 
   // The summary of these; one may stand there several times.

@@ -111,7 +111,8 @@ void StudyPlan::find_directions() {
 void StudyPlan::check_tasks() const {
   const Value& stack = options_.get("stack");
   if (!stack.is_integer()) return;
-  throw options_.error("stack", "expected false or \"auto\" with tasks, which run one at a time, found " + stack.brief());
+  throw options_.error("stack",
+                       "expected false or \"auto\" with tasks, which run one at a time, found " + stack.brief());
 }
 
 // The better direction of an objective, which its declaration and the option `goal` give.
@@ -207,8 +208,8 @@ Options StudyPlan::build_with(Value::Map params, std::int64_t trial, std::int64_
   auto spec = std::make_shared<Spec>(*build_->build(arguments));
   const std::string& kind = spec->value["@"].string();
   if (kind != "fit" && kind != "task") {
-    throw options_.error("build", "expected a lab.fit or a lab.task from the function at " + build_->where() +
-                                      ", found lab." + kind);
+    throw options_.error(
+        "build", "expected a lab.fit or a lab.task from the function at " + build_->where() + ", found lab." + kind);
   }
   if (example_ && kind != example_->entry().name) {
     throw options_.error("build", "expected a lab." + example_->entry().name + " for each trial, found lab." + kind);

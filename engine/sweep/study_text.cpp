@@ -22,7 +22,8 @@ std::string describe_study(const StudyPlan& plan, bool step) {
                       : planned ? "one fit at a time"
                                 : "one task at a time");
   if (planned) return text + "\nthe fit of one trial\n" + check_fit(*planned, step);
-  return text + "\nthe task of one trial: a function at " + fit.function("run")->where() + ", which only a run executes\n";
+  return text + "\nthe task of one trial: a function at " + fit.function("run")->where() +
+         ", which only a run executes\n";
 }
 
 }  // namespace trainlab

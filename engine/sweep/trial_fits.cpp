@@ -214,14 +214,14 @@ void TrialFits::run_alone(const Member& task) {
   const StageContext context = context_of(task, fs::exists(fit->folder / "metrics.jsonl"));
   const auto rows = std::make_shared<TrialRows>(plan_, reports_, *trial->trial, fit->repeat);
   try {
-    Value summary = run_task(
-        fit->options, context, {.observers = {}, .parts = {rows->part()}, .judge = rows, .shows_progress = false});
+    Value summary = run_task(fit->options, context,
+                             {.observers = {}, .parts = {rows->part()}, .judge = rows, .shows_progress = false});
     for (const Objective& one : plan_.objectives()) {
       if (trial->trial->pruned || !summary["metrics"][one.metric].is_nil()) continue;
       std::string names;
       for (const auto& [name, value] : summary["metrics"].map()) names += (names.empty() ? "" : ", ") + name;
-      throw recipe_error("the task has not logged \"" + one.metric + "\", by which trials are compared; it has logged " +
-                         (names.empty() ? "nothing" : names));
+      throw recipe_error("the task has not logged \"" + one.metric +
+                         "\", by which trials are compared; it has logged " + (names.empty() ? "nothing" : names));
     }
     keep(task, std::move(summary), 1);
   } catch (const Error& error) {

@@ -270,9 +270,12 @@ Value TaskContext::finish() {
 }
 
 Value TaskContext::end(const std::string& status, const std::string& reason) {
-  Value summary =
-      Value::Map{{"status", status}, {"reason", reason},              {"metrics", last_values()},
-                 {"steps", step()},  {"seconds", record_.seconds()}, {"resumed", record_.resumed()}};
+  Value summary = Value::Map{{"status", status},
+                             {"reason", reason},
+                             {"metrics", last_values()},
+                             {"steps", step()},
+                             {"seconds", record_.seconds()},
+                             {"resumed", record_.resumed()}};
   for (const auto& observer : record_.observers()) observer->finished(summary);
   return summary;
 }

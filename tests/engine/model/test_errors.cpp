@@ -129,9 +129,10 @@ TEST_CASE("a batch of another shape is refused with both shapes") {
     }
     return std::string("accepted");
   };
-  CHECK_THAT(message(single, {5, 3, 3}),
-             Catch::StartsWith("model: expected a batch of shape [batch, 2, 4], found [5, 3, 3]") &&
-                 Catch::Contains("model[2].Linear: an input of shape [9] needs 2.weight of shape [3, 9], found [3, 8]"));
+  CHECK_THAT(
+      message(single, {5, 3, 3}),
+      Catch::StartsWith("model: expected a batch of shape [batch, 2, 4], found [5, 3, 3]") &&
+          Catch::Contains("model[2].Linear: an input of shape [9] needs 2.weight of shape [3, 9], found [3, 8]"));
   CHECK(message(single, {5, 8}) == "accepted");  // what nn.Flatten makes of it is the same
   CHECK(message(group, {5, 2, 4}) == "model: expected a batch of shape [2, batch, 2, 4], found [5, 2, 4]");
   CHECK(message(group, {3, 5, 2, 4}) == "model: expected a batch of shape [2, batch, 2, 4], found [3, 5, 2, 4]");

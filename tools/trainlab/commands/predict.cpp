@@ -82,8 +82,9 @@ Command predict_command() {
   return {
       .name = "predict",
       .line = "predict for new inputs with a trained model",
-      .text = "RUN is a run folder, or a folder in its stages/ or trials/. The kept weights of its fit predict, those\n"
-              "of a sweep's best trial, or the members of an ensemble together; nothing in RUN is changed.\n",
+      .text =
+          "RUN is a run folder, or a folder in its stages/ or trials/. The kept weights of its fit predict, those\n"
+          "of a sweep's best trial, or the members of an ensemble together; nothing in RUN is changed.\n",
       .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
       .flags =
           {

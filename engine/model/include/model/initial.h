@@ -27,8 +27,8 @@ Initializer initializer_of(const Options& options, std::string_view option, cons
 // of two or more axes; the entries of a table are for the parameters whose names match the entry's pattern. If several
 // patterns match a name, the pattern with the most characters beside its wildcards counts. Stored values are for all
 // parameters and buffers, or for those that match. Does nothing if the option was not given. Returns a line for the
-// user about each entry that took only a part of its stored values. Error{recipe} for a pattern without a match, for two
-// equally long patterns that match one name, and for stored values that are missing or of another shape.
+// user about each entry that took only a part of its stored values. Error{recipe} for a pattern without a match, for
+// two equally long patterns that match one name, and for stored values that are missing or of another shape.
 std::vector<std::string> initialize_by_pattern(Model& model, const Options& options, std::string_view option);
 
 // A list of patterns: the parameters that match do not train. Error{recipe} for a pattern without a match, and when no

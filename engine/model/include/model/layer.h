@@ -285,7 +285,7 @@ struct LayerKind {
   // the function itself (LossKind::applies) wants no such layer before it.
   std::string_view applies = {};
   std::string_view chain =
-      {};  // the option with the layers whose last makes the output, of a layer that only joins them
+      {};                // the option with the layers whose last makes the output, of a layer that only joins them
   int outputs_axis = 0;  // the axis of its parameter "weight" that counts outputs
 };
 

@@ -38,7 +38,7 @@ struct TaskLoopOptions {
   std::optional<Part> part;  // the loop gives its batches; without a part it gives `steps` step numbers
   LoaderOptions loader;
   std::int64_t epochs = 1, steps = 0;
-  std::vector<Saved> save;             // empty: the loop is not durable
+  std::vector<Saved> save;  // empty: the loop is not durable
   std::optional<double> checkpoint_seconds;
   std::optional<Duration> checkpoint;  // as given, steps or epochs
 };
@@ -158,7 +158,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   // The final state of a loop, which code between loops reads in a resumed task. It is written once, to a file of its
   // own.
   struct FinishedLoop {
-    NamedTensors tensors;  // copies of the saved tensors and of those in ctx.state, until they are written
+    NamedTensors tensors;    // copies of the saved tensors and of those in ctx.state, until they are written
     Value state, on_device;  // on_device: names of the state's tensors that were not on the CPU
     std::int64_t steps = 0;
     std::string hash;  // hash of the file, once it is written
@@ -204,18 +204,18 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   bool to_show_ = false;                  // rows were written since the last progress line
   std::map<std::string, double> last_;    // of each name
   std::vector<FinishedLoop> finished_;
-  std::shared_ptr<TaskLoop> loop_;  // the durable one under way
-  std::size_t loops_ = 0;           // begun
-  std::int64_t steps_before_ = 0;   // of finished loops
-  std::optional<Checkpoint> from_;  // the checkpoint, until the loop in which it was made is reached again
+  std::shared_ptr<TaskLoop> loop_;   // the durable one under way
+  std::size_t loops_ = 0;            // begun
+  std::int64_t steps_before_ = 0;    // of finished loops
+  std::optional<Checkpoint> from_;   // the checkpoint, until the loop in which it was made is reached again
   std::shared_ptr<RowJudge> judge_;  // may be null
   std::optional<Value> early_end_;
-  bool complete_ = false;           // the function has returned
+  bool complete_ = false;  // the function has returned
   bool failed_ = false;
 };
 
-// Runs the function of a `lab.task` to its end, or until its judge ends it, and returns the summary. Errors are those of
-// the function, of observers and of files; the checkpoints then stay as they are.
+// Runs the function of a `lab.task` to its end, or until its judge ends it, and returns the summary. Errors are those
+// of the function, of observers and of files; the checkpoints then stay as they are.
 Value run_task(const Options& task, const StageContext& context, const TaskCompany& company = {});
 
 void register_task(Registry& registry);
