@@ -52,19 +52,24 @@ class Wilcoxon final : public Pruner {
     if (static_cast<std::int64_t>(differences.size()) < startup_) return false;
     std::sort(differences.begin(), differences.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
     std::vector<double> ranks(differences.size());
-    double worse = 0, balance = 0;
+    // The sum of the differences decides whose mean is better. An infinite difference outweighs all finite ones, and
+    // two of opposite sign cancel each other, as very large values would.
+    double worse = 0, infinite = 0, finite = 0;
     for (std::size_t i = 0; i < ranks.size();) {
       std::size_t end = i + 1;
       while (end < ranks.size() && std::abs(differences[end]) == std::abs(differences[i])) ++end;
       for (std::size_t k = i; k < end; ++k) {
         ranks[k] = static_cast<double>(i + 1 + end) / 2;
         if (differences[k] > 0) worse += ranks[k];
-        balance += differences[k];
+        if (std::isinf(differences[k]))
+          infinite += std::copysign(1.0, differences[k]);
+        else
+          finite += differences[k];
       }
       i = end;
     }
     // A trial whose mean is better is never pruned, whatever the ranks say.
-    return balance > 0 && rank_sum_tail(ranks, worse) < p_;
+    return (infinite != 0 ? infinite : finite) > 0 && rank_sum_tail(ranks, worse) < p_;
   }
 
  private:
@@ -115,8 +120,9 @@ void register_wilcoxon(Registry& registry) {
           .note(
               "Wilcoxon's signed-rank test (1945), exact up to 40 seeds. The last value of each seed is compared with "
               "the value of the same seed of the best trial after as many validations. Seeds that the best trial lacks "
-              "and differences of zero are left out. A trial whose mean over these seeds is no worse continues. The "
-              "pruner takes one objective."),
+              "and differences of zero are left out. Infinite differences have the highest rank, which they share; in "
+              "the mean an infinite difference outweighs all finite ones, and two of opposite sign cancel each other. "
+              "A trial whose mean over these seeds is no worse continues. The pruner takes one objective."),
       PrunerFactory{make_wilcoxon});
 }
 

@@ -286,6 +286,21 @@ TEST_CASE("Wilcoxon's test gives up a configuration whose seeds are all worse") 
   CHECK(says(best, {2, 3.5, 4, 5.2}));  // p = 1/16 = 0.0625
   CHECK_FALSE(says(best, {2, 3.5, 4, 3.9}));
   CHECK_FALSE(says(best, {0, 1, 2, 3, 4}));
+
+  // Infinite differences share the highest rank, and those of opposite sign cancel each other in the mean.
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(says({1, 2, 3, 4}, {infinity, infinity, infinity, infinity}));  // p = 1/16
+  CHECK_FALSE(says({1, 2, 3, 4}, {-infinity, 3, 4, 5}));
+  const std::vector<double> unsteady = {infinity, 1, 1, 1, 1, 1, 1};
+  // The seed that is better has rank 5.5 of 7 (four infinite differences have ranks 4 to 7), p = 11/128.
+  CHECK_FALSE(says(unsteady, {9, 2, 3, 4, infinity, infinity, infinity}));
+  // Ranks 1 to 7 are alike (p = 8/128), as if all differences were finite and of equal size.
+  CHECK(says(unsteady, {9, infinity, infinity, infinity, infinity, infinity, infinity}));
+  CHECK(says({9, 1, 1, 1, 1, 1, 1}, {1, 9, 9, 9, 9, 9, 9}));
+  // As many infinite differences for as against: the finite ones decide whose mean is better.
+  const std::vector<double> one_worst = {infinity, 1, 1, 1, 1, 1, 1, 1, 1};
+  CHECK(says(one_worst, {9, infinity, 2, 3, 4, 5, 6, 7, 8}));
+  CHECK_FALSE(says(one_worst, {9, infinity, 0, -1, -2, -3, -4, -5, -6}));
 }
 
 TEST_CASE("Wilcoxon's test compares a seed with the best one's same seed as far on") {
