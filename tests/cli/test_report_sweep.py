@@ -373,6 +373,66 @@ class ReportSweep(CliTest):
         file.write_bytes(sound[:4096] + bytes(i * 31 % 251 for i in range(len(sound) - 4096)))
         self.assert_said(self.report(run, code=3), "study.db", "malformed", "hint: the file is damaged")
 
+    def own_study(self, **more):
+        """The file that lab.study { file = "search.db" } leaves: its objectives have no names."""
+        study = {"format": 1, "kind": "study", "space": SPACE, "objectives": [{"goal": "max"}],
+                 "sampler": "sampler.tpe {}", "by_order": ["chosen"], "seed": 1, **more}
+        run = self.make(stage(study={"description": study, "trials": TRIALS}))
+        (run / "study.db").rename(self.folder / "search.db")
+        return "search.db"
+
+    def test_the_file_of_a_study(self):
+        file = self.own_study()
+        result = self.report(file)
+        self.assertTrue(result.out.startswith("search.db (study)\n  goal   value (higher is better)\n"), result.out)
+        for part in ("  best   0.960 ± 0.010, trial 2\n", "  trials 7: 3 complete, 1 pruned", "search sampler.tpe {}\n",
+                     "  in     search.db\n", "trial 2, to paste", "value by step\n"):
+            self.assertIn(part, result.out)
+        run = self.sweep()
+        self.assertEqual(self.report(file, "--csv").out, self.report(run, "--csv").out)
+        value = self.report(file, "--json").json()
+        self.assertEqual((value["name"], value["kind"], value.get("status")), ("search.db", "study", None))
+        self.assertEqual(value["study"]["objectives"], [{"goal": "max", "metric": "value"}])
+        sweep = self.report(run, "--json").json()
+        for part in ("trials", "leaderboard", "rows", "curves", "paste", "spread"):
+            self.assertEqual(value[part], sweep[part])
+        self.report(file, "--html", "page.html")
+        text = (self.folder / "page.html").read_text()
+        data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S).group(1))
+        self.assertEqual(data["stages"][0]["leaderboard"], value["leaderboard"])
+        # Also of a sweep's own file, and beside a run.
+        self.assertIn("val.accuracy (higher is better)", self.report(run / "study.db", run).out)
+
+    def test_the_file_of_a_study_of_several_objectives(self):
+        trials = [{"state": "complete", "params": {"lr": 0.01, "optim": "AdamW", "width": 20}, "values": values}
+                  for values in ([0.9, 5.0], [0.8, 3.0], [0.7, 4.0])]
+        study = {"format": 1, "kind": "study", "space": SPACE, "objectives": [{"goal": "max"}, {"goal": "min"}],
+                 "sampler": "sampler.gp()", "by_order": [], "seed": 1}
+        run = self.make(stage(study={"description": study, "trials": trials}))
+        (run / "study.db").rename(self.folder / "search.db")
+        self.assertIn("value 1 (higher is better), value 2 (lower is better)", self.report("search.db").out)
+        self.assertEqual(self.report("search.db", "--json").json()["front"], [0, 1])
+
+    def test_files_that_hold_no_study(self):
+        self.assert_said(self.report("search.db", code=2), f"there is no file {self.folder}/search.db")
+        for text in ("", "return lab.fit {}\n"):
+            self.write("search.db", text)
+            self.assert_said(self.report("search.db", code=2), "search.db: expected a run folder or a study's file",
+                             "hint: lab.study")
+        (self.folder / "search.db").unlink()
+        with sqlite3.connect(self.folder / "search.db") as connection:
+            connection.execute("PRAGMA user_version = 7")
+        connection.close()
+        self.assert_said(self.report("search.db", code=2), "search.db: written by a newer trainlab (schema 7")
+        with sqlite3.connect(self.folder / "search.db") as connection:
+            connection.execute("CREATE TABLE studies (study_id INTEGER)")
+        connection.close()
+        for form in ([], ["--csv"], ["--json"], ["--html", "x.html"]):
+            self.assert_said(self.report("search.db", *form, code=2), "search.db: holds something else than a study")
+        self.make(stage(study={"description": description(), "trials": []}))
+        os.truncate(self.folder / "run/study.db", 0)
+        self.assert_said(self.report("run/study.db", code=2), "run/study.db: expected a run folder")
+
     def test_nothing_is_made_or_changed(self):
         run = self.sweep()
         before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in run.rglob("*")}

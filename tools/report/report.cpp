@@ -93,6 +93,7 @@ std::string fit_text(const StageView& stage) {
 }  // namespace
 
 std::string report_text(const fs::path& given) {
+  if (is_study_file(given)) return study_text(read_study_file(given, /*all=*/false));
   const fs::path run = find_run(given);
   std::string text = manifest_text(run, read_manifest(run));
   const std::vector<StageView> stages = stages_of(given);
@@ -106,6 +107,7 @@ std::string report_text(const fs::path& given) {
 }
 
 Value report_value(const fs::path& given) {
+  if (is_study_file(given)) return study_value(read_study_file(given, /*all=*/true));
   StageView stage = stage_of(given);
   if (stage.is_study()) return study_value(read_study_report(std::move(stage), /*all=*/true));
   if (stage.summary.is_nil()) {

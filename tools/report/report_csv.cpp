@@ -10,6 +10,7 @@
 namespace trainlab::report {
 
 std::string report_csv(const std::filesystem::path& given) {
+  if (is_study_file(given)) return study_csv(read_study_file(given, /*all=*/true));
   StageView stage = stage_of(given);
   if (stage.is_study()) return study_csv(read_study_report(std::move(stage), /*all=*/true));
   const Rows rows = read_rows(stage.folder);

@@ -23,6 +23,11 @@ Value stage_value(const StageView& stage) {
 }
 
 Value page_value(const fs::path& given) {
+  if (is_study_file(given)) {
+    const StudyReport study = read_study_file(given, /*all=*/true);
+    return Value::Map{{"run", Value::Map{{"path", study.stage.folder.string()}, {"recipe", study.stage.name}}},
+                      {"stages", Value::List{study_value(study)}}};
+  }
   const fs::path run = find_run(given);
   const Manifest manifest = read_manifest(run);
   Value::List stages;

@@ -16,6 +16,7 @@ StageView view(const StageRecord& record, const fs::path& folder, bool is_runnin
 }  // namespace
 
 std::string StageView::status() const {
+  if (kind == "study") return "";
   if (is_running) return "running";
   return summary.is_nil() ? "unfinished" : summary["status"].string();
 }

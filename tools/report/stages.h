@@ -11,12 +11,12 @@ namespace trainlab::report {
 
 struct StageView {
   std::string name, kind;
-  std::filesystem::path folder;
-  Value summary;            // nil where it has none of its own
-  bool is_running = false;  // the last stage of a run that a supervisor holds
+  std::filesystem::path folder;  // or the file of a study that belongs to no run
+  Value summary;                 // nil where it has none of its own
+  bool is_running = false;       // the last stage of a run that a supervisor holds
 
   bool is_study() const { return kind == "sweep" || kind == "ensemble"; }  // its folder holds study.db
-  // The status in its summary, or "running", or "unfinished".
+  // The status in its summary, or "running", or "unfinished"; empty for a study that belongs to no run, which has none.
   std::string status() const;
 };
 

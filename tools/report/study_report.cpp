@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <string_view>
+#include <system_error>
 
 #include "core/error.h"
 #include "core/host.h"
@@ -14,6 +17,16 @@ namespace trainlab::report {
 namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+// The objectives of a study that a recipe drives by itself have no names.
+void name_objectives(Value& description) {
+  Value::List all = description["objectives"].list();
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    if (all[k]["metric"].is_string()) continue;
+    all[k].set("metric", all.size() == 1 ? "value" : "value " + std::to_string(k + 1));
+  }
+  description.set("objectives", std::move(all));
+}
 
 std::vector<Objective> objectives_in(const Value& description) {
   std::vector<Objective> all;
@@ -77,6 +90,7 @@ void read(StudyReader& reader, StudyReport& study, const StudyPlace& place, bool
       !study.description["space"].is_list()) {
     throw run_error(place.text() + " holds no study that this trainlab knows");
   }
+  name_objectives(study.description);
   study.objectives = objectives_in(study.description);
   study.space = Space::from_value(study.description["space"]);
   study.trials = reader.trials(all);
@@ -109,6 +123,16 @@ void read(StudyReader& reader, StudyReport& study, const StudyPlace& place, bool
   }
 }
 
+StudyReport read_from(const StudyPlace& place, bool all) {
+  StudyReport study;
+  place.read([&](StudyReader& reader) {
+    study = StudyReport();
+    read(reader, study, place, all);
+  });
+  study.importance = importances(study);
+  return study;
+}
+
 }  // namespace
 
 std::int64_t StudyReport::count(TrialState state) const {
@@ -119,16 +143,36 @@ StudyReport read_study_report(StageView stage, bool all) {
   StudyReport study;
   const StudyPlace place = StudyPlace::of_stage(stage.folder);
   if (place.exists()) {
-    place.read([&](StudyReader& reader) {
-      study = StudyReport();
-      read(reader, study, place, all);
-    });
-    study.importance = importances(study);
+    study = read_from(place, all);
   } else if (is_finished(stage.summary) && stage.summary["trials"].is_map()) {
     throw run_error(place.text() + " is gone, which held the trials of this sweep")
         .hint("summary.json has its best trial, and the trials' folders are in " + (stage.folder / "trials").string());
   }
   study.stage = std::move(stage);
+  return study;
+}
+
+bool is_study_file(const std::filesystem::path& given) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(given, ignored)) return false;
+  return given.extension() == ".db" || std::filesystem::exists(given, ignored);
+}
+
+StudyReport read_study_file(const std::filesystem::path& file, bool all) {
+  const std::filesystem::path path = std::filesystem::absolute(file).lexically_normal();
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) throw usage_error("there is no file " + path.string());
+  constexpr std::string_view first = "SQLite format 3";
+  std::string begin(first.size(), '\0');
+  std::ifstream stream(path, std::ios::binary);
+  stream.read(begin.data(), std::ssize(begin));
+  if (begin != first) {
+    throw usage_error(path.string() + ": expected a run folder or a study's file, found a file that is no SQLite file")
+        .hint("lab.study { file = \"NAME.db\" } makes such a file; the study of a sweep is RUN/study.db");
+  }
+  StudyReport study = read_from(StudyPlace(path), all);
+  if (study.description.is_nil()) throw usage_error(path.string() + ": holds no study");
+  study.stage = {.name = path.filename().string(), .kind = "study", .folder = path, .summary = {}};
   return study;
 }
 

@@ -1,9 +1,11 @@
-// The facts about a sweep or an ensemble, read once from its study and its summary for all forms of report.
+// The facts about a sweep, an ensemble or a study's file, read once from the study and its summary for all forms of
+// report.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +55,12 @@ struct StudyReport {
 
 // `all`: `info` of all trials, not only of the leaders and of those in `failed`. Raises what StudyPlace::read does.
 StudyReport read_study_report(StageView stage, bool all);
+
+// Whether `given` means a study's file, as lab.study { file = … } makes it, and not a run's folder.
+bool is_study_file(const std::filesystem::path& given);
+// The same of such a file; the report's stage is of kind "study" and has no summary. Error{usage} where the file holds
+// no study.
+StudyReport read_study_file(const std::filesystem::path& file, bool all);
 
 // `seed_values` of a trial's info, NaN where one has none.
 std::vector<double> seed_values(const StoredTrial& trial);

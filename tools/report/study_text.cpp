@@ -225,7 +225,8 @@ std::string curves_text(const StudyReport& study) {
     cells.push_back({"  trial " + std::to_string(curve.trial), short_number(curve.values.front()),
                      sparkline(curve.values, 40), short_number(curve.values.back())});
   }
-  return "\n" + study.objectives.front().metric + " by validation\n" + columns(cells, {false, true, false, true});
+  const char* by = study.stage.kind == "study" ? " by step\n" : " by validation\n";
+  return "\n" + study.objectives.front().metric + by + columns(cells, {false, true, false, true});
 }
 
 std::string failures_text(const StudyReport& study) {
@@ -244,7 +245,8 @@ std::string failures_text(const StudyReport& study) {
 
 std::string study_text(const StudyReport& study) {
   const Value& summary = study.stage.summary;
-  std::string text = study.stage.name + " (" + study.stage.kind + "): " + study.stage.status();
+  const std::string status = study.stage.status();
+  std::string text = study.stage.name + " (" + study.stage.kind + ")" + (status.empty() ? "" : ": " + status);
   if (!study.stage.is_running && summary["reason"].is_string() && !summary["reason"].string().empty()) {
     text += ": " + summary["reason"].string();
   }
@@ -260,7 +262,7 @@ std::string study_text(const StudyReport& study) {
                              std::to_string(study.leader(0).number));
   }
   text += line("trials", counts_text(study));
-  if (study.stage.kind == "sweep") {
+  if (study.stage.kind != "ensemble") {
     std::string search = on_one_line(name_of(study.description["sampler"]));
     if (study.description["scheduler"].is_string())
       search += ", " + on_one_line(study.description["scheduler"].string());

@@ -106,7 +106,7 @@ Value spread_of(const StudyReport& study) {
 Value study_value(const StudyReport& study) {
   Value value = study.stage.summary.is_nil() ? Value(Value::Map{{"name", study.stage.name}, {"kind", study.stage.kind}})
                                              : study.stage.summary;
-  value.set("status", study.stage.status());
+  if (const std::string status = study.stage.status(); !status.empty()) value.set("status", status);
   Value::Map counts;
   for (const TrialState state :
        {TrialState::waiting, TrialState::running, TrialState::complete, TrialState::pruned, TrialState::failed}) {

@@ -256,7 +256,10 @@ function learning(study) {
                                  pointRadius: 0,
                                  pointHitRadius: 6,
                                })),
-      {x: axis('validation', {type: 'linear'}), y: axis(study.metric, ends(values, study.maximize))},
+      {
+        x: axis(study.kind === 'study' ? 'step' : 'validation', {type: 'linear'}),
+        y: axis(study.metric, ends(values, study.maximize)),
+      },
       item => `${item.dataset.label}: ${number(item.raw.y)}`, {legend: true});
 }
 

@@ -42,7 +42,7 @@ function facts(parent, list) {
 
 function heading(stage) {
   const title = make(page, 'h2', `${stage.name} `);
-  make(title, 'span', stage.status, {class: `status ${stage.status}`});
+  if (stage.status) make(title, 'span', stage.status, {class: `status ${stage.status}`});
   make(page, 'p', [stage.kind, stage.reason].filter(Boolean).join(': '), {class: 'quiet'});
 }
 
@@ -271,10 +271,12 @@ document.title = `${data.run.recipe} ${data.run.path}`;
 make(page, 'h1', data.run.recipe);
 make(
     page, 'p',
-    `${data.run.path}, begun ${data.run.started}; seed ${data.run.seed}, ${data.run.device}, trainlab ${
-        data.run.trainlab}`,
+    // A study's file belongs to no run.
+    data.run.started ? `${data.run.path}, begun ${data.run.started}; seed ${data.run.seed}, ${data.run.device}, ` +
+            `trainlab ${data.run.trainlab}` :
+                       data.run.path,
     {class: 'quiet'});
 if (data.run.parameters) make(page, 'p', data.run.parameters, {class: 'quiet'});
-for (const stage of data.stages) (stage.kind === 'sweep' || stage.kind === 'ensemble' ? study : fit)(stage);
+for (const stage of data.stages) (['sweep', 'ensemble', 'study'].includes(stage.kind) ? study : fit)(stage);
 draw();
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);

@@ -39,9 +39,9 @@ Command report_command() {
       .name = "report",
       .line = "how a run went",
       .text =
-          "RUN is a run folder, or RUN/stages/NAME for one of its stages. Reading never disturbs a run that is "
-          "under way.\n",
-      .words = {.operand = "RUN", .what = "a run folder", .least = 1, .most = Words::any},
+          "RUN is a run folder, RUN/stages/NAME for one of its stages, or the file of a study (lab.study { file = "
+          "\"NAME.db\" }). Reading never disturbs a run that is under way.\n",
+      .words = {.operand = "RUN", .what = "a run folder or a study's file", .least = 1, .most = Words::any},
       .flags = {{.name = "csv",
                  .type = switch_type(),
                  .help = "for a fit a row per validation, for a sweep or an ensemble a row per trial"},

@@ -88,6 +88,11 @@ class SqliteReader final : public StudyReader {
  public:
   SqliteReader(const fs::path& file, bool at_rest) : sql_(file, at_rest) {
     Statement(sql_, "BEGIN").next();  // one snapshot for all that follows; it ends with the connection
+    Statement tables(sql_,
+                     "SELECT COUNT(*), COUNT(*) FILTER (WHERE name = 'study') FROM sqlite_master WHERE type = 'table'");
+    tables.next();
+    if (tables.integer(0) > 0 && tables.integer(1) == 0)
+      throw usage_error(file.string() + ": holds something else than a study");
     Statement version(sql_, "PRAGMA user_version");
     version.next();
     const auto found = static_cast<int>(version.integer(0));
