@@ -52,7 +52,7 @@ class Names {
       }
       rules_.emplace_back(pattern, to);
     }
-    // Of several patterns that match, the longest counts.
+    // The longest of several patterns that match counts.
     std::ranges::stable_sort(rules_, [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
   }
 

@@ -84,7 +84,7 @@ std::vector<StoredModel> models_behind(const fs::path& stage_folder) {
 
 StagePredictor::StagePredictor(const Registry& registry, const fs::path& stage_folder, at::Device device,
                                const std::shared_ptr<const Spec>& stage, const std::optional<std::string>& name)
-    : models_(models_behind(stage_folder)) {
+    : is_ensemble_(read_summary(stage_folder)["kind"] == Value("ensemble")), models_(models_behind(stage_folder)) {
   predictors_.reserve(models_.size());
   for (const StoredModel& model : models_) {
     const bool is_own = model.folder == stage_folder;
@@ -118,7 +118,7 @@ Prediction StagePredictor::predict(const std::function<NewInputs(const Predictor
                       " where the first gives " + shape_text(outputs.front().sizes()));
     }
   }
-  if (outputs.size() == 1) {
+  if (!is_ensemble_) {
     result.mean = outputs.front();
     return result;
   }

@@ -111,8 +111,7 @@ void StudyPlan::find_directions() {
 void StudyPlan::check_tasks() const {
   const Value& stack = options_.get("stack");
   if (!stack.is_integer()) return;
-  throw options_.error("stack",
-                       "expected false or \"auto\" with tasks, which run one at a time, found " + stack.brief());
+  throw options_.error("build", "tasks run one at a time, found stack = " + stack.brief());
 }
 
 // The better direction of an objective, which its declaration and the option `goal` give.

@@ -34,7 +34,7 @@ return lab.%(stage)s { name = "s", metric = "%(metric)s", build = build, %(more)
 SWEEP = 'space = { lr = lab.space.log(1e-3, 0.5) }, trials = 8, sampler = lab.sampler.random(),'
 DEFAULTS = {"before": "", "epochs": "3", "slow": "", "logged": "val.loss", "stage": "sweep", "metric": "val.loss",
             "more": SWEEP}
-PRUNED = {"epochs": "6", "more": SWEEP + ' seeds = 2, deterministic = true, '
+PRUNED = {"epochs": "6", "more": SWEEP.replace("trials = 8", "trials = 14") + ' seeds = 2, deterministic = true, '
                                          'pruner = lab.pruner.asha { min = 1, reduction = 2 },'}
 SLOW = {"slow": "for i = 1, 1000000 do end"}
 
@@ -81,7 +81,7 @@ class Tasks(CliTest):
 
     def test_a_pruned_task_ends_between_two_steps(self):
         self.tasks(before="ctx:log('begun', 1)", epochs="40",
-                   more=SWEEP + "pruner = lab.pruner.threshold { max = 0 },")
+                   more=SWEEP + "pruner = lab.pruner.threshold { upper = 0 },")
         self.run_program("r.lua", code=3)  # no trial is complete
         for trial, row in enumerate(trials(self.run_folder())):
             self.assertEqual(row[1], "pruned")
@@ -93,7 +93,7 @@ class Tasks(CliTest):
 
     def test_no_pcall_holds_a_pruned_task_back(self):
         self.write("r.lua", """return lab.sweep { name = "s", metric = "reward", goal = "max", trials = 3,
-  space = { a = lab.space.uniform(0, 1) }, pruner = lab.pruner.threshold { min = 10 },
+  space = { a = lab.space.uniform(0, 1) }, pruner = lab.pruner.threshold { lower = 10 },
   build = function(hp)
     return lab.task { name = "t", run = function(ctx)
       local x = lab.tensor { 0 }
@@ -155,7 +155,7 @@ class Tasks(CliTest):
         for options, path, text in (
             (dict(metric="reward", logged="reward"), "goal", "missing; a task does not tell which direction"),
             (dict(more=SWEEP + 'goal = "max",'), "goal", "val.loss is better when smaller"),
-            (dict(more=SWEEP + "stack = 4,"), "stack", 'expected false or "auto" with tasks'),
+            (dict(more=SWEEP + "stack = 4,"), "build", "tasks run one at a time, found stack = 4"),
             (dict(more=SWEEP + "scheduler = lab.scheduler.halving(),"), "scheduler", "does not go with tasks"),
         ):
             with self.subTest(text):

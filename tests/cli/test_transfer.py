@@ -146,7 +146,7 @@ class Transfer(CliTest):
             self.assertEqual(taken[name], (fresh if name in kept else self.trained)[name], name)
         self.write("r.lua", fit(layers=layers, more=init))
         self.assert_said(
-            self.train(), "r.lua:", "init.path: 6 tensors are taken; 5 of the model's tensors are missing or have ",
+            self.train(), "r.lua:", "init.path: 5 tensors are taken; 5 of the model's tensors are missing or have ",
             "2.bias [16]: found none of that name", "5.weight [12, 16]: found [10, 16]",
             "not used of the file: 5.bias [10], 5.weight [10, 16]")
         self.write("r.lua", fit(layers="nn.Flatten(), nn.Linear(10)", more=init))

@@ -21,7 +21,7 @@ std::vector<StoredModel> models_behind(const std::filesystem::path& stage_folder
 struct Prediction {
   std::vector<std::string> names;  // of the inputs, as in NewInputs
   at::Tensor mean;                 // as Predictor::predict gives it; of several models the mean
-  at::Tensor spread;               // the standard deviation among the models; undefined for a single model
+  at::Tensor spread;               // the standard deviation among an ensemble's members; otherwise undefined
 };
 
 // Used by one thread; a model with functions of a recipe by the recipe's thread.
@@ -43,6 +43,7 @@ class StagePredictor {
   Prediction predict(const std::function<NewInputs(const Predictor&)>& inputs, std::int64_t batch) const;
 
  private:
+  bool is_ensemble_;
   std::vector<StoredModel> models_;
   std::vector<Predictor> predictors_;
 };
