@@ -164,7 +164,7 @@ SAMPLERS = {
     ]
     + [
         ("RandomSampler()", lambda s: optuna.samplers.RandomSampler(seed=s), 30, trials, names)
-        for trials, names in ((200, ["zdt1", *MANY]), (500, ["zdt1"]))
+        for trials, names in ((60, ["zdt1"]), (200, ["zdt1", *MANY]), (500, ["zdt1"]))
     ],
     "sobol": [
         ("QMCSampler(scramble=True)", lambda s: optuna.samplers.QMCSampler(seed=s, scramble=True), 30, 100, ONE[:5])
@@ -194,7 +194,8 @@ SAMPLERS = {
     "gp": [
         ("GPSampler()", lambda s: optuna.samplers.GPSampler(seed=s), 60 if name == "hartmann6" else 10, 60, [name])
         for name in ONE
-    ],
+    ]
+    + [("GPSampler()", lambda s: optuna.samplers.GPSampler(seed=s), 10, 60, ["zdt1"])],
     "nsga2": [("NSGAIISampler()", lambda s: optuna.samplers.NSGAIISampler(seed=s), 30, 500, ["zdt1"])],
 }
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <numeric>
 
+#include "analysis/pareto.h"
+#include "expected_volume.h"
 #include "minimize.h"
 
 namespace trainlab {
@@ -21,35 +22,6 @@ constexpr int climb_evaluations = 40;
 constexpr int rounds = 3;               // of climbing and stepping
 constexpr std::size_t most_used = 400;  // points, half of them the best: the work grows with their third power
 
-struct LogImprovement {
-  double value = 0, by_mean = 0, by_deviation = 0;
-};
-
-// The logarithm of E[max(best − f, 0)] for f ~ N(mean, deviation²), and its derivatives.
-LogImprovement log_improvement(double best, double mean, double deviation) {
-  const double z = (best - mean) / deviation;
-  const double log_phi = -0.5 * z * z - 0.5 * std::log(2 * std::numbers::pi);
-  double log_h = 0, phi_by_h = 0, cdf_by_h = 0;  // h = φ(z) + z Φ(z)
-  if (z > -1) {
-    const double cdf = 0.5 * std::erfc(-z / std::numbers::sqrt2), phi = std::exp(log_phi), h = phi + z * cdf;
-    log_h = std::log(h);
-    phi_by_h = phi / h;
-    cdf_by_h = cdf / h;
-  } else if (z > -30) {
-    const double t = -z / std::numbers::sqrt2;
-    const double ratio = std::sqrt(std::numbers::pi / 2) * std::exp(t * t) * std::erfc(t);  // Φ(z) / φ(z)
-    const double rest = 1 + z * ratio;
-    log_h = log_phi + std::log(rest);
-    phi_by_h = 1 / rest;
-    cdf_by_h = ratio / rest;
-  } else {
-    log_h = log_phi - 2 * std::log(-z);
-    phi_by_h = z * z;
-    cdf_by_h = -z;
-  }
-  return {.value = std::log(deviation) + log_h, .by_mean = -cdf_by_h / deviation, .by_deviation = phi_by_h / deviation};
-}
-
 bool is_choice(const SpaceParameter& p) { return p.kind == SpaceParameter::Kind::choice; }
 
 std::vector<char> choices_of(const Space& space) {
@@ -62,7 +34,7 @@ std::vector<char> choices_of(const Space& space) {
 
 // Values that are further above the median than the best is below it come closer, by their logarithm: a few that are
 // very bad say little of where the good ones are, and would set the process's scale.
-void shorten_tail(Vector& values) {
+void shorten_tail(Eigen::Ref<Vector> values) {
   std::vector<double> sorted(values.begin(), values.end());
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
@@ -73,21 +45,105 @@ void shorten_tail(Vector& values) {
   }
 }
 
+// The points of the first front, by number.
+std::vector<std::uint32_t> front_of(std::span<const double> values, std::size_t objectives) {
+  return pareto_fronts(values, objectives, 1).front();
+}
+
+// Below a reference point a tenth of the front's range beyond its worst values; where the front has no range, of the
+// range of all values. A point much farther out would let the search cling to the ends of the front, where a small gain
+// in one objective counts with all the way to the reference in the others. For the same reason values below the best
+// that is known or predicted are not hoped for: an objective that cannot become better than it is at an edge of the
+// space is as uncertain there as anywhere else.
+ExpectedVolume volume_of(const std::vector<GaussianProcess>& processes,
+                         const std::vector<GaussianProcess::Predictions>& seen) {
+  const std::size_t objectives = processes.size();
+  std::vector<double> values;
+  for (Eigen::Index row = 0; row < processes.front().values().size(); ++row) {
+    for (const GaussianProcess& process : processes) values.push_back(process.values()[row]);
+  }
+  std::vector<std::vector<double>> front;
+  for (const std::uint32_t i : front_of(values, objectives)) {
+    const auto row = std::span(values).subspan(i * objectives, objectives);
+    front.emplace_back(row.begin(), row.end());
+  }
+  std::vector<double> reference;
+  for (std::size_t k = 0; k < objectives; ++k) {
+    double best = front.front()[k], worst = best;
+    for (const auto& point : front) {
+      best = std::min(best, point[k]);
+      worst = std::max(worst, point[k]);
+    }
+    if (best == worst) {
+      best = processes[k].values().minCoeff();
+      worst = processes[k].values().maxCoeff();
+    }
+    reference.push_back(worst + 0.1 * (worst - best));
+  }
+  std::vector<double> ideal(objectives, -std::numeric_limits<double>::infinity());
+  for (std::size_t k = 0; objectives > 1 && k < objectives; ++k)
+    ideal[k] = std::min(processes[k].values().minCoeff(), seen[k].means.minCoeff());
+  return {std::move(front), reference, ideal};
+}
+
 double inside(double u) { return std::clamp(u, 0.0, 1 - 1e-12); }
 
 }  // namespace
 
-ExpectedImprovement::ExpectedImprovement(const Space& space)
-    : space_(space), is_parent_(space_.size()), process_(choices_of(space_)) {
+// What the processes expect of a point.
+struct ExpectedImprovement::Outlook {
+  std::vector<GaussianProcess> processes;
+  ExpectedVolume volume;
+
+  // Minus the logarithm of the expected improvement, standardised; with its gradient if that is asked for.
+  double loss(const Vector& x, Vector* gradient = nullptr) const {
+    Vector means(std::ssize(processes)), deviations(std::ssize(processes));
+    std::vector<GaussianProcess::Prediction> seen;
+    for (const GaussianProcess& process : processes) {
+      const auto at = std::ssize(seen);
+      seen.push_back(process.predict(x, gradient != nullptr));
+      means[at] = seen.back().mean;
+      deviations[at] = seen.back().deviation;
+    }
+    if (!gradient) return -volume.log_gain(means, deviations);
+    ExpectedVolume::Slope slope;
+    const double gain = volume.log_gain(means, deviations, &slope);
+    gradient->setZero(x.size());
+    for (Eigen::Index k = 0; k < means.size(); ++k) {
+      const GaussianProcess::Prediction& one = seen[static_cast<std::size_t>(k)];
+      *gradient -= slope.by_mean[k] * one.mean_gradient + slope.by_deviation[k] * one.deviation_gradient;
+    }
+    return -gain;
+  }
+  // At many points, of which all predictions are known.
+  std::vector<double> losses(const std::vector<GaussianProcess::Predictions>& seen) const {
+    std::vector<double> losses;
+    Vector means(std::ssize(seen)), deviations(std::ssize(seen));
+    for (Eigen::Index row = 0; row < seen.front().means.size(); ++row) {
+      for (std::size_t k = 0; k < seen.size(); ++k) {
+        means[static_cast<Eigen::Index>(k)] = seen[k].means[row];
+        deviations[static_cast<Eigen::Index>(k)] = seen[k].deviations[row];
+      }
+      losses.push_back(-volume.log_gain(means, deviations));
+    }
+    return losses;
+  }
+};
+
+ExpectedImprovement::ExpectedImprovement(const Space& space, std::size_t objectives)
+    : space_(space),
+      objectives_(objectives),
+      is_parent_(space_.size()),
+      processes_(objectives, GaussianProcess(choices_of(space_))) {
   for (std::size_t i = 0; i < space_.size(); ++i) {
     if (space_[i].count() != 1) parameters_.push_back(i);
     for (const auto& condition : space_[i].conditions) is_parent_[condition.parent] = 1;
   }
 }
 
-void ExpectedImprovement::add(std::span<const double> point, double value) {
+void ExpectedImprovement::add(std::span<const double> point, std::span<const double> values) {
   points_.emplace_back(point.begin(), point.end());
-  values_.push_back(value);
+  values_.insert(values_.end(), values.begin(), values.end());
 }
 
 std::int64_t ExpectedImprovement::fitted(std::int64_t count) {
@@ -111,69 +167,73 @@ Vector ExpectedImprovement::place(std::span<const double> point) const {
 }
 
 // The points among the first `count` that the process uses: the latest and the best.
-std::vector<std::size_t> ExpectedImprovement::used(std::int64_t count) const {
-  std::vector<std::size_t> used(static_cast<std::size_t>(count));
-  std::iota(used.begin(), used.end(), 0);
+std::vector<std::uint32_t> ExpectedImprovement::used(std::int64_t count) const {
+  std::vector<std::uint32_t> used(static_cast<std::size_t>(count));
+  std::iota(used.begin(), used.end(), 0U);
   if (used.size() <= most_used) return used;
-  const auto half = static_cast<std::ptrdiff_t>(most_used / 2);
-  std::stable_sort(used.begin(), used.end() - half,
-                   [&](std::size_t a, std::size_t b) { return values_[a] < values_[b]; });
-  used.erase(used.begin() + half, used.end() - half);
-  return used;
+  constexpr std::size_t half = most_used / 2;
+  const std::size_t others = used.size() - half;
+  std::vector<std::uint32_t> best;
+  for (const auto& front : pareto_fronts(std::span(values_).first(others * objectives_), objectives_, half))
+    best.insert(best.end(), front.begin(), front.end());
+  best.resize(half);
+  best.insert(best.end(), used.end() - half, used.end());
+  return best;
 }
 
-void ExpectedImprovement::gather(std::int64_t count, Matrix& points, Vector& values) const {
-  const std::vector<std::size_t> rows = used(count);
-  points.resize(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(parameters_.size()));
-  values.resize(points.rows());
-  double worst = -std::numeric_limits<double>::infinity(), best = std::numeric_limits<double>::infinity();
-  for (const std::size_t row : rows) {
-    if (!std::isfinite(values_[row])) continue;
-    worst = std::max(worst, values_[row]);
-    best = std::min(best, values_[row]);
+void ExpectedImprovement::gather(std::int64_t count, Matrix& points, Matrix& values) const {
+  const std::vector<std::uint32_t> rows = used(count);
+  points.resize(std::ssize(rows), std::ssize(parameters_));
+  values.resize(std::ssize(rows), static_cast<Eigen::Index>(objectives_));
+  for (Eigen::Index at = 0; at < points.rows(); ++at)
+    points.row(at) = place(points_[rows[static_cast<std::size_t>(at)]]).transpose();
+  for (std::size_t k = 0; k < objectives_; ++k) {
+    double worst = -std::numeric_limits<double>::infinity(), best = std::numeric_limits<double>::infinity();
+    for (const std::size_t row : rows) {
+      const double value = values_[row * objectives_ + k];
+      if (!std::isfinite(value)) continue;
+      worst = std::max(worst, value);
+      best = std::min(best, value);
+    }
+    if (!std::isfinite(worst)) worst = best = 0;
+    auto column = values.col(static_cast<Eigen::Index>(k));
+    for (Eigen::Index at = 0; at < column.size(); ++at)
+      column[at] = std::clamp(values_[rows[static_cast<std::size_t>(at)] * objectives_ + k], best, worst);
+    shorten_tail(column);
   }
-  if (!std::isfinite(worst)) worst = best = 0;
-  for (Eigen::Index at = 0; at < points.rows(); ++at) {
-    const std::size_t row = rows[static_cast<std::size_t>(at)];
-    points.row(at) = place(points_[row]).transpose();
-    values[at] = std::clamp(values_[row], best, worst);
-  }
-  shorten_tail(values);
 }
 
 void ExpectedImprovement::settle() {
-  Matrix points;
-  Vector values;
+  Matrix points, values;
   if (const std::int64_t wanted = fitted(count()); wanted != fitted_) {
     gather(wanted, points, values);
-    process_.fit(std::move(points), values);
+    for (std::size_t k = 0; k < objectives_; ++k) processes_[k].fit(points, values.col(static_cast<Eigen::Index>(k)));
     fitted_ = conditioned_ = wanted;
   }
   if (conditioned_ == count()) return;
   gather(count(), points, values);
-  process_.condition(std::move(points), values);
+  for (std::size_t k = 0; k < objectives_; ++k)
+    processes_[k].condition(points, values.col(static_cast<Eigen::Index>(k)));
   conditioned_ = count();
 }
 
-// A draw from the space, or near the best point so far.
-ExpectedImprovement::Place ExpectedImprovement::scattered(Stream& random, bool near,
+// A draw from the space, or near a point where one is given.
+ExpectedImprovement::Place ExpectedImprovement::scattered(Stream& random, std::span<const double> near,
                                                           std::span<const double> given) const {
-  const auto& known =
-      points_[static_cast<std::size_t>(std::min_element(values_.begin(), values_.end()) - values_.begin())];
   const double reach = 0.2 * std::pow(10.0, -3 * random.uniform());
   Place at{.point = std::vector(given.begin(), given.end()), .x = {}};
   for (const std::size_t i : space_.order()) {
     if (!std::isnan(at.point[i]) || !space_.active(i, at.point)) continue;
     const double u = random.uniform();
     double from = u;
-    if (near && !std::isnan(known[i])) {
+    if (!near.empty() && !std::isnan(near[i])) {
       if (is_choice(space_[i])) {
         if (random.uniform() < 0.8) {
-          at.point[i] = known[i];
+          at.point[i] = near[i];
           continue;
         }
       } else {
-        from = space_.to_unit(i, known[i]) + reach * random.normal();
+        from = space_.to_unit(i, near[i]) + reach * random.normal();
       }
     }
     at.point[i] = space_.from_unit(i, inside(from));
@@ -183,7 +243,7 @@ ExpectedImprovement::Place ExpectedImprovement::scattered(Stream& random, bool n
 }
 
 // Search along continuous coordinates.
-void ExpectedImprovement::climb(const GaussianProcess& process, std::span<const double> given, Place& at) const {
+void ExpectedImprovement::climb(const Outlook& outlook, std::span<const double> given, Place& at) const {
   Vector low = at.x, high = at.x;
   bool moves = false;
   for (std::size_t k = 0; k < parameters_.size(); ++k) {
@@ -194,15 +254,8 @@ void ExpectedImprovement::climb(const GaussianProcess& process, std::span<const 
     moves = true;
   }
   if (!moves) return;
-  const double best = process.best();
-  const Minimum top = minimize(
-      [&](const Vector& x, Vector& gradient) {
-        const auto seen = process.predict(x, true);
-        const LogImprovement gain = log_improvement(best, seen.mean, seen.deviation);
-        gradient = -(gain.by_mean * seen.mean_gradient + gain.by_deviation * seen.deviation_gradient);
-        return -gain.value;
-      },
-      at.x, low, high, climb_evaluations);
+  const Minimum top = minimize([&](const Vector& x, Vector& gradient) { return outlook.loss(x, &gradient); }, at.x, low,
+                               high, climb_evaluations);
   if (!(top.value < at.loss)) return;
   at.loss = top.value;
   at.x = top.x;
@@ -214,15 +267,14 @@ void ExpectedImprovement::climb(const GaussianProcess& process, std::span<const 
 
 // Search along the other coordinates: every other label of a choice without dependent parameters, near and far values
 // of a whole number. Returns whether a better point was found.
-bool ExpectedImprovement::step(const GaussianProcess& process, std::span<const double> given, Place& at) const {
+bool ExpectedImprovement::step(const Outlook& outlook, std::span<const double> given, Place& at) const {
   bool better = false;
   const auto consider = [&](std::size_t k, double value) {
     const std::size_t i = parameters_[k];
     if (value == at.point[i]) return;
     Vector x = at.x;
     x[static_cast<Eigen::Index>(k)] = is_choice(space_[i]) ? value : space_.to_unit(i, value);
-    const auto seen = process.predict(x, false);
-    const double loss = -log_improvement(process.best(), seen.mean, seen.deviation).value;
+    const double loss = outlook.loss(x);
     if (!(loss < at.loss)) return;
     at.loss = loss;
     at.x = std::move(x);
@@ -252,20 +304,27 @@ bool ExpectedImprovement::step(const GaussianProcess& process, std::span<const d
 ExpectedImprovement::Best ExpectedImprovement::best(Stream random, std::span<const std::span<const double>> running,
                                                     std::span<const double> given, const Allowed& allowed) {
   settle();
-  GaussianProcess process = process_;
-  for (const std::span<const double> one : running) process.believe(place(one));
-
+  std::vector<GaussianProcess> processes = processes_;
+  for (const std::span<const double> one : running) {
+    for (GaussianProcess& process : processes) process.believe(place(one));
+  }
+  // A quarter of the draws lie near one of the best trials; of equal trials of one objective near the first.
+  std::vector<std::uint32_t> front = front_of(values_, objectives_);
+  if (objectives_ == 1) front.resize(1);
   std::vector<Place> places;
-  Matrix points(static_cast<Eigen::Index>(scatter), static_cast<Eigen::Index>(parameters_.size()));
+  Matrix points(static_cast<Eigen::Index>(scatter), std::ssize(parameters_));
   for (std::size_t s = 0; s < scatter; ++s) {
-    places.push_back(scattered(random, s % 4 == 0, given));
+    std::span<const double> near;
+    if (s % 4 == 0) near = points_[front[front.size() == 1 ? 0 : random.below(front.size())]];
+    places.push_back(scattered(random, near, given));
     points.row(static_cast<Eigen::Index>(s)) = places.back().x.transpose();
   }
-  const auto seen = process.predict_all(points);
-  for (std::size_t s = 0; s < scatter; ++s) {
-    const auto row = static_cast<Eigen::Index>(s);
-    places[s].loss = -log_improvement(process.best(), seen.means[row], seen.deviations[row]).value;
-  }
+  std::vector<GaussianProcess::Predictions> seen;
+  for (const GaussianProcess& process : processes) seen.push_back(process.predict_all(points));
+  ExpectedVolume volume = volume_of(processes, seen);
+  const Outlook outlook{.processes = std::move(processes), .volume = std::move(volume)};
+  const std::vector<double> losses = outlook.losses(seen);
+  for (std::size_t s = 0; s < scatter; ++s) places[s].loss = losses[s];
   const auto is_better = [](const Place& a, const Place& b) { return a.loss < b.loss; };
   std::sort(places.begin(), places.end(), is_better);
   // The best of them that are allowed, asked in that order, since it is a recipe that is asked.
@@ -278,8 +337,8 @@ ExpectedImprovement::Best ExpectedImprovement::best(Stream random, std::span<con
   for (Place& start : starts) {
     for (int round = 0; round < rounds; ++round) {
       Place before = start;
-      climb(process, given, start);
-      const bool goes_on = step(process, given, start);
+      climb(outlook, given, start);
+      const bool goes_on = step(outlook, given, start);
       if (!is_allowed(start)) {
         start = std::move(before);
         break;
@@ -288,7 +347,9 @@ ExpectedImprovement::Best ExpectedImprovement::best(Stream random, std::span<con
     }
   }
   Place& top = *std::min_element(starts.begin(), starts.end(), is_better);
-  return {.point = std::move(top.point), .improvement = std::exp(-top.loss) * process.unit()};
+  double unit = 1;
+  for (const GaussianProcess& process : outlook.processes) unit *= process.unit();
+  return {.point = std::move(top.point), .improvement = std::exp(-top.loss) * unit};
 }
 
 }  // namespace trainlab

@@ -41,7 +41,6 @@ void GaussianProcess::take(Matrix points, const Vector& values) {
   const double mean = values.mean();
   unit_ = std::sqrt((values.array() - mean).square().mean());
   values_ = (values.array() - mean) / (unit_ > 0 ? unit_ : 1);
-  best_ = values_.minCoeff();
 }
 
 void GaussianProcess::condition(Matrix points, const Vector& values) {
@@ -141,7 +140,6 @@ void GaussianProcess::believe(const Vector& point) {
   points_.row(n) = point.transpose();
   values_.conservativeResize(n + 1);
   values_[n] = mean;
-  best_ = std::min(best_, mean);
   factor();
 }
 

@@ -25,8 +25,8 @@ class GaussianProcess {
   void fit(Eigen::MatrixXd points, const Eigen::VectorXd& values);
   // Like fit(), but keeps the scales. O(n³).
   void condition(Eigen::MatrixXd points, const Eigen::VectorXd& values);
-  // Adds a point with its predicted mean as its value (also for best()), so that no improvement is expected there any
-  // more. Keeps the scales.
+  // Adds a point with its predicted mean as its value, so that no improvement is expected there any more. Keeps the
+  // scales.
   void believe(const Eigen::VectorXd& point);
 
   // The prediction at a point, standardised; with gradients by coordinate if they are asked for.
@@ -40,8 +40,8 @@ class GaussianProcess {
     Eigen::VectorXd means, deviations;
   };
   Predictions predict_all(const Eigen::MatrixXd& points) const;
-  double best() const { return best_; }  // the smallest standardised value
-  double unit() const { return unit_; }  // of standardised values; 0 when all are equal
+  const Eigen::VectorXd& values() const { return values_; }  // standardised, in the order of the points
+  double unit() const { return unit_; }                      // of standardised values; 0 when all are equal
 
  private:
   void take(Eigen::MatrixXd points, const Eigen::VectorXd& values);
@@ -56,7 +56,7 @@ class GaussianProcess {
   Scales scales_;
   Eigen::LLT<Eigen::MatrixXd> factor_;
   Eigen::VectorXd solved_;  // (K + noise)⁻¹ values
-  double best_ = 0, unit_ = 1;
+  double unit_ = 1;
 };
 
 }  // namespace trainlab
