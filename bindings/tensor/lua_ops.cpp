@@ -245,8 +245,6 @@ int call_operator(lua_State* L, const Operator& op, int count) {
     } else {
       for_recipe(L, overload.in_place(), [&] { overload.call(arguments, state.random(), results); });
     }
-  } catch (const c10::Error& error) {
-    throw op.explain(overload, arguments, error);
   } catch (Error& error) {
     throw error.in("lab.ops." + op.name());
   }
@@ -271,6 +269,8 @@ void open_operators(lua_State* L, int metatable) {
   lua_newtable(L);
   make_namespace(L, "lab.ops", l_find_operator, nullptr);
   set_lab_member(L, "ops");
+  } catch (const std::exception& exception) {
+    throw op.explain(overload, arguments, exception);
 
   struct Arithmetic {
     const char *event, *op, *reversed;

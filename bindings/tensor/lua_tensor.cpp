@@ -8,6 +8,7 @@
 #include "bindings/lua_error.h"
 #include "core/host.h"
 #include "tensor/device.h"
+#include "tensor/operator_errors.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
 #include "values/entry_table.h"
@@ -25,7 +26,7 @@ int l_collect(lua_State* L) {
 int l_to_text(lua_State* L) {
   return guarded(L, [&] {
     const at::Tensor* tensor = to_tensor(L, 1);
-    const std::string text = tensor && tensor->defined() ? with_torch_errors([&] { return tensor_text(*tensor); })
+    const std::string text = tensor && tensor->defined() ? with_operator_errors([&] { return tensor_text(*tensor); })
                                                          : "a tensor that was released";
     lua_pushlstring(L, text.data(), text.size());
     return 1;

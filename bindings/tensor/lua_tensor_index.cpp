@@ -12,6 +12,7 @@
 
 #include "bindings/lua_error.h"
 #include "lua_tensor.h"
+#include "tensor/operator_errors.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
 #include "values/entry_table.h"
@@ -110,7 +111,7 @@ int l_index(lua_State* L) {
     return lua_iscfunction(L, -1) ? 1 : find_member(L);
   }
   return guarded(L, [&] {
-    with_torch_errors([&] {
+    with_operator_errors([&] {
       const Place place = find_place(L, check_tensor(L, 1));
       at::Tensor found = place.view;
       if (!place.by_tensors.empty()) for_recipe(L, false, [&] { found = at::index(place.view, place.by_tensors); });
@@ -139,7 +140,7 @@ void set_field(lua_State* L, const at::Tensor& tensor) {
 
 int l_assign(lua_State* L) {
   return guarded(L, [&] {
-    with_torch_errors([&] {
+    with_operator_errors([&] {
       const at::Tensor& tensor = check_tensor(L, 1);
       if (lua_type(L, 2) == LUA_TSTRING) {
         set_field(L, tensor);

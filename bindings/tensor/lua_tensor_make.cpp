@@ -12,6 +12,7 @@
 #include "lua_tensor.h"
 #include "tensor/names.h"
 #include "tensor/npy.h"
+#include "tensor/operator_errors.h"
 #include "tensor/safetensors.h"
 #include "tensor/types.h"
 #include "values/entry_table.h"
@@ -149,7 +150,7 @@ int l_tensor(lua_State* L) {
       TableReader read(L);
       read.read(1, 0, "");
       at::Tensor made;
-      with_torch_errors([&] { for_recipe(L, false, [&] { made = make(read, making); }); });
+      with_operator_errors([&] { for_recipe(L, false, [&] { made = make(read, making); }); });
       push_tensor(L, std::move(made));
       return 1;
     } catch (Error& error) {

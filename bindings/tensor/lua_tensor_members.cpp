@@ -6,6 +6,7 @@
 
 #include "bindings/lua_error.h"
 #include "lua_tensor.h"
+#include "tensor/operator_errors.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
 #include "values/entry_table.h"
@@ -79,7 +80,7 @@ int l_item(lua_State* L) {
           .in("tensor:item")
           .hint("t:tolist() gives all values, t[i] one row");
     }
-    with_torch_errors([&] { push_element(L, tensor.detach()); });
+    with_operator_errors([&] { push_element(L, tensor.detach()); });
     return 1;
   });
 }
@@ -108,7 +109,7 @@ void push_list(lua_State* L, const at::Tensor& tensor) {
 
 int l_tolist(lua_State* L) {
   return guarded(L, [&] {
-    with_torch_errors([&] {
+    with_operator_errors([&] {
       const at::Tensor tensor = check_tensor(L, 1).detach().cpu();
       push_list(L, at::isFloatingType(tensor.scalar_type()) ? tensor.to(at::kDouble) : tensor);
     });
@@ -184,8 +185,8 @@ int l_backward(lua_State* L) {
     try {
       const EngineWork work(L);
       for_recipe(L, /*once=*/true, [&] { tensor.backward(gradient, retain, create); });
-    } catch (const c10::Error& error) {
-      Error plain = torch_error(error);
+    } catch (const std::exception& exception) {
+      Error plain = operator_error(exception);
       if (plain.message().find("modified by an inplace operation") != std::string::npos)
         plain.hint("an operator whose name ends in _, or t[…] = …, has changed a tensor that the backward pass needs");
       throw plain.in("tensor:backward");

@@ -6,6 +6,7 @@
 
 #include "build.h"
 #include "core/trace.h"
+#include "tensor/operator_errors.h"
 
 namespace trainlab {
 
@@ -226,8 +227,10 @@ at::Tensor forward_checked(const Layer& layer, const at::Tensor& x, const Pass& 
   const Span span(Phase::layer, layer.path);
   try {
     return layer.forward(x, pass);
-  } catch (const c10::Error& error) {
-    throw at_layer(torch_error(error), layer.path, layer.where);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& exception) {
+    throw at_layer(operator_error(exception), layer.path, layer.where);
   }
 }
 

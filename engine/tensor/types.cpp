@@ -6,7 +6,15 @@
 #include <mimalloc.h>
 #endif
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
+#include <new>
+#include <utility>
+
+#include "core/host.h"
+#include "tensor/memory.h"
+#include "tensor/operator_errors.h"
 
 namespace trainlab {
 
@@ -28,6 +36,56 @@ constexpr std::array named_types = {NamedType{"float32", at::kFloat},
                                     NamedType{"bool", at::kBool},
                                     NamedType{"complex64", at::kComplexFloat},
                                     NamedType{"complex128", at::kComplexDouble}};
+
+constexpr std::string_view refused = "LibTorch cannot compute this with these arguments: ";
+
+// LibTorch names some types as C++ has them.
+std::string with_dtype_names(std::string text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names{{{"c10::complex<float>", "complex64"},
+                                                                                {"c10::complex<double>", "complex128"},
+                                                                                {"c10::BFloat16", "bfloat16"},
+                                                                                {"c10::Half", "float16"},
+                                                                                {"c10::", ""},
+                                                                                {"std::", ""}}};
+  for (const auto& [inner, name] : names) {
+    for (std::size_t i = text.find(inner); i != std::string::npos; i = text.find(inner, i + name.size()))
+      text.replace(i, inner.size(), name);
+  }
+  return text;
+}
+
+// LibTorch's own words about a call. Where a check of LibTorch's inner parts has failed, the words ask for a report to
+// PyTorch and name its source; what is left says what the check was about.
+std::string own_words(std::string text) {
+  const auto cut = [&](std::string_view from) { text.resize(std::min(text.find(from), text.size())); };
+  cut("  (Could this error message be improved?");
+  constexpr std::string_view inner = " INTERNAL ASSERT FAILED at ", report = "please report a bug to PyTorch.",
+                             enforce = "[enforce fail at ";
+  std::size_t asserted = text.find(inner);
+  if (asserted == std::string::npos && text.starts_with(inner.substr(1))) asserted = 0;
+  if (asserted != std::string::npos) {
+    const std::size_t end = text.find(report);
+    std::string about = end == std::string::npos ? "" : text.substr(end + report.size());
+    about.erase(0, about.find_first_not_of(" \n"));
+    return std::string(refused) +
+           (about.empty() ? "a check of its own has failed: " + text.substr(0, asserted) : about);
+  }
+  if (text.starts_with(enforce)) {
+    const std::size_t end = text.find("] ");
+    if (end != std::string::npos) text.erase(0, end + 2);
+  }
+  return text;
+}
+
+// Of the host.
+Error memory_error(const std::string& wanted) {
+  constexpr double gibi = 1 << 30;
+  std::array<char, 96> there{};
+  std::snprintf(there.data(), there.size(), "; the process may use %.1f GiB, of which tensors hold %.1f GiB",
+                static_cast<double>(usable_memory()) / gibi, static_cast<double>(live_tensor_bytes()) / gibi);
+  return run_error("out of memory" + wanted + there.data())
+      .hint("a smaller batch or a smaller model needs less memory");
+}
 
 }  // namespace
 
@@ -61,15 +119,23 @@ Error torch_error(const c10::Error& error) {
   // 400 bytes. Error code 12 (Cannot allocate memory)"; "CUDA out of memory. Tried to allocate 2.00 GiB. …"
   const bool memory = dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
                       text.find("can't allocate memory") != std::string::npos;
-  if (!memory) return recipe_error(text);
+  if (!memory) return recipe_error(with_dtype_names(own_words(text)));
   constexpr std::string_view before = "ried to allocate ";
   const std::size_t found = text.find(before);
-  std::string message = "out of memory";
+  std::string wanted;
   if (found != std::string::npos) {
     const std::size_t begin = found + before.size();
-    message += ": a tensor of " + text.substr(begin, text.find(". ", begin) - begin) + " could not be had";
+    wanted = ": a tensor of " + text.substr(begin, text.find(". ", begin) - begin) + " could not be had";
   }
-  return run_error(message).hint("a smaller batch or a smaller model needs less memory");
+  if (text.find("DefaultCPUAllocator") != std::string::npos) return memory_error(wanted);
+  return run_error("out of memory" + wanted).hint("a smaller batch or a smaller model needs less memory");
+}
+
+Error operator_error(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
+  if (const auto* error = dynamic_cast<const c10::Error*>(&exception)) return torch_error(*error);
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) return memory_error("");
+  return recipe_error(std::string(refused) + with_dtype_names(exception.what()));
 }
 
 void prepare_arithmetic(int threads) {

@@ -88,7 +88,12 @@ MemoryUse current_memory_use() { return current_use; }
 void MemoryCount::check(MemoryUse use, std::int64_t bytes) const {
   if (use != MemoryUse::script) return;
   const std::int64_t charged = charged_[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
-  if (charged + bytes > script_memory_limit()) throw ScriptMemoryLimit(bytes);
+  if (charged + bytes > script_memory_limit()) {
+    ScriptMemoryLimit error(bytes);
+    error.hint("the limit is half of the memory that the process may use, and " + bytes_text(charged) +
+               " of it are taken; t:release() and lab.scope free tensors early");
+    throw error;
+  }
 }
 
 TensorMemory MemoryCount::now() const {
@@ -124,9 +129,7 @@ void set_script_memory_limit(std::int64_t bytes) { script_limit = bytes; }
 
 ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted)
     : Error(recipe_error("out of memory for the recipe's tensors: " + bytes_text(wanted) +
-                         " more would pass the limit of " + bytes_text(script_memory_limit()))) {
-  hint("the limit is half of the memory that the process may use; t:release() and lab.scope free tensors early");
-}
+                         " more would pass the limit of " + bytes_text(script_memory_limit()))) {}
 
 MemoryCharge::MemoryCharge(MemoryUse use) : outer_(current_use) {
   if (outer_ != MemoryUse::script) current_use = use;

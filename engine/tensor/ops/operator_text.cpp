@@ -4,6 +4,7 @@
 
 #include "core/registry.h"
 #include "operator_arguments.h"
+#include "tensor/operator_errors.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
 
@@ -184,8 +185,9 @@ Error Operator::released(const OperatorArguments& arguments) const {
       .hint("lab.scope releases all tensors that its function makes and does not return");
 }
 
-Error Operator::explain(const Overload& overload, const OperatorArguments& arguments, const c10::Error& error) const {
-  Error plain = torch_error(error);
+Error Operator::explain(const Overload& overload, const OperatorArguments& arguments,
+                        const std::exception& error) const {
+  Error plain = operator_error(error);
   std::string text = plain.message();
   // "Could not run 'aten::x' with arguments from the 'CPU' backend. This could be because …", a page of it.
   if (const auto page = text.find(". This could be because"); page != std::string::npos) text.resize(page);

@@ -10,6 +10,7 @@
 #include "clip_passes.h"
 #include "core/trace.h"
 #include "tensor/device.h"
+#include "tensor/operator_errors.h"
 
 namespace trainlab {
 namespace {
@@ -70,8 +71,10 @@ LossValue loss_of(const FitPlan& plan, const at::Tensor& out, const BatchView& v
   const Span span(Phase::loss);
   try {
     return (*plan.loss)(out, view);
-  } catch (const c10::Error& error) {
-    const Error plain = torch_error(error);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& exception) {
+    const Error plain = operator_error(exception);
     if (plain.kind() != ErrorKind::recipe) throw plain;
     throw plan.options.error("loss", plain.message());
   }
@@ -201,7 +204,7 @@ at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bo
     // Members do not meet anywhere but in this sum, so each gets the gradient of its own mean.
     {
       const Span span(Phase::backward);
-      with_torch_errors([&] { (axis() ? loss.value.sum() : loss.value).backward(); });
+      with_operator_errors([&] { (axis() ? loss.value.sum() : loss.value).backward(); });
     }
     if (is_first) train_loss_.add(loss, batches[0].size);
     mean = loss.value.detach();

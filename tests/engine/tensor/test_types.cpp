@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
 
+#include "tensor/operator_errors.h"
 #include "tensor/types.h"
 
 using namespace trainlab;
@@ -58,9 +59,36 @@ TEST_CASE("a tensor for which there is no memory is a failure of the run, not of
     FAIL("allocated");
   } catch (const Error& error) {
     CHECK(error.kind() == ErrorKind::run);
-    CHECK(error.message() == "out of memory: a tensor of 281474976710656 bytes could not be had");
+    CHECK_THAT(
+        error.message(),
+        Catch::StartsWith("out of memory: a tensor of 281474976710656 bytes could not be had; the process may ") &&
+            Catch::Contains(" GiB, of which tensors hold 0.0 GiB"));
   }
   CHECK(
       torch_error(c10::OutOfMemoryError({}, "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has …")).message() ==
       "out of memory: a tensor of 2.00 GiB could not be had");
+}
+
+TEST_CASE("whatever an operator raises has words for the recipe's author") {
+  const auto words = [](auto&& raise) {
+    try {
+      with_operator_errors(raise);
+    } catch (const Error& error) {
+      return std::to_string(static_cast<int>(error.kind())) + " " + error.message();
+    }
+    return std::string("nothing");
+  };
+  CHECK(words([] { std::vector<int>().at(3); }) ==
+        "1 LibTorch cannot compute this with these arguments: vector::_M_range_check: __n (which is 3) >= this->size() "
+        "(which is 0)");
+  CHECK(words([] { TORCH_INTERNAL_ASSERT(false, "linalg.eig: argument 4 has an illegal value"); }) ==
+        "1 LibTorch cannot compute this with these arguments: linalg.eig: argument 4 has an illegal value");
+  const int axes = 3;
+  CHECK(words([&] { TORCH_INTERNAL_ASSERT(axes == 2); }) ==
+        "1 LibTorch cannot compute this with these arguments: a check of its own has failed: axes == 2");
+  CHECK(words([] { TORCH_CHECK(false, "Input type (c10::BFloat16) and bias type (c10::complex<float>)"); }) ==
+        "1 Input type (bfloat16) and bias type (complex64)");
+  CHECK(words([&] { TORCH_CHECK(axes == 2); }) == "1 Expected axes == 2 to be true, but got false.");
+  CHECK_THAT(words([] { throw std::bad_alloc(); }), Catch::StartsWith("3 out of memory; the process may use "));
+  CHECK(words([] { throw usage_error("no such device"); }) == "2 no such device");
 }

@@ -152,7 +152,7 @@ class Operator {
   const Overload& choose(const OperatorArguments& arguments) const;
 
   // The error of an overload, with the operator's name and the shapes and dtypes of the tensors.
-  Error explain(const Overload& overload, const OperatorArguments& arguments, const c10::Error& error) const;
+  Error explain(const Overload& overload, const OperatorArguments& arguments, const std::exception& error) const;
 
  private:
   Error released(const OperatorArguments& arguments) const;
