@@ -12,6 +12,7 @@
 #include "meter.h"
 #include "native_numbers.h"
 #include "other_languages.h"
+#include "underway.h"
 #include "watchdog.h"
 
 namespace trainlab {
@@ -53,11 +54,7 @@ void LuaState::assert_home() const {
 
 LuaPosition LuaState::position(lua_State* L) {
   lua_Debug ar;
-  for (int level = 0; lua_getstack(L, level, &ar) != 0; ++level) {
-    lua_getinfo(L, "Sl", &ar);
-    if (ar.currentline > 0 && ar.source[0] == '@') return {ar.source + 1, ar.currentline};
-  }
-  return {};
+  return script_line(L, ar) ? LuaPosition{ar.source + 1, ar.currentline} : LuaPosition{};
 }
 
 const LuaLookup* LuaState::lookup(const Entry* entry) const {

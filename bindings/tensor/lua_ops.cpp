@@ -9,6 +9,7 @@
 #include "bindings/lua_error.h"
 #include "lua_tensor.h"
 #include "sandbox/meter.h"
+#include "sandbox/underway.h"
 #include "tensor/types.h"
 #include "values/entry_table.h"
 
@@ -22,11 +23,13 @@ using Kind = OperatorArgument::Kind;
 // ever is still a loop for ever.
 class Running {
  public:
-  explicit Running(Meter& meter) : meter_(meter), paused_(meter.pause()) {}
+  Running(lua_State* L, Meter& meter, const Operator& op)
+      : underway_(L, op.name().c_str()), meter_(meter), paused_(meter.pause()) {}
   ~Running() { meter_.resume(paused_); }
   Running(const Running&) = delete;
 
  private:
+  const Underway underway_;
   Meter& meter_;
   const std::int64_t paused_;
 };
@@ -235,7 +238,7 @@ int call_operator(lua_State* L, const Operator& op, int count) {
   const Overload& overload = op.choose(arguments);
   torch::jit::Stack& results = binding.results;
   try {
-    const Running running(state.meter());
+    const Running running(L, state.meter(), op);
     if (overload.draws()) {
       const Stream before = state.random();
       for_recipe(L, overload.in_place(), [&] {

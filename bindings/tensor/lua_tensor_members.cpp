@@ -6,6 +6,7 @@
 
 #include "bindings/lua_error.h"
 #include "lua_tensor.h"
+#include "sandbox/underway.h"
 #include "tensor/operator_errors.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
@@ -193,6 +194,7 @@ int l_backward(lua_State* L) {
     }
     return 0;
   });
+      const Underway underway(L, "tensor:backward");
 }
 
 int l_field_shape(lua_State* L) {

@@ -9,6 +9,7 @@
 #include "data/batch_object.h"
 #include "model/module_object.h"
 #include "objects/model_object.h"
+#include "sandbox/underway.h"
 #include "tensor/lua_tensor.h"
 #include "values/call_arguments.h"
 #include "values/entry_table.h"
@@ -96,6 +97,7 @@ int l_forward(lua_State* L) {
     at::Tensor out;
     {
       const EngineWork work(L);
+      const Underway underway(L, "model:forward");
       out = model.forward(columns, key);
     }
     push_tensor(L, std::move(out));
@@ -247,6 +249,7 @@ int l_step(lua_State* L) {
     OptimizerObject& optimizer = optimizer_at(L, 1);
     if (lua_isnoneornil(L, 2)) {
       const EngineWork work(L);
+      const Underway underway(L, "optimizer:step");
       with_torch_errors([&] { optimizer.step(); });
       return 0;
     }

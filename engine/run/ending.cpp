@@ -45,11 +45,13 @@ std::optional<Error> own_words(const Ending& ending) {
     return Error(ErrorKind::interrupted, "interrupted before the recipe began");
   }
   if (ending.error) return std::nullopt;  // it crashed on its way out
-  if (status == SIGKILL) {
-    return run_error("the engine was killed from outside (SIGKILL), often by the system when memory runs out");
-  }
   if (status == SIGTERM) return run_error("the engine was ended from outside by " + signal_text(status));
-  return run_error("the engine crashed: " + signal_text(status));
+  const std::string where = ending.note.operation.empty() ? "" : " in " + ending.note.operation;
+  Error error = run_error(status == SIGKILL ? "the engine was killed from outside (SIGKILL)" + where +
+                                                  ", often by the system when memory runs out"
+                                            : "the engine crashed" + where + ": " + signal_text(status));
+  if (!where.empty() && ending.note.line > 0) error.at(ending.note.file, ending.note.line);
+  return error;
 }
 
 // Writes how the run ended into the summaries of the stage that was under way and of the top.

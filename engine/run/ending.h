@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "run/last_note.h"
 #include "run/supervisor.h"
 
 namespace trainlab {
@@ -17,6 +18,7 @@ struct Ending {
   bool is_late = false;           // the time of grace after the first had passed, and the supervisor killed
   std::optional<Error> error;     // as the engine sent it
   Value result;                   // as the engine sent it, or nil
+  LastNote::Words note;           // what the engine was doing, where it could not say so itself
   std::optional<Error> broken;    // what was wrong with the control channel: the supervisor killed the engine
   std::filesystem::path folder;   // the run's, still held, or empty
 };

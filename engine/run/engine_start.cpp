@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "run/control.h"
+#include "run/last_note.h"
 #include "run/stage.h"
 
 namespace trainlab {
@@ -33,6 +34,7 @@ EngineStart engine_starts(int argc, const char* const* argv) {
   if (::getppid() != start.request.supervisor) std::_Exit(static_cast<int>(ErrorKind::run));
 
   ::fcntl(control_fd, F_SETFD, FD_CLOEXEC);
+  open_last_note();
 
   install_stop_handler();
   // SIGPIPE: a reader of standard error that has gone is no reason to end a training. SIGTTOU: an engine is never the

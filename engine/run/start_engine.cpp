@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "run/control.h"
+#include "run/last_note.h"
 
 namespace trainlab {
 
@@ -32,11 +33,12 @@ struct Attributes {
 
 }  // namespace
 
-pid_t spawn_engine(const std::filesystem::path& engine, const std::string& request, int control) {
+pid_t spawn_engine(const std::filesystem::path& engine, const std::string& request, int control, int note) {
   FileActions files;
   posix_spawn_file_actions_addopen(&files.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&files.actions, STDERR_FILENO, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files.actions, control, control_fd);
+  posix_spawn_file_actions_adddup2(&files.actions, note, note_fd);
 
   Attributes how;
   sigset_t none;

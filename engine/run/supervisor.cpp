@@ -17,6 +17,7 @@
 #include "ending.h"
 #include "expected_workers.h"
 #include "run/control.h"
+#include "run/last_note.h"
 #include "signals.h"
 #include "start_engine.h"
 
@@ -30,6 +31,7 @@ namespace {
 struct Helper {
   pid_t pid = 0;
   std::unique_ptr<Channel> channel;
+  std::unique_ptr<LastNote> note;
   int number = 1;       // Request::worker
   bool leaves = false;  // the helper was asked to end
 };
@@ -38,6 +40,7 @@ struct Helper {
 struct Spare {
   pid_t pid = 0;
   std::unique_ptr<Channel> channel;
+  std::unique_ptr<LastNote> note;
 };
 
 // Killed helpers are restarted at most this often in a run; afterwards the run continues without them.
@@ -51,7 +54,7 @@ class Watch {
     auto [mine, theirs] = Channel::pair();
     channel_ = std::move(mine);
     request_.supervisor = ::getpid();
-    pid_ = spawn_engine(engine, to_json(request_.to_value()), theirs->fd());
+    pid_ = spawn_engine(engine, to_json(request_.to_value()), theirs->fd(), note_.fd());
     begin_spares();
   }
 
@@ -62,6 +65,7 @@ class Watch {
     }
     ::kill(-pid_, SIGKILL);
     ::waitid(P_PID, static_cast<id_t>(pid_), &ending_.status, WEXITED);
+    ending_.note = note_.read();
     // All is done, and helpers have nothing left to do; or they save what they have under way.
     const bool well = ending_.status.si_code == CLD_EXITED && ending_.status.si_status == 0;
     end_spares();
@@ -142,8 +146,9 @@ class Watch {
     if (request_.command != "run" || request_.joins) return;
     for (int count = expected_workers(request_) - 1; count > 0; --count) {
       auto [mine, theirs] = Channel::pair();
-      const pid_t pid = spawn_engine(engine_, "", theirs->fd());
-      spares_.push_back({pid, std::move(mine)});
+      auto note = std::make_unique<LastNote>();
+      const pid_t pid = spawn_engine(engine_, "", theirs->fd(), note->fd());
+      spares_.push_back({pid, std::move(mine), std::move(note)});
     }
   }
 
@@ -166,7 +171,7 @@ class Watch {
       ::waitid(P_PID, static_cast<id_t>(spare.pid), nullptr, WEXITED);
       return false;
     }
-    helpers_.push_back({spare.pid, std::move(spare.channel), request.worker, false});
+    helpers_.push_back({spare.pid, std::move(spare.channel), std::move(spare.note), request.worker, false});
     return true;
   }
 
@@ -180,8 +185,9 @@ class Watch {
     while (std::ranges::count(helpers_, request.worker, &Helper::number) > 0) ++request.worker;
     if (wake_spare(request)) return;
     auto [mine, theirs] = Channel::pair();
-    const pid_t pid = spawn_engine(engine_, to_json(request.to_value()), theirs->fd());
-    helpers_.push_back({pid, std::move(mine), request.worker, false});
+    auto note = std::make_unique<LastNote>();
+    const pid_t pid = spawn_engine(engine_, to_json(request.to_value()), theirs->fd(), note->fd());
+    helpers_.push_back({pid, std::move(mine), std::move(note), request.worker, false});
   }
 
   // A stage may want fewer engines than the stage before.
@@ -199,21 +205,28 @@ class Watch {
   }
 
   void reap_helpers() {
-    std::size_t killed = 0;
+    std::vector<std::string> killed;  // in which operations
     std::erase_if(helpers_, [&](const Helper& helper) {
       siginfo_t status = {};
       ::waitid(P_PID, static_cast<id_t>(helper.pid), &status, WEXITED | WNOHANG);
       if (status.si_pid != helper.pid) return false;
       tell_error(helper);
       ::kill(-helper.pid, SIGKILL);
-      if (status.si_code != CLD_EXITED && !helper.leaves) ++killed;
+      if (status.si_code != CLD_EXITED && !helper.leaves) killed.push_back(place_text(helper.note->read()));
       return true;
     });
     if (ended_ || !ending_.stop_signals.empty()) return;
-    for (; killed > 0 && replaced_ < most_replaced; --killed, ++replaced_) {
-      tell("a worker was killed; another one takes its place");
+    for (const std::string& place : killed) {
+      if (replaced_++ >= most_replaced) return;
+      tell("a worker was killed" + place + "; another one takes its place");
       begin_helper();
     }
+  }
+
+  // " in lab.ops.matmul (x.lua:3)"
+  static std::string place_text(const LastNote::Words& note) {
+    if (note.operation.empty()) return "";
+    return " in " + note.operation + (note.line > 0 ? " (" + note.file + ":" + std::to_string(note.line) + ")" : "");
   }
 
   void tell_error(const Helper& helper) {
@@ -313,6 +326,7 @@ class Watch {
   int replaced_ = 0;
   std::optional<double> deadline_;  // by steady_seconds()
   pid_t pid_ = 0;
+  LastNote note_;
   Ending ending_;
 };
 

@@ -116,6 +116,32 @@ class Signals(CliTest):
         self.assert_status(run, "failed")
         self.resumed(run)
 
+    def check_dies_in_operator(self, number, message):
+        # Singular values of a matrix of this size take minutes.
+        self.write("r.lua", "local big = lab.tensor.rand(6000, 6000)\nprint('begins')\nlab.ops.linalg_svdvals(big)\n")
+        running = self.start("r.lua", "--json")
+        running.until_said("begins")
+        engine = running.engine()
+        status = pathlib.Path(f"/proc/{engine}/stat")
+
+        def used():  # ticks of the processor
+            return sum(map(int, status.read_text().rsplit(")", 1)[1].split()[11:13]))
+
+        before = used()
+        running.until(lambda: used() > before + 20, "it was in the operator")
+        os.kill(engine, number)
+        error = self.end(running, 3).json()["error"]
+        self.assertEqual((error["file"], error["line"]), ("r.lua", 3), error)
+        self.assertEqual(error["message"], message)
+
+    def test_engine_that_crashes_in_an_operator(self):
+        self.check_dies_in_operator(signal.SIGSEGV,
+                                    "the engine crashed in lab.ops.linalg_svdvals: SIGSEGV (Segmentation fault)")
+
+    def test_engine_killed_in_an_operator(self):
+        self.check_dies_in_operator(signal.SIGKILL, "the engine was killed from outside (SIGKILL) in "
+                                    "lab.ops.linalg_svdvals, often by the system when memory runs out")
+
     def test_engine_dies_with_its_supervisor(self):
         running, run = self.begun()
         engine = os.pidfd_open(running.engine())

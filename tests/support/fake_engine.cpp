@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "fake_stage.h"
 #include "run/control.h"
+#include "run/last_note.h"
 #include "run/run.h"
 
 namespace {
@@ -32,6 +33,15 @@ Value body(const std::string& mode) {
   if (mode == "error") throw recipe_error("expected a number, found nil").at("digits.lua", 12).in("optim.lr");
   if (mode == "segv") crash(SIGSEGV);
   if (mode == "kill") crash(SIGKILL);
+  if (mode == "segv-noted" || mode == "kill-noted") {
+    write_last_note("lab.ops.matmul", "digits.lua", 7);
+    crash(mode == "segv-noted" ? SIGSEGV : SIGKILL);
+  }
+  if (mode == "segv-after") {
+    write_last_note("lab.ops.matmul", "digits.lua", 7);
+    clear_last_note();
+    crash(SIGSEGV);
+  }
   if (mode == "exit") std::_Exit(7);
   if (mode == "quiet-exit") std::_Exit(0);
   if (mode == "failed") return Value::Map{{"status", "failed"}, {"reason", "loss is nan"}};

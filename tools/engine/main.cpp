@@ -4,6 +4,7 @@
 
 #include "bindings/large_stack.h"
 #include "bindings/lua_error.h"
+#include "bindings/note_crashes.h"
 #include "command.h"
 #include "core/error.h"
 #include "core/printable.h"
@@ -17,6 +18,7 @@ namespace {
 int execute(const trainlab::EngineStart& start) {
   using namespace trainlab;
   try {
+    note_crashes();
     // For tensors that are made outside of stages; a stage may have other threads.
     prepare_arithmetic(settled(start.request).threads);
     for (const Command& command : all_commands()) {

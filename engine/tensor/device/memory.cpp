@@ -17,6 +17,7 @@
 #include <string>
 
 #include "core/host.h"
+#include "tensor/script_memory.h"
 
 namespace trainlab {
 
@@ -25,6 +26,9 @@ namespace {
 MemoryCount cpu;
 std::atomic<std::int64_t> script_limit{0};
 thread_local MemoryUse current_use = MemoryUse::other;
+
+constexpr std::int64_t listened = std::int64_t{1} << 20;
+std::atomic<void (*)()> large_listener{nullptr};
 
 std::string bytes_text(std::int64_t bytes) {
   const bool large = bytes >= std::int64_t{1} << 30;
@@ -94,6 +98,8 @@ void MemoryCount::check(MemoryUse use, std::int64_t bytes) const {
                " of it are taken; t:release() and lab.scope free tensors early");
     throw error;
   }
+  if (bytes < listened) return;
+  if (auto* const listener = large_listener.load(std::memory_order_relaxed)) listener();
 }
 
 TensorMemory MemoryCount::now() const {
@@ -126,6 +132,8 @@ std::int64_t script_memory_limit() {
 }
 
 void set_script_memory_limit(std::int64_t bytes) { script_limit = bytes; }
+
+void on_large_script_memory(void (*listener)()) { large_listener = listener; }
 
 ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted)
     : Error(recipe_error("out of memory for the recipe's tensors: " + bytes_text(wanted) +

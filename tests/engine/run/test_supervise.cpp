@@ -225,6 +225,24 @@ TEST_CASE("an engine that crashes ends with one message and a folder that says s
   check("quiet-exit", "without a result");
 }
 
+TEST_CASE("an engine that dies in an operator has told which one, and the line of the recipe") {
+  const auto error = [](const std::string& mode) {
+    Supervised run(empty_folder(mode), mode);
+    CHECK(run.wait() == 3);
+    CHECK(read_summary(run.folder())["reason"] == run.outcome()["error"]["message"]);
+    return run.outcome()["error"];
+  };
+  const Value crashed = error("segv-noted");
+  CHECK(crashed["message"] == Value("the engine crashed in lab.ops.matmul: SIGSEGV (Segmentation fault)"));
+  CHECK(crashed["file"] == Value("digits.lua"));
+  CHECK(crashed["line"] == Value(7));
+  const Value killed = error("kill-noted");
+  CHECK_THAT(killed["message"].string(),
+             Catch::StartsWith("the engine was killed from outside (SIGKILL) in lab.ops.matmul, often by the system"));
+  CHECK(killed["line"] == Value(7));
+  CHECK(error("segv-after")["message"] == Value("the engine crashed: SIGSEGV (Segmentation fault)"));
+}
+
 TEST_CASE("a crash after the end of the run keeps its result") {
   Supervised run(empty_folder("late"), "late-segv");
   CHECK(run.wait() == 3);

@@ -1,0 +1,44 @@
+// The operator that a script has under way, for the message about an engine that dies in the operator.
+#pragma once
+
+#include <atomic>
+
+struct lua_Debug;
+struct lua_State;
+
+namespace trainlab {
+
+// The innermost line of a recipe or module: ar.source + 1 is its file, ar.currentline its number. False: there is none.
+// Allocates nothing.
+bool script_line(lua_State* L, lua_Debug& ar);
+
+// While this guard exists, the script waits for an operator, or for what else is called by `name`. All operators hold
+// the guard, so it only stores where one could look; one thread executes recipes.
+class Underway {
+ public:
+  Underway(lua_State* L, const char* name)
+      : script_before_(script_.load(std::memory_order_relaxed)), name_before_(name_.load(std::memory_order_relaxed)) {
+    name_.store(name, std::memory_order_relaxed);
+    script_.store(L, std::memory_order_relaxed);
+  }
+  ~Underway() {
+    script_.store(script_before_, std::memory_order_relaxed);
+    name_.store(name_before_, std::memory_order_relaxed);
+    if (noted_.load(std::memory_order_relaxed)) forget();
+  }
+  Underway(const Underway&) = delete;
+
+  // Tells the supervisor of the innermost guard, if there is one (run/last_note.h). For handlers of signals too.
+  static void note();
+
+ private:
+  static void forget();
+
+  static inline std::atomic<lua_State*> script_{nullptr};
+  static inline std::atomic<const char*> name_{nullptr};  // of an operator, or "tensor:backward"
+  static inline std::atomic<bool> noted_{false};
+  lua_State* const script_before_;
+  const char* const name_before_;
+};
+
+}  // namespace trainlab
