@@ -59,6 +59,7 @@ std::string with_dtype_names(std::string text) {
 std::string own_words(std::string text) {
   const auto cut = [&](std::string_view from) { text.resize(std::min(text.find(from), text.size())); };
   cut("  (Could this error message be improved?");
+  cut("\nException raised from ");  // the backtrace of an error within the error
   constexpr std::string_view inner = " INTERNAL ASSERT FAILED at ", report = "please report a bug to PyTorch.",
                              enforce = "[enforce fail at ";
   std::size_t asserted = text.find(inner);

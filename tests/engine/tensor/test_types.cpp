@@ -88,6 +88,8 @@ TEST_CASE("whatever an operator raises has words for the recipe's author") {
         "1 LibTorch cannot compute this with these arguments: a check of its own has failed: axes == 2");
   CHECK(words([] { TORCH_CHECK(false, "Input type (c10::BFloat16) and bias type (c10::complex<float>)"); }) ==
         "1 Input type (bfloat16) and bias type (complex64)");
+  CHECK(words([] { TORCH_CHECK(false, "no such shape\nException raised from f at g.cpp:35\nframe #0: h"); }) ==
+        "1 no such shape");
   CHECK(words([&] { TORCH_CHECK(axes == 2); }) == "1 Expected axes == 2 to be true, but got false.");
   CHECK_THAT(words([] { throw std::bad_alloc(); }), Catch::StartsWith("3 out of memory; the process may use "));
   CHECK(words([] { throw usage_error("no such device"); }) == "2 no such device");
