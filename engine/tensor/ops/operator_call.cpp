@@ -266,6 +266,7 @@ void Overload::call(const OperatorArguments& arguments, Stream& random, torch::j
       results.push_back(p.fallback);
     }
   }
+  if (has_rules_) check_rules(arguments, results);
   if (dropout_ >= 0 && results[static_cast<std::size_t>(dropout_)].toDouble() > 0 &&
       (training_ < 0 || results[static_cast<std::size_t>(training_)].toBool())) {
     results.clear();

@@ -4,6 +4,7 @@
 
 #include "core/registry.h"
 #include "operator_arguments.h"
+#include "operator_rules.h"
 #include "tensor/operator_errors.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
@@ -112,12 +113,23 @@ std::string Overload::text() const {
   return text + results;
 }
 
+std::string Overload::place(std::size_t parameter, bool by_name) const {
+  const std::string& name = parameters_[parameter].name;
+  return by_name ? "'" + name + "'" : "argument " + std::to_string(parameter + 1) + " (" + name + ")";
+}
+
+void Overload::check_rules(const OperatorArguments& arguments, const torch::jit::Stack& values) const {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Parameter& p = parameters_[i];
+    if (!p.rule || p.rule->holds(values, i)) continue;
+    const Given* a = given(arguments, i);
+    throw recipe_error(place(i, i >= arguments.positional.size()) + ": expected " + p.rule->expected + ", found " +
+                       (a ? arguments.text(*a) : "nothing"));
+  }
+}
+
 Overload::Misfit Overload::misfit(const OperatorArguments& arguments) const {
   Misfit found;
-  const auto place = [&](std::size_t i, bool by_name) {
-    return by_name ? "'" + parameters_[i].name + "'"
-                   : "argument " + std::to_string(i + 1) + " (" + parameters_[i].name + ")";
-  };
   for (std::size_t i = 0; i < arguments.positional.size(); ++i) {
     if (i >= positional_) {
       found.text = "expected at most " + std::to_string(positional_) + " argument" + (positional_ == 1 ? "" : "s") +

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "operator_dropout.h"
+#include "operator_rules.h"
 #include "operator_schema.h"
 #include "tensor/names.h"
 
@@ -76,6 +77,8 @@ Overload::Overload(const c10::OperatorHandle& handle) : handle_(handle) {
     if (argument.default_value()) parameter.fallback = *argument.default_value();
     const auto index = static_cast<int>(parameters_.size());
     if (parameter.takes == Takes::integer && parameter.name == "reduction") parameter.takes = Takes::reduction;
+    parameter.rule = argument_rule(name, parameter.name);
+    has_rules_ = has_rules_ || parameter.rule;
     if (parameter.takes == Takes::generator) {
       generator_ = index;
       parameter.required = false;

@@ -192,13 +192,32 @@ TEST_CASE("a list that the schema gives a length has it") {
 }
 
 TEST_CASE("operators that trust their caller cannot be called") {
-  for (const char* name : {"_reshape_alias", "_sparse_coo_tensor_unsafe", "_sparse_csr_tensor_unsafe", "_unsafe_index",
-                           "_nested_view_from_buffer", "_fused_adam_", "_foreach_add_", "_thnn_fused_lstm_cell",
-                           "embedding_dense_backward", "max_pool2d_with_indices_backward", "mkldnn_convolution",
-                           "quantized_lstm_cell", "slow_conv3d_forward", "data", "set_", "resize_", "values"}) {
+  for (const char* name :
+       {"_reshape_alias", "_sparse_coo_tensor_unsafe", "_sparse_csr_tensor_unsafe", "_unsafe_index",
+        "_nested_view_from_buffer", "_fused_adam_", "_foreach_add_", "_thnn_fused_lstm_cell",
+        "embedding_dense_backward", "max_pool2d_with_indices_backward", "mkldnn_convolution", "quantized_lstm_cell",
+        "slow_conv3d_forward", "data", "set_", "resize_", "values"}) {
     CAPTURE(name);
     CHECK(find_operator(name) == nullptr);
   }
+}
+
+TEST_CASE("arguments with which LibTorch would end the process are refused") {
+  const auto refused = [](const char* op, std::vector<Given> arguments, const char* message) {
+    CHECK_THROWS_WITH(Call(op, std::move(arguments)).tensor(), Catch::Contains(message));
+  };
+  const at::Tensor x = at::ones({3, 3}), images = at::ones({1, 4, 2, 2});
+  for (const double wrong : {std::nan(""), HUGE_VAL}) {
+    refused("linalg_eigvals", {x.mul(wrong)},
+            "argument 1 (self): expected elements that are neither NaN nor infinite, found a tensor float32 [3, 3]");
+  }
+  CHECK(Call("linalg_eigvals", {x}).tensor().numel() == 3);
+  refused("lu_unpack", {x, at::zeros({0}, at::kInt)},
+          "argument 2 (LU_pivots): expected pivots for the matrices, found a tensor int32 [0]");
+  refused("native_channel_shuffle", {images, 0}, "argument 2 (groups): expected at least 1, found 0");
+  refused("native_channel_shuffle", {images.to_sparse(), 2},
+          "argument 1 (self): expected a dense tensor, found a tensor");
+  CHECK(Call("native_channel_shuffle", {images, 2}).tensor().sizes() == images.sizes());
 }
 
 TEST_CASE("sparse tensors check their indices, and keep them to themselves") {

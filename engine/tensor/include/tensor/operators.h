@@ -8,9 +8,9 @@
 //   * nothing is drawn from LibTorch's global generator: overloads with a generator argument draw from a key; dropout
 //     operators are computed here with one; others that can drop are refused when they are asked to; the rest is out;
 //   * no files, no memory that was never written, no tensors of symbolic shapes;
-//   * operators check what they are given: inner parts of PyTorch (names that begin with _, parts of backward passes,
-//     single libraries of kernels) trust their caller and are left out but for a few that were looked at; sparse
-//     tensors are made of copies.
+//   * operators check what they are given, and argument_rule() what LibTorch leaves unchecked: inner parts of PyTorch
+//     (names that begin with _, parts of backward passes, single libraries of kernels) trust their caller and are left
+//     out but for a few that were looked at; sparse tensors are made of copies.
 //
 // The first overload that takes the arguments counts: a tensor before a number, an integer before a float, fewer
 // parameters before more. Operators are made on first use and kept; thread-safe.
@@ -81,6 +81,8 @@ enum class Takes : std::uint8_t {
   scalars
 };
 
+struct ArgumentRule;
+
 struct Parameter {
   std::string name;
   Takes takes = Takes::tensor;
@@ -90,6 +92,7 @@ struct Parameter {
   bool number_too = false;  // a tensor, for which a number may stand
   int count = 0;            // of a list with a given length: one value stands for so many
   c10::IValue fallback;
+  const ArgumentRule* rule = nullptr;  // that LibTorch does not check
 };
 
 class Overload {
@@ -120,6 +123,8 @@ class Overload {
   };
   bool takes(const OperatorArguments& arguments) const;
   Misfit misfit(const OperatorArguments& arguments) const;
+  void check_rules(const OperatorArguments& arguments, const torch::jit::Stack& values) const;
+  std::string place(std::size_t parameter, bool by_name) const;  // "argument 2 (dim)" or "'dim'"
   const OperatorArgument* given(const OperatorArguments& arguments, std::size_t parameter) const;
   bool takes_trailing(const OperatorArguments& arguments) const;
   const OperatorArgument* seed(const OperatorArguments& arguments) const;
@@ -137,6 +142,7 @@ class Overload {
   bool keeps_dtype_ = false;         // its parameter dtype, the third, is by default that of the first tensor
   bool copies_ = false;              // tensors are copied
   bool in_place_ = false;
+  bool has_rules_ = false;  // of its parameters
   Own own_ = nullptr;
 };
 
