@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -42,6 +43,104 @@ MadeArguments::MadeArguments(const Overload& overload, Stream random) : random_(
       arguments_.positional.push_back(made);
     }
   }
+}
+
+void MadeArguments::twist(Stream random) {
+  random_ = random;
+  std::vector<OperatorArgument*> all;
+  for (OperatorArgument& a : arguments_.positional) all.push_back(&a);
+  for (auto& [name, a] : arguments_.named) all.push_back(&a);
+  if (all.empty()) return;
+  for (int count = chance(0.75) ? 1 : 2; count > 0; --count) make_odd(*all[random_.below(all.size())]);
+}
+
+void MadeArguments::make_odd(OperatorArgument& a) {
+  switch (a.kind) {
+    case Kind::boolean: a.boolean = !a.boolean; return;
+    case Kind::number: a.number = odd_number(a.number); return;
+    case Kind::text: a.text = one_of({"", "x", "none", "mean", "sum", "int64", "bool", "complex64", "float64"}); return;
+    case Kind::tensor: a.tensor = &tensors_.emplace_back(odd_tensor(*a.tensor)); return;
+    case Kind::list:
+      if (a.count == 0 || chance(0.15)) {
+        a.count = 0;
+      } else if (chance(0.15)) {
+        --a.count;
+      } else {
+        make_odd(arguments_.elements[a.first + random_.below(a.count)]);
+      }
+      return;
+    default: return;
+  }
+}
+
+double MadeArguments::odd_number(double x) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  if (chance(0.5)) return one_of({0., -1., 1., x + 1, x - 1, -x, 2 * x});
+  return one_of({-2.,
+                 7.,
+                 64.,
+                 1000.,
+                 65536.,
+                 1e6,
+                 -1e6,
+                 0.5,
+                 1e-300,
+                 1e300,
+                 infinite,
+                 -infinite,
+                 std::nan(""),
+                 2147483647.,
+                 2147483648.,
+                 -2147483648.,
+                 4294967295.,
+                 4294967296.,
+                 1e12,
+                 4611686018427387904.,
+                 9007199254740992.,
+                 -9007199254740992.});
+}
+
+at::Tensor MadeArguments::odd_tensor(const at::Tensor& from) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  const at::Tensor tensor = from.detach();
+  at::Tensor odd = tensor;
+  try {
+    const std::int64_t dims = tensor.dim();
+    const std::int64_t axis = dims > 0 ? static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(dims))) : 0;
+    switch (random_.below(dims > 0 ? 16 : 11)) {
+      case 0: odd = tensor.clone().fill_(one_of({std::nan(""), infinite, -infinite})); break;
+      case 1:
+        odd = tensor.clone();
+        if (odd.numel() > 0) odd.view({-1}).narrow(0, 0, 1).fill_(one_of({std::nan(""), infinite, -infinite, 1e300}));
+        break;
+      case 2: odd = tensor.clone().fill_(one_of({0., -1., 1., 127., 1e9, -9e18})); break;
+      case 3:
+        odd = tensor.to(one_of({at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt, at::kShort,
+                                at::kByte, at::kChar, at::kBool, at::kComplexFloat, at::kComplexDouble}));
+        break;
+      case 4: odd = other_layout(tensor); break;
+      case 5: odd = tensor.unsqueeze(0); break;
+      case 6: {
+        std::vector<std::int64_t> sizes = tensor.sizes().vec();
+        sizes.push_back(3);
+        odd = tensor.unsqueeze(-1).expand(sizes);
+        break;
+      }
+      case 7: odd = at::empty({0}, tensor.options()); break;
+      case 8: odd = at::empty({}, tensor.options()).fill_(1); break;
+      case 9: odd = at::empty({}, tensor.options()).fill_(1).expand(tensor.sizes()); break;
+      case 10: odd = tensor.reshape({-1}); break;
+      case 11: odd = tensor.narrow(axis, 0, 0); break;
+      case 12: odd = tensor.narrow(axis, 0, 1).expand(tensor.sizes()); break;
+      case 13: odd = tensor.repeat_interleave(2, axis).slice(axis, 0, std::nullopt, 2); break;
+      case 14: odd = tensor.transpose(0, -1); break;
+      default: odd = tensor.select(axis, 0); break;
+    }
+  } catch (const std::exception&) {
+    return tensor;
+  }
+  if (gradients_ && (odd.is_floating_point() || odd.is_complex()) && odd.is_leaf()) odd.set_requires_grad(true);
+  return odd;
 }
 
 std::string MadeArguments::text() const {
@@ -191,6 +290,10 @@ at::Tensor MadeArguments::strided(const std::string& name) {
 at::Tensor MadeArguments::other_layout(const at::Tensor& tensor) {
   try {
     if (tensor.dim() == 2 && chance(0.4)) return tensor.to_sparse_csr();
+    if (tensor.dim() == 2 && chance(0.2)) return tensor.to_sparse_csc();
+    if (tensor.dim() == 2 && chance(0.2))
+      return chance(0.5) ? tensor.to_sparse_bsr({1, 1}) : tensor.to_sparse_bsc({1, 1});
+    if (tensor.dim() > 1 && chance(0.2)) return tensor.to_sparse(1);  // of rows
     if (tensor.dim() > 0 && chance(0.8)) return tensor.to_sparse();
     return tensor.conj();
   } catch (const std::exception&) {

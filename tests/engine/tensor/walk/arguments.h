@@ -13,11 +13,15 @@ namespace trainlab::test {
 
 // The arguments of one call. Tensors are small and of few shapes, so that they often fit each other; indices, sizes and
 // numbers are sometimes far outside of what there is.
+//
+// twist() then makes one or two of them odd: NaN, infinite or empty, of another layout, dtype or number of dimensions,
+// with strides of 0 or holes, huge, negative, 0, absent. What is odd is found better in a call that is right otherwise.
 class MadeArguments {
  public:
   MadeArguments(const Overload& overload, Stream random);
   MadeArguments(const MadeArguments&) = delete;
 
+  void twist(Stream random);
   const OperatorArguments& get() const { return arguments_; }
   std::string text() const;  // for a message
 
@@ -31,6 +35,9 @@ class MadeArguments {
   double floating();
   std::vector<std::int64_t> shape();
   at::Tensor strided(const std::string& name);
+  void make_odd(OperatorArgument& argument);
+  double odd_number(double x);
+  at::Tensor odd_tensor(const at::Tensor& tensor);
   at::Tensor other_layout(const at::Tensor& tensor);
 
   bool chance(double p) { return random_.uniform() < p; }

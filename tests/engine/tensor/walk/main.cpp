@@ -1,22 +1,26 @@
-// operator_walk [--calls N] [--seed N] [--only NAME]… : calls every operator that a recipe can name with made-up
-// arguments, right and wrong ones, and expects a result or an error, never a signal.
+// operator_walk [--calls N] [--odd N] [--seed N] [--only NAME]… : calls every operator that a recipe can name with
+// made-up arguments, right and wrong ones, and expects a result or an error in words for the recipe's author, never a
+// signal.
 //
-// The calls run in child processes with guarded memory (guarded_memory.h): a child that dies tells which call killed
-// it, and a new one goes on behind that. Results are read to the last element, printed, and differentiated. A call that
+// Each call that gave a result is made again, --odd times, with one or two of its arguments made odd (arguments.h). The
+// calls run in child processes with guarded memory (guarded_memory.h): a child that dies tells which call killed it,
+// and a new one goes on behind that. Results are read to the last element, printed, and differentiated. A call that
 // takes longer than 5 s of processor time is left, and counted as slow. Equal arguments give equal calls.
 //
-//   operator_walk                          200 calls of each overload
+//   operator_walk                             200 calls of each overload
 //   operator_walk --only conv2d --calls 9999
-//   operator_walk --only conv2d --call 17  one call, here, with its arguments printed
+//   operator_walk --only conv2d --call 17     one call, here, with its arguments printed; 17.3: its third odd form
 #include <ATen/Parallel.h>
 #include <ATen/ops/real.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +31,7 @@
 #include "arguments.h"
 #include "guarded_memory.h"
 #include "tensor/memory.h"
+#include "tensor/operator_errors.h"
 #include "tensor/text.h"
 #include "tensor/types.h"
 
@@ -39,10 +44,11 @@ using namespace trainlab::test;
 
 constexpr std::size_t memory_limit = 64 << 20;
 constexpr int seconds_of_call = 5;
-constexpr int finds_of_overload = 3;  // then it is left
+constexpr int finds_of_overload = 3;   // then it is left
+constexpr std::uint64_t forms = 1000;  // of a call: call number n is form n % forms, of which 0 is the plain one
 
 struct Request {
-  std::uint64_t calls = 200, seed = 1;
+  std::uint64_t calls = 200, odd = 0, seed = 1;
   std::set<std::string> only;
   std::optional<std::uint64_t> call;
   // of a child
@@ -53,8 +59,21 @@ struct Request {
 
 // What a child tells, in shared memory.
 struct Progress {
-  std::uint64_t overload, call, results, errors;
+  std::uint64_t overload, call, results, errors, wordless;
 };
+
+std::string call_text(std::uint64_t number) {
+  return std::to_string(number / forms) + (number % forms > 0 ? "." + std::to_string(number % forms) : "");
+}
+
+// What a recipe's author cannot make anything of.
+bool has_inner_words(const std::string& text) {
+  for (const char* inner : {"internal error", "INTERNAL ASSERT", "report a bug", "enhancement request", "enforce fail",
+                            "Exception raised from", "frame #", "c10::", "at::", "std::"}) {
+    if (text.find(inner) != std::string::npos) return true;
+  }
+  return text.empty();
+}
 
 std::vector<const Overload*> overloads(const Request& request) {
   std::vector<const Overload*> all;
@@ -86,28 +105,47 @@ void use(const c10::IValue& result) {
   for (const c10::IValue& element : result.toListRef()) use(element);
 }
 
-// True when it gave a result, which could be used.
-bool call(const Overload& overload, std::uint64_t number, const Request& request, bool print) {
+enum class End { result, error, wordless_error };
+
+// Whether it gave a result, which could be used.
+End call(const Overload& overload, std::uint64_t number, const Request& request, bool print) {
   number % 2 == 0 ? guard_ends() : guard_beginnings();
-  const Key key = Key(request.seed).fold(name_of(overload)).fold(number);
+  const Key key = Key(request.seed).fold(name_of(overload)).fold(number / forms);
+  const Operator& op = *find_operator(overload.schema().name().substr(6));
   try {
-    const MadeArguments made(overload, Stream(key));
+    MadeArguments made(overload, Stream(key));
+    if (number % forms > 0) made.twist(Stream(key.fold("odd").fold(number % forms)));
     if (print) std::printf("%s\n%s", overload.text().c_str(), made.text().c_str());
     std::fflush(stdout);
     torch::jit::Stack results;
     Stream random(key.fold("draws"));
     // As a script's call: which may be taken by another form of the operator.
-    const Operator& op = *find_operator(overload.schema().name().substr(6));
-    op.choose(made.get()).call(made.get(), random, results);
+    const Overload& chosen = op.choose(made.get());
+    try {
+      chosen.call(made.get(), random, results);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw op.explain(chosen, made.get(), error);
+    }
     if (print) std::printf("%zu results\n", results.size());
-    for (const c10::IValue& result : results) use(result);
-    return true;
-  } catch (const c10::Error& error) {
-    if (print) std::printf("%s\n", torch_error(error).message().c_str());
-  } catch (const std::exception& error) {
-    if (print) std::printf("%s\n", error.what());
+    for (const c10::IValue& result : results) with_operator_errors([&] { use(result); });
+    return End::result;
+  } catch (const Error& error) {
+    const bool wordless = has_inner_words(error.what());
+    if (print || wordless)
+      std::printf("%s, call %s: %s\n", name_of(overload).c_str(), call_text(number).c_str(), error.what());
+    return wordless ? End::wordless_error : End::error;
   }
-  return false;
+}
+
+// What kernels take beside tensors could take all that the machine has.
+void limit_address_space() {
+#if !defined(__SANITIZE_ADDRESS__)  // which takes the address space itself
+  constexpr rlim_t bytes = rlim_t{6} << 30;
+  const rlimit limit{bytes, bytes};
+  setrlimit(RLIMIT_AS, &limit);
+#endif
 }
 
 void run_child(const Request& request) {
@@ -115,14 +153,21 @@ void run_child(const Request& request) {
       *static_cast<Progress*>(mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED, request.progress, 0));
   const std::vector<const Overload*> all = overloads(request);
   guard_memory(memory_limit);
+  limit_address_space();
   const itimerval limit{{}, {seconds_of_call, 0}};
-  std::uint64_t first = request.first_call;
-  for (std::size_t i = request.first_overload; i < all.size(); ++i, first = 0) {
-    for (std::uint64_t number = first; number < request.calls; ++number) {
+  std::uint64_t number = request.first_call;
+  for (std::size_t i = request.first_overload; i < all.size(); ++i, number = 0) {
+    while (number < request.calls * forms) {
       progress.overload = i;
       progress.call = number;
       setitimer(ITIMER_PROF, &limit, nullptr);
-      ++(call(*all[i], number, request, false) ? progress.results : progress.errors);
+      const End end = call(*all[i], number, request, false);
+      ++(end == End::result ? progress.results : progress.errors);
+      if (end == End::wordless_error) ++progress.wordless;
+      // Odd forms are made of a call that gave a result.
+      const std::uint64_t form = number % forms;
+      const bool goes_on = form < request.odd && (form > 0 || end == End::result);
+      number = goes_on ? number + 1 : (number / forms + 1) * forms;
     }
   }
 }
@@ -175,27 +220,29 @@ int walk(Request request, const std::vector<std::string>& words) {
     const std::string name = name_of(*all[overload]);
     const bool too_slow = WTERMSIG(status) == SIGPROF;
     ++(too_slow ? slow : finds);
-    std::printf("%s, call %llu: %s\n", name.c_str(), static_cast<unsigned long long>(progress.call),
+    std::printf("%s, call %s: %s\n", name.c_str(), call_text(progress.call).c_str(),
                 too_slow ? "slow" : strsignal(WTERMSIG(status)));
     std::fflush(stdout);
-    first = progress.call + 1;
-    if (++finds_here >= finds_of_overload || first >= request.calls) {
+    const bool last_form = progress.call % forms >= request.odd || progress.call % forms == 0;
+    first = last_form ? (progress.call / forms + 1) * forms : progress.call + 1;
+    if (++finds_here >= finds_of_overload || first >= request.calls * forms) {
       finds_here = 0;
       ++overload;
       first = 0;
     }
   }
-  std::printf("%zu overloads: %llu results, %llu errors, %d slow, %d ended by a signal\n", all.size(),
-              static_cast<unsigned long long>(progress.results), static_cast<unsigned long long>(progress.errors), slow,
-              finds);
-  return finds > 0 ? 1 : 0;
+  std::printf("%zu overloads: %llu results, %llu errors, %llu of them in inner words, %d slow, %d ended by a signal\n",
+              all.size(), static_cast<unsigned long long>(progress.results),
+              static_cast<unsigned long long>(progress.errors), static_cast<unsigned long long>(progress.wordless),
+              slow, finds);
+  return finds > 0 || progress.wordless > 0 ? 1 : 0;
 }
 
 int call_once(const Request& request) {
   guard_memory(memory_limit);
   for (const Overload* overload : overloads(request)) {
     std::printf("%s: ", name_of(*overload).c_str());
-    call(*overload, *request.call, request, true);
+    (void)call(*overload, *request.call, request, true);
   }
   return 0;
 }
@@ -210,10 +257,14 @@ int main(int count, char** given) {
     const std::size_t left = words.size() - i - 1;
     if (words[i] == "--calls" && left >= 1) {
       request.calls = whole(++i);
+    } else if (words[i] == "--odd" && left >= 1) {
+      request.odd = std::min(whole(++i), forms - 1ULL);
     } else if (words[i] == "--seed" && left >= 1) {
       request.seed = whole(++i);
     } else if (words[i] == "--call" && left >= 1) {
-      request.call = whole(++i);
+      const std::size_t dot = words[++i].find('.');
+      const std::string form = dot == std::string::npos ? "0" : words[i].substr(dot + 1);
+      request.call = whole(i) * forms + std::strtoull(form.c_str(), nullptr, 10);
     } else if (words[i] == "--only" && left >= 1) {
       request.only.insert(words[++i]);
     } else if (words[i] == "--child" && left >= 3) {
@@ -222,7 +273,7 @@ int main(int count, char** given) {
       request.first_call = whole(i + 3);
       i += 3;
     } else {
-      std::fprintf(stderr, "usage: operator_walk [--calls N] [--seed N] [--only NAME]… [--call N]\n");
+      std::fprintf(stderr, "usage: operator_walk [--calls N] [--odd N] [--seed N] [--only NAME]… [--call N[.FORM]]\n");
       return 2;
     }
   }
