@@ -34,7 +34,18 @@ class Running {
   const std::int64_t paused_;
 };
 
-// Texts live as long as the values on the stack, or in a table on it.
+// A table that does not keep what it holds: the collection that makes room for tensors would take its tensors away
+// under an operator.
+bool is_weak(lua_State* L, int index) {
+  if (lua_getmetatable(L, index) == 0) return false;
+  lua_pushliteral(L, "__mode");
+  lua_rawget(L, -2);
+  const bool weak = !lua_isnil(L, -1);
+  lua_pop(L, 2);
+  return weak;
+}
+
+// Texts and tensors live as long as the values on the stack, or in a table on it.
 void read_argument(lua_State* L, int index, TensorBinding& binding, OperatorArgument& a, bool in_list) {
   OperatorArguments& all = binding.arguments;
   switch (lua_type(L, index)) {
@@ -63,7 +74,7 @@ void read_argument(lua_State* L, int index, TensorBinding& binding, OperatorArgu
       }
       break;
     case LUA_TTABLE:
-      if (in_list || entry_of(L, index)) break;
+      if (in_list || entry_of(L, index) || is_weak(L, index)) break;
       a.kind = Kind::list;
       a.first = static_cast<std::uint32_t>(all.elements.size());
       a.count = static_cast<std::uint32_t>(lua_objlen(L, index));
@@ -79,13 +90,21 @@ void read_argument(lua_State* L, int index, TensorBinding& binding, OperatorArgu
     default: break;
   }
   a.kind = Kind::other;
-  a.text = binding.others.emplace_back(lua_istable(L, index) && in_list ? "a list in a list" : type_text(L, index));
+  const bool list = lua_istable(L, index) && !entry_of(L, index);
+  a.text = binding.others.emplace_back(!list     ? type_text(L, index)
+                                       : in_list ? "a list in a list"
+                                                 : "a table whose metatable has __mode");
 }
 
-// A last table with names: { dim = 0, keepdim = true }.
+// A last table with names: { dim = 0, keepdim = true }. Names come behind all positions.
 bool holds_names(lua_State* L, int index) {
-  if (lua_type(L, index) != LUA_TTABLE) return false;
-  lua_pushnil(L);
+  if (lua_type(L, index) != LUA_TTABLE || is_weak(L, index)) return false;
+  const std::size_t count = lua_objlen(L, index);
+  if (count == 0) {
+    lua_pushnil(L);
+  } else {
+    lua_pushnumber(L, static_cast<double>(count));
+  }
   if (lua_next(L, index) == 0) return false;
   lua_pop(L, 1);
   const bool named = lua_type(L, -1) == LUA_TSTRING;
@@ -250,6 +269,8 @@ int call_operator(lua_State* L, const Operator& op, int count) {
     }
   } catch (Error& error) {
     throw error.in("lab.ops." + op.name());
+  } catch (const std::exception& exception) {
+    throw op.explain(overload, arguments, exception);
   }
   const auto& declared = overload.schema().returns();
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -272,8 +293,6 @@ void open_operators(lua_State* L, int metatable) {
   lua_newtable(L);
   make_namespace(L, "lab.ops", l_find_operator, nullptr);
   set_lab_member(L, "ops");
-  } catch (const std::exception& exception) {
-    throw op.explain(overload, arguments, exception);
 
   struct Arithmetic {
     const char *event, *op, *reversed;

@@ -17,6 +17,7 @@ namespace trainlab {
 namespace {
 
 constexpr std::int64_t kExactIntegers = std::int64_t{1} << 53;
+constexpr std::int64_t kValueBytes = 8;  // of a value in a list of Lua
 
 void push_integer(lua_State* L, std::int64_t x) {
   if (x > kExactIntegers || x < -kExactIntegers) {
@@ -111,7 +112,15 @@ void push_list(lua_State* L, const at::Tensor& tensor) {
 int l_tolist(lua_State* L) {
   return guarded(L, [&] {
     with_operator_errors([&] {
-      const at::Tensor tensor = check_tensor(L, 1).detach().cpu();
+      const at::Tensor& given = check_tensor(L, 1);
+      const std::int64_t most = LuaState::of(L).host().limits.memory / kValueBytes;
+      if (given.numel() > most) {
+        throw recipe_error("expected at most " + std::to_string(most) +
+                           " elements, which the memory of Lua can hold, found " + tensor_kind(given))
+            .in("tensor:tolist")
+            .hint("t[{ {0, 1000} }]:tolist() gives the first rows");
+      }
+      const at::Tensor tensor = given.detach().cpu();
       push_list(L, at::isFloatingType(tensor.scalar_type()) ? tensor.to(at::kDouble) : tensor);
     });
     return 1;
@@ -185,6 +194,7 @@ int l_backward(lua_State* L) {
     const bool retain = create || flag(L, options, "retain_graph");
     try {
       const EngineWork work(L);
+      const Underway underway(L, "tensor:backward");
       for_recipe(L, /*once=*/true, [&] { tensor.backward(gradient, retain, create); });
     } catch (const std::exception& exception) {
       Error plain = operator_error(exception);
@@ -194,7 +204,6 @@ int l_backward(lua_State* L) {
     }
     return 0;
   });
-      const Underway underway(L, "tensor:backward");
 }
 
 int l_field_shape(lua_State* L) {

@@ -71,8 +71,15 @@ at::Tensor ParameterSet::gradient(std::span<const at::Tensor> gradients, std::si
   const at::Tensor& gradient = gradients[i];
   const OptimizedParameter& parameter = slots_[i].parameter;
   if (gradient.scalar_type() != parameter.value.scalar_type() || gradient.sizes() != parameter.value.sizes())
-    throw std::logic_error("optimizer: the gradient of '" + parameter.name + "' is " +
-                           dtype_name(gradient.scalar_type()) + " " + shape_text(gradient.sizes()));
+    throw recipe_error("expected a gradient " + dtype_name(parameter.value.scalar_type()) + " " +
+                       shape_text(parameter.value.sizes()) + " for '" + parameter.name + "', found " +
+                       dtype_name(gradient.scalar_type()) + " " + shape_text(gradient.sizes()));
+  if (!parameter.value.is_contiguous())
+    throw recipe_error("the parameter '" + parameter.name +
+                       "' was contiguous when the optimizer was made, and is a view "
+                       "of shape " +
+                       shape_text(parameter.value.sizes()) + " with other strides now")
+        .hint("t_, transpose_ and the like turn a tensor itself; t:t() gives a view and leaves the tensor as it is");
   // The fused operators read gradients through bare pointers and do not look at strides.
   return gradient.contiguous();
 }

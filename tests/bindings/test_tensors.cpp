@@ -227,6 +227,13 @@ TEST_CASE("errors name the operator, the argument, shapes and dtypes") {
           "lab.ops.add: argument 1 (self): a tensor was used after it had been released"},
       Row{"t:release() return t.shape", "a tensor was used after it had been released"},
       Row{"t:item()", "tensor:item: expected a tensor of one element, found float32 [2, 3]"},
+      Row{"T.zeros(1):expand(2^33):tolist()",
+          "tensor:tolist: expected at most 134217728 elements, which the memory of Lua can hold, found float32 "
+          "[8589934592]"},
+      Row{"ops.cat(setmetatable({ t, t }, { __mode = 'v' }))",
+          "lab.ops.cat: argument 1 (tensors): expected a list of tensors, found a table whose metatable has __mode"},
+      Row{"ops.sum(t, { 0, keepdim = true })", "lab.ops.sum: the last argument has names and positions"},
+      Row{"ops.as_strided_(t, { 9 }, { 0 })", "lab.ops has no 'as_strided_'"},
       Row{"T { 2^53, dtype = 'int64' }:add(1):item()", "has no exact Lua number"},
       Row{"T { 2^53, dtype = 'int64' }:add(1):tolist()", "the integer 9007199254740993 has no exact Lua number"},
       Row{"t:backward()", "tensor:backward: no tensor from which this tensor was computed requires a gradient"},

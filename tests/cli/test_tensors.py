@@ -26,6 +26,21 @@ class Tensors(CliTest):
         result = self.run_program(self.write("much.lua", text), code=1)
         self.assertIn("much.lua:3: lab.ops.zeros: out of memory for the recipe's tensors", result.err)
 
+    def test_a_parameter_that_is_another_now_is_refused(self):
+        for change, message in (
+                ("w:t_()", "the parameter '1' was contiguous when the optimizer was made, and is a view of shape [2, 2] "
+                           "with other strides now"),
+                ("w:unsqueeze_(0)", "expected a gradient float32 [1, 2, 2] for '1', found float32 [2, 2]")):
+            self.write("r.lua", f"""local w = lab.tensor.ones(2, 2):requires_grad(true)
+local opt = lab.optimizer(lab.optim.SGD {{ lr = 0.1 }}, {{ w }})
+w.grad = lab.tensor.ones(2, 2)
+lab.no_grad(function() {change} end)
+opt:step()
+""")
+            with self.subTest(change=change):
+                result = self.run_program("r.lua", code=1)
+                self.assertIn("r.lua:5: " + message, result.err, result)
+
     def test_tensors_that_a_recipe_writes_are_read_back(self):
         self.write("write.lua", """return lab.task { name = "t", run = function(ctx)
   local t = lab.tensor { { 1, 2 }, { 3, 4.5 } }

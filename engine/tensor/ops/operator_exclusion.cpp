@@ -76,7 +76,8 @@ std::string operator_exclusion(const c10::OperatorHandle& handle) {
       return "a result has no form in a script: " + result.real_type()->repr_str();
   }
   if (one_of(name, {"from_file"})) return "reads files";
-  if (begins_with_any(name, {"resize", "_resize", "sparse_resize"}) || one_of(name, {"set_", "set", "set_data"}))
+  if (begins_with_any(name, {"resize", "_resize", "sparse_resize"}) ||
+      one_of(name, {"as_strided_", "set_", "set", "set_data"}))
     return "changes the memory behind a tensor";
   if (name.starts_with("sym_")) return "symbolic shapes";
   if (std::string reason = trusts_its_caller(name); !reason.empty()) return reason;
