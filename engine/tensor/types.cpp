@@ -78,7 +78,7 @@ std::string own_words(std::string text) {
   return text;
 }
 
-// Of the host.
+// Memory of the host is used up.
 Error memory_error(const std::string& wanted) {
   constexpr double gibi = 1 << 30;
   std::array<char, 96> there{};

@@ -28,8 +28,8 @@ class Tensors(CliTest):
 
     def test_a_parameter_that_is_another_now_is_refused(self):
         for change, message in (
-                ("w:t_()", "the parameter '1' was contiguous when the optimizer was made, and is a view of shape [2, 2] "
-                           "with other strides now"),
+                ("w:t_()", "the parameter '1' was contiguous when the optimizer was made, and is a view of shape "
+                           "[2, 2] with other strides now"),
                 ("w:unsqueeze_(0)", "expected a gradient float32 [1, 2, 2] for '1', found float32 [2, 2]")):
             self.write("r.lua", f"""local w = lab.tensor.ones(2, 2):requires_grad(true)
 local opt = lab.optimizer(lab.optim.SGD {{ lr = 0.1 }}, {{ w }})

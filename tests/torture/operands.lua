@@ -1,7 +1,7 @@
 -- trainlab tests/torture/operands.lua: every operation of Lua on every kind of value that a recipe can have, two by
 -- two: arithmetic, comparison, calls, reading and writing of fields, and all methods with wrong receivers and
--- arguments. Each must give a value or an error in words for the recipe's author. They are done in the recipe itself, in
--- a coroutine, in the handler of xpcall, while garbage is collected, in callbacks of a fit and a task, and with the
+-- arguments. Each must give a value or an error in words for the recipe's author. They are done in the recipe itself,
+-- in a coroutine, in the handler of xpcall, while garbage is collected, in callbacks of a fit and a task, and with the
 -- objects of stages that have ended. The whole takes minutes; the test cli/operands does one operation in some dozens.
 local every = lab.param { "every", 1, doc = "do one of so many operations", min = 1 }
 local T, ops, nn = lab.tensor, lab.ops, lab.nn
@@ -26,8 +26,9 @@ local function values()
     text = "x", number_text = "1", empty_text = "", table = {}, list = { 1, 2 }, names = { dim = 0 },
     weak = setmetatable({ T.ones(2) }, { __mode = "v" }), func = function(...) return ... end, native = print,
     thread = coroutine.create(function() end), lab = lab, ops = ops, T = T, operator = ops.add, layer = nn.Linear(2),
-    optimizer_entry = lab.optim.SGD { lr = 0.1 }, data = lab.data.blobs { samples = 8 }, range = lab.space.uniform(0, 1),
-    float = T { { 1, 2 }, { 3, 4 } }, scalar = T(1), integers = T({ 0, 1 }, { dtype = "int64" }), mask = T { true, false },
+    optimizer_entry = lab.optim.SGD { lr = 0.1 }, data = lab.data.blobs { samples = 8 },
+    range = lab.space.uniform(0, 1), float = T { { 1, 2 }, { 3, 4 } }, scalar = T(1),
+    integers = T({ 0, 1 }, { dtype = "int64" }), mask = T { true, false },
     complex = ops.complex(T { 1 }, T { 2 }), half_float = T({ 1, 2 }, { dtype = "float16" }), empty = empty,
     expanded = T.ones(1):expand(4), turned = T { { 1, 2 }, { 3, 4 } }:t(), sparse = T { 1, 0, 2 }:to_sparse(),
     weight = grad, computed = grad * 2, released = released, shape = empty.shape,
