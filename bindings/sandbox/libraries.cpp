@@ -4,6 +4,7 @@
 #include <lua.hpp>
 
 #include "bindings/lua_error.h"
+#include "meter.h"
 #include "other_languages.h"
 
 namespace trainlab {
@@ -53,6 +54,7 @@ int l_collectgarbage(lua_State* L) {
   if (count) {
     lua_pushnumber(L, lua_gc(L, LUA_GCCOUNT, 0) + lua_gc(L, LUA_GCCOUNTB, 0) / 1024.0);
   } else {
+    LuaState::of(L).meter().note(L);
     lua_pushinteger(L, lua_gc(L, LUA_GCCOLLECT, 0));
   }
   return 1;

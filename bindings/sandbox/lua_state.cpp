@@ -35,7 +35,7 @@ LuaState::LuaState(LuaHost host)
   luaJIT_setmode(main_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
   meter_->attach(main_);
   enter(open_libraries);
-  if (host_.silent) watchdog_ = std::make_unique<Watchdog>(*meter_, host_.limits.silence, host_.silent);
+  if (host_.silent) watchdog_ = std::make_unique<Watchdog>(*meter_, host_.limits, host_.silent);
 }
 
 LuaState::~LuaState() {

@@ -1,8 +1,10 @@
 #include "meter.h"
 
+#include <pthread.h>
+
 #include <cstdlib>
-#include <ctime>
 #include <lua.hpp>
+#include <utility>
 
 #include "run/stage.h"
 
@@ -13,13 +15,6 @@ namespace {
 constexpr int kInterval = 10'000;                            // instructions between two looks
 constexpr std::int64_t kLarge = std::int64_t{32} << 20;      // a request that is refused rather than granted
 constexpr std::int64_t kHeadroom = std::int64_t{128} << 20;  // above the limit, until the next instruction
-
-// Nanoseconds, exact to a few milliseconds: each operator that a script calls asks, and silence is a matter of seconds.
-std::int64_t now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return std::int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
-}
 
 std::string bytes_text(std::int64_t bytes) {
   if (bytes >= std::int64_t{1} << 30) return number_text(static_cast<double>(bytes) / (1 << 30)) + " GiB";
@@ -35,7 +30,9 @@ std::string count_text(std::int64_t n) {
 
 }  // namespace
 
-Meter::Meter(LuaState& state, const LuaLimits& limits) : state_(state), limits_(limits) {}
+Meter::Meter(LuaState& state, const LuaLimits& limits) : state_(state), limits_(limits) {
+  pthread_getcpuclockid(pthread_self(), &thread_clock_);
+}
 
 void* Meter::allocate(void* state, void* pointer, std::size_t before, std::size_t after) {
   return static_cast<LuaState*>(state)->meter().reallocate(pointer, before, after);
@@ -70,31 +67,35 @@ void Meter::attach(lua_State* L) {
   watch_closely(false);
 }
 
-void Meter::watch_closely(bool closely) {
-  interval_ = closely ? 1 : kInterval;
-  lua_sethook(main_, hook, LUA_MASKCOUNT, interval_);
-}
+void Meter::watch_closely(bool closely) { lua_sethook(main_, hook, LUA_MASKCOUNT, closely ? 1 : kInterval); }
 
 Meter::Saved Meter::begin() {
-  const Saved saved{executed_, heard_.load()};
+  const Saved saved{executed_, runs()};
   executed_ = 0;
-  heard();
+  sign(true);
   return saved;
 }
 
 void Meter::end(Saved saved) {
   executed_ = saved.executed;
-  heard_ = saved.heard == 0 ? 0 : now();
+  sign(saved.runs);
 }
 
-void Meter::heard() { heard_ = now(); }
-
-double Meter::silent_seconds() const {
-  const std::int64_t heard = heard_.load();
-  return heard == 0 ? 0 : static_cast<double>(now() - heard) * 1e-9;
+double Meter::seconds_used() const {
+  timespec time{};
+  clock_gettime(thread_clock_, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-LuaPosition Meter::last_position() const {
+void Meter::interrupt(std::uint64_t since) {
+  late_ = since;
+  // LuaJIT allows this at any moment, as from a signal's handler: it sets a counter that the next instruction meets.
+  watch_closely(true);
+}
+
+LuaPosition Meter::position_inside() const {
+  // The stack of a thread of Lua that waits for an operator stands still.
+  if (lua_State* L = operating_.load(std::memory_order_relaxed)) return LuaState::position(L);
   const std::lock_guard lock(position_mutex_);
   return position_;
 }
@@ -117,11 +118,12 @@ void Meter::hook(lua_State* L, lua_Debug*) {
 
 void Meter::on_hook(lua_State* L) {
   if (state_.doom()) return;
-  heard();
   if (over_) over_memory(L);
   if (state_.doom()) return;
-  executed_ += interval_;
-  if (interval_ == 1) watch_closely(false);
+  const int interval = lua_gethookcount(L);
+  executed_ += interval;
+  if (interval != kInterval) watch_closely(false);
+  const bool late = late_.exchange(0) == last_sign();
 
   LuaPosition here = LuaState::position(L);
   // A callback may run to its end: the loop that called it asks at its next step.
@@ -130,9 +132,11 @@ void Meter::on_hook(lua_State* L) {
     Error error(ErrorKind::interrupted, "interrupted while the recipe was being executed");
     if (here.line > 0) error.at(here.file, here.line);
     state_.set_doom({error, true});
-  } else if (executed_ > limits_.instructions) {
-    Error error = recipe_error("stopped after " + count_text(limits_.instructions) +
-                               " instructions without a call that did work" + (callback ? " in this callback" : ""));
+  } else if (late || executed_ > limits_.instructions) {
+    const std::string limit =
+        late ? number_text(limits_.silence) + " s" : count_text(limits_.instructions) + " instructions";
+    Error error = recipe_error("stopped after " + limit + " without a call that did work" +
+                               (callback ? " in this callback" : ""));
     error.hint("there may be a loop that does not end; long computations belong into stages");
     if (here.line > 0) error.at(here.file, here.line);
     state_.set_doom({error, false});

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <mutex>
 #include <string>
 
@@ -29,22 +30,39 @@ class Meter {
   // The counters of a call, which are restored for its caller when the call ends.
   struct Saved {
     std::int64_t executed;
-    std::int64_t heard;
+    bool runs;
   };
   Saved begin();
   void end(Saved saved);
   // Called when native code that did work has returned: instructions are counted anew.
   void restart() { executed_ = 0; }
 
-  // The clock of silence. heard() when a script begins to run or shows that it lives; pause() while the engine works.
-  void heard();
-  std::int64_t pause() { return heard_.exchange(0); }
-  void resume(std::int64_t paused) {
-    if (paused != 0) heard();
+  // Signs of life: a script begins to run, an operator begins or ends, the engine works for the script (pause) or has
+  // done so (resume). Whether the script runs is part of the sign; what Lua itself does is none.
+  bool runs() const { return is_running(signs_.load(std::memory_order_relaxed)); }
+  bool pause() {
+    const bool before = runs();
+    sign(false);
+    return before;
   }
-  // For the watchdog, from any thread: seconds since the last sign; 0 while no script runs.
-  double silent_seconds() const;
-  LuaPosition last_position() const;
+  void resume(bool before) { sign(before); }
+  // While an operator works for L; nullptr: it has ended.
+  void operate(lua_State* L) {
+    operating_.store(L, std::memory_order_relaxed);
+    sign(runs());
+  }
+
+  // For the watchdog, from any thread while the state lives. The last sign, another number each time.
+  std::uint64_t last_sign() const { return signs_.load(std::memory_order_relaxed); }
+  static bool is_running(std::uint64_t sign) { return (sign & 1) != 0; }
+  // Seconds of the processor, spent by the state's thread: a process that is stopped or has to wait ages no script.
+  double seconds_used() const;
+  // The script was silent since this sign: the next instruction raises.
+  void interrupt(std::uint64_t since);
+  // Where a script stands that an interruption does not reach, because it is inside one function that is not Lua's.
+  LuaPosition position_inside() const;
+  bool operates() const { return operating_.load(std::memory_order_relaxed) != nullptr; }
+
   // Remembers where the script is before a library function that may take long.
   void note(lua_State* L);
 
@@ -63,6 +81,9 @@ class Meter {
   static void hook(lua_State* L, lua_Debug* ar);
   void on_hook(lua_State* L);
   void over_memory(lua_State* L);
+  void sign(bool runs) {
+    signs_.store(((last_sign() | 1) + 1) | (runs ? 1 : 0), std::memory_order_relaxed);  // one thread writes
+  }
   void* reallocate(void* pointer, std::size_t before, std::size_t after);
 
   LuaState& state_;
@@ -70,11 +91,13 @@ class Meter {
   lua_State* main_ = nullptr;
   std::int64_t used_ = 0;
   std::int64_t executed_ = 0;
-  int interval_ = 0;
   bool over_ = false;  // the limit was crossed since the last look
   bool unlimited_ = false;
   LuaPosition refused_at_;
-  std::atomic<std::int64_t> heard_{0};  // ns; 0: the clock stands
+  clockid_t thread_clock_{};
+  std::atomic<std::uint64_t> signs_{0};
+  std::atomic<std::uint64_t> late_{0};  // the sign since which the script is silent; 0: not so
+  std::atomic<lua_State*> operating_{nullptr};
   mutable std::mutex position_mutex_;
   LuaPosition position_;
 };

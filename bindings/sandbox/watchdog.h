@@ -1,5 +1,6 @@
-// Watchdog: a thread that notices when a script shows no sign of life, inside a library function that no hook can
-// interrupt (a string pattern of exponential time), and tells the host, which ends the process.
+// Watchdog: a thread that notices when a script shows no sign of life for too long. The script is interrupted at its
+// next instruction. Where there comes none, inside a library function (a string pattern of exponential time) or one
+// operator on giant tensors, the host is told after some grace, and ends the process.
 #pragma once
 
 #include <condition_variable>
@@ -12,14 +13,15 @@ namespace trainlab {
 
 class Watchdog {
  public:
-  Watchdog(const Meter& meter, double limit, std::function<void(const Error&)> silent);
+  Watchdog(Meter& meter, const LuaLimits& limits, std::function<void(const Error&)> silent);
   ~Watchdog();
 
  private:
   void watch();
+  Error silence() const;
 
-  const Meter& meter_;
-  const double limit_;
+  Meter& meter_;
+  const LuaLimits& limits_;
   const std::function<void(const Error&)> silent_;
   std::mutex mutex_;
   std::condition_variable ended_;

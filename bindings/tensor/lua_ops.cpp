@@ -19,19 +19,19 @@ namespace {
 
 using Kind = OperatorArgument::Kind;
 
-// While an operator runs the clock of silence stands, but instructions are not counted anew: a loop of operators for
-// ever is still a loop for ever.
+// Each operator is a sign of life, but instructions are not counted anew: a loop of operators for ever is still a loop
+// for ever.
 class Running {
  public:
-  Running(lua_State* L, Meter& meter, const Operator& op)
-      : underway_(L, op.name().c_str()), meter_(meter), paused_(meter.pause()) {}
-  ~Running() { meter_.resume(paused_); }
+  Running(lua_State* L, Meter& meter, const Operator& op) : underway_(L, op.name().c_str()), meter_(meter) {
+    meter_.operate(L);
+  }
+  ~Running() { meter_.operate(nullptr); }
   Running(const Running&) = delete;
 
  private:
   const Underway underway_;
   Meter& meter_;
-  const std::int64_t paused_;
 };
 
 // A table that does not keep what it holds: the collection that makes room for tensors would take its tensors away

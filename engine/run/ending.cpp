@@ -26,6 +26,7 @@ int stop_code(const Ending& ending) {
 // The error that the supervisor reports because the engine could not. nullopt: the engine has reported how it ended.
 std::optional<Error> own_words(const Ending& ending) {
   if (ending.broken) return ending.broken;
+  if (ending.silent) return ending.silent;
   const int status = ending.status.si_status;
   if (ending.status.si_code == CLD_EXITED) {
     if (ending.error) return std::nullopt;
@@ -69,7 +70,7 @@ void record(const fs::path& run, const Error& error) {
       {"name", last.name},
       {"kind", last.kind},
       {"status", error.kind() == ErrorKind::interrupted ? "interrupted" : "failed"},
-      {"reason", error.message()},
+      {"reason", error.headline()},
       {"out", folder.string()},
       {"seconds", same ? before["seconds"] : Value()},
       {"resumed", same && before["resumed"].is_list() ? before["resumed"] : Value(Value::List{})},
@@ -95,7 +96,8 @@ Outcome outcome(const Ending& ending) {
       } catch (const std::exception&) {
         // A full disk, perhaps: the words reach the user all the same.
       }
-      words->hint("everything saved is intact; to continue: trainlab resume " + outcome.folder.string());
+      const std::string before = words->hint().empty() ? "" : words->hint() + "; ";
+      words->hint(before + "everything saved is intact; to continue: trainlab resume " + outcome.folder.string());
     }
     outcome.error = std::move(words);
     outcome.result = {};

@@ -17,6 +17,7 @@ struct Ending {
   std::vector<int> stop_signals;  // that the supervisor took, in order: the second one killed
   bool is_late = false;           // the time of grace after the first had passed, and the supervisor killed
   std::optional<Error> error;     // as the engine sent it
+  std::optional<Error> silent;    // as the engine sent it before it ended itself in the middle of its work
   Value result;                   // as the engine sent it, or nil
   LastNote::Words note;           // what the engine was doing, where it could not say so itself
   std::optional<Error> broken;    // what was wrong with the control channel: the supervisor killed the engine

@@ -237,6 +237,11 @@ const std::vector<Flag>& common_flags() {
        .help = "from a signal to stop (Ctrl-C) to the end of an engine that has not come to its next step "
                "(default 10 s)",
        .concerns = Concerns::engine},
+      {.name = "silence",
+       .type = time_type(),
+       .help = "the longest that the code of a recipe, or one operator on its tensors, may take without a call that\n"
+               "does work (default 60 s); the engine ends --grace later",
+       .concerns = Concerns::engine},
       {.name = "json", .type = switch_type(), .help = "exactly one JSON object on standard output"},
       {.name = "quiet", .type = switch_type(), .help = "no progress on standard error", .concerns = Concerns::engine},
       {.name = "stdlib",

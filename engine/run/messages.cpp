@@ -37,10 +37,17 @@ Error error_from(const Value& value) try {
   throw run_error(std::string("the control channel carried an error that cannot be read: ") + error.what());
 }
 
-// Whatever fails in these two, for want of memory or of a supervisor: the exit code says the rest.
+// Whatever fails in these, for want of memory or of a supervisor: the exit code says the rest.
 void send_error(Channel& channel, const Error& error) noexcept {
   try {
     channel.send(Value::Map{{"type", "error"}, {"error", error_value(error)}});
+  } catch (...) {
+  }
+}
+
+void send_silent(Channel& channel, const Error& error) noexcept {
+  try {
+    channel.send(Value::Map{{"type", "silent"}, {"error", error_value(error)}});
   } catch (...) {
   }
 }

@@ -233,7 +233,7 @@ class Watch {
     try {
       helper.channel->fill();
       while (const std::optional<Value> message = helper.channel->next()) {
-        if ((*message)["type"] != Value("error")) continue;
+        if ((*message)["type"] != Value("error") && (*message)["type"] != Value("silent")) continue;
         const Error error = error_from((*message)["error"]);
         if (error.kind() != ErrorKind::interrupted) tell("a worker has ended: " + std::string(error.what()));
       }
@@ -268,6 +268,8 @@ class Watch {
       open();
     } else if (type == "error") {
       ending_.error = error_from(message["error"]);
+    } else if (type == "silent") {
+      ending_.silent = error_from(message["error"]);
     } else if (type == "workers") {
       if (held_) set_workers(message["count"].integer());
     } else if (type == "text") {

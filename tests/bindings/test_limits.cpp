@@ -98,6 +98,7 @@ TEST_CASE("a pattern that explodes is noticed, with its line") {
   std::optional<Error> heard;
   Sandbox sandbox;
   sandbox.limits.silence = 0.05;
+  sandbox.limits.grace = 0;
   sandbox.silent = [&](const Error& error) {
     const std::lock_guard lock(mutex);
     heard = error;
@@ -110,10 +111,64 @@ TEST_CASE("a pattern that explodes is noticed, with its line") {
   sandbox.recipe.reset();  // joins the watchdog
   REQUIRE(heard);
   CHECK(heard->kind() == ErrorKind::recipe);
-  CHECK_THAT(heard->what(), Catch::StartsWith("x.lua:6: no answer for 0.05 s"));
+  CHECK_THAT(heard->what(), Catch::StartsWith("x.lua:6: no answer for 0.05 s (--silence), nor in the 0 s of --grace") &&
+                                Catch::Contains("string patterns"));
 }
 
-TEST_CASE("neither a long loop nor long work of the engine is silence") {
+TEST_CASE("a single operator on giant tensors is noticed, with its line") {
+  std::mutex mutex;
+  std::optional<Error> heard;
+  Sandbox sandbox;
+  sandbox.limits.silence = 0.05;
+  sandbox.limits.grace = 0;
+  sandbox.silent = [&](const Error& error) {
+    const std::lock_guard lock(mutex);
+    heard = error;
+  };
+  // Each product is larger than the one before it, until one takes well over the limit.
+  sandbox.execute(
+      "local n = 200\nlocal begin\nrepeat\n n = n + 400\n local a = lab.tensor.ones(n, n)\n begin = os.clock()\n"
+      " lab.ops.matmul(a, a)\nuntil os.clock() - begin > 0.5");
+  sandbox.recipe.reset();
+  REQUIRE(heard);
+  CHECK_THAT(heard->what(), Catch::StartsWith("x.lua:7: no answer for 0.05 s") && Catch::Contains("single operator"));
+}
+
+TEST_CASE("time is limited where single instructions take long, and no pcall holds the error back") {
+  const std::string loop = GENERATE(as<std::string>(), "while true do pcall(error) end",
+                                    "while true do pcall(function() while true do pcall(error) end end) end",
+                                    "while true do pcall(function() while true do end end) end",
+                                    "local t = {} for i = 1, 1e5 do t[i] = {} end while true do collectgarbage() end",
+                                    "local s = ('a'):rep(2 ^ 24) while true do local _ = s:upper() end",
+                                    "local s = ('a'):rep(2 ^ 24) while true do pcall(s.find, s, 'b') end",
+                                    "local s = ('a'):rep(2 ^ 12) while true do local _ = s:find('.-b') end",
+                                    "coroutine.wrap(function() while true do pcall(error) end end)()",
+                                    "while true do xpcall(error, function() while true do pcall(error) end end) end");
+  CAPTURE(loop);
+  Sandbox sandbox;
+  sandbox.limits.silence = 0.2;
+  std::atomic<int> heard = 0;
+  sandbox.silent = [&](const Error&) { ++heard; };
+  const Error error = sandbox.fails("local x = 1\n" + loop);
+  CHECK(error.kind() == ErrorKind::recipe);
+  CHECK_THAT(error.what(), Catch::StartsWith("x.lua:2: stopped after 0.2 s without a call that did work"));
+  CHECK(heard == 0);
+}
+
+TEST_CASE("the time of a callback is counted anew, and the state is usable after its end") {
+  Sandbox sandbox;
+  sandbox.limits.silence = 0.2;
+  sandbox.silent = [](const Error&) {};
+  const auto function = returned_function(
+      sandbox.execute("return lab.stage { call = function(n)\n for i = 1, n do pcall(error) end return n end }"));
+  const Argument endless[] = {Value(1'000'000'000)};
+  CHECK_THROWS_WITH(function->call(endless),
+                    Catch::StartsWith("x.lua:2: stopped after 0.2 s") && Catch::Contains("in this callback"));
+  const Argument few[] = {Value(1000)};
+  for (int i = 0; i < 100; ++i) CHECK(std::get<Value>(function->call(few).at(0)) == Value(1000));
+}
+
+TEST_CASE("neither many operators nor long work of the engine is silence") {
   std::atomic<int> heard = 0;
   Sandbox sandbox;
   sandbox.limits.silence = 0.1;
@@ -126,7 +181,9 @@ TEST_CASE("neither a long loop nor long work of the engine is silence") {
     never.wait_for(lock, std::chrono::milliseconds(300), [] { return false; });
     return Value(Value::Map{});
   };
-  sandbox.execute("local begin = os.clock() while os.clock() - begin < 0.3 do end\nlab.run(lab.stage {})");
+  sandbox.execute(
+      "local begin = os.clock()\nlocal a = lab.tensor.ones(2)\n"
+      "while os.clock() - begin < 0.3 do a = lab.ops.mul(a, 1) end\nlab.run(lab.stage {})");
   sandbox.recipe.reset();
   CHECK(heard == 0);
 }

@@ -7,7 +7,7 @@ import signal
 import socket
 import unittest
 
-from program import LIMIT, SLOW, CliTest, fit
+from program import LIMIT, LINES, SLOW, CliTest, fit
 
 
 class Signals(CliTest):
@@ -97,6 +97,22 @@ class Signals(CliTest):
         self.end(running, 143)
         for child in children:
             self.assertFalse(pathlib.Path(f"/proc/{child}").exists(), child)
+
+    def test_silence_of_the_recipe(self):
+        # The pattern takes the processor for some seconds; with more patience it comes to its end.
+        slow = '("a"):rep(26):find(("a?"):rep(26) .. ("a"):rep(26))'
+        more = '  checkpoint = "1 epochs",\n'
+        more += f"  on = {{ validate = function(run) if run.epoch == 5 then local _ = {slow} end end }},\n"
+        self.write("r.lua", fit(epochs="8", more=more))
+        self.train("--out", "whole", "--quiet")
+        result = self.train("--out", "cut", "--silence", "0.2 s", "--grace", "0.1 s", code=1)
+        self.assert_said(result, f"r.lua:{LINES['more'] + 1}: no answer for 0.2 s (--silence)", "hint: string patterns",
+                         "to continue: trainlab resume ")
+        self.assert_status(self.folder / "cut", "failed")
+        self.assertIn("no answer for 0.2 s", self.summary(self.folder / "cut")["reason"])
+        self.run_program("resume", "cut", "--quiet")
+        self.assertEqual(len(self.summary(self.folder / "cut")["resumed"]), 1)
+        self.assert_same_end(self.folder / "cut", self.folder / "whole")
 
     def test_engine_killed_from_outside(self):
         running, run = self.begun()

@@ -80,7 +80,13 @@ int engine(int argc, char** argv) {
     while (true) pause();
   }
   Registry registry;
-  testing::add_stage_kind(registry, "fit", [&](const Options&, const StageContext&) { return body(mode); });
+  testing::add_stage_kind(registry, "fit", [&](const Options&, const StageContext&) {
+    if (mode == "silent") {
+      send_silent(*start.channel, recipe_error("no answer for 60 s").at("digits.lua", 12).hint("a shorter text"));
+      std::_Exit(1);
+    }
+    return body(mode);
+  });
   const auto own_device = [](const std::string& device) { return device; };
   Run run(registry, start.request, {"2.11.0", "cpu", wall_seconds(), [](int) {}, own_device}, *start.channel);
   try {

@@ -105,8 +105,11 @@ LuaHost Execution::host(bool describes) {
   host.describes = describes;
   host.recipe_folder = request().recipe_folder.string();
   host.print = [this](const std::string& line) { run_.say(line); };
+  const Value& options = request().options;
+  if (request().has("silence")) host.limits.silence = options["silence"].number();
+  if (request().has("grace")) host.limits.grace = options["grace"].number();
   host.silent = [this](const Error& error) {
-    send_error(*start_.channel, error);
+    send_silent(*start_.channel, error);
     std::_Exit(static_cast<int>(error.kind()));
   };
   return host;

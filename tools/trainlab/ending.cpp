@@ -97,7 +97,7 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
   if (outcome.error && !interrupted) {
     tell(*outcome.error, json);
     if (outcome.code == 3) complain(go_on);
-    if (outcome.code == 1 && has_rows(outcome.folder)) {
+    if (outcome.code == 1 && !told && has_rows(outcome.folder)) {
       complain("everything saved until then is in " + shown_path(outcome.folder) + "\n");
     }
   } else if (outcome.result["text"].is_string()) {

@@ -50,7 +50,7 @@ class EngineWork {
  private:
   LuaState& state_;
   lua_State* before_;
-  std::int64_t paused_;
+  bool paused_;
   bool done_ = true;
 };
 

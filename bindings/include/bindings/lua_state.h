@@ -33,7 +33,8 @@ struct TensorBinding;
 struct LuaLimits {
   std::int64_t instructions = 2'000'000'000;     // per callback, and for the recipe's own chunk
   std::int64_t memory = std::int64_t{1} << 30;   // bytes of the Lua heap
-  double silence = 60;                           // s without a sign of life while Lua or its libraries run
+  double silence = 60;                           // s without a sign of life while Lua or one operator runs
+  double grace = 10;                             // s from there to the process's end, if no instruction comes
   int coroutines = 100;                          // nested resumes
   std::int64_t output = std::int64_t{64} << 20;  // bytes of print; further output is dropped
 };
@@ -56,7 +57,8 @@ struct LuaHost {
   std::string begun_by;                           // version of trainlab that began the run; empty: this version
   std::string recipe_folder;                      // absolute: option values that are paths are relative to it
   std::function<void(const std::string&)> print;  // one line, without control characters
-  // Called once, on the watchdog's thread, when the script was silent for limits.silence; it ends the process.
+  // Called once, on the watchdog's thread, when the script was silent for limits.silence and limits.grace; it ends the
+  // process. Without it neither limit holds.
   std::function<void(const Error&)> silent;
 };
 

@@ -243,6 +243,17 @@ TEST_CASE("an engine that dies in an operator has told which one, and the line o
   CHECK(error("segv-after")["message"] == Value("the engine crashed: SIGSEGV (Segmentation fault)"));
 }
 
+TEST_CASE("an engine that ends itself because the recipe is silent leaves a folder that says so") {
+  Supervised run(empty_folder("silent"), "silent");
+  CHECK(run.wait() == 1);
+  CHECK(run.message() == "no answer for 60 s");
+  CHECK(run.outcome()["error"]["line"] == Value(12));
+  CHECK_THAT(run.outcome()["error"]["hint"].string(),
+             Catch::StartsWith("a shorter text; ") && Catch::EndsWith("trainlab resume " + run.folder().string()));
+  CHECK(read_summary(run.folder())["status"] == Value("failed"));
+  CHECK(read_summary(run.folder())["reason"] == Value("digits.lua:12: no answer for 60 s"));
+}
+
 TEST_CASE("a crash after the end of the run keeps its result") {
   Supervised run(empty_folder("late"), "late-segv");
   CHECK(run.wait() == 3);

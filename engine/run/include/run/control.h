@@ -6,6 +6,7 @@
 //                          opened  {folder, existed}    the folder, locked by the supervisor; existed: with a manifest
 //                          refused {error}              in use, finished, unwritable
 //   error   {error}      why the engine is going to end; error = {kind, message, file, line, path, hint, traceback}
+//   silent  {error}      the recipe shows no sign of life: the engine ends at once, and nobody has recorded why
 //   text    {text}       the next part of a text for standard output that is too long for one message
 //   result  {folder | text | kind}
 //                        it ended well, or its stage says how: folder holds summary.json; text is for standard output
@@ -72,6 +73,7 @@ Error error_from(const Value& value);
 
 // The engine's last words. Never raise: when the supervisor is gone there is nobody to tell.
 void send_error(Channel& channel, const Error& error) noexcept;
+void send_silent(Channel& channel, const Error& error) noexcept;
 void send_text(Channel& channel, const std::string& text) noexcept;  // what check, parameters and predict print
 
 // How an engine begins, before anything else runs: it dies with its supervisor (and ends at once where that is dead
