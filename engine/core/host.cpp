@@ -12,6 +12,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <optional>
+#include <sstream>
+#include <vector>
 
 namespace trainlab {
 
@@ -24,7 +27,7 @@ namespace {
 
 // Numbers of processes mean nothing in another container, even where it has the same host's name.
 std::string process_space() {
-  struct stat status{};
+  struct stat status {};
   return ::stat("/proc/self/ns/pid", &status) == 0 ? std::to_string(status.st_ino) : "";
 }
 
@@ -37,19 +40,43 @@ std::int64_t limit_in(const std::string& path) {
   return file >> bytes && bytes > 0 ? bytes : std::numeric_limits<std::int64_t>::max();
 }
 
-// The lowest limit of the process's control group and of those around it.
-std::int64_t control_group_limit() {
-  std::int64_t lowest = limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");  // version 1, of the container
+// The number after a word at the begin of a line, as in "MemAvailable: 1000 kB" or "inactive_file 1000".
+std::optional<std::int64_t> number_in(const std::string& path, const std::string& word) {
+  std::ifstream file(path);
+  std::int64_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(word) && std::istringstream(line.substr(word.size())) >> number) return number;
+  }
+  return std::nullopt;
+}
+
+struct ControlGroup {
+  std::string limit, usage;             // files
+  std::string statistics, reclaimable;  // file, and the word for the cached files that the group can do without
+};
+
+// The process's control group and those around it.
+std::vector<ControlGroup> control_groups() {
+  const std::string container = "/sys/fs/cgroup/memory/memory.";  // of version 1
+  std::vector<ControlGroup> all = {
+      {container + "limit_in_bytes", container + "usage_in_bytes", container + "stat", "total_inactive_file "}};
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     if (!line.starts_with("0::/")) continue;
     std::string group = line.substr(3);
     while (true) {
-      lowest = std::min(lowest, limit_in("/sys/fs/cgroup" + group + "/memory.max"));
+      const std::string path = "/sys/fs/cgroup" + group + "/memory.";
+      all.push_back({path + "max", path + "current", path + "stat", "inactive_file "});
       if (group.empty()) break;
       group.resize(group.rfind('/'));
     }
   }
+  return all;
+}
+
+std::int64_t control_group_limit() {
+  std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
+  for (const ControlGroup& group : control_groups()) lowest = std::min(lowest, limit_in(group.limit));
   return lowest;
 }
 
@@ -76,6 +103,24 @@ std::int64_t usable_memory() {
     return usable;
   }();
   return bytes;
+}
+
+std::int64_t free_memory() {
+  const std::optional<std::int64_t> kilobytes = number_in("/proc/meminfo", "MemAvailable:");
+  std::int64_t free = kilobytes ? *kilobytes << 10 : usable_memory();
+  for (const ControlGroup& group : control_groups()) {
+    const std::optional<std::int64_t> used = number_in(group.usage, "");
+    if (!used) continue;
+    free = std::min(free, limit_in(group.limit) - *used + number_in(group.statistics, group.reclaimable).value_or(0));
+  }
+  return std::max<std::int64_t>(free, 0);
+}
+
+std::int64_t held_memory() {
+  std::ifstream file("/proc/self/statm");  // in pages: the address space, what is resident, what of that is shared
+  std::int64_t space = 0, resident = 0, shared = 0;
+  file >> space >> resident >> shared;
+  return file ? (resident - shared) * ::sysconf(_SC_PAGESIZE) : 0;
 }
 
 }  // namespace trainlab

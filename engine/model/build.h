@@ -14,6 +14,8 @@ Options made_spec(const Options& maker, const std::string& name, Value::Map opti
 // "Conv2d" of "nn.Conv2d".
 std::string short_name(const Entry& entry);
 
+// The error with a layer's path and, when known, its source position ("digits.lua:14").
+Error at_layer(Error error, const std::string& path, const std::string& where);
 // Error{recipe} with a layer's path and, when known, its source position ("digits.lua:14").
 Error layer_error(const std::string& path, const std::string& where, const std::string& message);
 

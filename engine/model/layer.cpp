@@ -173,8 +173,6 @@ Error LayerContext::shape_error(const std::string& expected) const {
 
 Error LayerContext::error(const std::string& message) const { return layer_error(path_, spec_->where(), message); }
 
-namespace {
-
 Error at_layer(Error error, const std::string& path, const std::string& where) {
   error.in(path);
   int line = 0;
@@ -185,8 +183,6 @@ Error at_layer(Error error, const std::string& path, const std::string& where) {
   }
   return error;
 }
-
-}  // namespace
 
 Error layer_error(const std::string& path, const std::string& where, const std::string& message) {
   return at_layer(recipe_error(message), path, where);

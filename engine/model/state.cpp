@@ -2,7 +2,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
+#include "build.h"
 #include "model/model.h"
+#include "tensor/free_memory.h"
 #include "tensor/memory.h"
 
 namespace trainlab {
@@ -25,6 +27,30 @@ Shape with_members(const Shape& shape, std::int64_t members) {
 
 bool is_floating(at::ScalarType type) { return c10::isFloatingType(type); }
 
+// The layer with the most parameters of its own, and their number.
+std::pair<const Layer*, double> largest(const Layer& layer) {
+  auto own = static_cast<double>(layer.own_parameters);
+  std::pair<const Layer*, double> found{&layer, 0};
+  for (const Layer* child : layer.children()) {
+    own -= static_cast<double>(child->own_parameters);
+    if (const auto below = largest(*child); below.second > found.second) found = below;
+  }
+  return own > found.second ? std::pair{&layer, own} : found;
+}
+
+// All weights together, before the first is made: one after the other they might fill the machine before one fails.
+void check_room(const Layer& root, double members, double value_bytes) {
+  const auto [layer, values] = largest(root);
+  const double all = members * value_bytes * static_cast<double>(root.own_parameters);
+  std::string asked = memory_text(all) + " for the weights of the model";
+  if (members > 1) asked += "s of " + number_text(members) + " trials side by side";
+  try {
+    check_free_memory(all, asked + ", of which this layer has " + memory_text(members * value_bytes * values));
+  } catch (Error& error) {
+    throw at_layer(error, layer->path, layer->where);
+  }
+}
+
 }  // namespace
 
 ModelState ModelState::snapshot() const { return {copies(parameters), copies(buffers), members}; }
@@ -37,6 +63,10 @@ ModelState Model::initial_state(std::span<const Key> keys, at::ScalarType type, 
   return with_torch_errors([&] {
     ModelState state;
     state.members = group ? static_cast<std::int64_t>(keys.size()) : 0;
+    if (device.is_cpu()) {
+      const auto value_bytes = static_cast<double>(c10::elementSize(type));
+      check_room(*root_, static_cast<double>(keys.size()), value_bytes);
+    }
     const bool drawn_as_asked = type == at::kFloat || type == at::kDouble;
     for (const ParameterInfo& info : tables_.parameters) {
       const at::Tensor drawn = at::empty(with_members(info.shape, state.members), drawn_as_asked ? type : at::kFloat);

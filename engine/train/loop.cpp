@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/trace.h"
 #include "tensor/device.h"
+#include "tensor/free_memory.h"
 #include "train/own_step.h"
 
 namespace trainlab {
@@ -59,6 +60,29 @@ DropRates row_drops(std::span<const FitMember> members, const FitPlan& plan, boo
   return rates;
 }
 
+// All that a training keeps from step to step, before the first part of it is made.
+void check_room(const FitPlan& plan, std::size_t rows) {
+  const auto members = static_cast<double>(rows);
+  const double weights = members * static_cast<double>(plan.parameter_count()) *
+                         static_cast<double>(c10::elementSize(plan.precision.weights));
+  // Weights that fit in no way are the model's to refuse, which names a layer.
+  if (!plan.device.is_cpu() || weights < static_cast<double>(large_memory) / 16 ||
+      weights > static_cast<double>(free_tensor_memory())) {
+    return;
+  }
+  const MemoryEstimate one = estimate_memory(plan);
+  const double all = members * (one.weights + one.gradients + one.optimizer);
+  const std::string trials = rows > 1 ? std::to_string(rows) + " trials side by side" : "the training";
+  try {
+    check_free_memory(all, memory_text(all) + " for " + trials + ": weights " + memory_text(members * one.weights) +
+                               ", gradients " + memory_text(members * one.gradients) + ", optimizer " +
+                               memory_text(members * one.optimizer));
+  } catch (Error& error) {
+    if (rows > 1) error.hint("`stack` says how many trials train side by side");
+    throw error.in(plan.options.path());
+  }
+}
+
 std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMember> members, bool axis,
                                       const FitCompany& company, const std::vector<std::size_t>& places) {
   const std::vector<Key> keys = row_keys(members, plan, axis);
@@ -100,6 +124,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
 void FitLoop::make_rows() {
   const std::size_t rows = row_count(fits_, is_group_);
   axis_ = is_group_ ? static_cast<std::int64_t>(rows) : 0;
+  check_room(plan_, rows);
   trained_ = make_trained(plan_, fits_, is_group_, company_, places_);
   loader_ = std::make_unique<Loader>(plan_.data.train, plan_.loader, row_keys(fits_, plan_, is_group_), is_group_);
   rates_.assign(rows, 0);

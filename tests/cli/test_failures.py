@@ -1,6 +1,8 @@
 """Runs that fail through no fault of the recipe's text: a loss that is not finite, disks, damaged checkpoints."""
 
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import unittest
@@ -31,7 +33,7 @@ class Loss(CliTest):
 class Memory(CliTest):
     def test_model_that_no_memory_can_hold(self):
         """A failed allocation is no mistake in the recipe's text, and a recipe cannot go on as if it had not been."""
-        # 2^48 bytes of weights: more than a process can address.
+        # 2^49 bytes and more of weights: more than a process can address.
         self.write(
             "r.lua",
             "pcall(function()\n"
@@ -41,8 +43,30 @@ class Memory(CliTest):
             + ") end)\nprint('went on')\n",
         )
         result = self.train(code=3)
-        self.assert_said(result, "out of memory: a tensor of 281474976710656 bytes could not be had")
+        self.assert_said(result, "r.lua:", "Linear: out of memory: expected at most the ", "iB that are free, found "
+                         "768.0 TiB for the weights of the model, of which this layer has 384.0 TiB")
         self.assertEqual(self.summary(self.run_folder())["status"], "failed")
+
+    def width(self, share):
+        """Of a square layer whose weights take this share of the machine's memory."""
+        text = pathlib.Path("/proc/meminfo").read_text()
+        return int((share * int(re.search(r"MemTotal: *(\d+) kB", text)[1]) * 1024 / 4) ** 0.5)
+
+    def square_layers(self, share, count=1):
+        layers = ", ".join(f"nn.Linear({self.width(share)})" for _ in range(count))
+        return f"nn.Sequential {{ nn.Linear({self.width(share)}), {layers}, nn.Linear(3) }}"
+
+    def test_layers_that_fit_one_by_one_but_not_together(self):
+        self.recipe(model=self.square_layers(0.1, 12))
+        result = self.train(code=3)
+        self.assert_said(result, "model[", "Linear: out of memory: expected at most the ",
+                         "for the weights of the model")
+
+    def test_weights_that_fit_without_what_trains_them(self):
+        self.recipe(model=self.square_layers(0.26))
+        result = self.train(code=3)
+        self.assert_said(result, "out of memory: expected at most the ", "for the training: weights ", ", gradients ",
+                         ", optimizer ")
 
 
 class FullDisk(CliTest):

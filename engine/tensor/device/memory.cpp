@@ -17,6 +17,7 @@
 #include <string>
 
 #include "core/host.h"
+#include "tensor/free_memory.h"
 #include "tensor/script_memory.h"
 
 namespace trainlab {
@@ -29,14 +30,6 @@ thread_local MemoryUse current_use = MemoryUse::other;
 
 constexpr std::int64_t listened = std::int64_t{1} << 20;
 std::atomic<void (*)()> large_listener{nullptr};
-
-std::string bytes_text(std::int64_t bytes) {
-  const bool large = bytes >= std::int64_t{1} << 30;
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), large ? "%.1f GiB" : "%.1f MiB",
-                static_cast<double>(bytes) / (large ? 1 << 30 : 1 << 20));
-  return text.data();
-}
 
 c10::Allocator* libtorch() { return c10::GetDefaultCPUAllocator(); }
 
@@ -65,12 +58,19 @@ c10::DataPtr allocate_with_use(std::size_t bytes) {
   }
 }
 
+// A script's garbage may be what is missing: its error is the one after which garbage is collected.
+void check_large(MemoryUse use, double bytes) {
+  if (use != MemoryUse::script) return check_free_memory(bytes, memory_text(bytes) + " for one tensor");
+  if (bytes > static_cast<double>(free_tensor_memory())) throw ScriptMemoryLimit(static_cast<std::int64_t>(bytes));
+}
+
 class CountingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
     if (bytes == 0) return libtorch()->allocate(0);
     const MemoryUse use = current_use;
     cpu.check(use, static_cast<std::int64_t>(bytes));
+    if (bytes >= static_cast<std::size_t>(large_memory)) check_large(use, static_cast<double>(bytes));
     c10::DataPtr data = allocate_with_use(bytes);
     void* block = data.get();
     const std::int64_t size = block_size(block);
@@ -135,9 +135,36 @@ void set_script_memory_limit(std::int64_t bytes) { script_limit = bytes; }
 
 void on_large_script_memory(void (*listener)()) { large_listener = listener; }
 
+std::string memory_text(double bytes) {
+  constexpr std::array units = {"MiB", "GiB", "TiB", "PiB"};
+  double amount = bytes / (1 << 20);
+  std::size_t unit = 0;
+  for (; amount >= 1024 && unit + 1 < units.size(); ++unit) amount /= 1024;
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.1f %s", amount, units[unit]);
+  return text.data();
+}
+
+std::int64_t free_tensor_memory() {
+  const std::int64_t live = live_tensor_bytes();
+  const std::int64_t kept = std::max<std::int64_t>(held_memory() - live, 0);
+  return std::max<std::int64_t>(std::min(free_memory() + kept, usable_memory() - live), 0);
+}
+
+void check_free_memory(double bytes, const std::string& asked) {
+  if (bytes < static_cast<double>(large_memory)) return;
+  const auto free = static_cast<double>(free_tensor_memory());
+  if (bytes <= free) return;
+  throw run_error("out of memory: expected at most the " + memory_text(free) + " that are free, found " + asked)
+      .hint("a smaller batch or a smaller model needs less memory");
+}
+
 ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted)
-    : Error(recipe_error("out of memory for the recipe's tensors: " + bytes_text(wanted) +
-                         " more would pass the limit of " + bytes_text(script_memory_limit()))) {}
+    : Error(recipe_error("out of memory for the recipe's tensors: " + memory_text(static_cast<double>(wanted)) +
+                         " more would pass the limit of " + memory_text(static_cast<double>(script_memory_limit())) +
+                         ", or the " + memory_text(static_cast<double>(free_tensor_memory())) + " that are free")) {
+  hint("the limit is half of the memory that the process may use; t:release() and lab.scope free tensors early");
+}
 
 MemoryCharge::MemoryCharge(MemoryUse use) : outer_(current_use) {
   if (outer_ != MemoryUse::script) current_use = use;

@@ -1,4 +1,5 @@
 // Counted memory of tensors, and the limit for scripts.
+#include "tensor/free_memory.h"
 #include "tensor/memory.h"
 
 #include <ATen/ops/empty.h>
@@ -7,11 +8,11 @@
 #include <dlfcn.h>
 
 #include <catch2/catch.hpp>
-#include <new>
-#include <vector>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/host.h"
 
@@ -95,6 +96,32 @@ TEST_CASE("memory is charged to a use until it is freed, and a script's stays a 
 TEST_CASE("usable memory is more than this test needs and no more than there is") {
   CHECK(usable_memory() > 64 * mega);
   CHECK(script_memory_limit() == usable_memory() / 2);
+}
+
+TEST_CASE("memory that is not free is refused before it is allocated") {
+  count_tensor_memory();
+  CHECK(free_memory() > 64 * mega);
+  CHECK(free_memory() < std::int64_t{1} << 50);
+  CHECK(held_memory() > mega);
+  CHECK(free_tensor_memory() > 64 * mega);
+  CHECK(free_tensor_memory() <= usable_memory());
+  CHECK_NOTHROW(check_free_memory(2 * large_memory, "512 MiB for a test"));
+  const std::int64_t live = tensor_memory().live;
+  const auto is_plain = [](const Error& error) { return error.kind() == ErrorKind::run; };
+  const auto too_much = std::int64_t{1} << 45;
+  CHECK_THROWS_MATCHES(at::empty({too_much}, at::kByte), Error, Catch::Predicate<Error>(is_plain));
+  CHECK_THROWS_WITH(at::empty({too_much}, at::kByte),
+                    Catch::StartsWith("out of memory: expected at most the ") &&
+                        Catch::Contains("that are free, found 32.0 TiB for one tensor"));
+  {
+    set_script_memory_limit(too_much * 2);
+    const MemoryCharge mine(MemoryUse::script);
+    CHECK_THROWS_AS(at::empty({too_much}, at::kByte), ScriptMemoryLimit);
+    set_script_memory_limit(0);
+  }
+  CHECK(tensor_memory().live == live);
+  CHECK(memory_text(3 << 19) == "1.5 MiB");
+  CHECK(memory_text(0x1p42) == "4.0 TiB");
 }
 
 #if !defined(__SANITIZE_ADDRESS__)

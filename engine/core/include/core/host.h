@@ -20,4 +20,10 @@ bool has_died(const std::string& process);
 // Bytes of memory that the process may use: physical memory, or less if a control group or a resource limit says so.
 std::int64_t usable_memory();
 
+// Bytes that the process may take of the system at this moment, without swapping, beside those that it has: what the
+// machine has available, or less if a control group says so. Reads some files of the system.
+std::int64_t free_memory();
+// Bytes of memory of its own that the process has in use or keeps for later, as the system sees them.
+std::int64_t held_memory();
+
 }  // namespace trainlab
