@@ -10,7 +10,7 @@ namespace trainlab {
 
 namespace fs = std::filesystem;
 
-void Run::open() {
+bool Run::open() {
   if (sources_.empty()) throw std::logic_error("a stage before any source was loaded");
   channel_.send(Value::Map{{"type", "open"}});
   const std::optional<Value> answer = channel_.receive();
@@ -20,7 +20,8 @@ void Run::open() {
 
   const fs::path folder = (*answer)["folder"].string();
   folder_ = folder;
-  if ((*answer)["existed"].boolean()) {
+  const bool existed = (*answer)["existed"].boolean();
+  if (existed) {
     continue_existing();
   } else {
     begin_fresh();
@@ -34,6 +35,7 @@ void Run::open() {
     log_failed_ = true;  // see log()
   }
   early_log_.clear();
+  return existed;
 }
 
 Manifest Run::present() const {

@@ -74,8 +74,8 @@ Value Run::stage(const Options& stage, bool returned) {
     if (!folder_) {
       // A new run writes nothing before its first stage is known to be right.
       prepared = prepare(stage, settings_for(stage));
-      open();
-      if (!records_.empty()) prepared = nullptr;  // an earlier run is continued, with its settings
+      // With the settings that are recorded, whether or not a stage had begun.
+      if (open()) prepared = nullptr;
     }
     bool resumed = false;
     const StageRecord record = place(stage, name, returned, resumed);

@@ -32,11 +32,14 @@ fs::path empty_folder(const std::string& name) {
 struct World {
   explicit World(const std::string& name) : folder(empty_folder(name)) {
     for (const std::string kind : {"fit", "sweep"}) {
-      add_stage_kind(registry, kind, [this](const Options& stage, const StageContext& context) {
-        ++executions;
-        log.push_back(context.name + (context.resumed ? " again" : ""));
-        return body(stage, context);
-      });
+      add_stage_kind(
+          registry, kind,
+          [this](const Options& stage, const StageContext& context) {
+            ++executions;
+            log.push_back(context.name + (context.resumed ? " again" : ""));
+            return body(stage, context);
+          },
+          [this](const RunSettings& settings) { prepared = settings; });
     }
     request.recipe_folder = "/recipes";
     request.options.set("quiet", true);
@@ -79,6 +82,7 @@ struct World {
   double started = 1'700'000'000.9;
   StageBody body = [](const Options&, const StageContext&) { return Value(Value::Map{{"steps", 7}}); };
   int executions = 0;
+  RunSettings prepared;  // with which the stage that ran last was prepared
   std::vector<std::string> log;
   std::vector<int> threads;  // what arithmetic was told to use, in order
   Value last;
@@ -501,6 +505,38 @@ TEST_CASE("a disk that fills up at any call leaves a run that can be read and go
     if (code == 0) CHECK(world.executions == 2);
   }
   CHECK(calls > 30);  // it did fail in many places
+}
+
+TEST_CASE("a run that ended before its first stage began goes on with the settings of its begin") {
+  int found = 0;
+  bool reached = true;
+  for (int calls = 0; reached; ++calls) {
+    World world("before-first-stage");
+    const auto recipe = [&](Run& run) { run.stage(world.fit("a"), true); };
+    fs::create_directories(world.folder);
+    world.request.options.set("threads", 3);
+    world.request.options.set("device", "cpu");
+    FullDisk disk(calls);
+    {
+      const ScopedFileCalls guard(disk);
+      world.process(recipe);
+    }
+    reached = disk.reached();
+    if (!fs::exists(manifest_path(world.folder)) || !read_stages(world.folder).empty()) continue;
+    ++found;
+    world.request.options.map().erase("threads");
+    RunSettings performed;
+    world.body = [&](const Options&, const StageContext& context) {
+      performed = *context.settings;
+      return Value(Value::Map{});
+    };
+    CHECK(world.process(recipe) == 0);
+    CHECK(performed.threads == 3);
+    CHECK(world.prepared.threads == 3);
+    CHECK(world.threads.back() == 3);
+    CHECK(read_manifest(world.folder).exact);
+  }
+  CHECK(found > 1);
 }
 
 TEST_CASE("usable cores") { CHECK(usable_cores() >= 1); }

@@ -120,7 +120,7 @@ class Run {
   };
 
   // run_open.cpp
-  void open();
+  bool open();  // whether the run was begun earlier, and is continued
   void begin_fresh();
   void continue_existing();
   Manifest present() const;
