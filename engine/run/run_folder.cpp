@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -64,6 +66,23 @@ bool is_left_over(const fs::path& entry) {
   return name == "lock" || name == "recipe" || name == "log.txt" || (name.front() == '.' && name.ends_with(".tmp"));
 }
 
+// Removes the temporaries of files that a killed process has left half written. A process that lives may rename its
+// own at any moment: a worker that has joined from outside.
+void remove_temporaries(const fs::path& run) {
+  std::vector<fs::path> left;
+  std::error_code failed;
+  for (fs::recursive_directory_iterator it(run, failed), end; !failed && it != end; it.increment(failed)) {
+    const std::string name = it->path().filename().string();
+    if (name.front() != '.' || !name.ends_with(".tmp")) continue;
+    const std::size_t number = name.rfind('-');  // .NAME.PID-N.tmp
+    const std::size_t dot = name.rfind('.', number);
+    const int pid = number == std::string::npos ? 0 : std::atoi(name.c_str() + dot + 1);
+    const bool lives = pid > 0 && (::kill(pid, 0) == 0 || errno != ESRCH);
+    if (!lives) left.push_back(it->path());
+  }
+  for (const fs::path& path : left) file_calls().remove(path);
+}
+
 // The highest number of a run in `folder`, 0 where there is none.
 int last_number(const fs::path& folder) {
   int last = 0;
@@ -107,6 +126,7 @@ RunFolder RunFolder::open(const fs::path& given) {
   RunFolder folder(path, root);
   folder.lock();
   folder.check();
+  remove_temporaries(folder.path_);
   return folder;
 }
 
@@ -160,6 +180,7 @@ RunFolder::~RunFolder() {
       parent = parent.parent_path();
     }
   } else if (fs::exists(manifest_path(path_), ignored)) {
+    remove_temporaries(path_);
     file_calls().truncate(path_ / "lock", 0);
   } else {
     file_calls().remove(path_ / "lock");

@@ -9,6 +9,7 @@
 #include "core/printable.h"
 #include "report/texts.h"
 #include "run/folder.h"
+#include "study/place.h"
 
 namespace trainlab::cli {
 
@@ -47,6 +48,19 @@ bool has_summary(const fs::path& run) {
 
 bool is_interrupted(const Outcome& outcome) { return outcome.code == 130 || outcome.code == 143; }
 
+// Engines that were killed, as helpers are at the end, leave the logs of their studies.
+void settle_studies(const fs::path& run) {
+  if (run.empty()) return;
+  try {
+    for (const StageRecord& stage : read_stages(run)) {
+      const fs::path folder = run / stage.folder;
+      if (fs::exists(folder / "study.db-wal")) StudyPlace::of_stage(folder).settle();
+    }
+  } catch (const std::exception&) {
+    // A run that cannot be read is told about elsewhere.
+  }
+}
+
 }  // namespace
 
 void print(std::string_view text) {
@@ -69,6 +83,7 @@ int tell(const Error& error, bool json) {
 
 int supervise(const Request& request, const Arguments& arguments, std::optional<RunFolder> held) {
   const Outcome outcome = Supervisor(Supervisor::find_engine()).run(request, std::move(held));
+  settle_studies(outcome.folder);
   try {
     return tell(outcome, arguments.has("json"), arguments.has("help") ? "help" : arguments.command->name);
   } catch (const Error&) {

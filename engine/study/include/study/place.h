@@ -33,6 +33,10 @@ class StudyPlace {
   // Raises as open() does.
   void read(const std::function<void(StudyReader&)>& read) const;
 
+  // After processes that were killed: nothing lies beside the study any more, unless other processes work on it. Never
+  // raises, because whoever opens the study next does the same.
+  void settle() const noexcept;
+
  private:
   std::filesystem::path file_;
 };

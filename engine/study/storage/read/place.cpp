@@ -15,4 +15,6 @@ bool StudyPlace::exists() const {
 
 void StudyPlace::read(const std::function<void(StudyReader&)>& read) const { read_sqlite(file_, read); }
 
+void StudyPlace::settle() const noexcept { settle_sqlite(file_); }
+
 }  // namespace trainlab

@@ -203,6 +203,15 @@ void read_sqlite(const fs::path& file, const std::function<void(StudyReader&)>& 
   read(reader);
 }
 
+// The last connection to a file takes the log into the file and removes what SQLite keeps beside it.
+void settle_sqlite(const fs::path& file) noexcept {
+  sqlite3* handle = nullptr;
+  if (sqlite3_open_v2(file.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr) == SQLITE_OK) {
+    sqlite3_exec(handle, "SELECT COUNT(*) FROM sqlite_master", nullptr, nullptr, nullptr);
+  }
+  sqlite3_close(handle);
+}
+
 Error sqlite_error(const std::filesystem::path& file, const std::string& words) {
   const auto says = [&](const char* text) { return words.find(text) != std::string::npos; };
   Error error = run_error(file.string() + ": " + words);
