@@ -7,6 +7,7 @@
 
 #include "core/printable.h"
 #include "core/trace.h"
+#include "data/data_hashes.h"
 #include "fit_handle.h"
 #include "journal/reporters.h"
 #include "tensor/named_tensors.h"
@@ -240,6 +241,16 @@ void Member::list_parts() {
                      NamedTensors all;
                      add_below(all, "data.", plan_.data.state);
                      return all;
+                   }});
+  record_.add({.name = "data_hashes",
+               .state = [this] { return data_hashes(plan_.data); },
+               .restore =
+                   [this](const Value& before, const NamedTensors&) {
+                     if (before.is_nil() || !context_.clone_of.empty()) return;  // of an earlier version; of other data
+                     const std::string changed = changed_columns(before, data_hashes(plan_.data));
+                     if (changed.empty()) return;
+                     context_.say("not byte-exact: the data has changed since the last checkpoint (" + changed +
+                                  "); the rest of this fit trains on other data than its beginning");
                    }});
   record_.add({.name = "weights and optimizer",
                .tensors = [this] { return trained_->tensors(index_); },

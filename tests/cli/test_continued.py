@@ -2,9 +2,10 @@
 
 import hashlib
 import re
+import signal
 import unittest
 
-from program import CliTest, fit
+from program import SLOW, CliTest, fit
 
 PARAMETER = 'local rate = lab.param { "rate", 0.01 }\n'
 
@@ -225,6 +226,34 @@ class NotARun(CliTest):
                 self.assert_said(self.run_program(command, "run", code=2), str(self.folder / "run"))
                 self.assert_said(self.run_program(command, "nope", code=2), f"there is no folder {self.folder}/nope")
         self.assertEqual([path.name for path in (self.folder / "run").iterdir()], ["mine.txt"])
+
+
+class ChangedData(CliTest):
+    """Data files that were rewritten between a run's two halves: said loudly, and only then."""
+
+    def interrupted(self):
+        rows = [f"{i * 7919 % 1000 / 1000},{i * 31 % 3}" for i in range(300)]
+        self.write("t.csv", "\n".join(["a,y", *rows]) + "\n")
+        self.write("r.lua", fit(data='lab.data.csv { "t.csv", target = "y" }:split { val = 0.2 }', loss="mse",
+                                model="nn.Sequential { nn.Linear(4), nn.Linear(1) }", **SLOW))
+        running = self.start("r.lua", "--threads", "1", "--out", "run", "--quiet")
+        running.until_rows(self.folder / "run", 2)
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        return rows
+
+    def test_labels(self):
+        rows = self.interrupted()
+        self.write("t.csv", "\n".join(["a,y", *[row[:-1] + str(2 - int(row[-1])) for row in rows]]) + "\n")
+        result = self.run_program("resume", "run")
+        self.assert_said(result, "not byte-exact: the data has changed since the last checkpoint (train.y)")
+        self.assertIn("the data has changed", (self.folder / "run/log.txt").read_text())
+
+    def test_the_same_bytes_again(self):
+        self.interrupted()
+        self.write("t.csv", (self.folder / "t.csv").read_bytes())
+        result = self.run_program("resume", "run")
+        self.assertNotIn("not byte-exact", result.err, result)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,17 @@
+// Hashes of data, by which a run that is continued notices that its files hold other data than before.
+#pragma once
+
+#include "core/value.h"
+#include "data/dataset.h"
+
+namespace trainlab {
+
+// A hash for each column, {"train.x": …, "train.y": …}; of parts that share their data the first stands for all. All
+// bytes of a column count, or those of samples spread over the whole where a column has more than 16 MiB; of images
+// that are decoded while batches are made, some. Kept while the data lives. Thread-safe.
+Value data_hashes(const DataParts& parts);
+
+// The names whose hashes differ, joined by commas; empty when there is none. Both as data_hashes() gives them.
+std::string changed_columns(const Value& before, const Value& now);
+
+}  // namespace trainlab

@@ -1,0 +1,94 @@
+#include "data/data_hashes.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "core/files.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr std::int64_t most_hashed = std::int64_t{16} << 20;  // bytes of a column
+constexpr std::int64_t most_made = 8;                         // rows that a source makes
+
+std::int64_t spread(std::int64_t i, std::int64_t count, std::int64_t size) {
+  return static_cast<std::int64_t>(static_cast<double>(i) * static_cast<double>(size) / static_cast<double>(count));
+}
+
+std::string_view bytes_of_rows(const at::Tensor& rows) {
+  return {static_cast<const char*>(rows.const_data_ptr()), rows.nbytes()};
+}
+
+std::string hash_of(const Column& column, std::int64_t size) {
+  const Shape shape = column.sample_shape();
+  const auto value_bytes = static_cast<std::int64_t>(c10::elementSize(column.stored_type()));
+  const std::int64_t row_bytes = std::max<std::int64_t>(element_count(shape) * value_bytes, 1);
+  const std::string head = dtype_name(column.stored_type()) + shape_text(shape) + std::to_string(size);
+  if (size == 0) return hash_bytes(head);
+  if (column.source) {
+    const std::int64_t count = std::min(size, most_made);
+    std::string bytes(static_cast<std::size_t>(count * row_bytes), '\0');
+    for (std::int64_t i = 0; i < count; ++i)
+      column.source->make(spread(i, count, size), reinterpret_cast<std::byte*>(bytes.data() + i * row_bytes));
+    return hash_bytes(head + bytes);
+  }
+  const std::int64_t count = std::clamp<std::int64_t>(most_hashed / row_bytes, 1, size);
+  at::Tensor rows = column.values;
+  if (count < size) {
+    const at::Tensor places = at::empty({count}, at::kLong);
+    for (std::int64_t i = 0; i < count; ++i) places.mutable_data_ptr<std::int64_t>()[i] = spread(i, count, size);
+    rows = at::index_select(rows, 0, places);
+  }
+  rows = rows.contiguous();
+  const std::string_view parts[] = {head, bytes_of_rows(rows)};
+  return hash_parts(parts);
+}
+
+Value::Map hashes_of(const Dataset& data) {
+  Value::Map hashes;
+  for (const Column& column : data.columns) hashes.emplace(column.name, hash_of(column, data.size));
+  return hashes;
+}
+
+// The trials of a sweep share their data.
+Value::Map kept_hashes(const std::shared_ptr<const Dataset>& data) {
+  static std::mutex mutex;
+  static std::vector<std::pair<std::weak_ptr<const Dataset>, Value::Map>> kept;
+  const std::lock_guard lock(mutex);
+  std::erase_if(kept, [](const auto& one) { return one.first.expired(); });
+  for (const auto& [known, hashes] : kept) {
+    if (known.lock() == data) return hashes;
+  }
+  return kept.emplace_back(data, hashes_of(*data)).second;
+}
+
+}  // namespace
+
+Value data_hashes(const DataParts& parts) {
+  Value::Map all;
+  std::vector<const Dataset*> seen;
+  const auto add = [&](const std::string& name, const Part& part) {
+    if (std::ranges::find(seen, part.data.get()) != seen.end()) return;
+    seen.push_back(part.data.get());
+    for (auto& [column, hash] : kept_hashes(part.data)) all.emplace(name + "." + column, hash);
+  };
+  add("train", parts.train);
+  if (parts.val) add("val", *parts.val);
+  if (parts.test) add("test", *parts.test);
+  return all;
+}
+
+std::string changed_columns(const Value& before, const Value& now) {
+  std::string names;
+  for (const auto& [name, hash] : now.map()) {
+    if (before[name] != hash) names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
+}
+
+}  // namespace trainlab
