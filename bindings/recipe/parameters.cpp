@@ -180,6 +180,11 @@ Value Parameters::declare(const Value& options, const LuaPosition& at) {
   for (const GivenParameter& given : given_) {
     if (given.name != name) continue;
     value = from_text(rule.type, given.text);
+    if (given.quoted && !value.is_string()) {
+      const Error error = usage_error(given.from + ": " + name + ": expected " + expected_text(rule) +
+                                      ", found the string \"" + given.text + "\"");
+      throw fits(rule, value) ? Error(error).hint("without the quotes: " + name + " = " + given.text) : error;
+    }
     if (!fits(rule, value)) {
       Error error = usage_error(given.from + ": expected " + expected_text(rule) + ", found \"" + given.text + "\"");
       // Lua's 1.0 is 1: a default cannot tell the two types apart.

@@ -97,8 +97,13 @@ Recipe::Outcome Recipe::execute() {
   try {
     state_.enter([&](lua_State* L) {
       state_.load(L, text_, files_.shown);
-      state_.call(L, 0, 1, LuaState::Part::recipe);
-      if (!lua_isnil(L, -1)) outcome.stage = to_stage(L, -1, "a recipe returns");
+      state_.call(L, 0, -1, LuaState::Part::recipe);
+      if (lua_gettop(L) > 1) {
+        throw recipe_error("expected one stage that the recipe returns, found " + std::to_string(lua_gettop(L)) +
+                           " values")
+            .hint("lab.run(stage) runs the stages before the last");
+      }
+      if (!lua_isnoneornil(L, 1)) outcome.stage = to_stage(L, 1, "a recipe returns");
     });
     parameters_.close();
   } catch (Error& error) {

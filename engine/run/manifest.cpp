@@ -149,7 +149,8 @@ std::vector<GivenParameter> read_parameters(const fs::path& file) {
                         value.brief())
           .at(file.string(), member.line);
     }
-    given.push_back({member.name, std::move(text), file.string() + ":" + std::to_string(member.line)});
+    const std::string from = file.string() + ":" + std::to_string(member.line);
+    given.push_back({member.name, std::move(text), from, value.is_string()});
   }
   return given;
 }

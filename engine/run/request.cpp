@@ -20,7 +20,8 @@ std::vector<std::string> Request::texts(std::string_view option) const {
 Value Request::to_value() const {
   Value::List given;
   for (const GivenParameter& parameter : parameters) {
-    given.push_back(Value::Map{{"name", parameter.name}, {"text", parameter.text}, {"from", parameter.from}});
+    given.push_back(Value::Map{
+        {"name", parameter.name}, {"text", parameter.text}, {"from", parameter.from}, {"quoted", parameter.quoted}});
   }
   return Value::Map{
       {"command", command},
@@ -46,7 +47,8 @@ Request Request::from_value(const Value& value) try {
   request.recipe_folder = value["recipe_folder"].string();
   request.working_folder = value["working_folder"].string();
   for (const Value& given : value["parameters"].list()) {
-    request.parameters.push_back({given["name"].string(), given["text"].string(), given["from"].string()});
+    request.parameters.push_back(
+        {given["name"].string(), given["text"].string(), given["from"].string(), given["quoted"].boolean()});
   }
   if (const Value& extend = value["extend"]; !extend.is_nil()) {
     request.extend = NewTotal{extend["count"].integer(), extend["unit"].string()};

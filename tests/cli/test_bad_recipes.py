@@ -250,11 +250,26 @@ class Running(CliTest):
         self.assert_message(result, f"r.lua:{LINES['more'] + 1}: {message} in this callback")
         self.assert_status(self.run_folder(), "failed")
 
-    @unittest.skipUnless("TRAINLAB_LONG_TESTS" in os.environ, "takes over a minute; set TRAINLAB_LONG_TESTS=1")
     def test_pattern_that_explodes(self):
         self.write("r.lua", 'print("begins")\nlocal _ = ("a"):rep(40):match((".-"):rep(30) .. "b")\n')
+        result = self.train("--silence", "0.2 s", "--grace", "0.1 s", code=1)
+        self.assert_said(result, "begins", "r.lua:2: no answer for 0.2 s (--silence), nor in the 0.1 s of --grace",
+                         "hint: string patterns with many")
+
+    def test_loop_of_caught_errors(self):
+        self.recipe(more="  on = { validate = function(run)\n    while true do pcall(error) end\n  end },\n")
+        result = self.train("--silence", "0.2 s", code=1)
+        self.assert_message(result, f"r.lua:{LINES['more'] + 1}: stopped after 0.2 s without a call that did work in "
+                                    "this callback")
+        self.assert_status(self.run_folder(), "failed")
+
+    def test_second_stage_that_is_returned(self):
+        self.write("r.lua", fit().replace("return lab.fit", "local a = lab.fit") + "return a, a\n")
         result = self.train(code=1)
-        self.assert_said(result, "begins", "r.lua:2: no answer for 60 s", "hint: string patterns with many")
+        self.assert_message(result, "r.lua:1: expected one stage that the recipe returns, found 2 values")
+        self.assert_said(result, "hint: lab.run(stage) runs the stages before the last")
+        self.write("r.lua", "return nil, nil\n")
+        self.train(code=1)
 
     def test_nothing_to_run(self):
         self.write("r.lua", 'print("hello")\n')

@@ -99,6 +99,22 @@ class Line(CliTest):
         self.assertIn("--seed", offered("x.lua", "--s"))
         self.assertNotIn("--step", offered("x.lua", "--s"))
 
+    def test_option_that_is_set_twice(self):
+        self.recipe()
+        result = self.train("--set", "epochs=1", "--set", "batch=8", "--set=epochs=2", code=2)
+        self.assert_message(result, "trainlab: --set epochs=2: expected one value for epochs, found a second")
+        self.train("--set", "epochs=1", "--set", "batch=8", "--quiet")
+
+    def test_parameter_in_quotes(self):
+        self.write("r.lua",
+                   'local n = lab.param { "n", 3 }\nlocal s = lab.param { "s", "x" }\nprint(n + 1, s .. "!")\n')
+        self.write("p.toml", "s = '2'\nn = '3'\n")
+        result = self.run_program("r.lua", "--params", "p.toml", code=2)
+        self.assert_message(result, 'r.lua:1: p.toml:2: n: expected an integer, found the string "3"')
+        self.assert_said(result, "hint: without the quotes: n = 3")
+        self.write("p.toml", "s = '2'\nn = 3\n")
+        self.assert_said(self.run_program("r.lua", "--params", "p.toml"), "4\t2!")
+
     def test_json_of_a_usage_error(self):
         result = self.run_program("nope.lua", "--json", code=2)
         self.assertEqual(result.json(), {"status": "failed", "error": {

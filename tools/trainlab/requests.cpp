@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "run/folder.h"
 
@@ -10,6 +12,19 @@ namespace trainlab::cli {
 namespace fs = std::filesystem;
 
 namespace {
+
+// An option is set once: of two values one would be dropped without a word.
+void check_set_once(const Request& request) {
+  std::vector<std::string> seen;
+  for (const std::string& text : request.texts("set")) {
+    const std::string option = text.substr(0, text.find('='));
+    if (std::ranges::find(seen, option) != seen.end()) {
+      throw usage_error("--set " + text + ": expected one value for " + option + ", found a second")
+          .hint("a list is one value: --set 'betas=[0.9, 0.95]'");
+    }
+    seen.push_back(option);
+  }
+}
 
 Request common(const Arguments& arguments) {
   Request request;
@@ -29,6 +44,7 @@ fs::path absolute_path(const fs::path& path) { return fs::absolute(path).lexical
 
 Request request_for_recipe(const Arguments& arguments) {
   Request request = common(arguments);
+  check_set_once(request);
   request.command = arguments.has("help") ? "parameters" : arguments.command->name;
   request.recipe = absolute_path(arguments.words.front());
   std::error_code ignored;

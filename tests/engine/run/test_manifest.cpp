@@ -155,7 +155,7 @@ TEST_CASE("parameters from a TOML file") {
   CHECK(read_parameters(file) == std::vector<GivenParameter>{{"width", "64", at + "2"},
                                                              {"lr", "0.001", at + "3"},
                                                              {"fast", "true", at + "4"},
-                                                             {"name", "x y", at + "6"}});
+                                                             {"name", "x y", at + "6", true}});
   write_atomic(file, "a = 1\n[table]\nb = 2\n");
   CHECK_THROWS_WITH(read_parameters(file), Catch::Contains("p.toml:2") && Catch::Contains("table"));
   write_atomic(file, "a = \n");

@@ -17,8 +17,9 @@ namespace trainlab {
 // A recipe's parameter as the user gave it; its type is known to the recipe only.
 struct GivenParameter {
   std::string name;
-  std::string text;  // "0.01", "true"
-  std::string from;  // for messages: "--lr", "grid.toml:3", "manifest.toml"
+  std::string text;     // "0.01", "true"
+  std::string from;     // for messages: "--lr", "grid.toml:3", "manifest.toml"
+  bool quoted = false;  // a string of a TOML file, which is no number and no boolean there
 
   bool operator==(const GivenParameter&) const = default;
 };
