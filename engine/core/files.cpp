@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/host.h"
+#include "core/reading.h"
 #include "reader.h"
 
 namespace trainlab {
@@ -153,13 +154,13 @@ void write_atomic(const fs::path& path, std::string_view bytes, FolderSync folde
 
 void check_regular(const fs::path& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return;  // opening says why
+  if (::stat(path.c_str(), &status) != 0) return check_reading(path);  // otherwise opening says why
   const bool is_device = S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode);
   const char* found = S_ISFIFO(status.st_mode)   ? "a pipe"
                       : S_ISSOCK(status.st_mode) ? "a socket"
                       : is_device                ? "a device"
                                                  : nullptr;
-  if (!found) return;
+  if (!found) return check_reading(path);
   throw recipe_error("cannot read " + path.string() + ": expected a regular file, found " + found)
       .hint("write what it gives into a file first");
 }

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/reading.h"
 #include "formats/input_file.h"
 
 namespace trainlab {
@@ -47,6 +48,7 @@ std::string joined(const std::set<std::string>& names) {
 
 // Two levels of a folder, or three with parts; links are followed, so that a data set can be a selection of another.
 void list_folder(const fs::path& folder, const std::string& prefix, int depth, std::vector<ImageFile>& files) {
+  check_reading(folder);
   std::vector<fs::directory_entry> entries;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) entries.push_back(*it);

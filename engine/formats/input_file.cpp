@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/files.h"
+#include "core/reading.h"
 #include "core/registry.h"
 
 namespace trainlab {
@@ -52,6 +53,7 @@ std::string joined(const std::vector<std::string>& names, std::size_t most) {
 }
 
 std::string read_whole(const fs::path& path) {
+  check_reading(path);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw missing_file(path);
@@ -66,6 +68,7 @@ std::string read_whole(const fs::path& path) {
 }  // namespace
 
 Error missing_file(const fs::path& path) {
+  check_reading(path);  // the hint lists what is there
   Error missing = recipe_error("no such file or folder: " + path.string());
   std::error_code error;
   fs::path folder = path.parent_path();

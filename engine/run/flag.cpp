@@ -214,6 +214,13 @@ const std::vector<Flag>& common_flags() {
        .concerns = Concerns::new_run,
        .recorded =
            Recorded{.difference = Difference::refused, .otherwise = Value::List{}, .compared = set_that_counts}},
+      {.name = "read",
+       .type = folder_type("DIR"),
+       .help = "a folder from which the recipe may read data; with it all others are closed, but for the folders of\n"
+               "the recipe and of the run (default: all that you may read)",
+       .repeats = true,
+       .concerns = Concerns::new_run,
+       .recorded = Recorded{.difference = Difference::refused, .otherwise = Value::List{}, .only_given = true}},
       {.name = "params",
        .type = file_type("FILE"),
        .help = "a recipe's parameters from a TOML file; the command line wins",

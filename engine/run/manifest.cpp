@@ -33,6 +33,7 @@ std::vector<std::string> strings_of(const Value& list) {
 Value stored_setting(const Value& manifest, const Flag& flag) {
   const Value& stored = manifest[flag.name];
   const Value& otherwise = flag.recorded->otherwise;
+  if (stored.is_nil() && flag.recorded->only_given) return otherwise;
   if (stored.is_nil()) throw std::logic_error(flag.name + " is missing");
   const bool fits = stored.is_list() ? otherwise.is_list() && list_of(strings_of(stored)) == stored
                                      : stored.kind_name() == otherwise.kind_name();
@@ -82,7 +83,11 @@ void write_manifest(const fs::path& run, const Manifest& manifest) {
       {"exact", manifest.exact},
       {"continued", list_of(manifest.continued)},
   };
-  map.insert(manifest.settings.begin(), manifest.settings.end());
+  for (const Flag& flag : common_flags()) {
+    if (!flag.recorded || (flag.recorded->only_given && manifest.setting(flag.name) == flag.recorded->otherwise))
+      continue;
+    map.emplace(flag.name, manifest.setting(flag.name));
+  }
   if (manifest.extension) {
     const NewTotal& total = manifest.extension->total;
     map["extend"] = Value::Map{{"stage", manifest.extension->stage}, {total.unit, total.count}};

@@ -2,6 +2,7 @@
 #include <stdexcept>
 
 #include "core/clock.h"
+#include "core/reading.h"
 #include "run/flag.h"
 #include "run/run.h"
 #include "run/version.h"
@@ -19,6 +20,7 @@ bool Run::open() {
   if ((*answer)["type"] != Value("opened")) throw run_error("trainlab answered with " + answer->brief());
 
   const fs::path folder = (*answer)["folder"].string();
+  allow_reading(folder);
   folder_ = folder;
   const bool existed = (*answer)["existed"].boolean();
   if (existed) {

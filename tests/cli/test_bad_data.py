@@ -1,10 +1,11 @@
 """Data that is missing, cut short or lies: exit code 1, one message with the recipe's line and the file's path."""
 
 import gzip
+import signal
 import struct
 import unittest
 
-from program import LINES, CliTest
+from program import LINES, SLOW, CliTest, fit
 
 REGRESSION = {"model": "nn.Sequential { nn.Linear(8), nn.Linear(1) }", "loss": "mse"}
 PICTURES = {"model": "nn.Sequential { nn.Flatten(), nn.Linear(8), nn.Linear(3) }"}
@@ -176,6 +177,81 @@ class BadData(CliTest):
     def test_split_that_leaves_nothing(self):
         self.recipe(data="lab.data.blobs { samples = 3 }:split { val = 0.9 }")
         self.refused("data.train: no sample is left for this part: the data has 3 samples")
+
+
+class Reading(CliTest):
+    """--read DIR: what lies elsewhere is closed to the recipe, and stays so when the run is continued."""
+
+    DATA = 'lab.data.csv { "../data/t.csv", target = "y" }:split { val = 0.2 }'
+
+    def setUp(self):
+        super().setUp()
+        self.write("data/t.csv", TABLE)
+        self.write("other/none.csv", TABLE)
+        self.write("lib/r.lua", fit(data=self.DATA, **REGRESSION))
+        self.outside = (f"lib/r.lua:{LINES['data']}: data.path: cannot read {self.folder}/data/t.csv: expected a path "
+                        "in the folders of --read, found one outside")
+
+    def test_folders(self):
+        self.train("--quiet", recipe="lib/r.lua")  # without the flag all is open
+        self.train("--read", "data", "--quiet", recipe="lib/r.lua")
+        self.train("--read", "other", "--read", "data", "--quiet", recipe="lib/r.lua")
+        result = self.train("--read", "other", recipe="lib/r.lua", code=1)
+        self.assert_message(result, self.outside)
+        self.assert_said(result, f"hint: --read allows {self.folder}/other, beside the folder of the recipe")
+        self.run_program("check", "lib/r.lua", "--read", "other", code=1)
+        result = self.train("--read", "none", recipe="lib/r.lua", code=2)
+        self.assert_message(result, f"trainlab: --read: there is no folder {self.folder}/none")
+
+    def test_links_and_neighbours(self):
+        (self.folder / "other/t.csv").symlink_to(self.folder / "data/t.csv")
+        self.write("lib/r.lua", fit(data=self.DATA.replace("../data", "../other"), **REGRESSION))
+        result = self.train("--read", "other", recipe="lib/r.lua", code=1)
+        self.assert_said(result, f"cannot read {self.folder}/other/t.csv, which is {self.folder}/data/t.csv: expected")
+        # A misspelt name outside does not tell what is there.
+        self.write("lib/r.lua", fit(data=self.DATA.replace("t.csv", "misspelt.csv"), **REGRESSION))
+        result = self.train("--read", "other", recipe="lib/r.lua", code=1)
+        self.assertNotIn("t.csv\"", result.err, result)
+        self.assert_said(result, "found one outside")
+
+    def test_all_that_a_recipe_reads(self):
+        self.train("--quiet", recipe="lib/r.lua")
+        for line in ('local _ = lab.tensor.load("../data/x.npy")', 'local _ = lab.tensor.load("../data/x.safetensors")',
+                     'local _ = lab.data.images("../data"):split { val = 0.2 }.train.size',
+                     'local _ = lab.data.text("../data/t.csv"):split { val = 0.2 }.train.size',
+                     'local _ = lab.data.mnist("../data"):split { val = 0.2 }.train.size',
+                     'local _ = lab.load_run("../runs/r/001")'):
+            with self.subTest(line):
+                self.write("lib/l.lua", line + "\n")
+                result = self.run_program("lib/l.lua", "--read", "other", code=1)
+                self.assert_said(result, "lib/l.lua:1: ", "expected a path in the folders of --read, found one outside")
+
+    def test_continued(self):
+        slow = fit(data=self.DATA, **REGRESSION, **SLOW)
+        self.write("lib/r.lua", slow)
+        running = self.start("lib/r.lua", "--read", "data", "--out", "run", "--quiet")
+        running.until_rows(self.folder / "run", 2)
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        self.assertIn(f"read = [ '{self.folder}/data' ]", (self.folder / "run/manifest.toml").read_text())
+        result = self.train("--out", "run", recipe="lib/r.lua", code=2)
+        self.assert_said(result, f"--read: recorded {self.folder}/data, now none")
+        self.run_program("resume", "run", "--read", "other", code=2)
+        # What lies under the name is elsewhere now.
+        (self.folder / "data/t.csv").rename(self.folder / "other/t.csv")
+        (self.folder / "data/t.csv").symlink_to(self.folder / "other/t.csv")
+        result = self.run_program("resume", "run", code=1)
+        self.assert_said(result, "found one outside")
+        (self.folder / "data/t.csv").unlink()
+        (self.folder / "other/t.csv").rename(self.folder / "data/t.csv")
+        self.run_program("resume", "run", "--quiet")
+
+    def test_workers_of_a_sweep(self):
+        body = fit(data=self.DATA, **REGRESSION).split("\n", 1)[1]
+        self.write("lib/r.lua", "local nn = lab.nn\nreturn lab.sweep { name = 's', trials = 4, metric = 'val.loss', "
+                   "workers = 2, space = { lr = lab.space.log(1e-4, 1e-1) }, build = function(hp)\n" + body + "end }\n")
+        self.run_program("lib/r.lua", "--read", "data", "--out", "run", "--quiet")
+        self.run_program("lib/r.lua", "--read", "other", code=1)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "core/clock.h"
+#include "core/reading.h"
 #include "registry.h"
 #include "run/version.h"
 #include "stdlib/stdlib.h"
@@ -34,6 +35,20 @@ double started_at(const std::optional<Manifest>& manifest) {
   if (manifest && ::strptime(manifest->started.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time))
     return static_cast<double>(::timegm(&time));
   return wall_seconds();
+}
+
+// What the recipe may read: the folders of --read, and what its own execution needs.
+void limit_reading_of(const Request& request) {
+  if (!request.has("read")) return;
+  std::vector<fs::path> folders;
+  for (const std::string& folder : request.texts("read")) folders.emplace_back(folder);
+  limit_reading(folders);
+  allow_reading(request.recipe.parent_path());
+  allow_reading(request.recipe_folder);
+  // The run that is continued or predicts, and what the command line itself names.
+  for (const char* option : {"out", "folder", "input", "stdlib"}) {
+    if (request.has(option)) allow_reading(*request.path(option));
+  }
 }
 
 // The flags whose names no parameter may have. A continued run keeps all its parameters: a flag may be newer than the
@@ -69,6 +84,7 @@ Execution::Execution(const EngineStart& start, bool describes)
       recipe_(host(describes), files(), parameters_,
               {[this](const auto& stage) { return run_stage(stage); },
                [this](const std::string& path, std::string_view text) { run_.source(path, text); }}) {
+  limit_reading_of(request());
   for (const std::string& warning : device_.warnings) run_.say(warning);
 }
 

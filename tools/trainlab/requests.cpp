@@ -13,6 +13,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// A path, or a list of them.
+Value with_absolute_paths(const Value& value) {
+  if (!value.is_list()) return absolute_path(value.string()).string();
+  Value::List all;
+  for (const Value& path : value.list()) all.push_back(with_absolute_paths(path));
+  return all;
+}
+
 // An option is set once: of two values one would be dropped without a word.
 void check_set_once(const Request& request) {
   std::vector<std::string> seen;
@@ -32,7 +40,7 @@ Request common(const Arguments& arguments) {
     if (!arguments.has(flag.name)) continue;
     const Value& value = arguments.flags[flag.name];
     const bool is_path = flag.type.names != FlagType::Names::nothing;
-    request.options.set(flag.name, is_path ? Value(absolute_path(value.string()).string()) : value);
+    request.options.set(flag.name, is_path ? with_absolute_paths(value) : value);
   }
   request.terminal = ::isatty(STDERR_FILENO) == 1;
   return request;

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/host.h"
 #include "core/params.h"
+#include "core/reading.h"
 #include "study/constraints.h"
 
 namespace trainlab {
@@ -74,6 +75,7 @@ void StudyObject::open(const Options& options, Study study, const std::vector<st
                                        {"sampler", options.registry().print(options.get("sampler"))},
                                        {"by_order", study.by_order()},
                                        {"seed", seed}};
+  check_reading(file);
   const StudyPlace place(file);
   auto storage = place.open();
   storage->open(description, first, [&](const Value& stored) {

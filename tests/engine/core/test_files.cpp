@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/reading.h"
 #include "engine/core/sample_registry.h"
 
 using namespace trainlab;
@@ -317,6 +318,40 @@ TEST_CASE("a device without space is a full disk") {
 }
 
 // hashlib.blake2b(data, digest_size=32)
+TEST_CASE("with a limit only files in certain folders are read, links resolved") {
+  const fs::path open = fresh_folder("open"), closed = fresh_folder("closed");
+  std::ofstream(open / "in") << "in";
+  std::ofstream(closed / "out") << "out";
+  fs::create_symlink(closed / "out", open / "link");
+  fs::create_directory_symlink(open, closed / "back");
+  CHECK(read_file(open / "link") == "out");
+
+  struct NoLimit {  // for the other tests of this process
+    ~NoLimit() { limit_reading({"/"}); }
+  } const after;
+  limit_reading({open});
+  CHECK(read_file(open / "in") == "in");
+  CHECK(read_file(closed / "back" / "in") == "in");
+  CHECK(read_file(open / ".." / open.filename() / "in") == "in");
+  for (const fs::path& path : {closed / "out", open / ".." / closed.filename() / "out", closed / "missing"}) {
+    const std::string error = error_of([&] { read_file(path); });
+    CHECK_THAT(error, Catch::StartsWith("cannot read " + path.string()));
+    CHECK_THAT(error, Catch::Contains(": expected a path in the folders of --read, found one outside"));
+    CHECK_THAT(error, Catch::Contains("--read allows " + open.string()));
+  }
+  CHECK_THROWS_WITH(read_file(open / "link"),
+                    Catch::Contains("link, which is " + (closed / "out").string() + ": expected a path"));
+  CHECK_THROWS_AS(hash_file(closed / "out"), Error);
+  // A folder whose name begins alike is another folder.
+  const fs::path alike = fresh_folder("open-too");
+  std::ofstream(alike / "in") << "in";
+  CHECK_THROWS_AS(read_file(alike / "in"), Error);
+
+  allow_reading(closed / "out");
+  CHECK(read_file(closed / "out") == "out");
+  CHECK_THROWS_WITH(limit_reading({open / "none"}), Catch::StartsWith("--read: there is no folder "));
+}
+
 TEST_CASE("hashes are BLAKE2b-256, of bytes, parts and files alike") {
   CHECK(hash_bytes("") == "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
   CHECK(hash_bytes("abc") == "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");

@@ -30,6 +30,7 @@ Manifest sample() {
   manifest.settings["seed"] = 7;
   manifest.settings["device"] = "cpu";
   manifest.settings["threads"] = 2;
+  manifest.settings["read"] = Value::List{"/data"};
   manifest.cores = 8;
   manifest.extension = Manifest::Extension{"digits", {60, "steps"}};
   return manifest;
@@ -146,6 +147,16 @@ TEST_CASE("what is not byte-exact") {
   CHECK(inexactness(recorded, present) == std::vector<std::string>{"threads: recorded 2, now 4",
                                                                    "device: recorded cpu, now cuda:0",
                                                                    "LibTorch: recorded 2.11.0, now 2.11.1"});
+}
+
+TEST_CASE("a flag that earlier versions do not know stands in a manifest only where it was given") {
+  const fs::path run = empty_folder("only-given");
+  Manifest manifest = sample();
+  manifest.settings["read"] = Value::List{};
+  write_manifest(run, manifest);
+  CHECK_THAT(read_file(manifest_path(run)), !Catch::Contains("read ="));
+  CHECK(read_manifest(run).setting("read") == Value(Value::List{}));
+  CHECK(differences(manifest, sample()) == std::vector<std::string>{"--read: recorded none, now /data"});
 }
 
 TEST_CASE("parameters from a TOML file") {

@@ -46,6 +46,7 @@ struct Recorded {
   Value otherwise;  // what is recorded where the flag is not given
   // What is compared of a recorded value; `cores`: the usable cores when the run was begun. nullptr: the value itself.
   Value (*compared)(const Value& value, int cores) = nullptr;
+  bool only_given = false;  // stands in a manifest only where it was given, because earlier versions do not know it
 };
 
 struct Flag {
