@@ -108,7 +108,8 @@ Recipe::Outcome Recipe::execute() {
     parameters_.close();
   } catch (Error& error) {
     if (state_.ended()) return {nullptr, true};
-    if (error.file().empty() && error.kind() == ErrorKind::recipe) error.at(files_.shown, 1);
+    if (error.file().empty() && error.kind() == ErrorKind::recipe)
+      error.at(files_.shown, state_.last_return_line(files_.shown));
     throw;
   }
   return outcome;

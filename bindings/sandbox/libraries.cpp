@@ -6,6 +6,7 @@
 #include "bindings/lua_error.h"
 #include "meter.h"
 #include "other_languages.h"
+#include "values/entry_table.h"
 
 namespace trainlab {
 
@@ -86,8 +87,12 @@ int l_undefined(lua_State* L) {
 int l_new_global(lua_State* L) {
   return guarded(L, [&]() -> int {
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+    const Entry* entry = entry_of(L, 3);
+    const bool is_stage = entry && entry->kind == "stage";
     throw recipe_error("assignment to '" + name + "', which is not a local variable")
-        .hint("write: local " + name + " = …");
+        .hint(is_stage ? "write: return lab." + entry->name + " { … }, or local " + name + " = lab.run(lab." +
+                             entry->name + " { … })"
+                       : "write: local " + name + " = …");
   });
 }
 

@@ -12,7 +12,6 @@
 #include "meter.h"
 #include "native_numbers.h"
 #include "other_languages.h"
-#include "underway.h"
 #include "watchdog.h"
 
 namespace trainlab {
@@ -52,9 +51,31 @@ void LuaState::assert_home() const {
     throw std::logic_error("a Lua state was entered on another thread than its own");
 }
 
-LuaPosition LuaState::position(lua_State* L) {
+int LuaState::frames(lua_State* L) {
   lua_Debug ar;
-  return script_line(L, ar) ? LuaPosition{ar.source + 1, ar.currentline} : LuaPosition{};
+  int low = 0, high = 1;
+  while (lua_getstack(L, high, &ar) != 0) {
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (lua_getstack(L, middle, &ar) != 0 ? low : high) = middle;
+  }
+  return high;
+}
+
+LuaPosition LuaState::position(lua_State* L) {
+  const Base& base = of(L).base_;
+  const int below = L == base.thread ? base.frames : 0;
+  lua_Debug ar, deeper;
+  for (int level = 0; lua_getstack(L, level, &ar) != 0; ++level) {
+    // The caller's line is not that of a function whose own frame is gone (`return f(x)`).
+    if (below > 0 && lua_getstack(L, level + below, &deeper) == 0) break;
+    lua_getinfo(L, "Sl", &ar);
+    if (ar.currentline > 0 && ar.source[0] == '@') return {ar.source + 1, ar.currentline};
+  }
+  return {};
 }
 
 const LuaLookup* LuaState::lookup(const Entry* entry) const {
@@ -125,6 +146,8 @@ void LuaState::call(lua_State* L, int arguments, int results, Part part) {
   lua_insert(L, handler);
 
   const Part before = part_;
+  const Base outer = base_;
+  base_ = {L, frames(L)};
   lua_State* const running = current_;
   part_ = part;
   current_ = L;
@@ -135,6 +158,7 @@ void LuaState::call(lua_State* L, int arguments, int results, Part part) {
   --depth_;
   current_ = running;
   part_ = before;
+  base_ = outer;
 
   if (status == 0 && !doom_) {
     lua_remove(L, handler);
@@ -212,9 +236,10 @@ Error LuaState::take_error(lua_State* L, int status) {
       return raised_->kind() == ErrorKind::usage ? *raised_ : Error(*raised_).traceback(traceback);
     }
     Error error = from_text(text).traceback(traceback);
-    error.hint(std::string(call_elsewhere(error.message())));
     if (at.line > 0) error.at(at.file, at.line);  // unless the text has a position
-    return error;
+    const auto source = texts_.find(error.file());
+    const std::string_view line = source == texts_.end() ? std::string_view() : line_of(source->second, error.line());
+    return error.hint(std::string(call_elsewhere(error.message(), line)));
   }
   const std::string kind =
       type == LUA_TNUMBER ? number_text(lua_tonumber(L, -1)) : std::string("a ") + lua_typename(L, type);
@@ -265,6 +290,42 @@ void LuaState::set_doom(Doom doom) {
   meter_->watch_closely(true);
 }
 
+std::string LuaState::function_text(const std::string& shown, int first, int last) const {
+  const auto found = texts_.find(shown);
+  if (found == texts_.end()) return {};
+  std::string lines;
+  for (int line = first; line <= last; ++line) lines += std::string(line_of(found->second, line)) + "\n";
+  const std::size_t begin = lines.find("function"), end = lines.rfind("end");
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return lines;
+  return lines.substr(begin, end + 3 - begin);
+}
+
+int LuaState::last_return_line(const std::string& shown) const {
+  const auto found = texts_.find(shown);
+  if (found == texts_.end()) return 1;
+  int last = 1, line = 1;
+  for (std::string_view rest = found->second;; ++line) {
+    if (rest.starts_with("return")) last = line;
+    const std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) return last;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+int LuaState::return_line(const std::string& shown, int first, int last, int otherwise) const {
+  const auto found = texts_.find(shown);
+  if (found == texts_.end()) return otherwise;
+  int at = 0;
+  for (int line = first; line <= last; ++line) {
+    std::string_view text = line_of(found->second, line);
+    text = text.substr(0, text.find("--"));
+    if (text.find("return") == std::string_view::npos) continue;
+    if (at > 0) return otherwise;
+    at = line;
+  }
+  return at > 0 ? at : otherwise;
+}
+
 void LuaState::load(lua_State* L, std::string_view text, const std::string& shown) {
   std::string changed;
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
@@ -283,6 +344,7 @@ void LuaState::load(lua_State* L, std::string_view text, const std::string& show
     lua_pushvalue(L, -1);
     lua_getinfo(L, ">S", &ar);
     names_[ar.short_src] = shown;
+    texts_[shown] = text;
     if (const std::optional<int> line = native_number_line(L)) {
       throw recipe_error("expected a number, found one of LuaJIT's native numbers, as 1LL, 2ULL and 3i are")
           .at(shown, *line)

@@ -58,7 +58,20 @@ constexpr auto syntax = std::to_array<Saying>({
     {"&", "integers have bit.band, bit.bor, bit.bxor, bit.lshift and bit.rshift"},
 });
 
+constexpr std::string_view for_comparisons =
+    "tensors are compared by t:lt(x), t:le(x), t:gt(x) and t:ge(x), element by element; t:item() is a number";
+constexpr std::string_view for_missing_elements =
+    "there is no such element; Lua's lists count from 1: list[1] is the first";
+
 constexpr auto calls = std::to_array<Saying>({
+    {"attempt to compare number with userdata", for_comparisons},
+    {"attempt to compare userdata with number", for_comparisons},
+    {"attempt to compare two userdata values", for_comparisons},
+    {"attempt to index field '?' (a nil value)", for_missing_elements},
+    {"attempt to perform arithmetic on field '?' (a nil value)", for_missing_elements},
+    {"attempt to call field '?' (a nil value)", for_missing_elements},
+    {"attempt to index local 'run' (a nil value)",
+     "the mean of an ensemble's members is measured without a run: write run and run.step, or if run then … end"},
     {"attempt to call field 'unpack'", "the function is a global here: unpack(list)"},
     {"attempt to call field 'pack'", "write { ... } and select(\"#\", ...)"},
 });
@@ -81,11 +94,13 @@ std::string_view syntax_elsewhere(std::string_view line) {
   return {};
 }
 
-std::string_view call_elsewhere(std::string_view message) {
+std::string_view call_elsewhere(std::string_view message, std::string_view line) {
   for (const Saying& saying : calls) {
     if (message.starts_with(saying.elsewhere)) return saying.here;
   }
-  return {};
+  // Lua does not name an element with a number for its key.
+  const bool is_first = message.find("a nil value") != std::string_view::npos && line.find("[0]") != line.npos;
+  return is_first ? for_missing_elements : std::string_view();
 }
 
 std::string_view module_elsewhere(std::string_view name) {

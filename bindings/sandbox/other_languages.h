@@ -11,8 +11,9 @@ std::string_view global_elsewhere(std::string_view name);
 // How Lua says what stands in a line that is no Lua ("a += 1"); or empty.
 std::string_view syntax_elsewhere(std::string_view line);
 
-// The hint for a message of Lua's own about a function that is called otherwise here ("table.unpack"); or empty.
-std::string_view call_elsewhere(std::string_view message);
+// The hint for a message of Lua's own about what is written otherwise here ("table.unpack", list[0]), raised at this
+// line of a recipe; or empty.
+std::string_view call_elsewhere(std::string_view message, std::string_view line);
 
 // For require: what recipes have in place of a module of Python ("torch"); or empty.
 std::string_view module_elsewhere(std::string_view name);

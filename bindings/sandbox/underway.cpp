@@ -19,8 +19,8 @@ void note_and_die(int signal) {
   std::raise(signal);
 }
 
-}  // namespace
-
+// The innermost line of a recipe or module: ar.source + 1 is its file, ar.currentline its number. False: there is none.
+// Allocates nothing, because handlers of signals call this.
 bool script_line(lua_State* L, lua_Debug& ar) {
   for (int level = 0; lua_getstack(L, level, &ar) != 0; ++level) {
     lua_getinfo(L, "Sl", &ar);
@@ -28,6 +28,8 @@ bool script_line(lua_State* L, lua_Debug& ar) {
   }
   return false;
 }
+
+}  // namespace
 
 void Underway::note() {
   lua_State* const script = script_.load(std::memory_order_relaxed);

@@ -3,14 +3,9 @@
 
 #include <atomic>
 
-struct lua_Debug;
 struct lua_State;
 
 namespace trainlab {
-
-// The innermost line of a recipe or module: ar.source + 1 is its file, ar.currentline its number. False: there is none.
-// Allocates nothing.
-bool script_line(lua_State* L, lua_Debug& ar);
 
 // While this guard exists, the script waits for an operator, or for what else is called by `name`. All operators hold
 // the guard, so it only stores where one could look; one thread executes recipes.

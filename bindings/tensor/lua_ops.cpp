@@ -2,6 +2,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <cmath>
 #include <lua.hpp>
 
@@ -254,7 +255,14 @@ int call_operator(lua_State* L, const Operator& op, int count) {
   TensorBinding& binding = *state.tensors;
   OperatorArguments& arguments = binding.arguments;
   read_arguments(L, count, op, binding);
-  const Overload& overload = op.choose(arguments);
+  const Overload& overload = [&]() -> const Overload& {
+    try {
+      return op.choose(arguments);
+    } catch (Error& error) {
+      if (std::ranges::find(binding.others, "an object of type batch") == binding.others.end()) throw;
+      throw error.hint("a batch holds tensors: batch.x, batch.y; a function for a loss or a metric gets (out, batch)");
+    }
+  }();
   torch::jit::Stack& results = binding.results;
   try {
     const Running running(L, state.meter(), op);

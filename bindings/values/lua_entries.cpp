@@ -37,21 +37,6 @@ std::string kind_of_receiver(const Entry& entry) {
 
 const Entry& upvalue_entry(lua_State* L) { return *static_cast<const Entry*>(lua_touserdata(L, lua_upvalueindex(1))); }
 
-// Frames on the stack.
-int stack_depth(lua_State* L) {
-  lua_Debug ar;
-  int low = 0, high = 1;
-  while (lua_getstack(L, high, &ar) != 0) {
-    low = high;
-    high *= 2;
-  }
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    (lua_getstack(L, middle, &ar) != 0 ? low : high) = middle;
-  }
-  return high;
-}
-
 // Where the call of a constructor is written. In `return lab.fit { … }`, a tail call, the frame that knows is gone; the
 // line where `lab.fit` was looked up just before stands for it.
 LuaPosition call_position(lua_State* L, const Entry& entry) {
@@ -63,7 +48,7 @@ LuaPosition call_position(lua_State* L, const Entry& entry) {
   const bool named = lua_getstack(L, 0, &ar) != 0 && lua_getinfo(L, "n", &ar) != 0 && ar.name &&
                      std::string_view(ar.namewhat) != "local" && std::string_view(ar.namewhat) != "upvalue" &&
                      entry.name.ends_with(ar.name);
-  const bool tail_call = here.line == 0 || (!named && lookup->depth == stack_depth(L));
+  const bool tail_call = here.line == 0 || (!named && lookup->depth == LuaState::frames(L));
   return tail_call ? lookup->position : here;
 }
 
@@ -88,6 +73,7 @@ int construct(lua_State* L, const Entry& entry, const LuaPosition& position) {
   const std::string at = position.text();
   if (!at.empty()) map["@at"] = at;
   registry.check(map);
+  if (entry.kind == "stage") state.note_stage(entry.name, position);
 
   arguments.push_table();
   if (entry.kind == "data") {
@@ -203,7 +189,7 @@ void push_constructor(lua_State* L, const Entry& entry, int methods) {
 void note_lookup(lua_State* L) {
   const Entry* entry = constructor_of(L, -1);
   // Without the frame of the function that looks up.
-  if (entry) LuaState::of(L).set_lookup(entry, {LuaState::position(L), stack_depth(L) - 1});
+  if (entry) LuaState::of(L).set_lookup(entry, {LuaState::position(L), LuaState::frames(L) - 1});
 }
 
 const Entry* constructor_of(lua_State* L, int index) {

@@ -1,6 +1,8 @@
 // Callable: a recipe's function as the engine calls it.
 #include <cstdlib>
 #include <lua.hpp>
+#include <map>
+#include <set>
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_state.h"
@@ -24,6 +26,47 @@ class OwnRandom {
   LuaState& state_;
   const Stream outer_;
 };
+
+// Adds the text of the value at `index`: of a function its lines and the values that it uses, of a table of data its
+// values; nothing of objects and of what trainlab itself gave. `seen`: functions and tables that were added.
+void add_text(lua_State* L, int index, std::string& text, std::set<const void*>& seen) {
+  switch (lua_type(L, index)) {
+    case LUA_TNUMBER: text += number_text(lua_tonumber(L, index)); return;
+    case LUA_TSTRING: text += "\"" + std::string(lua_tostring(L, index)) + "\""; return;
+    case LUA_TBOOLEAN: text += lua_toboolean(L, index) != 0 ? "true" : "false"; return;
+    case LUA_TTABLE:
+    case LUA_TFUNCTION: break;
+    default: return;
+  }
+  if (lua_checkstack(L, 8) == 0 || !seen.insert(lua_topointer(L, index)).second) return;
+  if (lua_istable(L, index)) {
+    if (lua_getmetatable(L, index) != 0) {
+      lua_pop(L, 1);
+      return;
+    }
+    std::map<std::string, std::string> members;
+    lua_pushnil(L);
+    while (lua_next(L, index) != 0) {
+      std::string key, value;
+      if (lua_type(L, -2) == LUA_TNUMBER || lua_type(L, -2) == LUA_TSTRING) add_text(L, lua_gettop(L) - 1, key, seen);
+      add_text(L, lua_gettop(L), value, seen);
+      members.emplace(std::move(key), std::move(value));
+      lua_pop(L, 1);
+    }
+    for (const auto& [key, value] : members) text += "\n" + key + " = " + value;
+    return;
+  }
+  lua_Debug ar;
+  lua_pushvalue(L, index);
+  lua_getinfo(L, ">S", &ar);
+  if (ar.source[0] != '@') return;
+  text += LuaState::of(L).function_text(ar.source + 1, ar.linedefined, ar.lastlinedefined);
+  for (int i = 1; const char* name = lua_getupvalue(L, index, i); ++i) {
+    text += std::string("\n") + name + " = ";
+    add_text(L, lua_gettop(L), text, seen);
+    lua_pop(L, 1);
+  }
+}
 
 class LuaFunction final : public Callable {
  public:
@@ -75,6 +118,16 @@ class LuaFunction final : public Callable {
   }
   const std::string& where() const override { return where_; }
 
+  std::string text() const {
+    std::string text;
+    state().enter([&](lua_State* L) {
+      lua_rawgeti(L, LUA_REGISTRYINDEX, reference_);
+      std::set<const void*> seen;
+      add_text(L, lua_gettop(L), text, seen);
+    });
+    return text;
+  }
+
  private:
   // A trial must be recorded with the values with which it was built.
   void require_unchanged(lua_State* L, int first, std::span<const Argument> arguments) const {
@@ -106,9 +159,24 @@ class LuaFunction final : public Callable {
       lua_rawgeti(L, LUA_REGISTRYINDEX, reference_);
       const int first = lua_gettop(L), count = static_cast<int>(arguments.size());
       for (int i = 0; i < count; ++i) lua_pushvalue(L, first - count + i);
-      state.call(L, count, LUA_MULTRET, part);
+      try {
+        state.call(L, count, LUA_MULTRET, part);
+      } catch (Error& error) {
+        if (error.file().empty() && error.kind() == ErrorKind::recipe) place(L, error);
+        throw;
+      }
       use(L, first);
     });
+  }
+
+  // Gives an error the line of the function's `return f(x)`, which Lua has forgotten.
+  void place(lua_State* L, Error& error) const {
+    lua_Debug ar;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, reference_);
+    lua_getinfo(L, ">S", &ar);
+    if (ar.source[0] != '@') return;
+    const std::string file = ar.source + 1;
+    error.at(file, LuaState::of(L).return_line(file, ar.linedefined, ar.lastlinedefined, ar.linedefined));
   }
 
   LuaState& state() const {
@@ -125,6 +193,11 @@ class LuaFunction final : public Callable {
 };
 
 }  // namespace
+
+std::string text_of(const Callable& function) {
+  const auto* own = dynamic_cast<const LuaFunction*>(&function);
+  return own ? own->text() : "";
+}
 
 std::shared_ptr<Callable> to_callable(lua_State* L, int index) { return std::make_shared<LuaFunction>(L, index); }
 

@@ -26,8 +26,9 @@ int refuse(lua_State* L) {
   return guarded(L, [&]() -> int {
     const bool text = lua_type(L, 2) == LUA_TSTRING;
     const std::string wanted = text ? lua_tostring(L, 2) : type_text(L, 2);
-    throw no_member("the space has no parameter " + (text ? "'" + wanted + "'" : wanted), wanted,
-                    names_in(L, lua_upvalueindex(1)), "'%'");
+    Error error = no_member("the space has no parameter " + (text ? "'" + wanted + "'" : wanted), wanted,
+                            names_in(L, lua_upvalueindex(1)), "'%'");
+    throw error.hint(error.hint() + "; hp has what the space declares, so that `hp.name or value` is never needed");
   });
 }
 

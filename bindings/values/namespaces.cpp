@@ -44,7 +44,16 @@ int l_member(lua_State* L) {
     }
     if (const std::string elsewhere = names_elsewhere(L, wanted); !elsewhere.empty())
       throw recipe_error(message).hint("did you mean " + elsewhere + "?");
-    throw no_member(message, wanted, names_in(L, lua_upvalueindex(1)), space + ".%");
+    const std::vector<std::string> names = names_in(L, lua_upvalueindex(1));
+    if (space == "lab.nn" && Registry::closest(wanted, names).empty()) {
+      // PyTorch's losses are among its layers.
+      std::vector<std::string> losses;
+      for (const Entry* entry : LuaState::of(L).host().registry->of_kind("loss"))
+        losses.push_back(entry->name.substr(entry->name.rfind('.') + 1));
+      if (const std::string loss = Registry::closest(wanted, losses); !loss.empty())
+        throw recipe_error(message).hint("did you mean lab.loss." + loss + "?");
+    }
+    throw no_member(message, wanted, names, space + ".%");
   });
 }
 

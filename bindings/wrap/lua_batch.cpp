@@ -40,7 +40,8 @@ int l_index(lua_State* L) {
     } else {
       std::string all;
       for (const auto& [known, tensor] : batch.columns) all += known + ", ";
-      throw recipe_error("this batch has no '" + name + "'").hint("it has " + all + "size and index");
+      throw recipe_error("this batch has no '" + name + "'")
+          .hint("it has " + all + "size and index; the target of a loss is batch.y");
     }
     return 1;
   });

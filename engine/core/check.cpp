@@ -90,7 +90,13 @@ class Checker {
       const auto value = given.find(declared.name);
       const std::string where = option_path(path, entry, declared);
       if (value != given.end() && !value->second.is_nil()) {
-        checked.emplace(declared.name, option(declared, value->second, where, at));
+        try {
+          checked.emplace(declared.name, option(declared, value->second, where, at));
+        } catch (Error& error) {
+          const std::string meant = called_here(declared.name, names_of(entry, options));
+          if (!meant.empty() && error.hint().empty()) error.hint("did you mean " + quote_name(meant) + "?");
+          throw;
+        }
       } else if (declared.is_required) {
         throw recipe_error("missing; expected " + with_article(declared.type_text())).in(where).hint(declared.doc);
       }
@@ -239,13 +245,18 @@ class Checker {
     return error;
   }
 
-  // Names the entry where the path, which stands before the message, does not.
-  static Error unknown_option(const Entry& entry, const std::vector<Option>& options, const std::string& name,
-                              const std::string& path) {
+  static std::vector<std::string> names_of(const Entry& entry, const std::vector<Option>& options) {
     std::vector<std::string> names;
     for (const Option& option : options) {
       if (!is_source(entry, option)) names.push_back(option.name);
     }
+    return names;
+  }
+
+  // Names the entry where the path, which stands before the message, does not.
+  static Error unknown_option(const Entry& entry, const std::vector<Option>& options, const std::string& name,
+                              const std::string& path) {
+    const std::vector<std::string> names = names_of(entry, options);
     const bool named = entry.name.empty() || entry.name == path;
     Error error = recipe_error((named ? "there is" : entry.name + " has") + " no option " + quote_name(name));
     const std::string known = called_here(name, names);

@@ -40,6 +40,59 @@ TEST_CASE("errors that the recipe raises keep their text and position") {
              Catch::StartsWith("x.lua:2: inside\n"));
 }
 
+TEST_CASE("an error behind a tail call has a line, although Lua forgets the call") {
+  Sandbox sandbox;
+  sandbox.run = [](const std::shared_ptr<const Spec>& spec) -> Value {
+    spec->function(spec->value["call"])->call({});
+    return {};
+  };
+  const auto in_callback = [&](const std::string& body) {
+    const Error error = sandbox.fails("local t = lab.tensor { 1 }\nlocal s = lab.stage { call = function()\n" + body +
+                                      "\nend }\nlab.run(s)");
+    CHECK(error.file() == "x.lua");
+    return error.line();
+  };
+  CHECK(in_callback("  local a = 1\n  return t:sum(2)") == 4);
+  CHECK(in_callback("  if t then -- return\n    local a\n  end\n  return error('oh', 0)") == 6);
+  // One of two; the function is named then.
+  CHECK(in_callback("  if not t then return 1 end\n  return t:sum(2)") == 2);
+  const Error error = sandbox.fails("local t = lab.tensor { 1 }\n\nreturn t:sum(2)");
+  CHECK(error.file() == "x.lua");
+  CHECK(error.line() == 3);
+}
+
+TEST_CASE("a stack that overflows is an error with file and line") {
+  for (const std::string body : {"return 1 + f(n)", "local ok, e = pcall(f, n) error(e, 0)", "return tostring(f(n))"}) {
+    Sandbox sandbox;
+    const Error error = sandbox.fails("local f\nf = function(n)\n  " + body + "\nend\nf(1)");
+    INFO(error.what());
+    CHECK(error.kind() == ErrorKind::recipe);
+    CHECK(error.file() == "x.lua");
+    CHECK(error.line() == 3);
+    CHECK_THAT(error.message(), Catch::StartsWith("stack overflow"));
+  }
+}
+
+TEST_CASE("Lua's own words about tensors and lists say what to write") {
+  struct Row {
+    std::string line, hint;
+  };
+  for (const Row& row : std::vector<Row>{
+           {"local a = lab.tensor { 1 } < 0.5", "t:lt(x)"},
+           {"local a = 0.5 <= lab.tensor { 1 }", "t:lt(x)"},
+           {"local a = lab.tensor { 1 } < lab.tensor { 1 }", "a:lt(b)"},
+           {"local list = { { n = 1 } } local a = list[0].n", "count from 1"},
+           {"local list = { 1 } local a = list[0] + 1", "count from 1"},
+           {"s = lab.stage {}", "local s = lab.run(lab.stage { … })"},
+       }) {
+    Sandbox sandbox;
+    const Error error = sandbox.fails(row.line);
+    INFO(error.what());
+    CHECK_THAT(error.hint(), Catch::Contains(row.hint));
+    CHECK(error.line() == 1);
+  }
+}
+
 TEST_CASE("errors of syntax have their line") {
   Sandbox sandbox;
   CHECK_THAT(sandbox.fails("local a = 1\nlocal b = = 2\n").what(),

@@ -41,7 +41,7 @@ DEFAULTS = {
     "more": "",
 }
 # Where the options stand in the text of fit(): "more" begins on line 10.
-LINES = {"fit": 2, "data": 4, "model": 5, "optim": 7, "more": 10}
+LINES = {"fit": 2, "data": 4, "model": 5, "loss": 6, "optim": 7, "more": 10}
 
 # Each validation counts for some ten milliseconds and each leaves a checkpoint, so that a run of `slow` can be caught
 # between its first rows and its end, and the rest of it takes seconds.

@@ -78,6 +78,43 @@ class Options(CliTest):
                 self.write("r.lua", "local _ = " + line + "\n")
                 self.refused(1, found, hint)
 
+    def test_weights_of_classes_as_in_pytorch(self):
+        self.write("r.lua", fit().replace('"cross_entropy"', "lab.loss.cross_entropy { weight = { 1, 2, 3 } }"))
+        self.refused(LINES["loss"], "loss.cross_entropy.weight: expected a number ≥ 0, found a list of 3",
+                     "did you mean 'class_weights'?")
+        for name in ("cross_entropy", "CrossEntropyLoss"):
+            self.write("r.lua", fit().replace('"cross_entropy"', f"nn.{name} {{ weight = {{ 1, 2, 3 }} }}"))
+            self.refused(LINES["loss"], f"lab.nn has no '{name}'", "did you mean lab.loss.cross_entropy?")
+
+    def test_a_loss_that_expects_the_target(self):
+        for body, message in (("lab.ops.cross_entropy_loss(out, y)", "found an object of type batch"),
+                              ("(out - y):pow(2):mean()", "found an object of type batch")):
+            with self.subTest(body):
+                self.write("r.lua", fit().replace('"cross_entropy"', f"function(out, y) return {body} end"))
+                result = self.train(code=1)
+                self.assert_said(result, f"r.lua:{LINES['loss']}: ", message,
+                                 "hint: a batch holds tensors: batch.x, batch.y; a function for a loss")
+
+    def test_callbacks_as_elsewhere(self):
+        self.recipe(more="  on = { on_train_end = function(run) end },\n")
+        self.refused(LINES["fit"], "fit.on: there is no option 'on_train_end'", "did you mean 'finish'?")
+        self.recipe(more="  on = { epoch = function(run)\n    print(run.val_loss)\n  end },\n")
+        result = self.train(code=1)
+        self.assert_said(result, f"r.lua:{LINES['more'] + 1}: run has no 'val_loss'",
+                         'hint: metrics are read by their full names: run.metrics["val.loss"]')
+
+    def test_a_parameter_that_the_space_lacks(self):
+        self.write("r.lua", """return lab.sweep {
+  name = "s", metric = "val.loss", trials = 2, space = { lr = lab.space.log(1e-3, 1) },
+  build = function(hp)
+    local epochs = hp.epochs or 15
+  end,
+}
+""")
+        self.refused(4, "the space has no parameter 'epochs'",
+                     "it has lr, seed, trial; hp has what the space declares, so that `hp.name or value` is never "
+                     "needed")
+
     def test_wrong_type(self):
         self.recipe(optim='lab.optim.AdamW { lr = "fast" }')
         self.refused(LINES["optim"], 'optim.AdamW.lr: expected a number ≥ 0, found "fast"')
@@ -230,6 +267,9 @@ class Running(CliTest):
         self.recipe(more="  stop = function(run)\n    return run.metrics['val.los'] > 1\n  end,\n")
         result = self.train(code=1)
         self.assert_said(result, f"r.lua:{LINES['more'] + 1}: ", "val.los")
+        self.recipe(more="  stop = function(run)\n    return 5\n  end,\n")
+        result = self.train(code=1)
+        self.assert_message(result, f"r.lua:{LINES['more']}: stop(run) returns a reason (a string) or nil, found 5")
         self.recipe(more="  schedule = function(step, total)\n    return nil\n  end,\n")
         result = self.train(code=1)
         self.assert_said(result, f"r.lua:{LINES['more']}: ", "schedule")
@@ -280,8 +320,10 @@ class Running(CliTest):
         self.assertEqual((result.out, result.err), ('{"kind":"none","status":"done"}\n', "hello\n" + note), result)
         self.assertEqual(self.train("--quiet").err, "")
         # A fit that is made and not returned is the usual cause.
-        self.write("r.lua", fit().replace("return lab.fit", "local _ = lab.fit"))
-        self.assertEqual(self.train().err, note)
+        for made in ("local _ = lab.fit", "lab.fit"):
+            self.write("r.lua", fit().replace("return lab.fit", made))
+            self.assertEqual(self.train().err, f"r.lua:{LINES['fit']}: the lab.fit made here was not run, because the "
+                             "recipe does not return it: write `return lab.fit { … }`\n")
         self.assertFalse((self.folder / "runs").exists())
 
 

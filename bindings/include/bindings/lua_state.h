@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -116,6 +117,14 @@ class LuaState {
 
   // Inside enter(): pushes the function that a text compiles to. `shown` is the name in messages.
   void load(lua_State* L, std::string_view text, const std::string& shown);
+  // Lines `first` to `last` of a text that was loaded under this name, from the first word "function" to the last word
+  // "end" in them. Empty if there is no such text.
+  std::string function_text(const std::string& shown, int first, int last) const;
+  // The line of these at which an error happened that has no line: in `return f(x)`, whose line Lua forgets before the
+  // call. The only line with the word "return"; `otherwise` if there is none or there are several.
+  int return_line(const std::string& shown, int first, int last, int otherwise) const;
+  // The last line of a text that begins with "return", else 1.
+  int last_return_line(const std::string& shown) const;
 
   // For native functions that Lua called: raises `error` in Lua, at the caller's line unless the error has a position.
   // No C++ object of the caller may need its destructor.
@@ -129,10 +138,16 @@ class LuaState {
   void set_ended() { ended_ = true; }
   bool ended() const { return ended_; }
 
+  // A stage that the recipe has made; the position of the latest.
+  void note_stage(const std::string& entry, LuaPosition position) { stage_ = {entry, std::move(position)}; }
+  const std::pair<std::string, LuaPosition>& latest_stage() const { return stage_; }
+
   // Data of the tensor bindings for this state (lua_tensor.h); null before open_tensors.
   std::shared_ptr<TensorBinding> tensors;
 
-  // Where the script stands: the innermost line of a recipe or module.
+  // The number of frames on the stack.
+  static int frames(lua_State* L);
+  // Where the script stands: the innermost line of a recipe or module within the innermost call.
   static LuaPosition position(lua_State* L);
 
   const LuaLookup* lookup(const Entry* entry) const;
@@ -155,6 +170,11 @@ class LuaState {
   std::int64_t printed_ = 0;
   int depth_ = 0;  // calls under way
   Part part_ = Part::recipe;
+  // Where the innermost call began: its thread, and how many frames lie below.
+  struct Base {
+    lua_State* thread = nullptr;
+    int frames = 0;
+  } base_;
   std::unique_ptr<Meter> meter_;
   std::unique_ptr<Watchdog> watchdog_;
   std::shared_ptr<lua_State*> life_;
@@ -167,7 +187,9 @@ class LuaState {
   std::string traceback_;  // of the error on its way out
   LuaPosition failed_at_;
   std::map<const Entry*, LuaLookup> lookups_;
+  std::pair<std::string, LuaPosition> stage_;
   std::map<std::string, std::string> names_;  // a chunk's name as Lua shortens it → the name
+  std::map<std::string, std::string> texts_;  // a chunk's name → its text
 };
 
 }  // namespace trainlab

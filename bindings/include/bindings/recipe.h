@@ -43,6 +43,7 @@ class Recipe {
   Outcome execute();
 
   LuaState& state() { return state_; }
+  const LuaState& state() const { return state_; }
   const std::string& text() const { return text_; }
 
  private:

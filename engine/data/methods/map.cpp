@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/function_error.h"
 #include "loader/row_gather.h"
 #include "set/arrays.h"
 #include "set/sources.h"
@@ -22,11 +23,11 @@ at::Tensor call(Callable& function, const at::Tensor& rows) {
   const auto* given = results.size() == 1 ? std::get_if<std::shared_ptr<Object>>(&results[0]) : nullptr;
   const auto result = given ? std::dynamic_pointer_cast<TensorObject>(*given) : nullptr;
   if (!result || !result->tensor.defined())
-    throw recipe_error(function.where() + ": the function of data:map gives back a tensor, a row for each row");
+    throw function_error(function, "the function of data:map gives back a tensor, a row for each row");
   const at::Tensor& tensor = result->tensor;
   if (tensor.dim() == 0 || tensor.size(0) != rows.size(0)) {
-    throw recipe_error(function.where() + ": the function of data:map was given " + std::to_string(rows.size(0)) +
-                       " rows, " + shape_text(rows.sizes()) + ", and gave back " + shape_text(tensor.sizes()));
+    throw function_error(function, "the function of data:map was given " + std::to_string(rows.size(0)) + " rows, " +
+                                       shape_text(rows.sizes()) + ", and gave back " + shape_text(tensor.sizes()));
   }
   return tensor.detach().to(at::kCPU).contiguous();
 }

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/function_error.h"
 #include "init.h"
 #include "model/initial.h"
 #include "model/layer.h"
@@ -90,7 +91,7 @@ class Module final : public Layer {
       const std::vector<Argument> results = forward_->call(arguments);
       const auto* object = results.empty() ? nullptr : std::get_if<std::shared_ptr<Object>>(&results.front());
       const auto* tensor = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
-      if (!tensor) throw recipe_error(forward_->where() + ": expected forward(self, x) to return a tensor");
+      if (!tensor) throw function_error(*forward_, "expected forward(self, x) to return a tensor");
       return tensor->tensor;
     } catch (Error& error) {
       throw error.in(at);

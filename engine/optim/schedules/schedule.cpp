@@ -1,11 +1,11 @@
 #include "optim/schedule.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 #include <vector>
 
+#include "core/function_error.h"
 #include "entries.h"
 #include "length_schedule.h"
 #include "plateau.h"
@@ -89,14 +89,9 @@ class Function final : public LengthSchedule {
   }
 
   Error wrong_result(std::int64_t step, const std::string& found) const {
-    Error error = recipe_error("expected the schedule's function to return a finite number of at least 0, found " +
-                               found + " at step " + std::to_string(step));
-    const std::string& where = function_->where();
-    const std::size_t colon = where.rfind(':');
-    int line = 0;
-    if (colon != std::string::npos) std::from_chars(where.data() + colon + 1, where.data() + where.size(), line);
-    error.at(where.substr(0, colon), line);
-    return error;
+    return function_error(*function_,
+                          "expected the schedule's function to return a finite number of at least 0, found " + found +
+                              " at step " + std::to_string(step));
   }
 
   std::shared_ptr<Callable> function_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/function_error.h"
 #include "optim/optimizer.h"
 
 namespace trainlab {
@@ -19,8 +20,8 @@ class FunctionRule : public StopRule {
     const Value* reason = results.empty() ? nullptr : std::get_if<Value>(&results[0]);
     if (results.empty() || (reason && reason->is_nil())) return std::nullopt;
     if (!reason || !reason->is_string()) {
-      throw recipe_error(function_->where() + ": stop(run) returns a reason (a string) or nil, found " +
-                         (reason ? reason->brief() : "an object"));
+      throw function_error(*function_, "stop(run) returns a reason (a string) or nil, found " +
+                                           (reason ? reason->brief() : "an object"));
     }
     return reason->string();
   }

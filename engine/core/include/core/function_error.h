@@ -1,0 +1,14 @@
+// The error of what a recipe's function gave.
+#pragma once
+
+#include <string>
+
+#include "core/callable.h"
+#include "core/error.h"
+
+namespace trainlab {
+
+// An Error{recipe} at the line where the function was written.
+Error function_error(const Callable& function, std::string message);
+
+}  // namespace trainlab
