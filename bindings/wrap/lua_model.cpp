@@ -6,6 +6,7 @@
 #include "bindings/lua_error.h"
 #include "bindings/lua_object.h"
 #include "bindings/marshal.h"
+#include "core/function_error.h"
 #include "data/batch_object.h"
 #include "model/module_object.h"
 #include "objects/model_object.h"
@@ -22,7 +23,16 @@ namespace {
 const char kModel = 0;  // in the list that model:parameters() gives: the model
 
 ModelObject& model_at(lua_State* L, int index) { return check_object<ModelObject>(L, index, "model"); }
-OptimizerObject& optimizer_at(lua_State* L, int index) { return check_object<OptimizerObject>(L, index, "optimizer"); }
+std::shared_ptr<FitOptimizer> fit_optimizer_at(lua_State* L, int index) {
+  return std::dynamic_pointer_cast<FitOptimizer>(to_object(L, index));
+}
+OptimizerObject& optimizer_at(lua_State* L, int index) {
+  if (fit_optimizer_at(L, index)) {
+    throw recipe_error("this fit takes the steps of its optimizer itself; run.optim.lr can be read and set")
+        .hint("with the option step = function(run, batch) … end the recipe takes the steps");
+  }
+  return check_object<OptimizerObject>(L, index, "optimizer");
+}
 
 // The checked options of the entry `name`, called as a function of lab. Functions in them (of nn.Module) are kept.
 Options called_options(lua_State* L, const char* name) {
@@ -117,6 +127,30 @@ int l_parameters(lua_State* L) {
     lua_pushlightuserdata(L, const_cast<char*>(&kModel));
     lua_pushvalue(L, 1);
     lua_rawset(L, -3);
+    return 1;
+  });
+}
+
+// Upvalues: the model, how many parameters were given.
+int l_next_parameter(lua_State* L) {
+  return guarded(L, [&] {
+    const auto& model = check_object<ModelObject>(L, lua_upvalueindex(1), "model");
+    const auto i = static_cast<std::size_t>(lua_tointeger(L, lua_upvalueindex(2)));
+    if (i >= model.state().parameters.size()) return 0;
+    lua_pushinteger(L, static_cast<lua_Integer>(i) + 1);
+    lua_replace(L, lua_upvalueindex(2));
+    lua_pushstring(L, model.model().parameters()[i].name.c_str());
+    push_tensor(L, model.state().parameters[i]);
+    return 2;
+  });
+}
+
+int l_named_parameters(lua_State* L) {
+  return guarded(L, [&] {
+    static_cast<void>(model_at(L, 1));
+    lua_pushvalue(L, 1);
+    lua_pushinteger(L, 0);
+    lua_pushcclosure(L, l_next_parameter, 2);
     return 1;
   });
 }
@@ -264,7 +298,7 @@ int l_step(lua_State* L) {
       const auto* object = results.empty() ? nullptr : std::get_if<std::shared_ptr<Object>>(&results.front());
       const auto* loss = object ? dynamic_cast<const TensorObject*>(object->get()) : nullptr;
       if (!loss || loss->tensor.numel() != 1) {
-        throw recipe_error(function->where() + ": expected the function to return the loss, a tensor of one element");
+        throw function_error(*function, "expected the function to return the loss, a tensor of one element");
       }
       return loss->tensor;
     };
@@ -275,7 +309,13 @@ int l_step(lua_State* L) {
 }
 
 int get_rate(lua_State* L) {
-  lua_pushnumber(L, optimizer_at(L, 1).rate);
+  const auto of_fit = fit_optimizer_at(L, 1);
+  if (!of_fit) {
+    lua_pushnumber(L, optimizer_at(L, 1).rate);
+    return 1;
+  }
+  const EngineWork work(L);  // a schedule may be a function of the recipe
+  lua_pushnumber(L, of_fit->rate());
   return 1;
 }
 
@@ -283,7 +323,11 @@ int set_rate(lua_State* L) {
   if (lua_type(L, 3) != LUA_TNUMBER || !(lua_tonumber(L, 3) >= 0)) {
     throw recipe_error("expected a rate ≥ 0, found " + type_text(L, 3)).in("optimizer.lr");
   }
-  optimizer_at(L, 1).rate = lua_tonumber(L, 3);
+  if (const auto of_fit = fit_optimizer_at(L, 1)) {
+    of_fit->set_rate(lua_tonumber(L, 3));
+  } else {
+    optimizer_at(L, 1).rate = lua_tonumber(L, 3);
+  }
   return 0;
 }
 
@@ -337,6 +381,7 @@ void open_models(lua_State* L) {
   const ObjectType model{.name = "model",
                          .methods = {{"forward", l_forward},
                                      {"parameters", l_parameters},
+                                     {"named_parameters", l_named_parameters},
                                      {"tensors", l_tensors},
                                      {"load", l_load},
                                      {"train", l_train},

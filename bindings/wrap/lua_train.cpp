@@ -1,5 +1,6 @@
 #include "lua_train.h"
 
+#include <algorithm>
 #include <lua.hpp>
 #include <map>
 #include <optional>
@@ -30,10 +31,7 @@ class Metrics final : public Object {
 };
 
 // run.model, run.optim: the only one, or a table by name.
-void push_objects(lua_State* L, const RunHandle::Objects& objects, const std::string& field) {
-  if (objects.empty()) {
-    throw recipe_error(field + " is there only in a fit with a training step of its own (the option `step`)");
-  }
+void push_objects(lua_State* L, const RunHandle::Objects& objects) {
   if (objects.contains("")) {
     push_object(L, objects.at(""));
     return;
@@ -98,10 +96,23 @@ int l_run_artifact(lua_State* L) {
   });
 }
 
-[[noreturn]] void unknown_member(const std::string& name) {
+// The metric that a recipe means by run.NAME: "val.loss" for loss, val_loss or val; empty if none.
+std::string metric_called(const std::string& name, const RunHandle& run) {
+  std::string best;
+  std::string dotted = name;
+  std::ranges::replace(dotted, '_', '.');
+  for (const std::string& metric : run.metric_names()) {
+    if (metric == dotted || metric.substr(metric.find('.') + 1) == name) best = metric;
+  }
+  return best;
+}
+
+[[noreturn]] void unknown_member(const std::string& name, const RunHandle& run) {
   std::vector<std::string> names{"step", "epoch", "samples", "metrics", "state", "model", "optim", "log", "artifact"};
   for (const auto& [method, function] : methods()) names.push_back(method);
   Error error = recipe_error("run has no '" + name + "'");
+  if (const std::string metric = metric_called(name, run); !metric.empty())
+    throw error.hint("metrics are read by their full names: run.metrics[\"" + metric + "\"]");
   const std::string close = Registry::closest(name, names);
   if (!close.empty()) error.hint("did you mean run." + close + "?");
   throw error;
@@ -123,12 +134,12 @@ int l_run_index(lua_State* L) {
     } else if (name == "state") {
       kept_table(L, run.read_state, run.state, "run.state")->push(L);
     } else if (name == "model") {
-      push_objects(L, run.models(), "run.model");
+      push_objects(L, run.models());
     } else if (name == "optim") {
-      push_objects(L, run.optimizers(), "run.optim");
+      push_objects(L, run.optimizers());
     } else {
       lua_getfield(L, lua_upvalueindex(1), name.c_str());
-      if (lua_isnil(L, -1)) unknown_member(name);
+      if (lua_isnil(L, -1)) unknown_member(name, run);
     }
     return 1;
   });

@@ -79,7 +79,12 @@ void Record::resume(const Checkpoint& checkpoint) {
 // The rows are for readers, not for training, so that a stage goes on where some of them are lost.
 void Record::cut_rows(std::int64_t step, std::int64_t bytes) const {
   const auto there = fs::exists(rows_path()) ? static_cast<std::int64_t>(fs::file_size(rows_path())) : 0;
-  if (there >= bytes) return truncate_file(rows_path(), bytes);
+  if (there >= bytes) {
+    // A row to which values were added since is longer than the checkpoint knows.
+    const std::string rows = bytes > 0 && there > bytes ? read_file(rows_path()) : "";
+    const std::size_t end = rows.empty() ? std::string::npos : rows.find('\n', static_cast<std::size_t>(bytes) - 1);
+    return truncate_file(rows_path(), end == std::string::npos ? bytes : static_cast<std::int64_t>(end) + 1);
+  }
   stage_.say(rows_path().string() + " has lost rows from before step " + std::to_string(step) +
              ": reports of this stage will lack them");
   if (there == 0) return;
@@ -101,6 +106,20 @@ void Record::begin() {
 
 void Record::append(const std::string& rows) {
   if (rows_) rows_->append(rows);
+}
+
+void Record::amend(const Value& values) {
+  if (!rows_) return;
+  std::string rows = read_file(rows_path());
+  if (rows.size() < 2) return;
+  const std::size_t begin = rows.rfind('\n', rows.size() - 2) + 1;
+  Value row = parse_json(rows.substr(begin), rows_path().string());
+  for (const auto& [name, value] : values.map()) row.set(name, value);
+  std::string text = to_json(row);
+  // Never shorter than it was: the length of the rows tells a resume which of them to keep.
+  text.resize(std::max(text.size(), rows.size() - begin - 1), ' ');
+  rows.replace(begin, std::string::npos, text + "\n");
+  write_atomic(rows_path(), rows);
 }
 
 void Record::sync() {

@@ -2,6 +2,7 @@
 
 #include <c10/core/ScalarType.h>
 
+#include "core/function_error.h"
 #include "data/batch_object.h"
 
 namespace trainlab {
@@ -12,11 +13,7 @@ BatchFunction::BatchFunction(std::shared_ptr<Callable> function, const Head& hea
 }
 
 Error BatchFunction::error(std::string message) const {
-  Error error = recipe_error(role_ + "(out, batch): " + std::move(message));
-  const std::string& where = function_->where();
-  const auto colon = where.rfind(':');
-  if (colon != std::string::npos) error.at(where.substr(0, colon), std::atoi(where.c_str() + colon + 1));
-  return error;
+  return function_error(*function_, role_ + "(out, batch): " + std::move(message));
 }
 
 std::vector<Argument> BatchFunction::operator()(const at::Tensor& out, const BatchView& batch,
@@ -28,8 +25,13 @@ std::vector<Argument> BatchFunction::operator()(const at::Tensor& out, const Bat
   for (std::size_t i = 0; i < columns_.size(); ++i) object->columns.emplace(columns_[i], batch.columns[i]);
   object->index = batch.index;
   object->size = batch.size;
-  before.emplace_back(std::make_shared<TensorObject>(out));
+  if (out.defined()) {
+    before.emplace_back(std::make_shared<TensorObject>(out));
+  } else {
+    before.emplace_back(Value());
+  }
   before.emplace_back(std::move(object));
+  if (batch.run) before.emplace_back(batch.run);
   function_->rekey(batch.key.fold(role_));
   return function_->call(before);
 }

@@ -16,7 +16,8 @@ class BatchFunction {
   // `role` is for messages and keys: "loss", "metric".
   BatchFunction(std::shared_ptr<Callable> function, const Head& head, std::string role);
 
-  // Calls the function with `before`, `out` and the batch, re-keyed for this batch. Error{recipe} with a member axis.
+  // Calls the function with `before`, `out` (nil if undefined), the batch, and the run if there is one; re-keyed for
+  // this batch. Error{recipe} with a member axis.
   std::vector<Argument> operator()(const at::Tensor& out, const BatchView& batch,
                                    std::vector<Argument> before = {}) const;
 

@@ -44,7 +44,10 @@ std::vector<OptimizedParameter> ModelObject::parameters() const {
 NamedTensors ModelObject::tensors() const {
   NamedTensors all;
   for (std::size_t i = 0; i < state_.parameters.size(); ++i) {
-    all.emplace(model_->parameters()[i].name, state_.parameters[i].detach());
+    at::Tensor value = state_.parameters[i].detach();
+    if (const at::Tensor& gradient = state_.parameters[i].mutable_grad(); gradient.defined())
+      value.mutable_grad() = gradient;
+    all.emplace(model_->parameters()[i].name, std::move(value));
   }
   for (std::size_t i = 0; i < state_.buffers.size(); ++i) all.emplace(model_->buffers()[i].name, state_.buffers[i]);
   return all;

@@ -54,7 +54,13 @@ void register_object_entries(Registry& registry) {
               .required()
               .positional()});
   method("model:parameters", "The tensors that train, as a list.", "table");
-  method("model:tensors", "Parameters and buffers by name; they share memory with the model.", "table");
+  method("model:named_parameters",
+         "Iterates over the names and tensors of all parameters, in order: for name, p in model:named_parameters() do.",
+         "function, an iterator");
+  method("model:tensors",
+         "Parameters and buffers by name; they share memory with the model, and t.grad is the gradient at the call. "
+         "In on.step of a fit without `step` the gradients are those with which the step was taken.",
+         "table");
   method("model:load", "Copies values into the model, by name as in model:tensors(), and returns the model.", "model",
          {Option("tensors", "a table of tensors by name").any().required().positional()});
   method("model:train",

@@ -7,10 +7,6 @@
 namespace trainlab {
 
 void RunHandle::check_rate(double rate) const {
-  if (!optimizers().empty()) {
-    throw recipe_error("run:set_lr: a fit with `step` sets the rates of its optimizers itself")
-        .hint("run.optim.lr = rate");
-  }
   if (!(rate >= 0) || std::isinf(rate)) {
     throw recipe_error("run:set_lr: expected a rate ≥ 0, found " + number_text(rate));
   }
@@ -57,8 +53,14 @@ void register_run_handle(Registry& registry) {
         "Values of the last validation by full name: run.metrics[\"val.loss\"]. NaN before the first validation; an "
         "unknown name is an error.",
         "table");
-  field("run.model", "In a training step of the recipe's own: the model, or a table of them by name.", "model");
-  field("run.optim", "In a training step of the recipe's own: the optimizer, or a table of them by name.", "optimizer");
+  field("run.model",
+        "The model, or a table of several by name. In a fit without `step` its weights are those that train, or of the "
+        "run's end those that are kept; it computes as in evaluation unless model:train() was called at the same step.",
+        "model");
+  field("run.optim",
+        "The optimizer, or a table of several by name. In a fit without `step` its rate can be read and set, and the "
+        "fit alone takes its steps.",
+        "optimizer");
   field("run.state",
         "A table of plain data and tensors that is saved with every checkpoint and restored by a resume. Upvalues of "
         "functions are not saved.",
@@ -78,7 +80,10 @@ void register_run_handle(Registry& registry) {
                      "Writes the present weights as checkpoints/NAME.safetensors at the next step boundary.")
                    .with(Option("name", "name of the file, without folder and ending").string().required().positional())
                    .example("run:save(\"before-decay\")"));
-  registry.add(log_entry("run", "Adds a value to the next row of metrics.jsonl.", "run:log(\"temperature\", 0.7)"));
+  registry.add(log_entry("run",
+                         "Adds a value to the next row of metrics.jsonl, in on.finish to the last row. The row of an "
+                         "epoch's validation has what on.validate and on.epoch log.",
+                         "run:log(\"temperature\", 0.7)"));
   registry.add(artifact_entry("run"));
 }
 

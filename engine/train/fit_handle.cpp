@@ -1,10 +1,15 @@
 #include "fit_handle.h"
 
 #include "journal/artifact.h"
+#include "objects/model_object.h"
 
 namespace trainlab {
 
 void FitHandle::set_lr(double rate) {
+  if (member().plan_.step) {
+    throw recipe_error("run:set_lr: a fit with `step` sets the rates of its optimizers itself")
+        .hint("run.optim.lr = rate");
+  }
   check_rate(rate);
   member().rate_override_ = rate;
 }
@@ -23,6 +28,11 @@ void FitHandle::log(const std::string& name, Logged value) {
 void FitHandle::artifact(const std::string& name, const Artifact& content) {
   check_file_name("run:artifact", name);
   if (member().record_.is_kept()) write_artifact(member().context_.folder, name, content);
+}
+
+RunHandle::Objects FitHandle::optimizers() const {
+  if (member().plan_.step) return member().trained_->optimizers();
+  return {{"", std::make_shared<FitOptimizer>(member().handle_)}};
 }
 
 Member& FitHandle::member() const {

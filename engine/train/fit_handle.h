@@ -21,8 +21,9 @@ class FitHandle final : public RunHandle {
   void save(const std::string& name) override;
   void log(const std::string& name, Logged value) override;
   void artifact(const std::string& name, const Artifact& content) override;
-  const Objects& models() const override { return member().trained_->models(); }
-  const Objects& optimizers() const override { return member().trained_->optimizers(); }
+  Objects models() const override { return member().trained_->models(member().index_); }
+  Objects optimizers() const override;
+  double rate() const override { return member().rate(); }
 
  private:
   Member& member() const;

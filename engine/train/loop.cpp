@@ -113,7 +113,10 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   make_rows();
   for (std::size_t m = 0; m < fits_.size(); ++m)
     members_.push_back(std::make_unique<Member>(plan, fits_[m], *trained_, m));
-  if (auto* own = dynamic_cast<OwnStep*>(trained_.get())) own->set_run(members_.front()->handle());
+  if (!is_group_) {
+    trained_->set_run(members_.front()->handle());
+    if (validation_) validation_->set_run(members_.front()->handle());
+  }
   position_.steps_per_epoch = plan.length.steps_per_epoch;
   position_.batch = plan.length.batch;
   position_.samples_per_epoch =
@@ -269,10 +272,16 @@ bool FitLoop::check_loss(std::size_t m) {
   return false;
 }
 
-void FitLoop::validate() {
+std::vector<MetricMap> FitLoop::measure(Evaluator& evaluator) {
+  if (plan_.model) return evaluator.run(trained_->state());
+  trained_->begin_evaluation();
+  return evaluator.run([](std::span<const at::Tensor>) { return at::Tensor(); });
+}
+
+void FitLoop::validate(bool ends_epoch) {
   const double begin = steady_seconds();
   std::vector<MetricMap> metrics(rates_.size());
-  if (validation_) metrics = validation_->run(trained_->state());
+  if (validation_) metrics = measure(*validation_);
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = *members_[m];
     // One that has stopped is validated a last time, where it stopped, and no more.
@@ -287,8 +296,9 @@ void FitLoop::validate() {
       continue;
     }
     of_one(member, [&] {
-      member.validated(member.active() ? position_ : Position(member.position()), std::move(metrics[m]),
-                       validation_ ? validation_->reports(m) : Value());
+      const Position at = member.active() ? position_ : Position(member.position());
+      member.validated(at, std::move(metrics[m]), validation_ ? validation_->reports(m) : Value(),
+                       ends_epoch && at.step == position_.step);
     });
   }
   trained_->reset_metrics();
@@ -337,13 +347,14 @@ std::vector<Value> FitLoop::run() {
     train_step();
     const bool last = plan_.length.total_steps > 0 && position_.step >= plan_.length.total_steps;
     const bool validates = position_.step % plan_.validate_every == 0 || last;
+    const bool ends_epoch = position_.step % position_.steps_per_epoch == 0;
     if (validates && any_active()) {
-      validate();
+      validate(ends_epoch);
       for (const auto& member : members_) {
         if (!last && member->active()) member->all_validated();
       }
     }
-    if (position_.step % position_.steps_per_epoch == 0) {
+    if (ends_epoch) {
       for (const auto& member : members_) {
         if (member->failure() || member->position().step != position_.step) continue;
         of_one(*member, [&] { member->epoch_ended(position_); });
@@ -358,7 +369,7 @@ std::vector<Value> FitLoop::run() {
   const bool validated = std::all_of(members_.begin(), members_.end(), [](const auto& member) {
     return member->failure() || member->position().step == 0 || member->validated_step() == member->position().step;
   });
-  if (!validated) validate();
+  if (!validated) validate(false);
   commit_all();
   return end_all(false);
 }
@@ -379,7 +390,7 @@ FirstStep FitLoop::try_step() {
     first.end = member.failure() ? *member.failure() : *member.stop_reason();
   } else if (validation_) {
     const double start = steady_seconds();
-    validate();
+    validate(false);
     for (const auto& [name, value] : member.metrics()) {
       if (name.starts_with("val.")) first.validation.emplace(name, value);
     }
@@ -395,7 +406,8 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
   if (!interrupted && plan_.data.test && plan_.measures() && is_tested) {
     for (const std::size_t m : members) members_[m]->restore_kept();
     Evaluator evaluator(plan_, *plan_.data.test, "test", axis_);
-    test = evaluator.run(trained_->state());
+    if (!is_group_) evaluator.set_run(members_.front()->handle());
+    test = measure(evaluator);
     for (const std::size_t m : members) reports[m] = evaluator.reports(m);
   }
   for (const std::size_t m : members) {

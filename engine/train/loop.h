@@ -39,7 +39,9 @@ class FitLoop {
   void train_step();
   // Ends a member whose training loss is not finite at this step, and says whether it is. Waits for the device.
   bool check_loss(std::size_t m);
-  void validate();
+  // `ends_epoch`: an epoch has ended with the present step.
+  void validate(bool ends_epoch);
+  std::vector<MetricMap> measure(Evaluator& evaluator);
   // Does what concerns one member only.
   template <class F>
   void of_one(Member& member, F&& work);

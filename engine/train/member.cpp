@@ -80,6 +80,11 @@ Member::StepValues Member::values(std::int64_t step) {
           .weight_decay = schedules_.weight_decay ? schedules_.weight_decay->factor(step) : 1};
 }
 
+double Member::rate() {
+  if (rate_override_) return *rate_override_;
+  return position_.step > 0 ? last_rate_ : base_rate_ * schedules_.lr->factor(0);
+}
+
 void Member::stop(const std::string& reason) {
   constexpr std::size_t longest = 1'000;  // bytes: a recipe gives the reason, and summaries show it
   if (!stop_reason_) stop_reason_ = shortened(reason, longest);
@@ -144,16 +149,23 @@ void Member::stepped(const Position& position, double rate) {
   if (!callbacks_.empty()) call("step", position);
 }
 
-void Member::validated(const Position& position, MetricMap metrics, Value reports) {
+void Member::take_logged(MetricMap& metrics) {
+  for (const auto& [name, value] : logged_) metrics[name] = number_of(value);
+  logged_.clear();
+}
+
+void Member::validated(const Position& position, MetricMap metrics, Value reports, bool ends_epoch) {
   position_ = position;
   validated_step_ = position.step;
   metrics_ = std::move(metrics);
   reports_ = std::move(reports);
   metrics_.merge(trained_->metrics(index_));
   call("validate", position);
-  // What was logged since the row before, in this validation's callback too.
-  for (const auto& [name, value] : logged_) metrics_[name] = number_of(value);
-  logged_.clear();
+  take_logged(metrics_);  // since the row before
+  if (ends_epoch) {
+    epoch_ended(position);
+    take_logged(metrics_);
+  }
 
   const double value = metric(plan_.monitor);
   const bool minimize = plan_.minimize(plan_.monitor);
@@ -201,11 +213,24 @@ void Member::all_validated() {
   }
 }
 
-void Member::epoch_ended(const Position& position) { call("epoch", position); }
+void Member::epoch_ended(const Position& position) {
+  if (epoch_step_ == position.step) return;
+  epoch_step_ = position.step;
+  call("epoch", position);
+}
 
-void Member::finished(const Value& summary) {
+void Member::finished(Value& summary) {
   for (const auto& observer : record_.observers()) observer->finished(summary);
-  if (summary["status"] != Value("interrupted")) call("finish", position_);
+  if (summary["status"] == Value("interrupted")) return;
+  if (callbacks_.contains("finish")) restore_kept();
+  call("finish", position_);
+  if (logged_.empty()) return;
+  MetricMap logged;
+  take_logged(logged);
+  Value metrics = summary["metrics"];
+  for (const auto& [name, value] : logged) metrics.set(name, value);
+  summary.set("metrics", std::move(metrics));
+  record_.amend(to_value(logged));
 }
 
 // -------------------------------------------------------------------------------------------------------- checkpoints
@@ -423,8 +448,11 @@ std::int64_t Member::resume() {
 // ------------------------------------------------------------------------------------------------------------ the end
 
 void Member::restore_kept() {
-  if (!plan_.keep_best || !best_) return;
-  trained_->load_weights(index_, best_->weights);
+  if (plan_.keep_best && best_) {
+    trained_->load_weights(index_, best_->weights);
+  } else if (trained_->averaged(index_)) {
+    trained_->load_weights(index_, trained_->weights(index_));
+  }
 }
 
 Value Member::summary(const MetricMap& test, const Value& test_reports) const {

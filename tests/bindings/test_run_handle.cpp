@@ -31,11 +31,11 @@ class FakeRun final : public RunHandle {
     calls.push_back("artifact " + name + " " + std::get<std::string>(content));
   }
 
-  const Objects& models() const override { return none; }
-  const Objects& optimizers() const override { return none; }
+  Objects models() const override { return {}; }
+  Objects optimizers() const override { return {}; }
+  double rate() const override { return 0.1; }
 
   std::vector<std::string> calls;
-  Objects none;
 };
 
 struct Fixture {

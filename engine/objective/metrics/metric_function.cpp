@@ -96,7 +96,9 @@ class StateMetric final : public Metric {
 }  // namespace
 
 Option metrics_option() {
-  return Option("metrics", "measured at each validation and on the test part")
+  return Option("metrics",
+                "measured at each validation and on the test part. Functions that get a batch get the run as a last "
+                "argument; with several models `out` is nil")
       .entry("metric")
       .function("function(out, batch) → value")
       .fields({Option("name", "name of the metric, which is measured as val.NAME").string().required(),

@@ -184,6 +184,20 @@ bool names(const Options& fit, const char* option, const std::string& name) {
   return std::find(all.begin(), all.end(), name) != all.end();
 }
 
+// Losses and metrics of trainlab's own look at the output of one model.
+void require_functions(const Options& fit) {
+  const auto refuse = [&](const char* option) {
+    throw fit.error(option, "expected functions, because there are several models")
+        .hint("function(out, batch, run) … end, in which out is nil and run.model has the models");
+  };
+  if (fit.given("loss")) {
+    for (const Options::Element& loss : single_losses(fit))
+      if (loss.entry) refuse("loss");
+  }
+  for (const Options::Element& metric : fit.elements("metrics"))
+    if (metric.entry && !metric.entry->value()["@"].is_nil()) refuse("metrics");
+}
+
 // A step of the recipe's own: one model, or several by name, each with its optimizer.
 void plan_own_step(FitPlan& plan) {
   const Options& fit = plan.options;
@@ -198,9 +212,7 @@ void plan_own_step(FitPlan& plan) {
     plan.step_models.push_back({"", plan.model, fit.child("optim"), clip_of(fit, "clip"), {}});
     return;
   }
-  for (const char* option : {"loss", "metrics"}) {
-    if (fit.given(option)) throw fit.error(option, "goes with one model; of several the step measures what it wants");
-  }
+  require_functions(fit);
   for (const char* option : {"init", "freeze"}) {
     if (fit.given(option) && !fit.is_keyed(option)) {
       throw fit.error(option, "expected a table by the name of a model")

@@ -51,7 +51,7 @@ Head make_head(const FitPlan& plan) {
     return column.batch_type() == at::kFloat ? plan.precision.batches : column.batch_type();
   };
   Head head;
-  head.output = plan.model->output();
+  if (plan.model) head.output = plan.model->output();
   head.target_type = at::kFloat;
   head.float_type = plan.precision.loss;
   head.device = plan.device;

@@ -25,6 +25,7 @@ std::vector<std::string> warnings_of(const FitPlan& plan) {
             .hint("data:split { train = 0.9, val = 0.1 }")
             .what());
   }
+  if (!plan.model) return warnings;
   const auto [last, layer] = last_layer(fit.child("model"));
   for (const Options::Element& loss : single_losses(fit)) {
     if (!loss.entry) continue;

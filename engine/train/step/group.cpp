@@ -43,7 +43,9 @@ constexpr std::int64_t evaluation_batch = 256;
 constexpr double evaluation_bytes = 1 << 30;
 
 LoaderOptions evaluation_loader(const FitPlan& plan) {
-  const double sample = plan.model->kept_bytes(plan.precision.compute);
+  double sample = plan.model ? plan.model->kept_bytes(plan.precision.compute) : 0;
+  for (const FitPlan::StepModel& one : plan.step_models)
+    if (!plan.model) sample += one.model->kept_bytes(plan.precision.compute);
   constexpr auto most = static_cast<double>(evaluation_batch);
   const double fitting = std::clamp(evaluation_bytes / std::max(sample, 1.0), 1.0, most);
   LoaderOptions options = plan.loader;
@@ -55,10 +57,15 @@ LoaderOptions evaluation_loader(const FitPlan& plan) {
 
 // A batch as the loss and the metrics see it. `moved` keeps the columns.
 BatchView view_of(const FitPlan& plan, const Batch& batch, std::int64_t members, Key key,
-                  std::vector<at::Tensor>& moved) {
+                  const std::weak_ptr<Object>& run, std::vector<at::Tensor>& moved) {
   moved.assign(batch.columns.begin(), batch.columns.end());
   device_at(plan.device).take(moved);
-  return {.columns = moved, .index = batch.index, .size = batch.size, .members = members, .key = key};
+  return {.columns = moved,
+          .index = batch.index,
+          .size = batch.size,
+          .members = members,
+          .key = key,
+          .run = run.lock()};
 }
 
 c10::SmallVector<at::Tensor, 4> model_inputs(const FitPlan& plan, const BatchView& view) {
@@ -101,7 +108,7 @@ void Evaluator::each(const Each& function) {
   std::vector<at::Tensor> moved;
   for (std::int64_t i = 0; i < loader_.batches_per_epoch(); ++i) {
     const Batch batch = next_batch(plan_, loader_);
-    const BatchView view = view_of(plan_, batch, members_, key_.fold(static_cast<std::uint64_t>(i)), moved);
+    const BatchView view = view_of(plan_, batch, members_, key_.fold(static_cast<std::uint64_t>(i)), run_, moved);
     function(view, model_inputs(plan_, view));
   }
 }
@@ -185,7 +192,7 @@ LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micr
                   .drop_rates = drop_rates_.empty() ? nullptr : &drop_rates_,
                   .updates_statistics = is_first};
   std::vector<at::Tensor> moved;
-  const BatchView view = view_of(plan_, batch, state_.members, keyed(keys_.front(), "loss"), moved);
+  const BatchView view = view_of(plan_, batch, state_.members, keyed(keys_.front(), "loss"), run_, moved);
   return loss_of(plan_, plan_.model->forward(model_inputs(plan_, view), pass), view);
 }
 
@@ -195,6 +202,15 @@ void Group::take_gradients() {
     gradients_[i] = std::move(trained_[i].mutable_grad());
     trained_[i].mutable_grad().reset();
   }
+}
+
+void Group::leave_gradients() {
+  for (std::size_t i = 0; i < gradients_.size(); ++i) trained_[i].mutable_grad() = std::move(gradients_[i]);
+}
+
+void Group::drop_gradients() {
+  for (const at::Tensor& parameter : trained_) parameter.mutable_grad().reset();
+  views_.clear();
 }
 
 at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bool is_first) {
@@ -293,6 +309,7 @@ void Group::optimize(const StepInputs& inputs) {
 }
 
 void Group::step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) {
+  drop_gradients();
   if (inputs.active.empty()) {
     steps_.assign(keys_.size(), 1);
   } else {
@@ -309,7 +326,7 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
   all.reevaluate = &again;
   const at::NoGradGuard no_gradients;
   if (any_steps()) optimize(all);
-  for (auto& gradient : gradients_) gradient.reset();
+  leave_gradients();
   if (!average_ || !any_steps()) return;
   const Span span(Phase::average);
   average_->stepped(step, steps_);
@@ -367,6 +384,29 @@ void Group::restore(std::size_t member, const NamedTensors& tensors) {
 void Group::load_weights(std::size_t member, const NamedTensors& tensors) {
   load_named_state(*plan_.model, state_, tensors, slice(member));
   is_final_[member] = 1;
+  drop_gradients();  // of other weights
+}
+
+ModelState Group::view_of_member(std::size_t member) const {
+  if (!axis()) return state_;
+  ModelState view;
+  for (const at::Tensor& parameter : state_.parameters) {
+    at::Tensor own = parameter.detach().select(0, static_cast<std::int64_t>(member));
+    if (const at::Tensor& gradient = parameter.grad(); gradient.defined())
+      own.mutable_grad() = member_slice(gradient, true, member);
+    view.parameters.push_back(std::move(own));
+  }
+  for (const at::Tensor& buffer : state_.buffers) view.buffers.push_back(member_slice(buffer, true, member));
+  return view;
+}
+
+RunHandle::Objects Group::models(std::size_t member) {
+  std::shared_ptr<ModelObject>& view = views_[member];
+  if (!view) {
+    view = std::make_shared<ModelObject>(plan_.model, view_of_member(member));
+    view->training = false;
+  }
+  return {{"", view}};
 }
 
 NamedTensors Group::weights(std::size_t member) const {

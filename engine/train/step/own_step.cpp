@@ -6,6 +6,7 @@
 #include <ATen/ops/scalar_tensor.h>
 
 #include "core/argument_table.h"
+#include "core/function_error.h"
 #include "core/trace.h"
 #include "data/batch_object.h"
 #include "tensor/device.h"
@@ -91,6 +92,10 @@ void OwnStep::step(std::span<const Batch> batches, std::int64_t step, const Step
   if (!results.empty()) measure(results.front(), batch.size);
 }
 
+void OwnStep::begin_evaluation() {
+  for (const auto& [name, model] : models_) model->training = false;
+}
+
 void OwnStep::measure(const Argument& result, std::int64_t samples) {
   std::map<std::string, Argument> values;
   const auto* value = std::get_if<Value>(&result);
@@ -101,15 +106,14 @@ void OwnStep::measure(const Argument& result, std::int64_t samples) {
   } else if (table && table->list.empty()) {
     values = table->named;
   } else if (!value || !value->is_nil()) {
-    throw recipe_error("expected step(run, batch) to return a table such as { loss = loss }, found " +
-                       found_text(result))
-        .in("step at " + plan_.step->where());
+    throw function_error(*plan_.step, "expected step(run, batch) to return a table such as { loss = loss }, found " +
+                                          found_text(result));
   }
   for (const auto& [name, one] : values) {
     const at::Tensor scalar = scalar_of(one);
     if (!scalar.defined()) {
-      throw recipe_error("expected a number or a tensor of one element as " + name + ", found " + found_text(one))
-          .in("step at " + plan_.step->where());
+      throw function_error(*plan_.step, "step(run, batch): expected a number or a tensor of one element as " + name +
+                                            ", found " + found_text(one));
     }
     meters_.try_emplace("train." + name, 0).first->second.add(LossValue{{.value = scalar, .weight = {}}}, samples);
   }

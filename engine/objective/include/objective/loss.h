@@ -25,6 +25,7 @@ struct BatchView {
   std::int64_t size = 0;                // B
   std::int64_t members = 0;             // M; 0: no member axis
   Key key = Key(0);                     // of the random numbers that a recipe's function draws for this batch
+  std::shared_ptr<Object> run = nullptr;  // the last argument of a recipe's functions, if there is a run
 };
 
 // A mean over a batch. `value`: 0-dim, or [M] with a member axis. `weight`: the number by which the sum was divided
@@ -50,7 +51,7 @@ struct LossPart {
 class Loss {
  public:
   virtual ~Loss() = default;
-  // out: [B, …] or [M, B, …].
+  // out: [B, …] or [M, B, …]; undefined where a fit trains several models, which only a recipe's functions measure.
   virtual LossValue operator()(const at::Tensor& out, const BatchView& batch) const = 0;
   // The parts of a sum; empty for other losses.
   virtual std::vector<LossPart> parts() const { return {}; }

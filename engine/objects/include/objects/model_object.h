@@ -10,6 +10,7 @@
 
 #include "core/callable.h"
 #include "model/model.h"
+#include "objects/run_handle.h"
 #include "optim/clip.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -44,7 +45,7 @@ class ModelObject final : public Stateful {
   // The parameters that train, with the names and the decay flags that a fit's optimizer would see. They share memory
   // with the model.
   std::vector<OptimizedParameter> parameters() const;
-  // "2.weight", buffers included.
+  // "2.weight", buffers included. Tensors of parameters have the gradients that the parameters have now.
   NamedTensors tensors() const override;
   // Adds "@grad.2.weight" for each existing gradient, and "@training".
   NamedTensors checkpoint() const override;
@@ -80,6 +81,18 @@ class OptimizerObject final : public Stateful {
   std::string name_;
   std::vector<OptimizedParameter> parameters_;
   std::unique_ptr<Optimizer> optimizer_;
+};
+
+// run.optim in a fit that takes the optimizer's steps itself.
+class FitOptimizer final : public Object {
+ public:
+  explicit FitOptimizer(std::shared_ptr<RunHandle> run) : run_(std::move(run)) {}
+  std::string_view type_name() const override { return "optimizer"; }
+  double rate() const { return run_->rate(); }
+  void set_rate(double rate) { run_->set_lr(rate); }
+
+ private:
+  std::shared_ptr<RunHandle> run_;
 };
 
 class ScheduleObject final : public Object {

@@ -32,15 +32,18 @@ class RunHandle : public Object {
   virtual void set_lr(double rate) = 0;
   // Writes the present weights as checkpoints/NAME.safetensors at the next step boundary.
   virtual void save(const std::string& name) = 0;
-  // Adds a value to the next row of metrics.jsonl, under `name`.
+  // Adds a value to the next row of metrics.jsonl, under `name`; at the end of the run, to the last row.
   virtual void log(const std::string& name, Logged value) = 0;
   // Writes artifacts/NAME.
   virtual void artifact(const std::string& name, const Artifact& content) = 0;
 
-  // In a step of the recipe's own: its models and optimizers by name, or one of each under "".
+  // The models and optimizers by name, or one of each under "".
   using Objects = std::map<std::string, std::shared_ptr<Object>>;
-  virtual const Objects& models() const = 0;
-  virtual const Objects& optimizers() const = 0;
+  virtual Objects models() const = 0;
+  virtual Objects optimizers() const = 0;
+  // The learning rate of a fit without a step of its own: that of the latest step, before the first step that of the
+  // first, after set_lr() the rate that was set.
+  virtual double rate() const = 0;
 
   // run.state: data and tensors that survive a resume. While the script runs, the values live in Lua: the bindings take
   // `state` as the first content and install `read_state`, which every checkpoint calls.

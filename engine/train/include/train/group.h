@@ -12,6 +12,7 @@
 
 #include "data/loader.h"
 #include "objective/loss_meter.h"
+#include "objects/model_object.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
 #include "train/fit_plan.h"
@@ -25,6 +26,8 @@ class Evaluator {
  public:
   // Metrics are named `prefix` + ".loss", ".accuracy" …; `members` = 0: no member axis.
   Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members);
+  // The object `run` that a recipe's losses and metrics get; it is not kept alive.
+  void set_run(std::weak_ptr<Object> run) { run_ = std::move(run); }
   // Metrics of each member.
   std::vector<MetricMap> run(const ModelState& state);
   // The metrics of the outputs that `forward` gives for each batch.
@@ -43,6 +46,7 @@ class Evaluator {
   std::string prefix_;
   std::int64_t members_;
   Key key_;
+  std::weak_ptr<Object> run_;
   Loader loader_;
   LossMeter meter_;
   std::vector<std::unique_ptr<Metric>> metrics_;
@@ -79,6 +83,10 @@ class Group final : public Trained {
   bool averaged(std::size_t member) const override;
   void load_weights(std::size_t member, const NamedTensors& tensors) override;
 
+  // The weights themselves, or of a member of several a view of its own. Between two steps the tensors have the
+  // gradients with which the latest step was taken.
+  RunHandle::Objects models(std::size_t member) override;
+
  private:
   std::int64_t slice(std::size_t member) const { return axis() ? static_cast<std::int64_t>(member) : -1; }
   // Forward and backward over the micro-batches; leaves the gradients in gradients_. The mean loss, 0-dim or [M]. Only
@@ -87,6 +95,10 @@ class Group final : public Trained {
   LossValue forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches,
                     bool is_first);
   void take_gradients();
+  // The parameters have the gradients of the step until the next step begins.
+  void leave_gradients();
+  void drop_gradients();
+  ModelState view_of_member(std::size_t member) const;
   // Applies the passes to gradients_; rows that a pass leaves out become 0 in steps_.
   void apply_passes(const StepFacts& facts);
   bool any_steps() const;
@@ -108,6 +120,8 @@ class Group final : public Trained {
   std::vector<at::Tensor> trained_;     // the parameters that are not frozen
   std::vector<at::Tensor> gradients_;   // reused each step
   std::vector<std::shared_ptr<GradientPass>> passes_;
+  // The model that a member's functions have seen since the latest step; what they switch holds until the next step.
+  std::map<std::size_t, std::shared_ptr<ModelObject>> views_;
   std::vector<std::size_t> places_;  // by row
   bool may_skip_;                    // whether passes may leave rows out
   std::vector<std::uint8_t> steps_;  // by row: 1 where the present step is taken

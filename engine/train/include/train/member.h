@@ -55,10 +55,12 @@ class Member {
   // After a step; calls observers and the recipe's functions that want it.
   void stepped(const Position& position, double rate);
   // A validation's metrics (those of training are added here) and reports; keeps the best weights; asks the stop rules.
-  // A validation loss that is not finite then ends the member as failed, unless they have stopped it.
-  void validated(const Position& position, MetricMap metrics, Value reports);
+  // A validation loss that is not finite then ends the member as failed, unless they have stopped it. `ends_epoch`: the
+  // epoch has ended, too, and what its function logs belongs to the row of this validation.
+  void validated(const Position& position, MetricMap metrics, Value reports, bool ends_epoch);
   // All members of the group have been: asks the stop rules what they make of that.
   void all_validated();
+  // Tells the recipe's function once at a step.
   void epoch_ended(const Position& position);
   // Writes a checkpoint. False in a fit without a folder, where nothing is written.
   bool commit(const Position& position);
@@ -84,16 +86,18 @@ class Member {
   // The object that the recipe's functions get.
   std::shared_ptr<Object> handle() const;
 
-  // Puts the kept weights into the group (best, where the plan keeps the best), for the test part.
+  // Puts the weights that are kept into the group, for the test part and for the recipe's function at the end.
   void restore_kept();
   // summary.json's fields of a fit; `test` and `test_reports` are the test part's.
   Value summary(const MetricMap& test, const Value& test_reports) const;
-  void finished(const Value& summary);
+  // Tells how the member ended. What the recipe's function logs is added to the summary and to the last row.
+  void finished(Value& summary);
 
   double seconds() const { return record_.seconds(); }
   // Where this member is: it stays behind the group's once it has stopped.
   const Position& position() const { return position_; }
   Schedules& schedules() { return schedules_; }
+  double rate();  // RunHandle::rate()
 
  private:
   friend class FitHandle;
@@ -115,6 +119,8 @@ class Member {
   // Tells the record what survives a resume.
   void list_parts();
   void call(const char* callback, const Position& position);
+  // Moves what was logged into the metrics.
+  void take_logged(MetricMap& metrics);
 
   const FitPlan& plan_;
   Options options_;
@@ -136,7 +142,7 @@ class Member {
   std::optional<double> rate_override_;
   std::optional<std::string> stop_reason_, failure_;
   std::vector<std::string> saves_;
-  std::int64_t validated_step_ = -1;
+  std::int64_t validated_step_ = -1, epoch_step_ = -1;  // of the latest calls
   bool is_extended_ = false;  // the run has become longer since the checkpoint
   Position position_;
 };

@@ -20,11 +20,9 @@ class OwnStep final : public Trained {
  public:
   OwnStep(const FitPlan& plan, Key key);
 
-  // The first argument of the function. It must be set before the first step, and is not kept alive.
-  void set_run(std::weak_ptr<Object> run) { run_ = std::move(run); }
-
-  // Trains on one batch. The numbers that the function returns are measured as "train.NAME", averaged by sample. Rates
-  // come from the schedules; an optimizer without a schedule keeps the rate that the function set.
+  // Trains on one batch; set_run() comes before. The numbers that the function returns are measured as "train.NAME",
+  // averaged by sample. Rates come from the schedules; an optimizer without a schedule keeps the rate that the function
+  // set.
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
   void set_total(std::int64_t total_steps) override;
   void validated(double value, bool minimize) override;
@@ -44,8 +42,9 @@ class OwnStep final : public Trained {
   void load_weights(std::size_t member, const NamedTensors& tensors) override;
 
   std::optional<double> rate() const override;
-  const RunHandle::Objects& models() const override { return model_objects_; }
-  const RunHandle::Objects& optimizers() const override { return optimizer_objects_; }
+  RunHandle::Objects models(std::size_t) override { return model_objects_; }
+  RunHandle::Objects optimizers() const override { return optimizer_objects_; }
+  void begin_evaluation() override;
 
  private:
   void measure(const Argument& result, std::int64_t samples);
@@ -61,7 +60,6 @@ class OwnStep final : public Trained {
   std::map<std::string, Scheduled> schedules_;  // of optimizers that have one
   RunHandle::Objects model_objects_, optimizer_objects_;
   std::map<std::string, LossMeter> meters_;
-  std::weak_ptr<Object> run_;
 };
 
 }  // namespace trainlab

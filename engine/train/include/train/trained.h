@@ -2,6 +2,7 @@
 // the models of a recipe that writes its own step (OwnStep). Not thread-safe.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,15 +57,17 @@ class Trained {
   // Whether weights() of a member are averages: the tensors ema.… of tensors() instead of model.….
   virtual bool averaged(std::size_t member) const { return (void)member, false; }
 
-  // The values of run.model and run.optim; empty except in a step function.
-  virtual const RunHandle::Objects& models() const { return no_objects(); }
-  virtual const RunHandle::Objects& optimizers() const { return no_objects(); }
+  // The value of run.model for a member.
+  virtual RunHandle::Objects models(std::size_t member) = 0;
+  // The value of run.optim of a step function; empty where step() takes the optimizer's steps.
+  virtual RunHandle::Objects optimizers() const { return {}; }
+  // The object `run` that functions of the recipe get where there is one member. It is not kept alive.
+  void set_run(std::weak_ptr<Object> run) { run_ = std::move(run); }
+  // The models of a step function compute as in evaluation until the next step.
+  virtual void begin_evaluation() {}
 
- private:
-  static const RunHandle::Objects& no_objects() {
-    static const RunHandle::Objects none;
-    return none;
-  }
+ protected:
+  std::weak_ptr<Object> run_;
 };
 
 }  // namespace trainlab
