@@ -172,10 +172,10 @@ Value Run::perform(const StageWork& work, const StageContext& context) const {
   return work(context);
 }
 
-std::string Run::check(const Options& stage, bool step) const {
+std::string Run::check(const Options& stage, const CheckedToo& too) const {
   const RunSettings settings = settings_for(stage);
   environment_.use_threads(settings.threads);
-  return registry_.implementation<StageKind>(stage.entry()).check(stage, settings, step);
+  return registry_.implementation<StageKind>(stage.entry()).check(stage, settings, too);
 }
 
 RunSettings Run::settings_for(const Options& stage) const {

@@ -66,8 +66,8 @@ StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
   };
 }
 
-std::string check_ensemble(const Options& stage, const RunSettings& settings, bool step) {
-  return describe_study(EnsemblePlan(stage, settings), step);
+std::string check_ensemble(const Options& stage, const RunSettings& settings, const CheckedToo& too) {
+  return describe_study(EnsemblePlan(stage, settings), too);
 }
 
 }  // namespace

@@ -3,11 +3,12 @@
 
 #include "stacking.h"
 #include "sweep_entry.h"
+#include "task/task.h"
 #include "train/fit.h"
 
 namespace trainlab {
 
-std::string describe_study(const StudyPlan& plan, bool step) {
+std::string describe_study(const StudyPlan& plan, const CheckedToo& too) {
   const Options& stage = plan.options();
   const Options& fit = plan.example();
   std::string text = fmt::format("{} \"{}\": {}", stage.entry().name, stage.string("name"), plan.text());
@@ -21,9 +22,8 @@ std::string describe_study(const StudyPlan& plan, bool step) {
                       stack > 1 ? fmt::format("up to {} fits of one structure at a time", stack)
                       : planned ? "one fit at a time"
                                 : "one task at a time");
-  if (planned) return text + "\nthe fit of one trial\n" + check_fit(*planned, step);
-  return text + "\nthe task of one trial: a function at " + fit.function("run")->where() +
-         ", which only a run executes\n";
+  if (planned) return text + "\nthe fit of one trial\n" + check_fit(std::move(*planned), too);
+  return text + "\nthe task of one trial\n" + check_task(fit, plan.settings(), too);
 }
 
 }  // namespace trainlab

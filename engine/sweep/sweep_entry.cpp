@@ -159,9 +159,9 @@ StageWork prepare_sweep(const Options& stage, const RunSettings& settings) {
   };
 }
 
-std::string check_sweep(const Options& stage, const RunSettings& settings, bool step) {
+std::string check_sweep(const Options& stage, const RunSettings& settings, const CheckedToo& too) {
   const SweepPlan plan(stage, settings);
-  return describe_study(plan, step);
+  return describe_study(plan, too);
 }
 
 }  // namespace

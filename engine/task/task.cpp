@@ -34,6 +34,7 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
       seed_(seed),
       device_(device),
       key_(Key(static_cast<std::uint64_t>(seed)).fold("task").fold(stage.name)),
+      is_rehearsal_(stage.is_rehearsal),
       record_(stage),
       judge_(company.judge) {
   list_parts();
@@ -93,13 +94,13 @@ void TaskContext::log(const std::string& name, Logged value) {
 void TaskContext::artifact(const std::string& name, const Artifact& content) {
   check_open();
   check_file_name("ctx:artifact", name);
-  if (!from_) write_artifact(record_.folder(), name, content);
+  if (!from_ && record_.is_kept()) write_artifact(record_.folder(), name, content);
 }
 
 void TaskContext::save(const std::string& name, const NamedTensors& tensors) {
   check_open();
   check_file_name("ctx:save", name);
-  if (from_) return;
+  if (from_ || !record_.is_kept()) return;
   Value info;
   info.set("at", step());
   record_.checkpoints().save(name, tensors, info);
@@ -220,6 +221,7 @@ void TaskContext::loop_ended(TaskLoop& loop) {
 void TaskContext::commit() {
   end_row();
   flush();
+  if (!record_.is_kept()) return;
   Checkpoint checkpoint;
   checkpoint.step = step();
   Value::List loops;

@@ -34,13 +34,24 @@ StageWork prepare_task(const Options& stage, const RunSettings& settings) {
   return [stage](const StageContext& context) { return run_task(stage, context); };
 }
 
-std::string check_task(const Options& stage, const RunSettings& settings, bool) {
-  parse_device(settings.device);
-  return stage.string("name") + "  " + stage.where() + "\n\na function at " + stage.function("run")->where() +
-         ", which only a run executes\n";
+std::string check_task_stage(const Options& stage, const RunSettings& settings, const CheckedToo& too) {
+  return stage.string("name") + "  " + stage.where() + "\n\n" + check_task(stage, settings, too);
 }
 
 }  // namespace
+
+std::string check_task(const Options& task, const RunSettings& settings, const CheckedToo& too) {
+  parse_device(settings.device);
+  const std::string text = "a function at " + task.function("run")->where();
+  if (!too.callbacks) return text + ", which only a run executes, or check --callbacks\n";
+  StageContext context;
+  context.name = task.string("name");
+  context.settings = &settings;
+  context.is_rehearsal = true;
+  context.say = [](const std::string&) {};
+  run_task(task, context);
+  return text + ": called without an error; each of its loops took at most two steps\n";
+}
 
 Value run_task(const Options& task, const StageContext& context, const TaskCompany& company) {
   return with_torch_errors([&] {
@@ -61,7 +72,7 @@ Value run_task(const Options& task, const StageContext& context, const TaskCompa
 }
 
 void register_task_entry(Registry& registry) {
-  registry.add(task_entry(), StageKind{.prepare = prepare_task, .check = check_task});
+  registry.add(task_entry(), StageKind{.prepare = prepare_task, .check = check_task_stage});
   const auto field = [&](const char* name, const char* doc, const char* type) {
     registry.add(Entry(name, "field", doc).returns(type));
   };

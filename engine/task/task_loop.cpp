@@ -17,7 +17,11 @@ std::string name_of(std::size_t place) { return std::to_string(place + 1) + ".";
 }  // namespace
 
 TaskLoop::TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t number, Key key)
-    : task_(task.weak_from_this()), options_(std::move(options)), number_(number), key_(key) {
+    : task_(task.weak_from_this()),
+      options_(std::move(options)),
+      number_(number),
+      key_(key),
+      is_rehearsal_(task.is_rehearsal_) {
   if (options_.part) {
     options_.loader.device = task.device_;
     loader_ = std::make_unique<Loader>(*options_.part, options_.loader, std::vector<Key>{key_.fold("data")}, false);
@@ -33,7 +37,11 @@ TaskLoop::TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t numbe
   }
 }
 
-std::int64_t TaskLoop::total() const { return options_.part ? options_.epochs * batches_per_epoch_ : options_.steps; }
+std::int64_t TaskLoop::total() const {
+  constexpr std::int64_t of_rehearsal = 2;
+  const std::int64_t all = options_.part ? options_.epochs * batches_per_epoch_ : options_.steps;
+  return is_rehearsal_ ? std::min(all, of_rehearsal) : all;
+}
 
 std::int64_t TaskLoop::samples() const {
   if (!options_.part) return 0;

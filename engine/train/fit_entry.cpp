@@ -28,7 +28,9 @@ Entry fit_entry() {
                    "a training step of the recipe's own: it does all backward passes and optimizer steps itself, and "
                    "the numbers that it returns are measured as train.NAME")
                 .function("function(run, batch) → { name = scalar, … }"))
-      .with(Option("loss", "the loss that is minimised; with `step` it is only measured")
+      .with(Option("loss",
+                   "the loss that is minimised; with `step` it is only measured. A function gets the run as a third "
+                   "argument; with several models `out` is nil")
                 .entry("loss")
                 .function("function(out, batch) → scalar[, count]"))
       .with(metrics_option())
@@ -101,7 +103,8 @@ Entry fit_entry() {
                          Option("validate", "after each validation").function("function(run)"),
                          Option("epoch", "after each epoch, after its validation").function("function(run)"),
                          Option("checkpoint", "before each checkpoint is written").function("function(run)"),
-                         Option("finish", "at the end, with the weights that are kept").function("function(run)")}))
+                         Option("finish", "at the end, with the weights that are kept; an error here keeps the result")
+                             .function("function(run)")}))
       .returns("a stage: run it with lab.run, or return it from the recipe")
       .example(
           "return lab.fit {\n"
@@ -122,15 +125,16 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
   };
 }
 
-std::string check_stage(const Options& stage, const RunSettings& settings, bool step) {
-  return check_fit(plan_fit(stage, settings), step);
+std::string check_stage(const Options& stage, const RunSettings& settings, const CheckedToo& too) {
+  return check_fit(plan_fit(stage, settings), too);
 }
 
 }  // namespace
 
-std::string check_fit(const FitPlan& plan, bool step) {
+std::string check_fit(FitPlan plan, const CheckedToo& too) {
   std::string text = describe(plan);
-  if (step) text += try_step(plan);
+  if (too.step) text += try_step(plan);
+  if (too.callbacks) text += try_callbacks(std::move(plan));
   return text;
 }
 

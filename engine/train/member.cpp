@@ -58,7 +58,7 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
   if (options_.given("on")) {
     const Options on = options_.child("on");
     for (const char* name : {"start", "step", "validate", "epoch", "checkpoint", "finish"}) {
-      if (on.given(name) && (record_.is_kept() || std::string_view(name) == "start"))
+      if (on.given(name) && (record_.is_kept() || context_.is_rehearsal || std::string_view(name) == "start"))
         callbacks_[name] = on.function(name);
     }
   }

@@ -1,4 +1,4 @@
-// The step of `trainlab check --step`. Private to the module.
+// What `trainlab check` tries of a fit. Private to the module.
 #pragma once
 
 #include <string>
@@ -11,5 +11,9 @@ namespace trainlab {
 // Nothing is written, and the results are thrown away. Of the functions in `on` only `start` is called, because a step
 // of the recipe's own may need values that `start` puts into run.state. Errors are those of the fit itself.
 std::string try_step(const FitPlan& plan);
+
+// Calls each function of the recipe in the fit's loop, without a folder: an epoch of two batches of a few samples, a
+// validation, the test part and the end. Returns a line of text. Nothing is written, and the results are thrown away.
+std::string try_callbacks(FitPlan plan);
 
 }  // namespace trainlab

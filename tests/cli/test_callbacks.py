@@ -241,5 +241,65 @@ class SeveralModels(CliTest):
                                  "hint: function(out, batch, run) … end")
 
 
+class Check(CliTest):
+    """check --callbacks"""
+
+    def test_a_wrong_field_in_each_function(self):
+        wrong = "function(run)\n    return run.lossss.x\n  end"
+        for name in ("start", "step", "validate", "epoch", "checkpoint", "finish"):
+            with self.subTest(name):
+                self.recipe(epochs=1000, more=f"  on = {{ {name} = {wrong} }},\n")
+                self.refused(f"r.lua:{LINES['more'] + 1}: run has no 'lossss'")
+        for name, more in (("stop", f"  stop = {wrong},\n"),
+                           ("schedule", "  schedule = function(step)\n    return step.x\n  end,\n"),
+                           ("metric", "  metrics = { function(out, batch)\n    return batch.z.x\n  end },\n")):
+            with self.subTest(name):
+                self.recipe(epochs=1000, more=more)
+                self.refused(f"r.lua:{LINES['more'] + 1}: ")
+        self.recipe(loss="X", epochs=1000)
+        text = (self.folder / "r.lua").read_text().replace('"X"', "function(out, batch)\n return out.mean.x\nend")
+        self.write("r.lua", text)
+        self.refused("r.lua:7: ")
+
+    def refused(self, message):
+        result = self.run_program("check", "r.lua", "--callbacks", code=1)
+        self.assert_said(result, message)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["r.lua"], "check left something behind")
+
+    def test_what_is_right_is_said_to_be(self):
+        self.write("r.lua", SEES + fit(epochs=1000, more=ALL.replace(
+            'saw("finish")', "function(run) run:save('a'); run:artifact('b', 'c'); run:log('d', 1) end")))
+        result = self.run_program("check", "r.lua", "--callbacks")
+        self.assertRegex(result.out, r"functions +on\.start, on\.step, on\.validate, on\.epoch, on\.checkpoint, "
+                                     r"on\.finish, and all functions that compute: called on 16 training samples")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["r.lua"], "check left something behind")
+
+    def test_a_task_and_a_sweep(self):
+        self.write("r.lua", """local data = lab.data.digits():split { train = 0.8, val = 0.2 }
+return lab.task { name = "t", run = function(ctx)
+  local model = lab.build(lab.nn.Sequential { lab.nn.Flatten(), lab.nn.Linear(10) }, { input = { 1, 8, 8 } })
+  local opt = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())
+  for batch in ctx:batches(data.train, { size = 16, epochs = 100000, save = { model, opt } }) do
+    local loss = lab.ops.cross_entropy_loss(model:forward(batch.x), batch.y)
+    opt:zero_grad(); loss:backward(); opt:step()
+    ctx:log("train.loss", loss)
+  end
+  ctx:artifact("a.txt", "text")
+  ctx:save("end", model)
+end }
+""")
+        result = self.run_program("check", "r.lua", "--callbacks")
+        self.assertIn("each of its loops took at most two steps", result.out)
+        text = (self.folder / "r.lua").read_text()
+        self.write("r.lua", text.replace('  ctx:save("end", model)\n', '  ctx:save("end", modell)\n'))
+        self.refused("r.lua:11: 'modell' is not defined")
+
+        body = fit(more="  on = { finish = function(run)\n    return run.lossss\n  end },\n")
+        self.write("r.lua", body.replace("return lab.fit {", "return lab.sweep { name = 's', metric = 'val.loss', "
+                                         "trials = 2, space = { lr = lab.space.log(1e-3, 1) }, build = function(hp) "
+                                         "return lab.fit {") + "end }\n")
+        self.refused(f"r.lua:{LINES['more'] + 1}: run has no 'lossss'")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -29,7 +29,7 @@ class CheckExecution final : public Execution {
   void check(const Spec& given, bool returned) {
     const Options stage(registry(), with_set(given, returned), "");
     try {
-      text_ += run().check(stage, request().has("step"));
+      text_ += run().check(stage, {.step = request().has("step"), .callbacks = request().has("callbacks")});
     } catch (const Error& error) {
       const Value& name = stage.value()["name"];
       throw with_origin(error, request().texts("set"), name.is_string() ? name.string() : "", returned);
@@ -46,8 +46,11 @@ Command check_command() {
       .name = "check",
       .execute = [](const EngineStart& start) { return CheckExecution(start).execute(); },
       .line = "validate a recipe and show what it would run",
-      .text = "Prints the model's tree, parameters, FLOPs and a memory estimate, and runs nothing.\n",
-      .flags = {{.name = "step", .type = switch_type(), .help = "also one training and one validation step"}},
+      .text = "Prints the model's tree, parameters, FLOPs and a memory estimate, and writes nothing.\n",
+      .flags = {{.name = "step", .type = switch_type(), .help = "also one training and one validation step"},
+                {.name = "callbacks",
+                 .type = switch_type(),
+                 .help = "also calls each function of the recipe on a few samples,\nto show mistakes in them at once"}},
   };
 }
 

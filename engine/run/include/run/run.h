@@ -74,8 +74,8 @@ class Run {
   // The settings of the whole run. They are known before the first stage begins, because lab.seed needs them.
   const RunSettings& settings() const { return settings_; }
 
-  // The text that `trainlab check` prints of a stage; `step`: also of one training step. Raises Error.
-  std::string check(const Options& stage, bool step) const;
+  // The text that `trainlab check` prints of a stage. Raises Error.
+  std::string check(const Options& stage, const CheckedToo& too) const;
 
   // A source that was loaded: the recipe first, then each module, by path relative to the recipe's folder, '/'
   // between. Kept in recipe/. Raises Error{usage} when a continued run had other text under this path.

@@ -34,6 +34,9 @@ struct StageContext {
   const RunSettings* settings = nullptr;
   bool resumed = false;          // the folder holds an earlier attempt
   double seconds_before = 0;     // of earlier attempts
+  // `trainlab check --callbacks`: there is no folder, and the recipe's functions are called all the same. Loops end
+  // after a few steps.
+  bool is_rehearsal = false;
   // The trial ("trial 3") with whose checkpoint this stage begins under other parameters; else empty.
   std::string clone_of = {};
 
@@ -48,6 +51,12 @@ struct StageContext {
   std::function<void(const std::string&)> say = {};
 };
 
+// What `trainlab check` does beside checking.
+struct CheckedToo {
+  bool step = false;       // one training and one validation step
+  bool callbacks = false;  // each function of the recipe, on a few samples
+};
+
 // Runs a prepared stage to its end or raises; returns the summary (summary.json without name, kind, out …: what the
 // kind does not fill in is added by the caller). Interrupted work ends with status "interrupted".
 using StageWork = std::function<Value(const StageContext& context)>;
@@ -59,9 +68,8 @@ struct StageKind {
   // Checks the stage completely and gets ready to run it (data opened, shapes inferred); writes nothing, so that a
   // recipe that is wrong leaves no run folder.
   std::function<StageWork(const Options& stage, const RunSettings& settings)> prepare;
-  // Checks completely without running; returns the text that `trainlab check` prints. `step`: also one training and
-  // one validation step.
-  std::function<std::string(const Options& stage, const RunSettings& settings, bool step)> check;
+  // Checks completely without running; returns the text that `trainlab check` prints.
+  std::function<std::string(const Options& stage, const RunSettings& settings, const CheckedToo& too)> check;
 };
 
 // Set by SIGTERM in the engine ("checkpoint and stop"). Work polls it at every step. Async-signal-safe to set.

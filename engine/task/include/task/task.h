@@ -66,7 +66,7 @@ class TaskLoop : public Object {
   friend class TaskContext;
   TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t number, Key key);
 
-  std::int64_t total() const;
+  std::int64_t total() const;  // number of steps
   bool advance(TaskContext& task);  // next() without its checks
   Batch fetch();
   NamedTensors saved() const;  // live
@@ -82,6 +82,7 @@ class TaskLoop : public Object {
   TaskLoopOptions options_;
   std::size_t number_;  // from 1; 0: not durable
   Key key_;
+  bool is_rehearsal_;
   std::unique_ptr<Loader> loader_;
   std::int64_t batches_per_epoch_ = 0, checkpoint_every_ = 0;
   std::int64_t done_ = 0;  // steps
@@ -196,6 +197,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::int64_t seed_;
   at::Device device_;
   Key key_;
+  bool is_rehearsal_;  // loops take at most two steps
   Record record_;
 
   std::map<std::string, Logged> logged_;  // of the present step
@@ -217,6 +219,10 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
 // Runs the function of a `lab.task` to its end, or until its judge ends it, and returns the summary. Errors are those
 // of the function, of observers and of files; the checkpoints then stay as they are.
 Value run_task(const Options& task, const StageContext& context, const TaskCompany& company = {});
+
+// What `trainlab check` says of the function of a `lab.task`; with --callbacks the function is called, without a folder,
+// and each of its loops takes at most two steps. Errors are those of the function.
+std::string check_task(const Options& task, const RunSettings& settings, const CheckedToo& too);
 
 void register_task(Registry& registry);
 

@@ -18,8 +18,8 @@ namespace trainlab {
 
 struct FitMember {
   Options options;
-  // Without a folder nothing is written or shown, and of the recipe's functions in `on` only `start` is called;
-  // whoever is given below is told as in any fit.
+  // Without a folder nothing is written or shown, and of the recipe's functions in `on` only `start` is called, in a
+  // trial of them all; whoever is given below is told as in any fit.
   StageContext context;
   std::vector<std::shared_ptr<StopRule>> rules = {};      // asked after the rules of the recipe; they watch a trial
   std::vector<std::shared_ptr<Observer>> observers = {};  // called after the observers that every stage has
@@ -45,8 +45,8 @@ struct FitCompany {
 std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> members, bool axis,
                             const FitCompany& company = {});
 
-// The text that `trainlab check` prints about a fit. `step`: also takes one training and one validation step.
-std::string check_fit(const FitPlan& plan, bool step);
+// The text that `trainlab check` prints about a fit.
+std::string check_fit(FitPlan plan, const CheckedToo& too);
 
 // Adds the entry "fit" and the entries of kind "stop", which StopFactory implements.
 void register_train(Registry& registry);
