@@ -88,6 +88,7 @@ void write_manifest(const fs::path& run, const Manifest& manifest) {
       continue;
     map.emplace(flag.name, manifest.setting(flag.name));
   }
+  if (!manifest.mended.empty()) map["mended"] = list_of(manifest.mended);
   if (manifest.extension) {
     const NewTotal& total = manifest.extension->total;
     map["extend"] = Value::Map{{"stage", manifest.extension->stage}, {total.unit, total.count}};
@@ -123,6 +124,7 @@ Manifest read_manifest(const fs::path& run) {
     manifest.cores = static_cast<int>(map["cores"].integer());
     manifest.exact = map["exact"].boolean();
     manifest.continued = strings_of(map["continued"]);
+    if (!map["mended"].is_nil()) manifest.mended = strings_of(map["mended"]);
     if (!map["extend"].is_nil()) {
       for (const auto& [name, value] : map["extend"].map()) {
         if (name != "stage") manifest.extension = {map["extend"]["stage"].string(), {value.integer(), name}};

@@ -41,7 +41,8 @@ Run::Run(const Registry& registry, Request request, Environment environment, Cha
 Run::~Run() = default;
 
 void Run::source(const std::string& path, std::string_view text) {
-  if (!folder_) {
+  if (main_source_.empty()) main_source_ = path;
+  if (!folder_ || (request_.mends() && !replaces_)) {
     sources_.emplace_back(path, text);
     return;
   }
@@ -53,6 +54,10 @@ void Run::source(const std::string& path, std::string_view text) {
     manifest_.sources.emplace(path, std::move(hash));
     write_manifest(*folder_, manifest_);
   } else if (recorded->second != hash) {
+    if (request_.mends()) {
+      sources_.emplace_back(path, text);
+      return save_mended();
+    }
     throw usage_error("the run in " + folder_->string() + " was begun with something else: source " + path +
                       " has changed");
   }
@@ -86,7 +91,7 @@ int Run::finish() {
 }
 
 int Run::fail(const Error& error) {
-  const Error& cause = ended_ ? *ended_ : error;
+  const Error cause = ended_ ? *ended_ : after_stages(error);
   log(cause.what());
   if (told_by_summary_) {
     try {
@@ -98,6 +103,29 @@ int Run::fail(const Error& error) {
     send_error(channel_, cause);
   }
   return static_cast<int>(cause.kind());
+}
+
+// Code after the last stage went wrong: the top tells it, and the stages keep their results.
+Error Run::after_stages(const Error& error) {
+  if (!folder_ || request_.helps || done_.empty() || error.kind() != ErrorKind::recipe) return error;
+  const Done& last = done_.at(last_);
+  if (last.folder == ".") return error;
+  try {
+    Value summary = last.summary;
+    summary.set("status", "failed");
+    summary.set("reason", error.headline());
+    write_atomic(*folder_ / "summary.json", to_json(summary, 2) + "\n");
+  } catch (const Error&) {
+    // The error on its way says more than that a summary could not be written.
+  }
+  return repeatable(error);
+}
+
+Error Run::repeatable(Error error) const {
+  const std::string before = error.hint();
+  error.hint((before.empty() ? "" : before + "; ") + "all that was trained is kept; to repeat only what failed: " +
+             "trainlab resume " + folder_->string() + " --recipe MENDED.lua");
+  return error;
 }
 
 void Run::say(const std::string& line) {

@@ -71,6 +71,10 @@ void Run::continue_existing() {
     if (follows && !request_.has(flag.name)) now.settings[flag.name] = recorded.setting(flag.name);
   }
   if (now.setting("threads") == Value(0)) now.cores = recorded.cores;
+  if (request_.mends()) {  // whoever executes the recipe compares its stages
+    now.recipe = recorded.recipe;
+    now.sources = recorded.sources;
+  }
 
   const std::vector<std::string> changes = differences(recorded, now);
   if (!changes.empty()) {
@@ -97,13 +101,40 @@ void Run::continue_existing() {
     manifest_.settings = now.settings;
     manifest_.cores = now.cores;
   }
+  if (replaces_) save_mended();
   for (const auto& [path, text] : sources_) {
+    if (request_.mends()) break;
     // Equal to what is recorded, or `differences` would have said so; but the copy may have been removed by hand.
     std::error_code ignored;
     if (!fs::exists(*folder_ / "recipe" / path, ignored)) save_source(path, text);
   }
   if (changed) write_manifest(*folder_, manifest_);
   if (request_.extend) extend();
+}
+
+void Run::replace_recipe() {
+  replaces_ = true;
+  if (folder_) save_mended();
+}
+
+// Before the manifest, as in a run that begins: whoever reads the manifest finds the sources.
+void Run::save_mended() {
+  const std::string folder = "recipe-before-" + std::to_string(manifest_.mended.size() + 1);
+  const std::string hash = manifest_.recipe_hash();
+  for (const auto& [path, recorded] : manifest_.sources) {
+    const fs::path kept = *folder_ / folder / path;
+    make_directories(kept.parent_path());
+    write_atomic(kept, read_file(*folder_ / "recipe" / path));
+  }
+  for (const auto& [path, text] : sources_) {
+    const std::string own = path == main_source_ ? manifest_.recipe : path;
+    save_source(own, text);
+    manifest_.sources.insert_or_assign(own, hash_bytes(text));
+  }
+  manifest_.mended.push_back(wall_text() + " recipe " + hash + ", kept in " + folder + ", replaced by " +
+                             manifest_.recipe_hash() + " from " + request_.path("recipe")->string());
+  write_manifest(*folder_, manifest_);
+  sources_.clear();
 }
 
 void Run::extend() {

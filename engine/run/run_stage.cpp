@@ -138,12 +138,15 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
     summary = complete(std::move(summary), record, before, elapsed());
     save_summary(record, summary);
   } catch (const std::exception& exception) {
-    const Error error = as_error(exception);
+    Error error = as_error(exception);
     if (error.kind() == ErrorKind::usage && before_extension_ && before_extension_->stage == record.name) {
       take_back_extension();
     } else if (error.kind() == ErrorKind::interrupted) {
       told_by_summary_ = true;
       save_failure(record, "interrupted", error.headline(), before, elapsed());
+    } else if (const auto* late = dynamic_cast<const LateError*>(&exception)) {
+      save_failure(record, "failed", error.headline(), before, elapsed(), late->summary());
+      error = repeatable(std::move(error));
     } else {
       save_failure(record, "failed", error.headline(), before, elapsed());
     }
@@ -192,6 +195,7 @@ RunSettings Run::settings_for(const Options& stage, const StageRecord& record) c
     settings.extended = manifest_.extension->total;
     settings.extends_now = request_.extend.has_value();
   }
+  settings.is_mended = !manifest_.mended.empty();
   return settings;
 }
 
@@ -246,9 +250,12 @@ void Run::save_summary(const StageRecord& record, const Value& summary) {
 }
 
 void Run::save_failure(const StageRecord& record, const std::string& status, const std::string& reason,
-                       const Value& before, double seconds) noexcept {
+                       const Value& before, double seconds, const Value& work) noexcept {
   try {
-    save_summary(record, complete(Value::Map{{"status", status}, {"reason", reason}}, record, before, seconds));
+    Value summary = work;
+    summary.set("status", status);
+    summary.set("reason", reason);
+    save_summary(record, complete(std::move(summary), record, before, seconds));
   } catch (const std::exception&) {
     // The error on its way says more than that its summary could not be written.
   }

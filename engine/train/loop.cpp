@@ -416,7 +416,12 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
       summary.set("status", "interrupted");
       summary.set("reason", "asked to stop at step " + std::to_string(position_.step));
     }
-    of_one(*members_[m], [&] { members_[m]->finished(summary); });
+    try {
+      of_one(*members_[m], [&] { members_[m]->finished(summary); });
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::recipe) throw;
+      throw LateError(error, std::move(summary));
+    }
     if (members_[m]->failure()) summary = members_[m]->summary(test[m], reports[m]);
     summaries_[places_[m]] = std::move(summary);
   }

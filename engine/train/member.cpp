@@ -315,8 +315,7 @@ void Member::list_parts() {
                    },
                .restore =
                    [this](const Value& state, const NamedTensors&) {
-                     if (is_extended_) return;
-                     for (std::size_t i = 0; i < stop_rules_.size(); ++i) stop_rules_[i]->restore(state.list().at(i));
+                     if (!is_extended_) restore_rules(state.list());
                    }});
   text("stop_reason", &Member::stop_reason_, true);
   text("failure", &Member::failure_, false);
@@ -373,6 +372,18 @@ void Member::list_parts() {
   record_.add({.name = "own_step",
                .state = [this] { return Value(position_.step); },
                .restore = [this](const Value& state, const NamedTensors&) { position_.step = state.integer(); }});
+}
+
+void Member::restore_rules(const Value::List& states) {
+  const bool may_differ = context_.settings && context_.settings->is_mended;
+  if (may_differ && states.size() != stop_rules_.size()) return;
+  for (std::size_t i = 0; i < stop_rules_.size(); ++i) {
+    try {
+      stop_rules_[i]->restore(states.at(i));
+    } catch (const std::logic_error&) {  // the state of another kind of rule
+      if (!may_differ) throw;
+    }
+  }
 }
 
 bool Member::commit(const Position& position) {

@@ -301,5 +301,106 @@ end }
         self.refused(f"r.lua:{LINES['more'] + 1}: run has no 'lossss'")
 
 
+class Mended(CliTest):
+    """What comes after the training went wrong: nothing is trained again."""
+
+    FINISH = "  on = { finish = function(run) run:log('at_end', %s) end },\n"
+
+    def failed(self, recipe, message):
+        self.write("r.lua", recipe)
+        result = self.train(code=1)
+        self.assert_said(result, message, "to repeat only what failed: trainlab resume ", "runs/r/001 --recipe ")
+        return self.run_folder()
+
+    def test_error_at_the_end_of_a_fit(self):
+        run = self.failed(fit(more=self.FINISH % "nil + 1"), f"r.lua:{LINES['more']}: ")
+        summary = self.summary(run)
+        self.assertEqual((summary["status"], summary["steps"]), ("failed", 12))
+        self.assertLessEqual({"val.loss", "train.loss", "test.loss"}, summary["metrics"].keys())
+        self.assertEqual(summary["best"]["metric"], "val.loss")
+        weights = self.weights(run)
+        self.run_program("resume", run, code=1)  # the same again
+        self.assertEqual(self.weights(run)["best"], weights["best"])
+
+        self.write("mended.lua", fit(more=self.FINISH % "7"))
+        result = self.run_program("resume", run, "--recipe", "mended.lua", "--json")
+        self.assertEqual(result.json()["status"], "done")
+        self.assertEqual(result.json()["metrics"], {**summary["metrics"], "at_end": 7})
+        self.assertEqual(self.rows(run)[-1]["at_end"], 7)
+        self.assertEqual(self.weights(run)["best"], weights["best"])
+        self.assertEqual((run / "recipe" / "r.lua").read_text(), fit(more=self.FINISH % "7"))
+        self.assertEqual((run / "recipe-before-1" / "r.lua").read_text(), fit(more=self.FINISH % "nil + 1"))
+        manifest = tomllib.loads((run / "manifest.toml").read_text())
+        self.assertEqual(len(manifest["mended"]), 1)
+        self.assertIn(f"replaced by {manifest['recipe_hash']} from {self.folder}/mended.lua", manifest["mended"][0])
+        self.assertEqual(self.run_program("resume", run, "--json").json(), result.json())
+        self.run_program("resume", run, "--recipe", "mended.lua", code=2)  # nothing is left to repeat
+        self.run_program("report", run)
+
+    def test_error_after_the_last_stage(self):
+        recipe = fit(more="  on = { step = function() print('a step') end },\n").replace(
+            "return lab.fit", "local r = lab.run(lab.fit")
+        run = self.failed(recipe + ")\nlocal x = r.metrics.nothing.x\n", "r.lua:13: attempt to index field 'nothing'")
+        self.assertEqual(self.summary(run)["status"], "failed")
+        self.assertEqual(self.summary(run / "stages" / "f")["status"], "done")
+        self.assertIn("val.loss", self.summary(run)["metrics"])
+        self.write("mended.lua", recipe + ")\nprint('after ' .. r.steps)\n")
+        result = self.run_program("resume", run, "--recipe", "mended.lua")
+        self.assert_said(result, "after 12")
+        self.assertNotIn("a step", result.err, result)
+        self.assertEqual(self.summary(run)["status"], "done")
+
+    def test_other_changes_are_refused(self):
+        loss = {"loss": "X"}
+        text = "local k = 2\n" + fit(**loss, more=self.FINISH % "nil + 1").replace('"X"', """function(out, batch)
+    return lab.ops.cross_entropy_loss(out, batch.y) * k
+  end""")
+        run = self.failed(text, "r.lua:13: ")
+        good = text.replace("nil + 1", "1")
+        for name, was, now, message in (
+            ("model", "nn.Linear(8)", "nn.Linear(9)", "model.layers[1].out_features: was 8, is 9"),
+            ("data", "samples = 120", "samples = 121", "samples: was 120, is 121"),
+            ("optimizer", "lr = 0.01", "lr = 0.02", "optim.lr: was 0.01, is 0.02"),
+            ("kind", "AdamW", "Adam", "optim: was "),
+            ("length", "epochs = 3", "epochs = 4", "epochs: was 3, is 4"),
+            ("seed", 'name = "f",', 'name = "f", seed = 3,', "seed: was not given, is 3"),
+            ("loss", "batch.y) * k", "batch.y) + k", "loss: its function, or a value that the function uses"),
+            ("value", "local k = 2", "local k = 3", "loss: its function, or a value that the function uses"),
+            ("name", 'name = "f"', 'name = "g"', "name: was \"f\", is \"g\""),
+        ):
+            with self.subTest(name):
+                self.assertIn(was, good)
+                self.write("mended.lua", good.replace(was, now))
+                result = self.run_program("resume", run, "--recipe", "mended.lua", code=2)
+                self.assert_said(result, "stage 1 of the mended recipe is another than the run's:\n", message,
+                                 "hint: a mended recipe may change callbacks, metrics and stop rules")
+                self.assertFalse((run / "recipe-before-1").exists())
+        # What may change does: other lines, a metric, a rule.
+        self.write("mended.lua", "\n\n" + good.replace(
+            "  on = {", '  metrics = { "accuracy" }, stop = lab.stop.patience { patience = 3 },\n  on = {'))
+        self.run_program("resume", run, "--recipe", "mended.lua", "--quiet")
+        self.assertEqual(self.summary(run)["status"], "done")
+
+    def test_a_run_that_was_cut_short_goes_on_mended(self):
+        more = ('  checkpoint = "1 steps", stop = lab.stop.patience { patience = 50 },\n'
+                "  on = { epoch = function(run) if run.epoch == 2 then error('oh') end end },\n")
+        self.write("r.lua", fit(more=more))
+        self.train(code=1)
+        run = self.run_folder()
+        self.write("mended.lua", fit(more=more.replace("if run.epoch == 2 then error('oh') end", "")))
+        self.run_program("resume", run, "--recipe", "mended.lua", "--quiet")
+        self.train("--out", "whole", "--quiet", recipe="mended.lua")
+        self.assert_same_end(run, self.folder / "whole")
+
+    def test_usage(self):
+        self.write("r.lua", fit(more=self.FINISH % "nil + 1"))
+        self.train(code=1)
+        result = self.run_program("resume", self.run_folder(), "--recipe", "nothing.lua", code=2)
+        self.assert_said(result, "there is no recipe")
+        self.write("none.lua", "print('hello')\n")
+        result = self.run_program("resume", self.run_folder(), "--recipe", "none.lua", code=2)
+        self.assert_said(result, "the mended recipe has fewer stages than the run, which has 1")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -105,7 +105,8 @@ std::shared_ptr<const Spec> Execution::with_set(const Spec& stage, bool returned
 
 // Relative to the working folder where that is no longer. The same for the stored copy of a run that is continued.
 std::string Execution::shown_name() const {
-  const fs::path file = request().recipe_folder / request().recipe.filename();
+  const fs::path file =
+      request().mends() ? *request().path("recipe") : request().recipe_folder / request().recipe.filename();
   const std::string relative = file.lexically_relative(request().working_folder).generic_string();
   return relative.empty() || relative.size() > file.string().size() ? file.string() : relative;
 }
@@ -131,8 +132,9 @@ LuaHost Execution::host(bool describes) {
   return host;
 }
 
-RecipeFiles Execution::files() const {
-  RecipeFiles files{request().recipe, {request().recipe.parent_path()}, shown_name()};
+RecipeFiles Execution::files(bool stored) const {
+  const fs::path file = request().mends() && !stored ? *request().path("recipe") : request().recipe;
+  RecipeFiles files{file, {file.parent_path()}, shown_name()};
   if (request().recipe_folder != files.folders.front()) files.folders.push_back(request().recipe_folder);
   return files;
 }

@@ -46,9 +46,11 @@ class Execution {
   const Parameters& parameters() const { return parameters_; }
   const Recipe& recipe() const { return recipe_; }
 
- private:
   LuaHost host(bool describes);
-  RecipeFiles files() const;
+  // The recipe that is executed; with `stored`, of a run that goes on with a mended recipe, the recipe in its folder.
+  RecipeFiles files(bool stored = false) const;
+
+ private:
 
   const EngineStart& start_;
   Registry registry_;

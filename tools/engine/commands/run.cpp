@@ -1,5 +1,10 @@
+#include <map>
+#include <set>
+
 #include "command.h"
 #include "execution.h"
+#include "run/folder.h"
+#include "same_stages.h"
 
 namespace trainlab {
 
@@ -9,6 +14,40 @@ namespace {
 class RunExecution final : public Execution {
  public:
   using Execution::Execution;
+
+  // Executes the recipe of a run that goes on with a mended one, up to the stage that is to go on, to know its stages.
+  void read_recorded() {
+    if (!request().mends()) return;
+    const std::filesystem::path folder = request().recipe.parent_path().parent_path();
+    const std::vector<StageRecord> records = read_stages(folder);
+    if (records.empty()) {
+      throw usage_error("no stage of " + folder.string() + " has begun yet: there is nothing to go on with")
+          .hint("begin a new run");
+    }
+    SetOptions set(request().texts("set"));
+    Parameters given(request().parameters, request().working_folder, false, {}, {});
+    LuaHost quiet = host(false);
+    quiet.print = {};
+    const auto record = [&](const Spec& stage, bool returned) {
+      Spec full = stage;
+      full.value = set.apply(registry(), std::move(full.value), returned);
+      recorded_.push_back(comparable_stage(full));
+      return std::make_shared<const Spec>(std::move(full));
+    };
+    std::map<std::string, StageResult> results;
+    const auto run = [&](const std::shared_ptr<const Spec>& stage) -> StageResult {
+      const std::string name = name_of(*stage);
+      if (const auto known = results.find(name); known != results.end()) return known->second;
+      const std::shared_ptr<const Spec> full = record(*stage, false);
+      if (recorded_.size() >= records.size()) throw ExecutionEnds();
+      const std::filesystem::path own = folder / records[recorded_.size() - 1].folder;
+      return results[name] = {read_summary(own), own, full};
+    };
+    Recipe recipe(std::move(quiet), files(true), given, {run, {}});
+    const Recipe::Outcome outcome = recipe.execute();
+    if (outcome.stage && recorded_.size() < records.size() && !results.contains(name_of(*outcome.stage)))
+      record(*outcome.stage, true);
+  }
 
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) override {
@@ -28,22 +67,61 @@ class RunExecution final : public Execution {
       }
     }
     if (!outcome.ended) check_set_used();
-    if (!run().begun()) run().say(shown_name() + ": ran no stage (a recipe returns one: `return lab.fit { … }`)");
+    if (request().mends() && stages_ < recorded_.size()) {
+      throw usage_error("the mended recipe has fewer stages than the run, which has " +
+                        std::to_string(recorded_.size()));
+    }
+    if (!run().begun()) run().say(nothing_ran());
     return run().finish();
   }
 
   StageResult perform(const Spec& given, bool returned) {
     const std::shared_ptr<const Spec> spec = with_set(given, returned);
+    if (request().mends()) require_same(*spec);
     Value summary = run().stage(Options(registry(), spec, ""), returned);
     const std::string name = summary["name"].string();
     return {std::move(summary), run().stage_folder(name), spec};
   }
+
+  // A stage that was made and not returned is the usual cause.
+  std::string nothing_ran() const {
+    const auto& [entry, at] = recipe().state().latest_stage();
+    if (entry.empty()) return shown_name() + ": ran no stage (a recipe returns one: `return lab.fit { … }`)";
+    return at.text() + ": the lab." + entry + " made here was not run, because the recipe does not return it: write " +
+           "`return lab." + entry + " { … }`";
+  }
+
+  void require_same(const Spec& stage) {
+    if (stages_ >= recorded_.size() || !asked_.insert(name_of(stage)).second) return;
+    const std::vector<std::string> lines = stage_differences(recorded_[stages_], comparable_stage(stage));
+    if (!lines.empty()) {
+      std::string message = "stage " + std::to_string(stages_ + 1) + " of the mended recipe is another than the run's:";
+      for (const std::string& line : lines) message += "\n  " + line;
+      throw usage_error(message).hint(
+          "a mended recipe may change callbacks, metrics and stop rules of a fit, and code after the stages; for "
+          "anything else begin a new run");
+    }
+    if (++stages_ == recorded_.size()) run().replace_recipe();
+  }
+
+  static std::string name_of(const Spec& stage) {
+    const Value& name = stage.value["name"];
+    return name.is_string() ? name.string() : stage.value["@"].string();
+  }
+
+  std::vector<Value> recorded_;  // the run's stages, see comparable_stage
+  std::size_t stages_ = 0;       // of the mended recipe, so far
+  std::set<std::string> asked_;  // their names
 };
 
 }  // namespace
 
 Command run_command() {
-  return {"run", [](const EngineStart& start) { return RunExecution(start).execute(); }};
+  return {"run", [](const EngineStart& start) {
+            RunExecution execution(start);
+            execution.read_recorded();
+            return execution.execute();
+          }};
 }
 
 }  // namespace trainlab

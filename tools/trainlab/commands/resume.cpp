@@ -1,6 +1,7 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
+#include "core/error.h"
 #include "run/folder.h"
 
 namespace trainlab::cli {
@@ -11,12 +12,23 @@ Command resume_command() {
       .line = "go on with an unfinished run",
       .text = "Executes the recipe as it is stored in the run. Of a finished run the summary is printed.\n",
       .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
+      .flags = {{.name = "recipe",
+                 .type = file_type("FILE"),
+                 .help = "execute FILE, a mended recipe: callbacks, metrics and stop rules of\n"
+                         "fits and code after the stages may differ from the run's recipe"}},
       .works = Command::Works::with_engine,
       .continues_run = true,
       .run =
           [](const Program&, const Arguments& given) {
             const std::filesystem::path run = find_run(given.words.front());
             RunFolder held = RunFolder::open(run);
+            if (given.has("recipe")) {
+              const std::filesystem::path mended = absolute_path(given.flags["recipe"].string());
+              if (!std::filesystem::is_regular_file(mended))
+                throw usage_error("there is no recipe " + given.flags["recipe"].string());
+              if (is_finished(read_summary(run)))
+                throw usage_error("the run in " + run.string() + " is finished: a mended recipe has nothing to repeat");
+            }
             if (is_finished(read_summary(run))) return tell_summary(run, given.has("json"));
             return supervise(request_for_run(given, run, read_manifest(run)), given, std::move(held));
           },

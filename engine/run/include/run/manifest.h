@@ -38,6 +38,8 @@ struct Manifest {
   bool exact = true;  // false once the run was continued with other threads, another device or other versions
   std::vector<std::string> continued;  // what differed then, a line each with its time
 
+  std::vector<std::string> mended;     // recipes that were replaced while the run went on, a line each with its time
+
   // `trainlab extend`: the new total of this stage.
   struct Extension {
     std::string stage;

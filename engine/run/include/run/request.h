@@ -54,6 +54,8 @@ struct Request {
   // The process that supervises. An engine whose parent is another one ends at once.
   std::int64_t supervisor = 0;
 
+  // `trainlab resume RUN --recipe FILE`: FILE is executed, and `recipe` is what it is compared with.
+  bool mends() const { return has("recipe") && !helps; }
   bool has(std::string_view option) const { return !options[option].is_nil(); }
   // An option that is a path, and the texts of an option that is a list; empty where it is not given.
   std::optional<std::filesystem::path> path(std::string_view option) const;

@@ -80,6 +80,9 @@ class Run {
   // A source that was loaded: the recipe first, then each module, by path relative to the recipe's folder, '/'
   // between. Kept in recipe/. Raises Error{usage} when a continued run had other text under this path.
   void source(const std::string& path, std::string_view text);
+  // With Request::mends: the sources so far, and those that come, take the place of the run's, which are kept in
+  // recipe-before-N/. Called before the stage that goes on, when all stages are known to be the run's.
+  void replace_recipe();
   // The value of a declared parameter (boolean, number, integer or string; a path is absolute). Before the first stage.
   void parameter(const std::string& name, Value value);
   // Whether a stage has begun: no parameter may be declared any more.
@@ -127,6 +130,7 @@ class Run {
   void extend();
   void take_back_extension() noexcept;
   void save_source(const std::string& path, std::string_view text);
+  void save_mended();
 
   // run_help.cpp
   void join();
@@ -148,7 +152,10 @@ class Run {
   Value complete(Value summary, const StageRecord& record, const Value& before, double seconds) const;
   void save_summary(const StageRecord& record, const Value& summary);
   void save_failure(const StageRecord& record, const std::string& status, const std::string& reason,
-                    const Value& before, double seconds) noexcept;
+                    const Value& before, double seconds, const Value& work = Value::Map{}) noexcept;
+  // The error of what comes after finished work, with the command that repeats it alone.
+  Error repeatable(Error error) const;
+  Error after_stages(const Error& error);
 
   std::filesystem::path folder_of(const StageRecord& record) const;
   void log(const std::string& line);
@@ -160,7 +167,9 @@ class Run {
   RunSettings settings_;  // threads: as for a single training
   bool asks_threads_;     // --threads is given, or recorded
 
-  std::vector<std::pair<std::string, std::string>> sources_;  // path, text; until the folder is open
+  std::vector<std::pair<std::string, std::string>> sources_;  // path, text; until they are in the folder
+  std::string main_source_;                                   // the path of the first: the recipe
+  bool replaces_ = false;                                     // replace_recipe() was called
   Value::Map parameters_;
 
   std::optional<std::filesystem::path> folder_;

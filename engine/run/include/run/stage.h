@@ -8,7 +8,9 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "core/error.h"
 #include "core/registry.h"
 #include "run/new_total.h"
 
@@ -24,6 +26,7 @@ struct RunSettings {
   // `trainlab extend`, now or in an earlier process.
   std::optional<NewTotal> extended;
   bool extends_now = false;    // by this process: then it must be more than the total so far
+  bool is_mended = false;      // `trainlab resume --recipe`, now or earlier: rules may be others than before
   std::optional<int> workers;  // --workers: processes that work on a study's trials
 };
 
@@ -49,6 +52,17 @@ struct StageContext {
 
   // A line for log.txt and, unless quiet, standard error. Thread-safe.
   std::function<void(const std::string&)> say = {};
+};
+
+// Raised by a stage whose work is done when something after the work goes wrong: a function of the recipe that is
+// called at the end. The summary is kept. The stage counts as failed, and a resume repeats only what comes after.
+class LateError : public Error {
+ public:
+  LateError(Error error, Value summary) : Error(std::move(error)), summary_(std::move(summary)) {}
+  const Value& summary() const { return summary_; }
+
+ private:
+  Value summary_;
 };
 
 // What `trainlab check` does beside checking.

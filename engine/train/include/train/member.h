@@ -114,6 +114,8 @@ class Member {
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
   void check_extension(std::int64_t before) const;
+  // The rules of a mended recipe that are others than before begin anew.
+  void restore_rules(const Value::List& states);
   // Writes what run:save asked for.
   void write_saves(const Position& position);
   // Tells the record what survives a resume.

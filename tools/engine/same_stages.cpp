@@ -1,0 +1,68 @@
+#include "same_stages.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "bindings/marshal.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> free_in_fits{"on", "metrics", "stop"};
+
+Value comparable(const Spec& spec, const Value& value) {
+  if (value.is_list()) {
+    Value::List list;
+    for (const Value& one : value.list()) list.push_back(comparable(spec, one));
+    return list;
+  }
+  if (!value.is_map()) return value;
+  if (const std::shared_ptr<Callable> function = spec.function(value)) {
+    return Value::Map{{"@", "function"}, {"text", text_of(*function)}};
+  }
+  Value::Map map;
+  for (const auto& [name, one] : value.map()) {
+    if (!name.starts_with("@at")) map.emplace(name, comparable(spec, one));
+  }
+  return map;
+}
+
+std::string shown(const Value& value) { return value.is_nil() ? "not given" : value.brief(); }
+
+void compare(const std::string& path, const Value& before, const Value& now, std::vector<std::string>& lines) {
+  if (before == now) return;
+  const bool same_kind = before["@"] == now["@"];
+  if (before["@"] == Value("function") && same_kind) {
+    lines.push_back(path + ": its function, or a value that the function uses, has changed");
+  } else if (before.is_map() && now.is_map() && same_kind) {
+    std::set<std::string> names;
+    for (const auto& [name, value] : before.map()) names.insert(name);
+    for (const auto& [name, value] : now.map()) names.insert(name);
+    for (const std::string& name : names)
+      compare(path.empty() ? name : path + "." + name, before[name], now[name], lines);
+  } else if (before.is_list() && now.is_list() && before.list().size() == now.list().size()) {
+    for (std::size_t i = 0; i < now.list().size(); ++i)
+      compare(path + "[" + std::to_string(i + 1) + "]", before.list()[i], now.list()[i], lines);
+  } else {
+    lines.push_back(path + ": was " + shown(before) + ", is " + shown(now));
+  }
+}
+
+}  // namespace
+
+Value comparable_stage(const Spec& stage) {
+  Value all = comparable(stage, stage.value);
+  if (all["@"] != Value("fit")) return all;
+  for (const std::string_view name : free_in_fits) all.map().erase(std::string(name));
+  return all;
+}
+
+std::vector<std::string> stage_differences(const Value& before, const Value& now) {
+  std::vector<std::string> lines;
+  compare("", before, now, lines);
+  return lines;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,19 @@
+// Whether a mended recipe has the stages of a run: `trainlab resume RUN --recipe FILE`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/callable.h"
+#include "core/value.h"
+
+namespace trainlab {
+
+// A stage without what a mended recipe may change: positions in the file, and of a fit its callbacks, metrics and stop
+// rules. A function stands as its text and the values that it uses.
+Value comparable_stage(const Spec& stage);
+
+// A line for each difference of two such values: "optim.lr: was 0.01, is 0.1".
+std::vector<std::string> stage_differences(const Value& before, const Value& now);
+
+}  // namespace trainlab
