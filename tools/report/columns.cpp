@@ -50,6 +50,23 @@ std::string columns(const std::vector<std::vector<std::string>>& rows, const std
   return text;
 }
 
+std::string cut_lines(const std::string& text, int width) {
+  if (width == 0) return text;
+  std::string cut;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    std::string line = text.substr(begin, end - begin);
+    if (width_of(line) > static_cast<std::size_t>(width)) {
+      std::size_t last = 0;
+      for (int columns = 0; columns < width; ++last) columns += (static_cast<unsigned char>(line[last]) & 0xC0) != 0x80;
+      line = line.substr(0, last - 1) + "…";
+    }
+    cut += line + "\n";
+    begin = end + 1;
+  }
+  return cut;
+}
+
 std::string sparkline(const std::vector<double>& values, std::size_t width) {
   static constexpr std::array<const char*, 8> bars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   const std::size_t count = std::min(width, values.size());

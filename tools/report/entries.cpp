@@ -1,4 +1,5 @@
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,20 +17,7 @@ constexpr const char* how_to_go_on = "\n`trainlab help NAME` shows the options o
 std::string lines_of(const std::vector<const Entry*>& entries, int width) {
   std::vector<std::vector<std::string>> rows;
   for (const Entry* entry : entries) rows.push_back({"  " + entry->name, entry->doc});
-  const std::string table = columns(rows, {false, false});
-  std::string text;
-  for (std::size_t begin = 0; begin < table.size();) {
-    const std::size_t end = table.find('\n', begin);
-    std::string line = table.substr(begin, end - begin);
-    if (line.size() > static_cast<std::size_t>(width)) {
-      std::size_t cut = static_cast<std::size_t>(width) - 1;
-      while (cut > 0 && (static_cast<unsigned char>(line[cut]) & 0xC0) == 0x80) --cut;
-      line = line.substr(0, cut) + "…";
-    }
-    text += line + "\n";
-    begin = end + 1;
-  }
-  return text;
+  return cut_lines(columns(rows, {false, false}), width);
 }
 
 // "nn": nn.Linear, nn.ReLU …; "data": data.csv, data:split ….
@@ -42,24 +30,40 @@ std::vector<const Entry*> group(const Registry& registry, const std::string& nam
   return entries;
 }
 
+std::string without_lab(const std::string& given) { return given.starts_with("lab.") ? given.substr(4) : given; }
+
+// "Linear" of nn.Linear.
+std::string last_part(const Entry& entry) { return entry.name.substr(entry.name.find_last_of(".:") + 1); }
+
+std::vector<std::string> with_last_part(const Registry& registry, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Entry* entry : registry.entries()) {
+    if (last_part(*entry) == name) names.push_back(entry->name);
+  }
+  return names;
+}
+
 }  // namespace
 
-std::string entry_help(const Registry& registry, const std::string& given, int width) {
-  const std::string name = given.starts_with("lab.") ? given.substr(4) : given;
+std::optional<std::string> find_entry_help(const Registry& registry, const std::string& given, int width) {
+  const std::string name = without_lab(given);
   if (const Entry* entry = registry.find(name)) return help_text(*entry, width);
   if (const std::vector<const Entry*> entries = group(registry, name); !entries.empty()) {
     return lines_of(entries, width) + how_to_go_on;
   }
+  const std::vector<std::string> ends = with_last_part(registry, name);
+  return ends.size() == 1 ? std::optional(help_text(*registry.find(ends.front()), width)) : std::nullopt;
+}
 
-  std::vector<std::string> names;
-  std::vector<std::string> last_parts;  // "Linear" of nn.Linear
-  std::vector<std::string> ends;        // of them, the entries whose last part is the name
+std::string entry_help(const Registry& registry, const std::string& given, int width) {
+  if (std::optional<std::string> text = find_entry_help(registry, given, width)) return *text;
+  const std::string name = without_lab(given);
+  const std::vector<std::string> ends = with_last_part(registry, name);
+  std::vector<std::string> names, last_parts;
   for (const Entry* entry : registry.entries()) {
     names.push_back(entry->name);
-    last_parts.push_back(entry->name.substr(entry->name.find_last_of(".:") + 1));
-    if (last_parts.back() == name) ends.push_back(entry->name);
+    last_parts.push_back(last_part(*entry));
   }
-  if (ends.size() == 1) return help_text(*registry.find(ends.front()), width);
 
   Error error = usage_error("there is no entry or command \"" + given + "\"");
   std::string close;

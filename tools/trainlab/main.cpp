@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/ending.h"
 #include "core/error.h"
+#include "embedded/pages.h"
 #include "embedded/table.h"
 #include "run/version.h"
 
@@ -57,7 +58,9 @@ int main(int argc, char** argv) {
   const bool json = asks_for_json(words);
   const std::vector<Command> commands =
       with_engine_commands(parse_json(embedded::table::commands_json(), "the table of commands"));
-  const Program program{commands, embedded::table::table_json(), embedded::table::operators_txt()};
+  std::vector<Page> pages;
+  for (const embedded::pages::File& file : embedded::pages::files()) pages.push_back({file.path, file.bytes});
+  const Program program{commands, embedded::table::table_json(), embedded::table::operators_txt(), pages};
   try {
     try {
       return perform(program, parse_arguments(program.commands, words));

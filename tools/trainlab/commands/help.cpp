@@ -1,13 +1,19 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "cli/arguments.h"
 #include "cli/ending.h"
+#include "report/search.h"
 #include "report/texts.h"
 
 namespace trainlab::cli {
 
 namespace {
+
+using report::Topic;
 
 int output_width() {
   winsize size = {};
@@ -15,7 +21,65 @@ int output_width() {
   return 100;
 }
 
-// `name` is that of a command, an operator, an entry or a group; empty: all entries.
+Topic topic_of(const Command& command) {
+  Topic topic{"trainlab " + command.name, command.line, {}};
+  for (const Flag& flag : flags_of(&command)) {
+    // A flag of all commands is found once, with the command that trains.
+    if (command.is_default || own_flag(command, flag.name))
+      topic.parts.push_back({"flag", "--" + flag.name, flag.help});
+  }
+  topic.parts.push_back({"", "", command.text});
+  return topic;
+}
+
+void add_options(const std::vector<Option>& options, const std::string& before, Topic& topic) {
+  for (const Option& option : options) {
+    topic.parts.push_back({"option", before + option.name, option.doc});
+    add_options(option.nested, before + option.name + ".", topic);
+  }
+}
+
+Topic topic_of(const Entry& entry) {
+  Topic topic{entry.name, entry.doc, {}};
+  add_options(entry.options, "", topic);
+  for (const std::string& text : {entry.notes, entry.result, entry.sample}) topic.parts.push_back({"", "", text});
+  return topic;
+}
+
+// The sections of a page, each with its heading: "docs/guide.md: Devices".
+void add_sections(const Page& page, std::vector<Topic>& topics) {
+  std::string_view rest = page.text;
+  while (!rest.empty()) {
+    const std::size_t next = rest.find("\n#");
+    std::string_view section = rest.substr(0, next);
+    rest.remove_prefix(next == std::string_view::npos ? rest.size() : next + 1);
+    if (!section.starts_with('#')) continue;
+    const std::size_t end = std::min(section.find('\n'), section.size());
+    const std::string_view heading = section.substr(section.find_first_not_of("# "), end);
+    section.remove_prefix(end);
+    const std::string_view title = heading.substr(0, heading.find('\n'));
+    topics.push_back({std::string(page.path) + ": " + std::string(title), "", {{"", "", std::string(section)}}});
+  }
+}
+
+// Operators are found by their names alone: the forms of all of them have the same words.
+void add_operators(std::string_view table, const std::string& word, std::vector<Topic>& topics) {
+  const std::size_t begin = table.find("ops." + word + "\t");
+  if (begin == std::string_view::npos) return;
+  const std::string_view line = table.substr(begin, table.find('\n', begin) - begin);
+  topics.push_back({"ops." + word, std::string(line.substr(line.find('\t') + 1)), {}});
+}
+
+std::vector<Topic> topics_of(const Program& program, const Registry& registry, const std::string& word) {
+  std::vector<Topic> topics;
+  for (const Entry* entry : registry.entries()) topics.push_back(topic_of(*entry));
+  for (const Command& command : program.commands) topics.push_back(topic_of(command));
+  for (const Page& page : program.pages) add_sections(page, topics);
+  add_operators(program.operators, word, topics);
+  return topics;
+}
+
+// `name` is that of a command, an operator, an entry or a group, or a word to search for; empty: all entries.
 std::string help_on(const Program& program, const std::string& name) {
   if (const Command* command = find_command(program.commands, name)) return command_help(*command);
   for (const char* operators : {"ops", "lab.ops"}) {
@@ -24,8 +88,12 @@ std::string help_on(const Program& program, const std::string& name) {
     }
   }
   const Registry registry = Registry::from_value(parse_json(program.entries, "the table of entries"));
-  return name.empty() ? report::entry_list(registry, output_width())
-                      : report::entry_help(registry, name, output_width());
+  if (name.empty()) return report::entry_list(registry, output_width());
+  if (std::optional<std::string> text = report::find_entry_help(registry, name, output_width())) return *text;
+  // Who reads through a pipe wants whole lines.
+  const int width = ::isatty(STDOUT_FILENO) == 1 ? output_width() : 0;
+  const std::string found = report::found_text(topics_of(program, registry, name), name, width);
+  return found.empty() ? report::entry_help(registry, name, output_width()) : found;
 }
 
 }  // namespace
@@ -33,11 +101,12 @@ std::string help_on(const Program& program, const std::string& name) {
 Command help_command() {
   return {
       .name = "help",
-      .line = "what a recipe can name",
+      .line = "what a recipe can name, and where a word is explained",
       .text =
           "NAME is an entry (nn.Linear, optim.AdamW, data:split), a group of them (nn, loss, data, ops) or a "
           "command.\n"
-          "Without one: all entries by kind.\n",
+          "Any other word is searched for in entries, options, commands and the documentation. Without a NAME: all\n"
+          "entries by kind.\n",
       .words = {.operand = "NAME", .what = "one name", .most = 1, .names = FlagType::Names::nothing},
       .run =
           [](const Program& program, const Arguments& given) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,13 +28,16 @@ std::string report_text(const std::filesystem::path& given);
 // One stage as CSV. A fit or task: the rows of metrics.jsonl: step, epoch, samples, the metrics in order of name, lr,
 // seconds. A sweep or ensemble: a row for each trial. Raises Error{usage} where there is none.
 std::string report_csv(const std::filesystem::path& given);
-// One stage as data: its summary; for a sweep or ensemble also all data of the page.
+// One stage as data: its summary, or of a fit or task that has not ended the last row of metrics.jsonl; for a sweep or
+// ensemble also all data of the page.
 Value report_value(const std::filesystem::path& given);
 // All stages as a page that needs nothing but a browser.
 std::string report_page(const std::filesystem::path& given);
 
 // The help of one entry (with or without "lab." before its name), or of a group ("nn": a line for each entry in it).
-// Raises Error{usage} with a did-you-mean.
+// The one without an error gives nothing where there is none, or where several entries end with the name; the other
+// raises Error{usage} with a did-you-mean.
+std::optional<std::string> find_entry_help(const Registry& registry, const std::string& name, int width);
 std::string entry_help(const Registry& registry, const std::string& name, int width);
 // The forms of an operator, from a table of lines "ops.add<tab>ops.add(self, …) → …"; for "ops" the names of all
 // operators. Raises Error{usage}.

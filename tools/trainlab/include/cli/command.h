@@ -64,11 +64,17 @@ struct Command {
   bool takes_recipe() const { return works == Works::on_recipe; }
 };
 
+// A page of the documentation.
+struct Page {
+  std::string_view path, text;  // "docs/guide.md"; Markdown
+};
+
 // What a command may say of the program itself.
 struct Program {
   std::span<const Command> commands;
   std::string_view entries;    // the table of entries, as JSON
   std::string_view operators;  // the forms of operators, a line each
+  std::span<const Page> pages;
 };
 
 // The commands with a file in commands/, in the order of the help. Any thread.

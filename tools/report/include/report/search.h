@@ -1,0 +1,26 @@
+// The search of `trainlab help WORD`: things that help knows, by name and text.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace trainlab::report {
+
+// A thing that help can show: an entry, a command, a section of the documentation.
+struct Topic {
+  struct Part {
+    std::string kind, name;  // "option", "warmup"; empty for further text
+    std::string text;
+  };
+  std::string name;  // "nn.Linear"
+  std::string line;  // the first line of the thing's help
+  std::vector<Part> parts;
+};
+
+// The topics that have the word, in any case of letters, a line for each: those of this name, then those with an option
+// of this name, then those that have the word in the name, in the first line, and in the rest. Lines are cut to `width`
+// columns; 0 cuts nothing. Empty if there is none.
+std::string found_text(std::span<const Topic> topics, const std::string& word, int width);
+
+}  // namespace trainlab::report

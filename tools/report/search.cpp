@@ -1,0 +1,100 @@
+// The search of `trainlab help WORD`.
+#include "report/search.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "columns.h"
+
+namespace trainlab::report {
+
+namespace {
+
+// How close a topic is to a word; the smallest comes first.
+enum class Closeness { its_name, name_of_part, in_name, in_line, in_name_of_part, in_text };
+
+struct Hit {
+  Closeness closeness;
+  std::string name, text;
+};
+
+// ASCII letters only, so that places in the result are places in the text.
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return lower;
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// "linear" of "nn.linear", not of "nn.bilinear".
+bool is_last_part(const std::string& name, const std::string& word) {
+  return name.ends_with(word) && (name.size() == word.size() || !is_letter(name[name.size() - word.size() - 1]));
+}
+
+// The sentence around a place in a text of several lines.
+std::string sentence(std::string text, std::size_t at) {
+  std::ranges::replace(text, '\n', ' ');
+  const std::size_t before = text.rfind(". ", at);
+  const std::size_t begin = text.find_first_not_of(' ', before == std::string::npos ? 0 : before + 2);
+  const std::size_t end = text.find(". ", at);
+  text = text.substr(begin, end == std::string::npos ? end : end + 1 - begin);
+  text.erase(std::ranges::unique(text, [](char a, char b) { return a == ' ' && b == ' '; }).begin(), text.end());
+  return text;
+}
+
+std::string part_text(const Topic::Part& part) {
+  return part.name.empty() ? part.text : part.kind + " " + part.name + ": " + part.text;
+}
+
+std::optional<Hit> look(const Topic& topic, const std::string& word) {
+  const std::string name = lower_case(topic.name);
+  if (is_last_part(name, word)) return Hit{Closeness::its_name, topic.name, topic.line};
+  for (const Topic::Part& part : topic.parts) {
+    if (!part.name.empty() && is_last_part(lower_case(part.name), word))
+      return Hit{Closeness::name_of_part, topic.name, part_text(part)};
+  }
+  if (name.find(word) != std::string::npos) return Hit{Closeness::in_name, topic.name, topic.line};
+  if (lower_case(topic.line).find(word) != std::string::npos) {
+    return Hit{Closeness::in_line, topic.name, topic.line};
+  }
+  for (const Topic::Part& part : topic.parts) {
+    if (lower_case(part.name).find(word) != std::string::npos) {
+      return Hit{Closeness::in_name_of_part, topic.name, part_text(part)};
+    }
+  }
+  for (const Topic::Part& part : topic.parts) {
+    const std::size_t at = lower_case(part.text).find(word);
+    if (at == std::string::npos) continue;
+    return Hit{Closeness::in_text, topic.name, part.name.empty() ? sentence(part.text, at) : part_text(part)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string found_text(std::span<const Topic> topics, const std::string& word, int width) {
+  constexpr std::size_t most = 40, shortest = 2;
+  const std::string wanted = lower_case(word);
+  if (wanted.size() < shortest) return "";
+  std::vector<Hit> hits;
+  for (const Topic& topic : topics) {
+    if (std::optional<Hit> hit = look(topic, wanted)) hits.push_back(std::move(*hit));
+  }
+  if (hits.empty()) return "";
+  std::ranges::stable_sort(hits, {}, &Hit::closeness);
+
+  std::vector<std::vector<std::string>> rows;
+  for (const Hit& hit : hits) {
+    if (rows.size() == most) break;
+    std::string line = hit.text;
+    std::ranges::replace(line, '\n', ' ');
+    rows.push_back({"  " + hit.name, std::move(line)});
+  }
+  std::string text = "\"" + word + "\" is the name or in the text of these, the closest first:\n";
+  text += cut_lines(columns(rows, {false, false}), width);
+  if (hits.size() > most) text += "  … and " + std::to_string(hits.size() - most) + " more: another word finds fewer\n";
+  return text + "\n`trainlab help NAME` shows one of them; .md files are pages of the documentation.\n";
+}
+
+}  // namespace trainlab::report
