@@ -1,4 +1,5 @@
-// The progress reporters: a line per validation, and on a terminal a bar between these lines.
+// The progress reporters: a line per validation, and between these lines a bar on a terminal, elsewhere a line now and
+// then.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -17,10 +18,44 @@ namespace {
 
 using Say = std::function<void(const std::string&)>;
 
-// A line per validation. Samples per second are over all time since the validation before, its own time included.
-class LineReporter : public Observer {
+constexpr double draw_every = 0.1;     // seconds
+constexpr double say_every = 30;       // seconds
+constexpr double smoothed_over = 3.0;  // seconds, time constant of the rates
+
+// When the clock is read: a few times in `every` seconds whatever a step takes, decided by the step alone.
+class Looks {
  public:
-  explicit LineReporter(Say say) : say_(std::move(say)) {}
+  explicit Looks(double every) : every_(every) {}
+
+  void start(std::int64_t step, double now) {
+    last_step_ = step;
+    last_seconds_ = now;
+    reach_ = 1;
+    next_ = step + 1;
+  }
+  bool wants(std::int64_t step) const { return step >= next_; }
+
+  // After a look: the next one comes when `due` seconds have passed, but no further away than steps of this length take
+  // a quarter of `every`, and never more than twice as far as last time: steps may become slower.
+  void looked(std::int64_t step, double now, double due) {
+    const auto steps = static_cast<double>(std::max<std::int64_t>(1, step - last_step_));
+    const double per_step = std::max((now - last_seconds_) / steps, 1e-9);
+    reach_ = std::clamp(static_cast<std::int64_t>(every_ / 4 / per_step), std::int64_t{1}, 2 * reach_);
+    next_ = step + std::clamp(static_cast<std::int64_t>(std::max(0.0, due) / per_step), std::int64_t{1}, reach_);
+    last_step_ = step;
+    last_seconds_ = now;
+  }
+
+ private:
+  double every_;
+  double last_seconds_ = 0;
+  std::int64_t last_step_ = 0, reach_ = 1, next_ = 0;
+};
+
+// A line per validation. Samples per second are over all time since the validation before, its own time included.
+class ValidationReporter : public Observer {
+ public:
+  explicit ValidationReporter(Say say) : say_(std::move(say)) {}
 
   void started(const FitView& fit) override {
     if (fit.first_step == 0) before_ = {0, 0};
@@ -33,6 +68,9 @@ class LineReporter : public Observer {
     say_(validation_line(view, rate));
   }
 
+ protected:
+  void say(const std::string& line) const { say_(line); }
+
  private:
   struct Mark {
     std::int64_t samples;
@@ -42,44 +80,91 @@ class LineReporter : public Observer {
   std::optional<Mark> before_;  // nothing after a resume until the first validation
 };
 
-constexpr double draw_every = 0.1;     // seconds
-constexpr double smoothed_over = 3.0;  // seconds, time constant of the rates
+// Also a line where nothing was said for so long, so that the log of a long epoch shows that it goes on.
+class LineReporter final : public ValidationReporter {
+ public:
+  LineReporter(std::function<double()> seconds, std::function<double()> mean_loss, Say say)
+      : ValidationReporter(std::move(say)), seconds_(std::move(seconds)), mean_loss_(std::move(mean_loss)) {}
 
-class BarReporter final : public LineReporter {
+  void started(const FitView& fit) override {
+    ValidationReporter::started(fit);
+    fit_ = fit;
+    started_ = said_ = seconds_();
+    looks_.start(fit.first_step, started_);
+    since_.reset();
+  }
+
+  bool wants_step(std::int64_t step) override { return looks_.wants(step); }
+
+  void stepped(const StepView& view) override {
+    const double now = seconds_();
+    // Speeds are over the time since the first look after what was said last.
+    if (!since_) since_ = Mark{view.step, view.samples, now};
+    if (now - said_ >= say_every) {
+      show(view, now);
+      said_ = now;
+      since_ = Mark{view.step, view.samples, now};
+    }
+    looks_.looked(view.step, now, said_ + say_every - now);
+  }
+
+  void validated(const ValidationView& view) override {
+    ValidationReporter::validated(view);
+    said_ = seconds_();
+    since_.reset();
+  }
+
+ private:
+  struct Mark {
+    std::int64_t step, samples;
+    double seconds;
+  };
+
+  void show(const StepView& view, double now) const {
+    BarState state{.step = view,
+                   .loss = mean_loss_ ? mean_loss_() : std::nan(""),
+                   .seconds = fit_.seconds_before + now - started_};
+    if (const double passed = now - since_->seconds; passed > 0) {
+      state.steps_per_second = static_cast<double>(view.step - since_->step) / passed;
+      state.samples_per_second = static_cast<double>(view.samples - since_->samples) / passed;
+    }
+    say(step_line(fit_, state));
+  }
+
+  std::function<double()> seconds_, mean_loss_;
+  FitView fit_;
+  Looks looks_{say_every};
+  double started_ = 0, said_ = 0;
+  std::optional<Mark> since_;
+};
+
+class BarReporter final : public ValidationReporter {
  public:
   BarReporter(Terminal terminal, std::function<double()> mean_loss, Say say)
-      : LineReporter(std::move(say)), terminal_(std::move(terminal)), mean_loss_(std::move(mean_loss)) {}
+      : ValidationReporter(std::move(say)), terminal_(std::move(terminal)), mean_loss_(std::move(mean_loss)) {}
   ~BarReporter() override { erase(); }
 
   void started(const FitView& fit) override {
-    LineReporter::started(fit);
+    ValidationReporter::started(fit);
     fit_ = fit;
-    looked_ = drawn_ = {fit.first_step, 0, terminal_.seconds()};
-    reach_ = 1;
-    next_look_ = fit.first_step + 1;
+    started_ = terminal_.seconds();
+    drawn_ = {fit.first_step, 0, started_};
+    looks_.start(fit.first_step, started_);
     state_ = {};
   }
 
-  // Decides by the step alone; the clock is read in stepped(), a few times per drawing whatever a step takes.
-  bool wants_step(std::int64_t step) override { return step >= next_look_; }
+  bool wants_step(std::int64_t step) override { return looks_.wants(step); }
 
   void stepped(const StepView& view) override {
     const double now = terminal_.seconds();
     if (now - drawn_.seconds >= draw_every) draw(view, now);
-    const auto steps = static_cast<double>(std::max<std::int64_t>(1, view.step - looked_.step));
-    const double per_step = std::max((now - looked_.seconds) / steps, 1e-9);
-    // Up to the next drawing, but no further than steps of this length take a quarter of the time between two, and
-    // never more than twice as far as last time: steps may become slower.
-    const double due = std::max(0.0, drawn_.seconds + draw_every - now);
-    reach_ = std::clamp(static_cast<std::int64_t>(draw_every / 4 / per_step), std::int64_t{1}, 2 * reach_);
-    next_look_ = view.step + std::clamp(static_cast<std::int64_t>(due / per_step), std::int64_t{1}, reach_);
-    looked_ = {view.step, view.samples, now};
+    looks_.looked(view.step, now, drawn_.seconds + draw_every - now);
   }
 
   void validated(const ValidationView& view) override {
     const std::string bar = bar_;
     erase();
-    LineReporter::validated(view);
+    ValidationReporter::validated(view);
     show(bar);
   }
 
@@ -104,6 +189,7 @@ class BarReporter final : public LineReporter {
     }
     state_.step = view;
     state_.loss = mean_loss_();
+    state_.seconds = fit_.seconds_before + now - started_;
     drawn_ = {view.step, view.samples, now};
     show(bar_line(fit_, state_, terminal_.columns()));
   }
@@ -125,8 +211,9 @@ class BarReporter final : public LineReporter {
   std::function<double()> mean_loss_;
   FitView fit_;
   BarState state_;
-  Mark looked_, drawn_;  // when the clock was last read, when the bar was last drawn
-  std::int64_t reach_ = 1, next_look_ = 0;
+  Looks looks_{draw_every};
+  double started_ = 0;
+  Mark drawn_;       // when the bar was last drawn
   std::string bar_;  // as it stands on the terminal
 };
 
@@ -149,8 +236,12 @@ std::unique_ptr<Observer> progress_bar(Terminal terminal, std::function<double()
   return std::make_unique<BarReporter>(std::move(terminal), std::move(mean_loss), std::move(say));
 }
 
+std::unique_ptr<Observer> progress_lines(std::function<double()> seconds, std::function<double()> mean_loss, Say say) {
+  return std::make_unique<LineReporter>(std::move(seconds), std::move(mean_loss), std::move(say));
+}
+
 std::unique_ptr<Observer> progress_reporter(bool terminal, std::function<double()> mean_loss, Say say) {
-  if (!terminal) return std::make_unique<LineReporter>(std::move(say));
+  if (!terminal) return progress_lines(steady_seconds, std::move(mean_loss), std::move(say));
   return progress_bar({write_standard_error, standard_error_columns, steady_seconds}, std::move(mean_loss),
                       std::move(say));
 }

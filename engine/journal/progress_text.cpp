@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 namespace trainlab {
@@ -40,6 +41,33 @@ std::string three_digits(double x) {
   if (size >= 99.95) return size < 999999.5 ? fmt::format("{:.0f}", x) : fmt::format("{:.2e}", x);
   return size >= 1e-3 ? fmt::format("{:#.3g}", x) : fmt::format("{:.2e}", x);
 }
+
+// The share of the fit that is done: of its steps, or of its budget of time if more of that is used.
+std::optional<double> share_done(const FitView& fit, const BarState& state) {
+  std::optional<double> share;
+  if (fit.total_steps > 0) share = static_cast<double>(state.step.step) / static_cast<double>(fit.total_steps);
+  if (fit.time_budget > 0) share = std::max(share.value_or(0), state.seconds / fit.time_budget);
+  return share ? std::optional(std::clamp(*share, 0.0, 1.0)) : std::nullopt;
+}
+
+// Seconds until the fit ends: by its steps at this speed, or when its budget of time is used, whichever comes first.
+std::optional<double> time_left(const FitView& fit, const BarState& state) {
+  std::optional<double> left;
+  if (fit.total_steps > 0 && state.steps_per_second > 0)
+    left = static_cast<double>(fit.total_steps - state.step.step) / state.steps_per_second;
+  if (fit.time_budget > 0) {
+    const double of_budget = fit.time_budget - state.seconds;
+    left = std::min(left.value_or(of_budget), of_budget);
+  }
+  return left;
+}
+
+std::int64_t epochs_of(const FitView& fit) {
+  const bool known = fit.total_steps > 0 && fit.steps_per_epoch > 0;
+  return known ? (fit.total_steps + fit.steps_per_epoch - 1) / fit.steps_per_epoch : 0;
+}
+
+std::string percent(double share) { return std::to_string(static_cast<int>(100 * share)) + "%"; }
 
 }  // namespace
 
@@ -79,23 +107,17 @@ std::string bar_line(const FitView& fit, const BarState& state, int columns) {
   };
   constexpr int bar = 6, narrowest_bar = 8, widest_bar = 32;
   std::vector<Piece> pieces;
-  const bool known = fit.total_steps > 0;
-  const std::int64_t epochs =
-      known && fit.steps_per_epoch > 0 ? (fit.total_steps + fit.steps_per_epoch - 1) / fit.steps_per_epoch : 0;
-  const double done =
-      known ? std::min(1.0, static_cast<double>(state.step.step) / static_cast<double>(fit.total_steps)) : 0;
+  const std::optional<double> share = share_done(fit, state);
+  const double done = share.value_or(0);
   if (!fit.name.empty()) pieces.push_back({fit.name, 8});
-  pieces.push_back({"epoch " + of_total(state.step.epoch + 1, epochs), 3});
+  pieces.push_back({"epoch " + of_total(state.step.epoch + 1, epochs_of(fit)), 3});
   pieces.push_back({"step " + of_total(state.step.step, fit.total_steps), 7});
-  if (known) pieces.push_back({drawn_bar(done, narrowest_bar), bar});
-  if (known) pieces.push_back({std::to_string(static_cast<int>(100 * done)) + "%", 0});
+  if (share) pieces.push_back({drawn_bar(done, narrowest_bar), bar});
+  if (share) pieces.push_back({percent(done), 0});
   pieces.push_back({"loss " + three_digits(state.loss), 1});
   pieces.push_back({fmt::format("lr {:.1e}", state.step.rate), 4});
   if (state.samples_per_second > 0) pieces.push_back({short_count(state.samples_per_second) + " samples/s", 5});
-  if (known && state.steps_per_second > 0) {
-    pieces.push_back(
-        {"ETA " + short_time(static_cast<double>(fit.total_steps - state.step.step) / state.steps_per_second), 2});
-  }
+  if (const auto left = time_left(fit, state)) pieces.push_back({"ETA " + short_time(*left), 2});
 
   const auto room = static_cast<std::size_t>(std::max(0, columns - 1));
   const auto joined = [&] {
@@ -112,6 +134,18 @@ std::string bar_line(const FitView& fit, const BarState& state, int columns) {
     drawn->text = drawn_bar(done, std::min(narrowest_bar + left, widest_bar));
   }
   return joined();
+}
+
+std::string step_line(const FitView& fit, const BarState& state) {
+  // A task knows steps alone.
+  std::string line = fit.steps_per_epoch > 0 ? "epoch " + of_total(state.step.epoch + 1, epochs_of(fit)) + "  " : "";
+  line += "step " + of_total(state.step.step, fit.total_steps);
+  if (const auto share = share_done(fit, state)) line += "  " + percent(*share);
+  if (!std::isnan(state.loss)) line += "  train.loss " + three_digits(state.loss);
+  if (!std::isnan(state.step.rate)) line += fmt::format("  lr {:.1e}", state.step.rate);
+  if (state.samples_per_second > 0) line += "  " + short_count(state.samples_per_second) + " samples/s";
+  if (const auto left = time_left(fit, state)) line += "  ETA " + short_time(*left);
+  return line;
 }
 
 }  // namespace trainlab

@@ -23,8 +23,12 @@ struct BarState {
   double loss = 0;
   double steps_per_second = 0;    // 0: unknown
   double samples_per_second = 0;  // 0: unknown
+  double seconds = 0;             // used of a budget of time
 };
 // One line of at most `columns` − 1 characters; the least important parts are left out if there is no room.
 std::string bar_line(const FitView& fit, const BarState& state, int columns);
+// The same numbers between two validations, for a log: "epoch 3/40  step 69/920  7%  train.loss 0.412  lr 2.9e-03
+// 12.3k samples/s  ETA 0:12". A loss or rate that is NaN is left out.
+std::string step_line(const FitView& fit, const BarState& state);
 
 }  // namespace trainlab

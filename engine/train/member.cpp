@@ -131,7 +131,9 @@ void Member::start(const Position& position) {
                      .batch = position.batch,
                      .first_step = position.step,
                      .parameters = plan_.parameter_count(),
-                     .monitor = plan_.monitor};
+                     .monitor = plan_.monitor,
+                     .time_budget = plan_.time_budget,
+                     .seconds_before = seconds()};
   for (const auto& observer : record_.observers()) observer->started(view);
   if (position.step == 0) call("start", position);  // a resumed fit has the state that it left behind
 }
@@ -258,6 +260,14 @@ void Member::list_parts() {
                    [this](const Value& state, const NamedTensors&) {
                      check_extension(state.integer());
                      is_extended_ = state.integer() != plan_.length.total_steps;
+                   }});
+  record_.add({.name = "time_budget",
+               .state = [this]() -> std::optional<Value> {
+                 return plan_.time_budget > 0 ? std::optional<Value>(plan_.time_budget) : std::nullopt;
+               },
+               .restore =
+                   [this](const Value& state, const NamedTensors&) {
+                     if (state.is_number() && state.number() != plan_.time_budget) is_extended_ = true;
                    }});
   record_.add({.name = "data",
                .state = [this] { return part_sizes(); },
@@ -430,10 +440,10 @@ void Member::check_data(const Checkpoint& checkpoint) const {
 
 // `before`: the steps that the run was to have when the checkpoint was written.
 void Member::check_extension(std::int64_t before) const {
-  if (!context_.settings->extends_now) return;
+  if (!context_.settings->extends_now || context_.settings->extended->unit == "time") return;
   if (plan_.time_budget > 0) {
     throw usage_error("expected a run bounded by epochs or steps, found one with a budget of time")
-        .hint("begin a new run with more time");
+        .hint("trainlab extend RUN --time TIME");
   }
   if (plan_.length.total_steps > before) return;
   const NewTotal& wanted = *context_.settings->extended;

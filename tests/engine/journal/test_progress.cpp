@@ -93,12 +93,14 @@ int walk(Screen& screen, Observer& bar, std::int64_t from, std::int64_t to, doub
 
 }  // namespace
 
-TEST_CASE("elsewhere than on a terminal there is a line per validation and nothing for steps") {
+TEST_CASE("elsewhere than on a terminal there is a line per validation and nothing for steps of short epochs") {
   std::vector<std::string> lines;
   const auto loss = []() -> double { throw std::logic_error("the loss was read"); };
-  const auto reporter = progress_reporter(false, loss, [&](const std::string& line) { lines.push_back(line); });
+  Screen clock;
+  const auto reporter =
+      progress_lines([&] { return clock.now; }, loss, [&](const std::string& line) { lines.push_back(line); });
   reporter->started(fit());
-  for (std::int64_t step = 1; step < 100; ++step) CHECK_FALSE(reporter->wants_step(step));
+  walk(clock, *reporter, 1, 69, 0.1);
   reporter->validated(validation());
   auto later = validation();
   later.step = 92;
@@ -118,6 +120,53 @@ TEST_CASE("elsewhere than on a terminal there is a line per validation and nothi
   CHECK(lines[1] ==
         "epoch 4  step 92  train.loss 12346  val.loss nan  val.accuracy 1.00  test.loss 0  temperature 1.00e-07  lr "
         "2.9e-03  750 samples/s");
+}
+
+TEST_CASE("elsewhere than on a terminal a line is said where nothing was said for 30 s") {
+  Screen screen;
+  const auto reporter = progress_lines([&] { return screen.now; }, [] { return 0.41234; },
+                                       [&](const std::string& line) { screen.said.push_back(line); });
+  auto longer = fit(920);
+  longer.steps_per_epoch = 460;
+  reporter->started(longer);
+  const int wanted = walk(screen, *reporter, 1, 100, 1);
+  CHECK(wanted < 60);  // the clock is read for some steps only
+  REQUIRE(screen.said.size() == 3);
+  CHECK(screen.said[0].starts_with("epoch 2/2  step 3"));  // at_step() counts epochs of 23 steps
+  CHECK_THAT(screen.said[0], Catch::EndsWith("/920  3%  train.loss 0.412  lr 2.9e-03  64 samples/s  ETA 14:50") ||
+                                 Catch::Contains("  train.loss 0.412  lr 2.9e-03  64 samples/s  ETA 14:"));
+  // What a validation says counts too.
+  reporter->validated(validation());
+  REQUIRE(screen.said.size() == 4);
+  walk(screen, *reporter, 101, 125, 1);
+  CHECK(screen.said.size() == 4);
+  walk(screen, *reporter, 126, 140, 1);
+  CHECK(screen.said.size() == 5);
+}
+
+TEST_CASE("a task, which has no loss, rate and length, still says that it goes on") {
+  Screen screen;
+  const auto reporter = progress_lines([&] { return screen.now; }, nullptr,
+                                       [&](const std::string& line) { screen.said.push_back(line); });
+  reporter->started({.name = "task", .monitor = ""});
+  for (std::int64_t step = 1; step <= 40; ++step) {
+    screen.now += 1;
+    if (reporter->wants_step(step)) reporter->stepped({.step = step, .rate = std::nan("")});
+  }
+  REQUIRE(screen.said.size() == 1);
+  CHECK(screen.said[0].starts_with("step 3"));
+}
+
+TEST_CASE("under a budget of time the bar shows the share that is used, and what is left of the budget") {
+  Screen screen;
+  const auto bar = screen.bar();
+  auto view = fit(0);
+  view.time_budget = 100;
+  view.seconds_before = 20;
+  bar->started(view);
+  walk(screen, *bar, 1, 300, 0.1);  // 30 s
+  CHECK_THAT(screen.drawn.back(), Catch::Contains("]  50%") || Catch::Contains("]  49%"));
+  CHECK_THAT(screen.drawn.back(), Catch::Contains("ETA 0:50") || Catch::Contains("ETA 0:51"));
 }
 
 TEST_CASE("the first line after a resume claims no speed that was not measured") {

@@ -38,6 +38,8 @@ struct FitView {              // known when a fit starts; of a task only the nam
   std::int64_t first_step = 0;    // > 0 when resumed
   std::int64_t parameters = 0;
   std::string monitor;
+  double time_budget = 0;         // seconds; 0: none
+  double seconds_before = 0;      // of the budget, used before this start
 };
 
 // Called on the thread that trains. An error that a hook raises ends the fit or the task, and the checkpoints stay as

@@ -14,7 +14,8 @@
 namespace trainlab {
 
 // On a terminal a bar that is redrawn at most ten times a second (epoch, step, loss, learning rate, samples/s, ETA),
-// elsewhere a line per validation. `mean_loss` reads the running training loss (synchronises; called when drawing).
+// elsewhere a line per validation, and a line where nothing was said for 30 s. `mean_loss` reads the running training
+// loss (synchronises; called when drawing or saying); a task has none.
 // Lines go through `say` (log.txt and standard error), the bar to standard error only.
 std::unique_ptr<Observer> progress_reporter(bool terminal, std::function<double()> mean_loss,
                                             std::function<void(const std::string&)> say);
@@ -28,6 +29,10 @@ struct Terminal {
 // The bar on another terminal than standard error.
 std::unique_ptr<Observer> progress_bar(Terminal terminal, std::function<double()> mean_loss,
                                        std::function<void(const std::string&)> say);
+
+// The lines, by another monotonic clock.
+std::unique_ptr<Observer> progress_lines(std::function<double()> seconds, std::function<double()> mean_loss,
+                                         std::function<void(const std::string&)> say);
 
 // How a stage shows its progress: not at all, by a line for each validation, or by a bar where there is a terminal.
 enum class ProgressStyle { none, lines, bar };
