@@ -271,6 +271,7 @@ class Checker {
     for (const Form& form : option.forms) {
       if (form.type == Form::Type::duration && value.is_number()) {
         const std::string amount = value.brief();
+        if (option.unit == "time") return "write \"" + amount + " h\", \"" + amount + " min\" or \"" + amount + " s\"";
         return "write \"" + amount + " epochs\" or \"" + amount + " steps\"";
       }
       if (form.type == Form::Type::integer && value.is_number() && std::fabs(value.number()) >= kExactIntegers) {

@@ -47,20 +47,6 @@ FlagType device_type() {
   return type;
 }
 
-// "10 s", "2 min": read as seconds.
-FlagType time_type() {
-  return {.operand = "TIME", .read = [](const std::string& flag, const std::string& text) -> Value {
-            std::optional<Duration> time;
-            try {
-              time = parse_duration(text);
-            } catch (const Error&) {
-              // The message below says what is expected.
-            }
-            if (time && time->unit == Unit::seconds) return time->amount;
-            throw misfit(flag, "a time, as \"10 s\" or \"2 min\"", text);
-          }};
-}
-
 FlagType assignment_type() {
   return {.operand = "PATH=VALUE", .read = [](const std::string& flag, const std::string& text) -> Value {
             const std::size_t equals = text.find('=');
@@ -145,6 +131,19 @@ FlagType number_type(std::string operand, double low, double high, std::string r
           .low = low,
           .high = high,
           .range = range};
+}
+
+FlagType time_type() {
+  return {.operand = "TIME", .read = [](const std::string& flag, const std::string& text) -> Value {
+            std::optional<Duration> time;
+            try {
+              time = parse_duration(text);
+            } catch (const Error&) {
+              // The message below says what is expected.
+            }
+            if (time && time->unit == Unit::seconds) return time->amount;
+            throw misfit(flag, "a time with its unit, as \"90 s\", \"90 min\" or \"3 h\"", text);
+          }};
 }
 
 namespace {

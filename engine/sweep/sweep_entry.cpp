@@ -91,7 +91,7 @@ Entry sweep_entry() {
                 .choice({"min", "max"})
                 .many())
       .with(Option("trials", "number of points that are tried").integer().at_least(1))
-      .with(Option("time", "no trial begins after this time").duration())
+      .with(Option("time", "no trial begins after this time").duration().in("time"))
       .with(Option("improvement",
                    "ends the sweep when another trial is expected to improve the best value by less than this; true: "
                    "by less than a hundredth of the distance between the median trial and the best")

@@ -43,7 +43,9 @@ Entry fit_entry() {
       .with(Option("epochs", "length in passes over the training part").integer().at_least(1))
       .with(Option("steps", "length in optimizer steps, instead of epochs").integer().at_least(1))
       .with(
-          Option("time", "budget of time, which includes a reserve for the last validation and checkpoint").duration())
+          Option("time", "budget of time, which includes a reserve for the last validation and checkpoint")
+              .duration()
+              .in("time"))
       .with(Option("seed", "seed of initial weights, data order and dropout (default: the run's seed)")
                 .integer()
                 .at_least(0))

@@ -63,6 +63,21 @@ std::int64_t steps_per_epoch(const FitPlan& plan) {
   return (batches + plan.accumulate - 1) / plan.accumulate;
 }
 
+// `trainlab extend --time`: the budget of time of the recipe gives way to a larger one.
+void extend_time(FitPlan& plan, const RunSettings& settings) {
+  if (plan.time_budget == 0) {
+    throw usage_error("expected a fit with a budget of time, found one without")
+        .hint("--epochs N or --steps N give a fit a new length");
+  }
+  const auto seconds = static_cast<double>(settings.extended->count);
+  if (settings.extends_now && seconds <= plan.time_budget) {
+    throw usage_error("expected a total of more than the " + to_text(Duration{plan.time_budget, Unit::seconds}) +
+                      " of the run, found " + settings.extended->text())
+        .hint("extend takes the new total, not the time to add");
+  }
+  plan.time_budget = seconds;
+}
+
 // Exactly one of epochs and steps; `time` bounds either, or stands alone.
 void plan_length(FitPlan& plan, const RunSettings& settings) {
   const Options& fit = plan.options;
@@ -83,7 +98,9 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
   } else if (!epochs && !steps && !settings.extended) {
     throw fit.error("epochs", "expected a length, found none").hint("epochs = 10, steps = 5000 or time = \"10 min\"");
   }
-  if (settings.extended) {
+  const bool by_time = settings.extended && settings.extended->unit == "time";
+  if (by_time) extend_time(plan, settings);
+  if (settings.extended && !by_time) {
     plan.length.total_steps =
         settings.extended->count * (settings.extended->unit == "epochs" ? plan.length.steps_per_epoch : 1);
   } else if (epochs) {

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
@@ -37,7 +39,9 @@ int run_extend(const Program&, const Arguments& given) {
   check_last_stage(given, run);
   Request request = request_for_run(given, run, read_manifest(run));
   for (const Flag& total : given.command->flags) {
-    if (given.has(total.name)) request.extend = NewTotal{given.flags[total.name].integer(), total.name};
+    if (!given.has(total.name)) continue;
+    const Value& count = given.flags[total.name];
+    request.extend = NewTotal{count.is_integer() ? count.integer() : std::llround(count.number()), total.name};
   }
   return supervise(request, given, std::move(held));
 }
@@ -50,12 +54,15 @@ Command extend_command() {
       .line = "train a run longer than it was begun for",
       .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
       .flags = {total_flag("epochs", "the new total of the last stage, a fit, in epochs"),
-                total_flag("steps", "or in steps"), total_flag("trials", "the new total of the last stage, a sweep")},
-      .alternatives = {.flags = {"epochs", "steps", "trials"},
+                total_flag("steps", "or in steps"),
+                {.name = "time",
+                 .type = time_type(),
+                 .help = "the new budget of time of the last stage, a fit that has such a budget: \"3 h\""},
+                total_flag("trials", "the new total of the last stage, a sweep")},
+      .alternatives = {.flags = {"epochs", "steps", "time", "trials"},
                        .required = true,
-                       .error =
-                           "`trainlab extend` needs the new total: --epochs N or --steps N of a fit, --trials N of "
-                           "a sweep"},
+                       .error = "`trainlab extend` needs the new total: --epochs N, --steps N or --time TIME of a fit, "
+                                "--trials N of a sweep"},
       .works = Command::Works::with_engine,
       .continues_run = true,
       .run = run_extend,

@@ -36,6 +36,8 @@ FlagType choice_type(std::string operand, std::vector<std::string> words);
 FlagType whole_type(std::string operand, std::int64_t low, std::int64_t high);
 // A number from `low` to `high`; messages call the range `range`, as in "from 0".
 FlagType number_type(std::string operand, double low, double high, std::string range);
+// "90 s", "90 min", "3 h": read as seconds.
+FlagType time_type();
 
 // How a run records the value of a flag in its manifest, and what another value means when the run is continued.
 struct Recorded {
