@@ -42,6 +42,8 @@ int l_study(lua_State* L) {
     Value::Map map = CallArguments(L, entry, CallArguments::Receiver::none).map(registry, &spec->functions);
     resolve_paths(entry.options, map, state.host().recipe_folder);
     spec->value = registry.check(map, "lab.study");
+    // Trials that such a study gives are taken from it for good, as those of a stage.
+    if (spec->value["file"].is_string() && (state.host().describes || state.host().checks)) throw ExecutionEnds();
     std::shared_ptr<StudyObject> study;
     {
       const EngineWork work(L);

@@ -120,6 +120,7 @@ LuaHost Execution::host(bool describes) {
   host.started = environment_.started;
   if (begun_ && begun_->trainlab != version()) host.begun_by = begun_->trainlab;
   host.describes = describes;
+  host.checks = request().command == "check";
   host.recipe_folder = request().recipe_folder.string();
   host.print = [this](const std::string& line) { run_.say(line); };
   const Value& options = request().options;

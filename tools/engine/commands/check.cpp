@@ -22,6 +22,7 @@ class CheckExecution final : public Execution {
   int end(const Recipe::Outcome& outcome) override {
     if (outcome.stage) check(*outcome.stage, true);
     if (!outcome.ended) check_set_used();
+    if (outcome.ended && text_.empty()) text_ = "checked up to a lab.study with a file; the rest needs its trials\n";
     send(outcome.stage || outcome.ended ? text_ : "The recipe returns no stage.\n");
     return 0;
   }
