@@ -1,9 +1,12 @@
 """Wrong recipes: exit code 1, one message with file and line that says what was expected and found, and a hint."""
 
 import os
+import pathlib
 import unittest
 
-from program import LINES, CliTest, fit
+from program import LINES, PROGRAM, CliTest, fit
+
+PLUGIN = pathlib.Path(PROGRAM).resolve().parent.parent / "libexec" / "trainlab-cuda.so"
 
 
 class Options(CliTest):
@@ -245,7 +248,7 @@ class Settings(CliTest):
         if os.path.exists("/dev/nvidia0"):
             self.skipTest("this machine has a GPU")
         result = self.train("--device", "cuda", code=2)
-        self.assert_message(result, "trainlab: device cuda is not there: found no usable GPU")
+        self.assert_message(result, f"trainlab: device cuda is not there: found no plugin {PLUGIN}")
         self.assert_said(result, "hint: ")
         self.assertFalse((self.folder / "runs").exists())
 

@@ -194,6 +194,14 @@ class Devices(CliTest):
             for more in (["--quiet"], ["--device", "cpu"]):
                 self.assertNotIn("plugin", self.run_program(*predict, *more).err)
 
+    def test_a_folder_of_plugins_that_is_not_there(self):
+        self.recipe()
+        self.use(self.folder / "nope")
+        for more in ([], ["--device", "cuda"], ["--device", "stand_in"]):
+            self.assert_message(self.train(*more, code=2),
+                                f"trainlab: TRAINLAB_DEVICES: there is no folder {self.folder / 'nope'}")
+        self.train("--device", "cpu")
+
     def test_a_run_is_resumed_on_its_device_without_asking_for_others(self):
         self.recipe(more="  on = { validate = function() error('stop here') end },\n")
         self.train("--device", "cpu", "--out", "run", code=1)

@@ -93,6 +93,13 @@ at::Device parse_device(std::string_view text) {
   if (!kind) throw unknown_device(text, name);
   const int there = kind->count();
   if (name->index >= there) {
+    const std::filesystem::path plugin = device_plugin(name->kind);
+    std::error_code ignored;
+    if (there == 0 && !std::filesystem::exists(plugin, ignored)) {
+      throw usage_error("device " + std::string(text) + " is not there: found no plugin " + plugin.string())
+          .hint("the plugin of a kind of devices lies beside trainlab-engine, or in the folder of TRAINLAB_DEVICES; "
+                "--device auto takes a GPU if there is one, else the CPU");
+    }
     const std::string found =
         there == 0   ? kind->none
         : there == 1 ? "one, " + kind->name + ":0"

@@ -27,6 +27,15 @@ fs::path plugin_folder() {
   return given != nullptr && *given != '\0' ? fs::path(given) : fs::read_symlink("/proc/self/exe").parent_path();
 }
 
+// A folder that somebody names is there.
+void check_plugin_folder() {
+  std::error_code ignored;
+  const fs::path folder = plugin_folder();
+  if (fs::is_directory(folder, ignored)) return;
+  throw usage_error("TRAINLAB_DEVICES: there is no folder " + folder.string())
+      .hint("unset TRAINLAB_DEVICES, or let it name the folder with the device plugins");
+}
+
 bool can_name_kind(std::string_view name) {
   return !name.empty() &&
          std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
@@ -79,6 +88,7 @@ void load_device_plugin(std::string_view kind) {
   static std::map<fs::path, std::optional<Error>> tried;  // with the error of a plugin that cannot be used
   const fs::path file = device_plugin(kind);
   const std::lock_guard lock(mutex);
+  check_plugin_folder();
   std::error_code ignored;
   if (!tried.contains(file) && (file.empty() || !fs::exists(file, ignored))) return;
   const auto [entry, is_new] = tried.try_emplace(file);
@@ -87,6 +97,7 @@ void load_device_plugin(std::string_view kind) {
 }
 
 std::vector<Error> load_device_plugins() {
+  check_plugin_folder();
   std::vector<std::string> names;
   std::error_code unreadable;
   for (const fs::directory_entry& entry : fs::directory_iterator(plugin_folder(), unreadable)) {
