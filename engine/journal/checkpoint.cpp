@@ -158,14 +158,14 @@ std::optional<Commit> newest_complete(const fs::path& folder, const std::functio
         Commit commit = verified(folder, path, with_best);
         if (!with_best) {
           commit.info.set("best_weights", Value());
-          say("the best weights so far are damaged; going on without them");
+          say("damage: the best weights so far are damaged; going on without them");
         }
         return commit;
       } catch (const Error& error) {
         // A file that cannot be read now may be whole: only wrong content counts as damage.
         if (error.kind() != ErrorKind::recipe) throw;
         if (is_usable(folder, path)) continue;
-        say("checkpoint " + path.stem().string() + " is damaged and was passed over: " + error.message());
+        say("damage: checkpoint " + path.stem().string() + " is damaged and was passed over: " + error.message());
         pass_over(path);
         useless.insert(path);
       }
@@ -298,7 +298,7 @@ std::optional<Checkpoint> CheckpointFolder::newest() {
     if (checkpoint.best) best_on_disk_ = checkpoint.best->step;
     return checkpoint;
   }
-  if (had_commits) say_("no complete checkpoint is left; this starts again from the first step");
+  if (had_commits) say_("damage: no complete checkpoint is left; this starts again from the first step");
   return std::nullopt;
 }
 

@@ -1,6 +1,5 @@
 #include "run/folder.h"
 
-#include "core/error.h"
 #include "core/files.h"
 #include "run/manifest.h"
 
@@ -15,7 +14,13 @@ constexpr std::int64_t largest_file = std::int64_t{256} << 20;
 Value read_json(const fs::path& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return {};
-  return parse_json(read_file(path, largest_file), path.string());
+  const std::string text = read_file(path, largest_file);
+  if (text.empty()) throw damaged_file(path, "it is empty");
+  try {
+    return parse_json(text, path.string());
+  } catch (const Error&) {
+    throw damaged_file(path, "it is not valid JSON");
+  }
 }
 
 // The folder of the stage whose trial lies in this folder, STAGE/trials/0007/seed-1; empty for another folder.
@@ -27,6 +32,11 @@ fs::path stage_of_trial(const fs::path& path) {
 }
 
 }  // namespace
+
+Error damaged_file(const fs::path& file, const std::string& why) {
+  return run_error(file.string() + " is damaged: " + why)
+      .hint("put the file back from a copy, then go on: trainlab resume RUN");
+}
 
 fs::path find_run(const fs::path& folder) {
   std::error_code ignored;
@@ -46,7 +56,7 @@ fs::path find_run(const fs::path& folder) {
 Value read_summary(const fs::path& folder) {
   Value summary = read_json(folder / "summary.json");
   if (!summary.is_nil() && !(summary.is_map() && summary["status"].is_string())) {
-    throw recipe_error((folder / "summary.json").string() + " is damaged: it has no status");
+    throw damaged_file(folder / "summary.json", "it has no status");
   }
   return summary;
 }
@@ -61,10 +71,10 @@ std::vector<StageRecord> read_stages(const fs::path& run) {
   const Value list = read_json(path);
   std::vector<StageRecord> stages;
   if (list.is_nil()) return stages;
-  const auto damaged = [&] { return recipe_error(path.string() + " is damaged"); };
-  if (!list.is_list()) throw damaged();
+  if (!list.is_list()) throw damaged_file(path, "it is not a list of stages");
   for (const Value& stage : list.list()) {
-    if (!stage["name"].is_string() || !stage["kind"].is_string() || !stage["folder"].is_string()) throw damaged();
+    if (!stage["name"].is_string() || !stage["kind"].is_string() || !stage["folder"].is_string())
+      throw damaged_file(path, "a stage lacks its name, kind or folder");
     stages.push_back({stage["name"].string(), stage["kind"].string(), stage["folder"].string()});
   }
   return stages;

@@ -1,10 +1,12 @@
 #include "run/manifest.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "run/flag.h"
+#include "run/folder.h"
 #include "run/toml_text.h"
 
 namespace trainlab {
@@ -22,23 +24,43 @@ Value list_of(const Strings& strings) {
   return list;
 }
 
+// Why a manifest is damaged.
+class Damage : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The value of this name in a table, which must be of the kind of `otherwise`; a list holds strings. Raises Damage.
+const Value& stored_value(const Value& table, const std::string& name, const Value& otherwise) {
+  const Value& stored = table[name];
+  if (stored.is_nil()) throw Damage(name + " is missing");
+  const bool fits = stored.kind_name() == otherwise.kind_name() &&
+                    (!stored.is_list() || std::ranges::all_of(stored.list(), &Value::is_string));
+  if (!fits) throw Damage(name + " is " + stored.brief());
+  return stored;
+}
+
 std::vector<std::string> strings_of(const Value& list) {
   std::vector<std::string> strings;
   for (const Value& text : list.list()) strings.push_back(text.string());
   return strings;
 }
 
-// The value of a recorded flag in the table of a manifest.toml. std::logic_error names a value that is missing or of
-// another kind.
-Value stored_setting(const Value& manifest, const Flag& flag) {
-  const Value& stored = manifest[flag.name];
+// The value of a recorded flag in the table of a manifest. Raises Damage.
+const Value& stored_setting(const Value& manifest, const Flag& flag) {
   const Value& otherwise = flag.recorded->otherwise;
-  if (stored.is_nil() && flag.recorded->only_given) return otherwise;
-  if (stored.is_nil()) throw std::logic_error(flag.name + " is missing");
-  const bool fits = stored.is_list() ? otherwise.is_list() && list_of(strings_of(stored)) == stored
-                                     : stored.kind_name() == otherwise.kind_name();
-  if (!fits) throw std::logic_error(flag.name + " is " + stored.brief());
-  return stored;
+  if (flag.recorded->only_given && manifest[flag.name].is_nil()) return otherwise;
+  return stored_value(manifest, flag.name, otherwise);
+}
+
+Value read_toml(const fs::path& path) {
+  const std::string text = read_file(path, largest_toml);
+  if (text.empty()) throw Damage("it is empty");
+  try {
+    return parse_toml(text, path.string());
+  } catch (const Error& error) {
+    throw Damage("line " + std::to_string(error.line()) + " is not valid TOML");
+  }
 }
 
 }  // namespace
@@ -103,36 +125,40 @@ Manifest read_manifest(const fs::path& run) {
     throw usage_error(run.string() + " is not a run folder: it has no manifest.toml")
         .hint("`trainlab list` shows the runs below this folder");
   }
-  const Value map = parse_toml(read_file(path, largest_toml), path.string());
   try {
-    if (map["format"].integer() != Manifest::current_format) {
+    const Value map = read_toml(path);
+    const auto text = [&](const char* name) { return stored_value(map, name, "").string(); };
+    if (stored_value(map, "format", 1).integer() != Manifest::current_format) {
       throw usage_error(path.string() + " has format " + map["format"].brief() + "; this trainlab reads format " +
                         std::to_string(Manifest::current_format));
     }
     Manifest manifest;
-    manifest.trainlab = map["trainlab"].string();
-    manifest.libtorch = map["libtorch"].string();
-    manifest.started = map["started"].string();
-    manifest.recipe = map["recipe"].string();
-    manifest.recipe_folder = map["recipe_folder"].string();
-    manifest.working_folder = map["working_folder"].string();
-    for (const auto& [file, hash] : map["sources"].map()) manifest.sources.emplace(file, hash.string());
-    manifest.parameters = map["parameters"].map();
+    manifest.trainlab = text("trainlab");
+    manifest.libtorch = text("libtorch");
+    manifest.started = text("started");
+    manifest.recipe = text("recipe");
+    manifest.recipe_folder = text("recipe_folder");
+    manifest.working_folder = text("working_folder");
+    const Value& sources = stored_value(map, "sources", Value::Map{});
+    for (const auto& [file, hash] : sources.map()) manifest.sources[file] = stored_value(sources, file, "").string();
+    manifest.parameters = stored_value(map, "parameters", Value::Map{}).map();
     for (const Flag& flag : common_flags()) {
       if (flag.recorded) manifest.settings[flag.name] = stored_setting(map, flag);
     }
-    manifest.cores = static_cast<int>(map["cores"].integer());
-    manifest.exact = map["exact"].boolean();
-    manifest.continued = strings_of(map["continued"]);
-    if (!map["mended"].is_nil()) manifest.mended = strings_of(map["mended"]);
+    manifest.cores = static_cast<int>(stored_value(map, "cores", 1).integer());
+    manifest.exact = stored_value(map, "exact", true).boolean();
+    manifest.continued = strings_of(stored_value(map, "continued", Value::List{}));
+    if (!map["mended"].is_nil()) manifest.mended = strings_of(stored_value(map, "mended", Value::List{}));
     if (!map["extend"].is_nil()) {
-      for (const auto& [name, value] : map["extend"].map()) {
-        if (name != "stage") manifest.extension = {map["extend"]["stage"].string(), {value.integer(), name}};
+      const Value& extension = stored_value(map, "extend", Value::Map{});
+      const std::string stage = stored_value(extension, "stage", "").string();
+      for (const auto& [unit, count] : extension.map()) {
+        if (unit != "stage") manifest.extension = {stage, {stored_value(extension, unit, 1).integer(), unit}};
       }
     }
     return manifest;
-  } catch (const std::logic_error& error) {
-    throw usage_error(path.string() + " is damaged: " + error.what());
+  } catch (const Damage& damage) {
+    throw damaged_file(path, damage.what());
   }
 }
 

@@ -129,7 +129,9 @@ Error Run::repeatable(Error error) const {
 }
 
 void Run::say(const std::string& line) {
-  if (!settings_.quiet) {
+  // Whoever wants no progress still wants to know what was lost.
+  const bool tells_damage = line.find("damage: ") != std::string::npos;
+  if (!settings_.quiet || tells_damage) {
     // A progress bar may stand in the line: it draws itself anew.
     const std::string text = (request_.terminal ? "\r\033[K" : "") + printable(line) + "\n";
     std::string_view rest = text;

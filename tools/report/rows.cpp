@@ -3,10 +3,25 @@
 #include <limits>
 #include <set>
 
-#include "core/error.h"
 #include "core/files.h"
+#include "run/folder.h"
 
 namespace trainlab::report {
+
+namespace {
+
+Value row_in(const std::filesystem::path& file, int line, std::string_view text) {
+  Value row;
+  try {
+    row = parse_json(text, "");
+  } catch (const Error&) {
+    // Told below.
+  }
+  if (!row.is_map()) throw damaged_file(file, "line " + std::to_string(line) + " is not an object in JSON");
+  return row;
+}
+
+}  // namespace
 
 Rows read_rows(const std::filesystem::path& folder) {
   Rows result;
@@ -21,9 +36,7 @@ Rows read_rows(const std::filesystem::path& folder) {
     const std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) break;  // cut off
     ++line;
-    Value row =
-        parse_json(std::string_view(text).substr(begin, end - begin), path.string() + ":" + std::to_string(line));
-    if (!row.is_map()) throw recipe_error(path.string() + ":" + std::to_string(line) + " is no object");
+    Value row = row_in(path, line, std::string_view(text).substr(begin, end - begin));
     for (const auto& [name, value] : row.map()) {
       if (!counters.contains(name)) names.insert(name);
     }

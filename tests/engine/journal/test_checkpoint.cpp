@@ -41,7 +41,7 @@ using Lines = std::vector<std::string>;
 TEST_CASE("without any whole best weights the newest checkpoint counts, without best weights") {
   const Checkpoints checkpoints;
   checkpoints.damage("best-000000010");
-  const Lines expected{"the best weights so far are damaged; going on without them"};
+  const Lines expected{"damage: the best weights so far are damaged; going on without them"};
   Lines said;
   const auto say = [&](const std::string& line) { said.push_back(line); };
   CHECK(CheckpointFolder::has_complete(checkpoints.from()));
@@ -71,7 +71,7 @@ TEST_CASE("a damaged checkpoint is told once, and only the fit whose checkpoint 
 
   REQUIRE(CheckpointFolder::take_over(checkpoints.from(), checkpoints.to(), say));
   REQUIRE(said.size() == 1);
-  CHECK(said[0].starts_with("checkpoint last-000000020 is damaged and was passed over: "));
+  CHECK(said[0].starts_with("damage: checkpoint last-000000020 is damaged and was passed over: "));
   CHECK(fs::exists(checkpoints.from() / "last-000000020.json"));
   const auto copied = CheckpointFolder(checkpoints.to(), say).newest();
   REQUIRE(copied);
@@ -95,5 +95,5 @@ TEST_CASE("without any whole checkpoint none is found, and every damage is told"
   Lines said;
   CHECK_FALSE(CheckpointFolder(checkpoints.from(), [&](const std::string& line) { said.push_back(line); }).newest());
   REQUIRE(said.size() == 3);
-  CHECK(said[2] == "no complete checkpoint is left; this starts again from the first step");
+  CHECK(said[2] == "damage: no complete checkpoint is left; this starts again from the first step");
 }

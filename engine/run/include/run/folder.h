@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "core/value.h"
 
 namespace trainlab {
@@ -52,7 +53,10 @@ std::filesystem::path find_run(const std::filesystem::path& folder);
 // Whether a supervisor holds the run now, and which ("host 1234"); nullopt when none does.
 std::optional<std::string> holder(const std::filesystem::path& run);
 
-// summary.json of a folder, nil where there is none. Raises Error{recipe} when damaged.
+// The Error{run} of a file in a run folder that does not hold what trainlab wrote there; `why` in words.
+Error damaged_file(const std::filesystem::path& file, const std::string& why);
+
+// summary.json of a folder, nil where there is none. Raises damaged_file.
 Value read_summary(const std::filesystem::path& folder);
 // Whether a stored summary says that its stage has ended for good: done or stopped.
 bool is_finished(const Value& summary);
@@ -65,7 +69,7 @@ struct StageRecord {
 
   bool operator==(const StageRecord&) const = default;
 };
-std::vector<StageRecord> read_stages(const std::filesystem::path& run);  // empty where none has begun
+std::vector<StageRecord> read_stages(const std::filesystem::path& run);  // empty where none has begun; damaged_file
 // The stage that the command line means: with `name`, this stage of the run in the folder `given`; without, the stage
 // whose own folder is `given`, or the stage that the recipe returned if `given` is a run's folder. For the folder of an
 // ended trial the result is that fit or task, under the name of the trial's stage. The result's `folder` is absolute.

@@ -106,7 +106,8 @@ class Run {
   int finish();
   int fail(const Error& error);
 
-  // A line for log.txt (kept until there is one) and, unless quiet, standard error.
+  // A line for log.txt (kept until there is one) and, unless quiet, standard error. What begins with "damage: " is said
+  // in a quiet run too.
   void say(const std::string& line);
 
  private:
