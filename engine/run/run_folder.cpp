@@ -144,7 +144,7 @@ void RunFolder::lock() {
       file_calls().close(std::exchange(fd_, -1));
       if (code != EAGAIN && code != EACCES) throw cannot("lock", path, code);
       throw usage_error("the run folder " + path_.string() + " is in use by " + spoken(lock_text(path)))
-          .hint("wait until it ends, or choose another --out");
+          .hint("wait until that process ends; a new run may have another folder");
     }
     // Until the lock was ours, its former holder may have removed the file.
   } while (::fstat(fd_, &held) != 0 || ::stat(path.c_str(), &named) != 0 || held.st_ino != named.st_ino);

@@ -63,7 +63,14 @@ Value Run::help(const Options& stage) {
   };
   if (Value summary = found(); !summary.is_nil()) return summary;
 
-  if (registry_.implementation<StageKind>(stage.entry()).is_shared) {
+  const bool is_shared = registry_.implementation<StageKind>(stage.entry()).is_shared;
+  if (request_.joins && !is_shared) {
+    const std::string what = record.kind + " \"" + record.name + "\", which one process trains";
+    // No other stage follows the stage that the recipe returns.
+    if (record.folder == ".") throw usage_error("the run works on the " + what + ": there is nothing to help with");
+    say("waiting for the end of the " + what);
+  }
+  if (is_shared) {
     log("helps with stage " + record.name);
     const RunSettings settings = settings_for(stage, record);
     StageContext context;

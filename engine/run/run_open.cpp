@@ -80,6 +80,12 @@ void Run::continue_existing() {
   if (!changes.empty()) {
     std::string message = "the run in " + folder_->string() + " was begun with something else:";
     for (const std::string& line : changes) message += "\n  " + line;
+    const fs::path stored = *folder_ / "recipe";
+    if (request_.recipe.parent_path() == stored) {
+      throw usage_error(message).hint("undo the change in " + stored.string() +
+                                      ", or begin a new run with the changed recipe: trainlab " +
+                                      request_.recipe.string());
+    }
     throw usage_error(message).hint("choose another --out, or continue the run as it was begun: trainlab resume " +
                                     folder_->string());
   }

@@ -68,6 +68,20 @@ class Changed(CliTest):
         self.assert_said(self.run_program("resume", "run", code=1), "stop here")
 
 
+class StoredRecipe(CliTest):
+    def test_an_edited_copy(self):
+        """The hint leads on: to the copy that was changed, not to the command that has just been refused."""
+        self.write("r.lua", fit(more="  on = { validate = function() error('stop here') end },\n"))
+        self.train("--out", "run", code=1)
+        copy = self.folder / "run/recipe/r.lua"
+        copy.write_text(copy.read_text().replace("stop here", "stop there"))
+        for command in (["resume", "run"], ["extend", "run", "--epochs", "9"]):
+            result = self.run_program(*command, code=2)
+            self.assert_said(result, "source r.lua has changed", f"hint: undo the change in {copy.parent}, or begin a "
+                             f"new run with the changed recipe: trainlab {copy}")
+            self.assertNotIn("--out", result.err)
+
+
 class AnotherVersion(CliTest):
     """A run begun by a version of trainlab with other names cannot go on, and nobody can change its recipe."""
 
@@ -186,6 +200,25 @@ class Finished(CliTest):
         result = self.run_program("extend", "run", "--epochs", "3", code=2)
         self.assert_message(result, "trainlab: expected a total of more than the 3.5 epochs of the run, found 3 epochs")
 
+    def test_extend_a_budget_of_time(self):
+        self.recipe("timed.lua", epochs='nil, time = "1 s"')
+        self.train("--out", "timed", recipe="timed.lua")
+        before = self.summary(self.folder / "timed")
+        self.assertEqual((before["status"], before["reason"]), ("stopped", "the time budget is used"))
+        for time, message in (("1 s", "expected a total of more than the 1 s of the run, found 1 s"),
+                              ("3", '--time: expected a time with its unit, as "90 s", "90 min" or "3 h", found "3"')):
+            self.assert_message(self.run_program("extend", "timed", "--time", time, code=2), f"trainlab: {message}")
+        self.assert_message(self.run_program("extend", "run", "--time", "1 h", code=2),
+                            "trainlab: expected a fit with a budget of time, found one without")
+        self.assert_said(self.run_program("extend", "timed", "--epochs", "1000", code=2),
+                         "hint: trainlab extend RUN --time TIME")
+        self.assertEqual(self.summary(self.folder / "timed"), before)
+        result = self.run_program("extend", "timed", "--time", "2 s", "--json").json()
+        self.assertEqual((result["status"], result["resumed"]), ("stopped", [before["steps"]]))
+        self.assertGreater(result["steps"], before["steps"])
+        self.assertGreater(result["seconds"], 1.5)
+        self.assertIn("stage f extended to 2 s", self.run_program("report", "timed").out)
+
     def test_extend_to_no_more(self):
         before = self.summary(self.run)
         for length, total in ((["--epochs", "2"], "3 epochs of the run, found 2 epochs"),
@@ -206,7 +239,7 @@ class Finished(CliTest):
                                 'trainlab: the last stage, "t", is of kind task: only its recipe knows its length')
 
     def test_extend_wants_a_number(self):
-        self.assert_said(self.run_program("extend", "run", code=2), "--epochs N or --steps N of a fit")
+        self.assert_said(self.run_program("extend", "run", code=2), "--epochs N, --steps N or --time TIME of a fit")
         result = self.run_program("extend", "run", "--epochs", "x", code=2)
         self.assert_said(result, "--epochs: expected a whole number")
         self.assert_said(self.run_program("extend", "run", "--trials", "9", code=2), "--trials", "a fit")

@@ -85,7 +85,8 @@ class Signals(CliTest):
     def test_time_of_grace_that_is_none(self):
         for text in ("soon", "-1 s", "3 epochs", ""):
             result = self.run_program("r.lua", "--grace", text, code=2)
-            self.assert_message(result, f'trainlab: --grace: expected a time, as "10 s" or "2 min", found "{text}"')
+            self.assert_message(result, 'trainlab: --grace: expected a time with its unit, as "90 s", "90 min" or '
+                                f'"3 h", found "{text}"')
 
     def test_an_engine_that_was_expected_in_vain_ends(self):
         self.recipe(more=SLOW["more"] + "  -- workers = 2\n", epochs=SLOW["epochs"])
@@ -180,7 +181,7 @@ class Locked(CliTest):
             with self.subTest(command=command):
                 result = self.run_program(*command, code=2)
                 self.assert_message(result, message)
-                self.assert_said(result, "hint: ")
+                self.assert_said(result, "hint: wait until that process ends")
         self.assertIn("running", self.run_program("report", "run").out)
         running.send(signal.SIGTERM)
         self.end(running, 143)
