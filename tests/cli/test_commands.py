@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from program import SOURCE, CliTest, fit
+from program import SLOW, SOURCE, CliTest, fit
 
 
 class Line(CliTest):
@@ -143,6 +143,20 @@ class Help(CliTest):
         self.assert_message(result, 'trainlab: there is no entry or command "optim.AdamX"')
         self.assert_said(result, "hint: did you mean optim.Adam")
 
+    def test_of_a_word(self):
+        """What is no name is searched for: in entries, options, commands and the documentation."""
+        for word, first, found in (("nesterov", "  optim.", "docs/optimizers.md: "),
+                                   ("asha", "  pruner.asha ", "scheduler.asha"),
+                                   ("grace", "  trainlab run ", "docs/guide.md: "),
+                                   ("matmul", "  ops.matmul ", "ops.matmul("),
+                                   ("sqlite", "  ", "docs/search.md: Ask and tell")):
+            result = self.run_program("help", word)
+            lines = result.out.splitlines()
+            self.assertTrue(lines[1].startswith(first), result)
+            self.assertIn(found, result.out, result)
+        self.assertNotIn("…\n", result.out, result)  # whole lines in a pipe
+        self.assertEqual(self.run_program("help", "sqlite", "--json").json()["text"], result.out)
+
     def test_of_a_group(self):
         for name, entries in (("nn", ("nn.Linear", "nn.Conv2d")), ("lab.loss", ("loss.cross_entropy",)),
                               ("data", ("data.digits", "data:split")), ("sched", ("sched.cosine",))):
@@ -159,6 +173,14 @@ class Help(CliTest):
         self.assertGreater(len(names), 50)
         for name in names:
             self.run_program("help", name)
+
+    def test_a_study_in_a_file_gives_no_trials_to_help_and_check(self):
+        self.write("r.lua", 'lab.param { "n", 3 }\n'
+                   'local study = lab.study { space = { x = lab.space.uniform(0, 1) }, file = "s.db" }\n'
+                   "for _ = 1, 3 do study:tell(study:ask(), 1) end\n" + fit())
+        self.assertIn("--n", self.run_program("r.lua", "--help").out)
+        self.assertIn("checked up to a lab.study with a file", self.run_program("check", "r.lua").out)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["r.lua"])
 
     def test_of_a_recipe(self):
         self.write("r.lua", '-- What it does.\nlocal w = lab.param { "width", 8, doc = "hidden units", min = 1 }\n'
@@ -255,9 +277,31 @@ class Lists(CliTest):
         lines = self.run_program("list").out.splitlines()
         self.assertEqual(sorted(line.split()[:2] for line in lines[1:]),
                          [["runs/r/001", "damaged"], ["runs/r/002", "damaged"]])
-        for number, code, file in ((1, 1, "summary.json: "), (2, 2, "manifest.toml:1: ")):
-            result = self.run_program("report", self.run_folder(number), code=code)
-            self.assert_said(result, f"{self.run_folder(number)}/{file}")
+        for number, file, why in ((1, "summary.json", "it is not valid JSON"),
+                                  (2, "manifest.toml", "line 1 is not valid TOML")):
+            for command in ("report", "resume"):
+                result = self.run_program(command, self.run_folder(number), code=3)
+                self.assert_message(result, f"trainlab: {self.run_folder(number)}/{file} is damaged: {why}")
+
+    def test_damaged_files_of_a_run(self):
+        """One message that names the file, and the same exit code, whatever the file and the command."""
+        run = self.run_folder()
+        for file, text, why, commands in (
+            ("manifest.toml", "", "it is empty", ("report", "extend", "predict")),
+            ("manifest.toml", "format = 1\n", "trainlab is missing", ("report", "extend")),
+            ("stages.json", "", "it is empty", ("report", "extend", "predict")),
+            ("stages.json", "[1]", "a stage lacks its name, kind or folder", ("report", "extend")),
+            ("summary.json", "[", "it is not valid JSON", ("report", "resume")),
+            ("metrics.jsonl", "{}\nnonsense\n", "line 2 is not an object in JSON", ("report",)),
+        ):
+            whole = (run / file).read_text()
+            (run / file).write_text(text)
+            for command in commands:
+                more = {"extend": ["--epochs", "9"], "predict": ["--input", "x.csv"]}.get(command, [])
+                with self.subTest(file=file, command=command):
+                    result = self.run_program(command, run, *more, code=3)
+                    self.assert_message(result, f"trainlab: {run}/{file} is damaged: {why}")
+            (run / file).write_text(whole)
 
     def test_report(self):
         result = self.run_program("report", "runs/r/001")
@@ -267,6 +311,31 @@ class Lists(CliTest):
         self.assertIn("failed: r.lua:10: no luck", both.out, both)
         self.assertIn("To continue: trainlab resume runs/r/002", both.out, both)
         self.assertEqual(self.run_program("report", "runs/r/001", "--json").json(), self.summary(self.run_folder()))
+
+    def test_report_says_what_the_table_leaves_out(self):
+        self.assertNotIn("rows", self.run_program("report", "runs/r/001").out)
+        self.recipe(epochs=30)
+        self.train("--out", "long")
+        self.assertRegex(self.run_program("report", "long").out,
+                         r"\n  \(2[01] of 30 rows; all of them: trainlab report RUN --csv\)\n")
+
+    def test_report_of_a_run_that_goes_on(self):
+        self.write("s.lua", fit(**SLOW))
+        running = self.start("s.lua", "--threads", "1", "--out", "run")
+        running.until_rows(self.folder / "run", 2)
+        now = self.run_program("report", "run", "--json").json()
+        self.assertEqual((now["name"], now["kind"], now["status"], now["out"]),
+                         ("f", "fit", "running", str(self.folder / "run")))
+        self.assertGreaterEqual(now["steps"], 8)
+        self.assertIn("val.loss", now["metrics"])
+        # The one process that trains needs no help, and says so at once.
+        result = self.run_program("worker", "run", code=2)
+        self.assert_message(result, 'trainlab: the run works on the fit "f", which one process trains: there is '
+                            "nothing to help with")
+
+    def test_json_of_an_error_names_the_folder(self):
+        self.recipe(more="  on = { validate = function() error('no luck') end },\n")
+        self.assertEqual(self.train("--json", "--out", "run", code=1).json()["out"], str(self.folder / "run"))
 
     def test_report_csv(self):
         rows = list(csv.DictReader(io.StringIO(self.run_program("report", "runs/r/001", "--csv").out)))

@@ -63,7 +63,16 @@ std::string table_text(const Rows& rows, const Value& best_step) {
     for (const std::string& name : names) line.push_back(row[name].is_nil() ? "" : short_number(number_in(row, name)));
     cells.push_back(std::move(line));
   }
-  return columns(cells, std::vector<bool>(names.size() + 1, true));
+  std::string text = columns(cells, std::vector<bool>(names.size() + 1, true));
+  std::string left_out;
+  if (const std::size_t shown = cells.size() - 1; shown < rows.rows.size())
+    left_out = std::to_string(shown) + " of " + std::to_string(rows.rows.size()) + " rows";
+  if (metrics < rows.metrics.size()) {
+    left_out += (left_out.empty() ? "" : ", ") + std::to_string(metrics) + " of " +
+                std::to_string(rows.metrics.size()) + " metrics";
+  }
+  if (!left_out.empty()) text += "  (" + left_out + "; all of them: trainlab report RUN --csv)\n";
+  return text;
 }
 
 std::string curves_text(const Rows& rows) {
@@ -90,6 +99,21 @@ std::string fit_text(const StageView& stage) {
   return text + class_reports_text(stage.summary["reports"]);
 }
 
+// What the last row tells of a fit or task that has not ended.
+Value value_so_far(const StageView& stage) {
+  Value value = Value::Map{
+      {"name", stage.name}, {"kind", stage.kind}, {"status", stage.status()}, {"out", stage.folder.string()}};
+  const Rows rows = read_rows(stage.folder);
+  if (rows.rows.empty()) return value;
+  const Value& last = rows.rows.back();
+  value.set("steps", last["step"]);
+  for (const char* name : {"samples", "seconds"}) value.set(name, last[name]);
+  Value::Map metrics;
+  for (const std::string& name : rows.metrics) metrics.emplace(name, last[name]);
+  value.set("metrics", std::move(metrics));
+  return value;
+}
+
 }  // namespace
 
 std::string report_text(const fs::path& given) {
@@ -110,11 +134,7 @@ Value report_value(const fs::path& given) {
   if (is_study_file(given)) return study_value(read_study_file(given, /*all=*/true));
   StageView stage = stage_of(given);
   if (stage.is_study()) return study_value(read_study_report(std::move(stage), /*all=*/true));
-  if (stage.summary.is_nil()) {
-    throw usage_error(stage.folder.string() + " has no summary.json yet: the stage is running, or was killed")
-        .hint("trainlab report " + shown_path(find_run(given)));
-  }
-  return stage.summary;
+  return stage.summary.is_nil() || stage.is_running ? value_so_far(stage) : stage.summary;
 }
 
 }  // namespace trainlab::report

@@ -24,7 +24,15 @@ std::string best_text(const Value& best, const Value& metric) {
   if (best["trial"].is_number()) text += ", trial " + text_of(best["trial"]);
   if (best["epoch"].is_number()) text += " at epoch " + text_of(best["epoch"]);
   if (best["step"].is_number()) text += ", step " + text_of(best["step"]);
-  return text + "\n";
+  return text;
+}
+
+// Whether a fit's metrics, which are those of the weights that were kept, are not those of its best validation.
+bool keeps_last(const Value& summary) {
+  const Value &best = summary["best"], &metrics = summary["metrics"];
+  if (!best["metric"].is_string() || !metrics.is_map()) return false;
+  const Value& kept = metrics[best["metric"].string()];
+  return kept.is_number() && best["value"].is_number() && kept.number() != best["value"].number();
 }
 
 // "a 1, b 2" of members that are there.
@@ -119,7 +127,10 @@ std::string summary_text(const Value& summary) {
   std::string text = text_of(summary["name"]) + " (" + text_of(summary["kind"]) + "): " + text_of(summary["status"]);
   if (summary["reason"].is_string() && !summary["reason"].string().empty()) text += ": " + summary["reason"].string();
   text += "\n";
-  if (summary["best"].is_map()) text += best_text(summary["best"], summary["metric"]);
+  if (summary["best"].is_map()) {
+    text += best_text(summary["best"], summary["metric"]) + (keeps_last(summary) ? "; the last weights are kept" : "") +
+            "\n";
+  }
   text += front_text(summary);
   text += trials_text(summary);
   if (summary["metrics"].is_map()) text += metrics_text(summary["metrics"].map());

@@ -23,12 +23,14 @@ void complain(std::string_view text) {
   std::fwrite(shown.data(), 1, shown.size(), stderr);
 }
 
-Value failure(const Error& error) {
-  return Value::Map{
+Value failure(const Error& error, const fs::path& run) {
+  Value value = Value::Map{
       {"status", "failed"},
       {"error",
        Value::Map{
            {"file", error.file()}, {"line", error.line()}, {"path", error.path()}, {"message", error.message()}}}};
+  if (!run.empty()) value.set("out", run.string());
+  return value;
 }
 
 // As editors find positions: FILE:LINE: first, where there is one.
@@ -75,9 +77,9 @@ void print_text(const std::string& text, bool json, const std::string& kind) {
   print(json ? to_json(Value::Map{{"kind", kind}, {"status", "done"}, {"text", text}}) + "\n" : text);
 }
 
-int tell(const Error& error, bool json) {
+int tell(const Error& error, bool json, const fs::path& run) {
   complain(error_text(error));  // with --json too: the object has no room for hint and traceback
-  if (json) print(to_json(failure(error)) + "\n");
+  if (json) print(to_json(failure(error, run)) + "\n");
   return static_cast<int>(error.kind());
 }
 
@@ -110,7 +112,7 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
   const bool interrupted = is_interrupted(outcome);
 
   if (outcome.error && !interrupted) {
-    tell(*outcome.error, json);
+    tell(*outcome.error, json, outcome.folder);
     if (outcome.code == 3) complain(go_on);
     if (outcome.code == 1 && !told && has_rows(outcome.folder)) {
       complain("everything saved until then is in " + shown_path(outcome.folder) + "\n");

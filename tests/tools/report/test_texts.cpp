@@ -3,9 +3,10 @@
 #include <limits>
 
 #include "class_report.h"
-#include "report/texts.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "report/search.h"
+#include "report/texts.h"
 #include "run/folder.h"
 #include "run/manifest.h"
 
@@ -53,6 +54,11 @@ TEST_CASE("a summary in a few lines") {
         "  took   391 steps, 12345 samples, 1 min 15 s\n"
         "  resumed from step 12, 40\n"
         "  in     /x/runs/digits/001\n");
+  // The best validation is not that of the weights that were kept.
+  CHECK_THAT(summary_text(parse_json(R"({"name":"f","kind":"fit","status":"done","reason":"",
+      "best":{"metric":"train.loss","value":0.5,"epoch":2,"step":46},"metrics":{"train.loss":0.75}})",
+                                     "summary")),
+             Contains("  best   train.loss 0.5 at epoch 2, step 46; the last weights are kept\n"));
   // The summary of a stage that was killed, or of an unknown kind.
   CHECK(summary_text(parse_json(R"({"name":"s","kind":"sweep","status":"failed","reason":"crashed","seconds":null})",
                                 "summary")) == "s (sweep): failed: crashed\n");
@@ -133,7 +139,7 @@ TEST_CASE("the report of a run") {
         "46,2,200,,1.5,0.08123456,0.1,1\n"
         "69,3,300,1e-09,,0.5,0.05,1.5\n");
   write_atomic(run / "metrics.jsonl", "{\"step\":1}\n{]\n");
-  CHECK_THROWS_WITH(report_csv(run), Contains("metrics.jsonl:2"));
+  CHECK_THROWS_WITH(report_csv(run), Contains("metrics.jsonl is damaged: line 2 is not an object in JSON"));
 }
 
 TEST_CASE("help of entries") {
@@ -160,6 +166,26 @@ TEST_CASE("help of entries") {
   const std::string list = entry_list(registry, 40);
   CHECK_THAT(list, Contains("layer:\n  nn.Linear  Does what it does"));
   CHECK_THAT(list, Contains("…"));
+}
+
+TEST_CASE("a word is searched for in names, parts, first lines and texts, the closest first") {
+  const std::vector<Topic> topics = {
+      {"docs/x.md: Rates", "", {{"", "", "First.\nThe warmup\nis short. Last."}}},
+      {"sched.cosine", "A curve.", {{"option", "warmup", "a rise"}}},
+      {"sched.warmup", "Rises.", {}},
+      {"nn.Warm", "For warmups.", {}},
+      {"nn.Cold", "No.", {}},
+  };
+  CHECK(found_text(topics, "Warmup", 0) ==
+        "\"Warmup\" is the name or in the text of these, the closest first:\n"
+        "  sched.warmup      Rises.\n"
+        "  sched.cosine      option warmup: a rise\n"
+        "  nn.Warm           For warmups.\n"
+        "  docs/x.md: Rates  The warmup is short.\n"
+        "\n`trainlab help NAME` shows one of them; .md files are pages of the documentation.\n");
+  CHECK_THAT(found_text(topics, "warmup", 20), Contains("\n  sched.warmup     …\n"));
+  CHECK(found_text(topics, "zebra", 0).empty());
+  CHECK(found_text(topics, "e", 0).empty());
 }
 
 TEST_CASE("help of operators") {

@@ -25,8 +25,8 @@ int supervise(const Request& request, const Arguments& arguments, std::optional<
 // The summary of a run that needs no engine any more: as it is stored, or as text.
 int tell_summary(const std::filesystem::path& run, bool json);
 
-// An error that ends the program.
-int tell(const Error& error, bool json);
+// An error that ends the program; `run`: the folder of the run that was opened, if one was.
+int tell(const Error& error, bool json, const std::filesystem::path& run = {});
 
 // Writes to standard output. Raises Error{run} when it cannot be written.
 void print(std::string_view text);
