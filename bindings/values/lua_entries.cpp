@@ -10,6 +10,7 @@
 #include "call_arguments.h"
 #include "entry_table.h"
 #include "namespaces.h"
+#include "result_fields.h"
 #include "sandbox/weak_table.h"
 #include "tensor/lua_tensor.h"
 #include "tensor/text.h"
@@ -335,7 +336,7 @@ void register_language(Registry& registry) {
                      "not run again.")
                    .with(Option("stage", "the stage to run").entry("stage").required().positional())
                    .returns("result, a table with the contents of summary.json")
-                   .example("local first = lab.run(lab.fit { … })"));
+                   .example("local first = lab.run(fit)"));
   registry.add(Entry("load_run", "function", "Loads the result of a stage of another run from that run's folder.")
                    .with(Option("path", "the run's folder, a folder in its stages/, or that of a trial")
                              .path()
@@ -391,6 +392,7 @@ void register_language(Registry& registry) {
                    .example("print(lab.run(fit):generate(\"ROMEO:\", { length = 300, top_p = 0.9 }))"));
   registry.add(Entry("seed", "field", "The seed of the run (--seed), which is the default of every option called seed.")
                    .returns("integer"));
+  register_result_fields(registry);
 }
 
 }  // namespace trainlab

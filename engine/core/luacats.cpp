@@ -113,6 +113,12 @@ class Writer {
       }
       out_ += "---@alias lab." + kind + ".name " + names + "\n\n";
     }
+    for (const Entry* entry : registry_.of_kind("field")) {
+      if (first_part(entry->name) != kind || entry->options.empty()) continue;
+      out_ += "---@class lab." + entry->name + "\n";
+      for (const Option& field : entry->options) write_field(field, "lab." + entry->name);
+      out_ += "\n";
+    }
     out_ += "---@class lab." + kind + "\n";
     write_fields(kind);
     const auto entries = registry_.entries();
@@ -126,8 +132,10 @@ class Writer {
   void write_fields(const std::string& owner) {
     for (const Entry* entry : registry_.of_kind("field")) {
       if (first_part(entry->name) != owner) continue;
-      out_ += "---@field " + std::string(last_part(entry->name)) + " " + result_type(*entry) + " " +
-              one_line(entry->doc) + "\n";
+      // The table of a field whose own fields are declared has a class; "list" is a list of such tables.
+      const std::string list = entry->result.starts_with("list") ? "[]" : "";
+      const std::string type = entry->options.empty() ? result_type(*entry) : "lab." + entry->name + list;
+      out_ += "---@field " + std::string(last_part(entry->name)) + " " + type + " " + one_line(entry->doc) + "\n";
     }
   }
 

@@ -20,11 +20,20 @@ std::string cell(std::string_view text) {
 
 std::string code(std::string_view text) { return text.empty() ? "" : "`" + cell(text) + "`"; }
 
+// What the tests make of an example (see tests/cli/test_docs.py): a whole recipe, statements that are executed, or
+// statements that are only compiled, because the objects in the example belong to a run.
+std::string frame_of(const Entry& entry) {
+  if (entry.kind == "stage") return "";
+  const bool of_run = entry.kind == "field" || entry.kind == "method" || entry.kind == "function";
+  return of_run ? " compiled" : " fragment";
+}
+
 std::string section(const Entry& entry) {
   std::string out = "### <a id=\"" + entry.name + "\"></a>`" + entry.name + "`\n\n";
   out += "`" + call_text(entry) + "`\n\n" + entry.doc + "\n\n";
   const std::vector<OptionRow> rows = option_rows(entry);
-  if (!rows.empty()) out += "| option | type | default | unit | |\n|---|---|---|---|---|\n";
+  const std::string row_name = entry.kind == "field" ? "field" : "option";
+  if (!rows.empty()) out += "| " + row_name + " | type | default | unit | |\n|---|---|---|---|---|\n";
   for (const OptionRow& row : rows) {
     const std::string fallback = row.fallback == "required" ? row.fallback : code(row.fallback);
     out += "| " + code(row.name) + " | " + cell(row.type) + " | " + fallback + " | " + cell(row.unit) + " | " +
@@ -33,7 +42,7 @@ std::string section(const Entry& entry) {
   if (!rows.empty()) out += "\n";
   if (!entry.result.empty()) out += "Returns " + entry.result + ".\n\n";
   if (!entry.notes.empty()) out += entry.notes + "\n\n";
-  if (!entry.sample.empty()) out += "```lua\n" + entry.sample + "\n```\n\n";
+  if (!entry.sample.empty()) out += "```lua" + frame_of(entry) + "\n" + entry.sample + "\n```\n\n";
   return out;
 }
 

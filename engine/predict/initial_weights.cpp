@@ -169,7 +169,7 @@ void register_initial_weights(Registry& registry) {
                        "missing is an error")
                     .boolean()
                     .or_default(false))
-          .example("init = lab.init.weights { \"runs/pretrained/001\", except = { \"5.*\" } }")
+          .example("init.weights { \"runs/pretrained/001\", except = { \"5.*\" } }")
           .note("A value for the option init of lab.fit. Alone it sets all parameters and buffers; in a table by "
                 "pattern it sets those whose names match the pattern. Each of them must be in the file, under the same "
                 "name and with the same shape; other tensors in the file are ignored."),

@@ -18,11 +18,12 @@ Entry task_entry() {
       .with(Option("state", "contents of ctx.state at the start").any())
       .returns("a stage: run it with lab.run, or return it from the recipe")
       .example(
+          "local data = lab.data.blobs { features = 4, classes = 3 }:split { val = 0.2 }\n"
           "return lab.task { name = \"by_hand\", run = function(ctx)\n"
-          "  local model = lab.build(lab.nn.Linear(1), { input = { 4 }, seed = ctx.seed })\n"
+          "  local model = lab.build(lab.nn.Linear(3), { input = { 4 }, seed = ctx.seed })\n"
           "  local opt = lab.optimizer(lab.optim.SGD { lr = 0.1 }, model:parameters())\n"
           "  for batch in ctx:batches(data.train, { size = 32, epochs = 5, save = { model, opt } }) do\n"
-          "    local loss = lab.ops.mse_loss(model:forward(batch.x), batch.y)\n"
+          "    local loss = lab.ops.cross_entropy_loss(model:forward(batch.x), batch.y)\n"
           "    opt:zero_grad(); loss:backward(); opt:step()\n"
           "    ctx:log(\"train.loss\", loss)\n"
           "  end\n"
@@ -107,11 +108,15 @@ void register_task_entry(Registry& registry) {
                     .choice({"float32", "float64"})
                     .or_default("float32"))
           .returns("function, an iterator: for batch in ctx:batches(…) do")
-          .example("for batch in ctx:batches(data.train, { size = 64, epochs = 5, save = { model, opt } }) do … end"));
+          .example("for batch in ctx:batches(data.train, { size = 64, epochs = 5, save = { model, opt } }) do\n"
+                   "  ctx:log(\"mean\", batch.x:mean())\n"
+                   "end"));
   registry.add(loop("ctx:steps", "Iterates over step numbers from 0.")
                    .with(Option("count", "number of steps").integer().at_least(0).required().positional())
                    .returns("function, an iterator: for step in ctx:steps(…) do")
-                   .example("for step in ctx:steps(1000, { save = { model, opt } }) do … end"));
+                   .example("for step in ctx:steps(1000, { save = { model, opt } }) do\n"
+                            "  ctx:log(\"step\", step)\n"
+                            "end"));
 }
 
 }  // namespace trainlab

@@ -1,0 +1,105 @@
+// The fields of results: what lab.run gives, and summary.json has. tests/cli/test_results.py compares them with the
+// summaries of real stages.
+#include "result_fields.h"
+
+namespace trainlab {
+
+namespace {
+
+// A field without a table of its own.
+void add_field(Registry& registry, const char* name, const char* doc, const char* type) {
+  registry.add(Entry(std::string("result.") + name, "field", doc).returns(type));
+}
+
+Option values_of_seeds() {
+  return Option("seed_values", "with several seeds: the value of each seed, of the first metric").number().many();
+}
+
+Option params_of_trial() { return Option("params", "parameters of the trial by name; nil where inactive").any(); }
+
+void of_every_stage(Registry& registry) {
+  add_field(registry, "name", "Name of the stage.", "string");
+  add_field(registry, "kind", "Kind of the stage: \"fit\", \"task\", \"sweep\" or \"ensemble\".", "string");
+  add_field(
+      registry, "status",
+      "\"done\": the stage has reached its length. \"stopped\": a stop rule, a budget or run:stop has ended the stage, "
+      "whose weights and metrics are complete. summary.json may also say \"interrupted\" or \"failed\"; lab.run raises "
+      "an error then.",
+      "string");
+  add_field(registry, "reason", "Why the stage ended, in words.", "string");
+  add_field(registry, "out", "Folder of the stage, an absolute path.", "string");
+  add_field(registry, "seconds", "Seconds from the first batch to the last commit, of all attempts together.",
+            "number");
+  add_field(registry, "resumed", "Steps from which the stage was resumed; empty for a stage that ran in one piece.",
+            "table");
+}
+
+void of_trainings(Registry& registry) {
+  add_field(
+      registry, "metrics",
+      "Of a fit: the final value of each metric by name (\"val.loss\"), measured with the weights that were kept. Of a "
+      "task: the last logged value of each name. A value that is no number is nil.",
+      "table");
+  add_field(registry, "steps", "Of a fit: optimizer steps done. Of a task: steps done in its durable loops.",
+            "integer");
+  add_field(registry, "samples", "Of a fit: samples seen in training.", "integer");
+  add_field(registry, "parameters", "Of a fit: number of trainable parameters of the model.", "integer");
+  add_field(
+      registry, "flops",
+      "Of a fit: floating-point operations of training, estimated from the model; nil with a step of the recipe's own.",
+      "number");
+  add_field(registry, "reports",
+            "Of a fit with the metric report, for each part of the data (\"val.report\"): the confusion matrix, and "
+            "precision, recall and F1 of each class.",
+            "table");
+  registry.add(Entry("result.best", "field",
+                     "Of a fit: the best validation, if there was one. Of a sweep with one metric: the best trial.")
+                   .with(Option("metric", "of a fit: name of the metric that `monitor` watches").string())
+                   .with(Option("value", "value of the metric").number())
+                   .with(Option("epoch", "of a fit: epochs completed at this validation").integer())
+                   .with(Option("step", "of a fit: optimizer steps done at this validation").integer())
+                   .with(Option("trial", "of a sweep: number of the trial, from 0").integer())
+                   .with(params_of_trial())
+                   .with(values_of_seeds())
+                   .returns("table"));
+}
+
+void of_studies(Registry& registry) {
+  add_field(registry, "metric", "Of a sweep or an ensemble: the metric that decides; a list of several.",
+            "string or a list");
+  add_field(registry, "goal", "Of a sweep or an ensemble: \"min\" or \"max\"; a list of several.", "string or a list");
+  add_field(registry, "seed", "Of a sweep: the seed of the study.", "integer");
+  registry.add(Entry("result.trials", "field", "Of a sweep: numbers of trials by state.")
+                   .with(Option("waiting", "enqueued, or given back by a process that was lost").integer())
+                   .with(Option("running", "under way").integer())
+                   .with(Option("complete", "ended with a value").integer())
+                   .with(Option("pruned", "stopped early by the pruner").integer())
+                   .with(Option("failed", "ended by an error, or without a value").integer())
+                   .returns("table"));
+  registry.add(Entry("result.pareto", "field",
+                     "Of a sweep with several metrics: the trials that no other trial beats, in order of number.")
+                   .with(Option("trial", "number of the trial, from 0").integer())
+                   .with(Option("values", "value of each metric").number().many())
+                   .with(params_of_trial())
+                   .with(values_of_seeds())
+                   .returns("list of tables"));
+  registry.add(Entry("result.members", "field", "Of an ensemble: the members that were kept, the best first.")
+                   .with(Option("trial", "number of the trial that trained the member").integer())
+                   .with(Option("seed", "seed of the member").integer())
+                   .with(Option("metrics", "metrics of the member by name").any())
+                   .returns("list of tables"));
+  add_field(registry, "best_member", "Of an ensemble: the metrics of its best member by name.", "table");
+  add_field(registry, "mean_member", "Of an ensemble: the mean of its members' metrics by name.", "table");
+  add_field(registry, "ensemble", "Of an ensemble: the metrics of all members together by name.", "table");
+  add_field(registry, "params", "Of an ensemble: the parameters with which its members were built.", "table");
+}
+
+}  // namespace
+
+void register_result_fields(Registry& registry) {
+  of_every_stage(registry);
+  of_trainings(registry);
+  of_studies(registry);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,100 @@
+"""The fields of results are documented: those of real stages are the declared ones, and objects are in the docs."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+from program import SOURCE, CliTest
+from test_predict import npy
+
+ENGINE = pathlib.Path(os.environ["TRAINLAB"]).parent.parent / "libexec" / "trainlab-engine"
+
+STAGES = """
+local nn, data = lab.nn, lab.data.blobs { samples = 60 }:split { train = 0.5, val = 0.25, test = 0.25 }
+local function build(hp)
+  return lab.fit {
+    name = "member", data = data, model = nn.Linear(3), loss = "cross_entropy", metrics = { "accuracy", "report" },
+    optim = lab.optim.SGD { lr = hp.lr }, batch = 15, epochs = 1,
+  }
+end
+local space = { lr = lab.space.log(1e-3, 1e-1) }
+local fit = lab.run(build { lr = 0.1 })
+assert(fit.best.value == fit.metrics["val.loss"] and fit.kind == "fit")
+lab.run(lab.task { name = "task", run = function(ctx)
+  for step in ctx:steps(2) do ctx:log("x", step) end
+end })
+local one = { name = "one", space = space, metric = "val.loss", trials = 2, seeds = 2, build = build }
+local found = lab.run(lab.sweep(one))
+lab.run(lab.sweep { name = "two", space = space, metric = { "val.loss", "val.accuracy" }, trials = 2, seeds = 2,
+                    build = build })
+return lab.ensemble { name = "together", params = found.best.params, seeds = 2, keep = 2, metric = "val.loss",
+                      build = build }
+"""
+
+
+class Results(CliTest):
+    def declared(self):
+        """Field → names of the fields of its table, or none."""
+        table = self.folder / "table.json"
+        subprocess.run([ENGINE, "--table", table], check=True)
+        return {entry["name"].removeprefix("result."): {option["name"] for option in entry.get("options", [])}
+                for entry in json.loads(table.read_text())
+                if entry["name"].startswith("result.")}
+
+    def test_fields_are_declared(self):
+        """Each field of the summaries of all kinds of stages, and no other."""
+        self.write("r.lua", STAGES)
+        self.train()
+        run = self.run_folder()
+        folders = [run, *run.glob("stages/*")]
+        summaries = [self.summary(folder) for folder in folders]
+        self.assertEqual({summary["kind"] for summary in summaries}, {"fit", "task", "sweep", "ensemble"})
+        found = {}
+        for summary in summaries:
+            for name, value in summary.items():
+                fields = found.setdefault(name, set())
+                for table in value if isinstance(value, list) else [value]:
+                    if isinstance(table, dict):
+                        fields.update(table)
+        declared = self.declared()
+        self.assertEqual(set(found), set(declared))
+        for name, fields in declared.items():
+            if fields:  # else a number, a text, or a table by names of the recipe
+                self.assertEqual(found[name], fields, name)
+        page = (SOURCE / "docs" / "results.md").read_text()
+        for name, fields in declared.items():
+            for field in {name, *(fields if name != "trials" else ())}:
+                self.assertIn(f"`{field}`", page)
+        self.assertIn("result.best", self.run_program("help", "result").out)
+        self.assertIn("seed_values", self.run_program("help", "result.best").out)
+
+    def test_objects_are_documented(self):
+        self.recipe()
+        self.train()
+        self.write("x.csv", "x0,x1\n1,2\n")
+        objects = [self.run_program(*arguments, "--json", code=code).json() for code, *arguments in (
+            (0, "list"), (0, "check", "r.lua"), (0, "help"), (0, "r.lua", "--help"), (1, "check", "x.csv"),
+            (2, "resume", "nowhere"))]
+        self.write("none.lua", "print(1)\n")
+        objects.append(self.run_program("none.lua", "--json").json())
+        self.write("x.npy", npy((1, 2), [1.0, 2.0]))
+        objects.append(self.run_program("predict", "runs/r/001", "--input", "x.npy", "--json").json())
+        section = (SOURCE / "docs" / "results.md").read_text().partition("## `--json`")[2]
+        for value in objects:
+            for table in (value, value.get("error", {}), *value.get("runs", [])):
+                for name in table:
+                    self.assertIn(f"`{name}`", section)
+
+    def test_rows_are_documented(self):
+        self.recipe(more="  on = { validate = function(run) run:log('mine', 1) end },\n")
+        self.train()
+        section = re.search("## Rows\n(.*?)\n## ", (SOURCE / "docs" / "results.md").read_text(), re.S).group(1)
+        for name in set(self.rows(self.run_folder())[0]) - {"train.loss", "val.loss", "mine"}:
+            self.assertIn(f"`{name}`", section)
+
+
+if __name__ == "__main__":
+    unittest.main()
