@@ -154,10 +154,12 @@ class Devices(CliTest):
         self.recipe()
         self.assert_message(self.train("--device", "stand_in:9", code=2),
                             "trainlab: device stand_in:9 is not there: found 2, the last is stand_in:1")
-        self.use(PLUGINS / "none")
+        none = self.folder / "none"
+        none.mkdir()
+        self.use(none)
         result = self.train("--device", "stand_in", code=2)
         self.assert_message(result, 'trainlab: expected a device, found "stand_in"')
-        self.assert_said(result, "hint: ", str(PLUGINS / "none" / "trainlab-stand_in.so"))
+        self.assert_said(result, "hint: ", str(none / "trainlab-stand_in.so"))
         self.assertFalse((self.folder / "runs").exists())
 
     def test_a_plugin_that_cannot_be_used(self):
