@@ -36,6 +36,8 @@ void LeaseKeeper::run(const StudyPlace& place) {
     lock.unlock();
     for (const auto& [trial, lease] : held) {
       try {
+        // To open a study that was deleted meanwhile would make an empty one.
+        if (!storage && !place.exists()) break;
         if (!storage) storage = place.open();
         storage->renew(lease, wall_seconds() + lease_seconds);
       } catch (const std::exception&) {

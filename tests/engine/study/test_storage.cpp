@@ -363,3 +363,52 @@ TEST_CASE("files of a newer version and damaged ones are told") {
   CHECK_THAT(message([&] { StudyPlace(folder.path() / "newer.db").open()->open("x"); }),
              Catch::Contains("newer trainlab (schema 9, this one knows 2)"));
 }
+
+TEST_CASE("a study that is deleted or replaced under its processes is written again, with all that it was told") {
+  const Folder folder;
+  const std::filesystem::path file = folder.path() / "study.db", kept = folder.path() / "study.db.kept";
+  const std::vector<double> value = {0.1 + 0.2};
+  const auto begun = [](Worker& worker) { return *worker.take(owner("a")); };
+  const auto known = [&](const std::filesystem::path& at) {
+    std::vector<StoredTrial> trials;
+    StudyPlace(at).read([&](StudyReader& reader) { trials = reader.trials(false); });
+    return trials;
+  };
+  for (const bool with_log : {false, true}) {
+    INFO(with_log);
+    Worker one(folder), other(folder);
+    const Lease lease = begun(one), late = begun(other);
+    one.storage->end(lease, TrialState::complete, value, {});
+    const std::size_t count = known(file).size();
+    for (const char* end : {"", "-wal", "-shm"}) {
+      if (*end == 0 || with_log) std::filesystem::remove(file.string() + end);
+    }
+    // Whoever writes next puts it back, and all say the same and stop.
+    const char* const text =
+        "was deleted while this process worked on it; all that it held has been written there again";
+    CHECK_THROWS_WITH(other.storage->end(late, TrialState::complete, value, {}), Catch::Contains(text));
+    CHECK(std::filesystem::exists(file));
+    CHECK_THROWS_WITH(one.storage->enqueue(value), Catch::Contains(text));
+    CHECK_THROWS_WITH(one.take(owner("a")), Catch::Contains(text));
+    const std::vector<StoredTrial> trials = known(file);
+    REQUIRE(trials.size() == count);
+    CHECK(trials[static_cast<std::size_t>(lease.trial)].values == value);
+    CHECK(trials[static_cast<std::size_t>(late.trial)].state == TrialState::running);
+  }
+  {
+    Worker one(folder), other(folder);
+    const Lease lease = begun(one);
+    one.storage->end(lease, TrialState::complete, value, {});
+    const std::size_t count = known(file).size();
+    write_atomic(file, "another study");
+    const char* const text = "another file has taken its place";
+    CHECK_THROWS_WITH(other.storage->enqueue(value), Catch::Contains(text) && Catch::Contains("study.db.kept"));
+    CHECK_THROWS_WITH(one.storage->enqueue(value), Catch::Contains(text));
+    CHECK(read_file(file) == "another study");
+    REQUIRE(known(kept).size() == count);
+    CHECK(known(kept)[static_cast<std::size_t>(lease.trial)].values == value);
+  }
+  std::filesystem::rename(kept, file);
+  Worker again(folder);
+  CHECK(again.storage->enqueue(value) > 0);
+}

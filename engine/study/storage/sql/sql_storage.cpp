@@ -16,7 +16,7 @@ namespace {
 
 class SqlStorage final : public Storage {
  public:
-  explicit SqlStorage(std::unique_ptr<const SqlDialect> dialect) : dialect_(std::move(dialect)) {
+  explicit SqlStorage(std::unique_ptr<SqlDialect> dialect) : dialect_(std::move(dialect)) {
     guarded([&] { dialect_->connect(sql_); });
   }
 
@@ -209,7 +209,13 @@ class SqlStorage final : public Storage {
       if (durable != is_durable_) dialect_->set_durable(sql_, durable);
       is_durable_ = durable;
     });
-    bracketed(dialect_->begin_to_write(), std::forward<F>(f));
+    bool is_in_place = true;
+    // Looked at when no other process can write: what the session sees then is all that there is.
+    bracketed(dialect_->begin_to_write(), [&] {
+      is_in_place = dialect_->is_in_place();
+      if (is_in_place) f();
+    });
+    if (!is_in_place) throw dialect_->rescue(sql_);
   }
 
   // What is rolled back has not been seen either: it comes again.
@@ -372,7 +378,7 @@ class SqlStorage final : public Storage {
     return all;
   }
 
-  std::unique_ptr<const SqlDialect> dialect_;
+  std::unique_ptr<SqlDialect> dialect_;
   soci::session sql_;
   std::map<std::string_view, soci::statement> statements_;  // by their text
   bool is_durable_ = true;
@@ -381,7 +387,7 @@ class SqlStorage final : public Storage {
 
 }  // namespace
 
-std::unique_ptr<Storage> sql_storage(std::unique_ptr<const SqlDialect> dialect) {
+std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect) {
   return std::make_unique<SqlStorage>(std::move(dialect));
 }
 

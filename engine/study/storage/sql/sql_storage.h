@@ -27,7 +27,13 @@ class SqlDialect {
 
   // Opens the session, for durable transactions. Error{usage} where there is a study of a newer version or something
   // else than a study, which stays as it is.
-  virtual void connect(soci::session& sql) const = 0;
+  virtual void connect(soci::session& sql) = 0;
+  // Whether the place still holds what the session was opened on: somebody may have deleted or replaced the store.
+  virtual bool is_in_place() const = 0;
+  // Called where it does not, outside of transactions: writes all that the session sees to the place, or beside it
+  // where something else is there now, and returns the error that says so. No process may write to the old store once
+  // one of them has found that it is not in place, so that all of them write the same.
+  virtual Error rescue(soci::session& sql) const = 0;
   // The schema of the stored study; 0: there is no study yet.
   virtual int schema(soci::session& sql) const = 0;
   virtual void set_schema(soci::session& sql, int schema) const = 0;
@@ -45,7 +51,7 @@ class SqlDialect {
   virtual bool is_for_many_hosts() const = 0;
 };
 
-std::unique_ptr<Storage> sql_storage(std::unique_ptr<const SqlDialect> dialect);
+std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect);
 
 // The dialect of a SQLite file.
 std::unique_ptr<SqlDialect> sqlite_dialect(const std::filesystem::path& file);

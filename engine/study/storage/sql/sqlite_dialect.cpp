@@ -2,12 +2,17 @@
 // begins with BEGIN IMMEDIATE.
 #include <soci/soci.h>
 #include <soci/sqlite3/soci-sqlite3.h>
+#include <sys/stat.h>
 
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "core/clock.h"
+#include "core/files.h"
 #include "sql_storage.h"
 #include "storage/read/sqlite.h"
 #include "storage/read/stored.h"
@@ -32,6 +37,24 @@ std::string begin_log(soci::session& sql) {
   }
 }
 
+// What tells a file from another one that has its name later; nullopt where there is no file.
+using FileId = std::pair<dev_t, ino_t>;
+std::optional<FileId> id_of(const std::filesystem::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return std::nullopt;
+  return FileId(status.st_dev, status.st_ino);
+}
+
+// The database as the session sees it, as the bytes of a file. A file that was deleted lives as long as it is open.
+std::string bytes_of(soci::session& sql) {
+  sqlite_api::sqlite3_int64 size = 0;
+  const auto* session = static_cast<const soci::sqlite3_session_backend*>(sql.get_backend());
+  const std::unique_ptr<unsigned char, void (*)(void*)> bytes(
+      sqlite_api::sqlite3_serialize(session->conn_, "main", &size, 0), &sqlite_api::sqlite3_free);
+  if (!bytes) return "";
+  return {reinterpret_cast<const char*>(bytes.get()), static_cast<std::size_t>(size)};
+}
+
 class SqliteDialect final : public SqlDialect {
  public:
   explicit SqliteDialect(const std::filesystem::path& file) : file_(file), place_(file.string()) {}
@@ -43,8 +66,9 @@ class SqliteDialect final : public SqlDialect {
     return sqlite_error(file_, name == std::string::npos ? words : words.substr(name + 2));
   }
 
-  void connect(soci::session& sql) const override {
+  void connect(soci::session& sql) override {
     sql.open(soci::sqlite3, "dbname=\"" + place_ + "\" timeout=" + std::to_string(patience_seconds));
+    id_ = id_of(file_);
     if (const int found = schema(sql); found > study_schema) throw newer_study(place_, found);
     int tables = 0;
     sql << "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name NOT IN ('study', 'trials', 'reports')",
@@ -55,6 +79,32 @@ class SqliteDialect final : public SqlDialect {
     if (mode != "wal") mode = begin_log(sql);
     if (mode != "wal") throw run_error("this file system cannot hold a study: SQLite has no write-ahead log on it");
     set_durable(sql, true);
+  }
+
+  bool is_in_place() const override { return id_of(file_) == id_; }
+
+  Error rescue(soci::session& sql) const override {
+    const auto beside = [&](const char* end) { return std::filesystem::path(place_ + end); };
+    const std::string bytes = bytes_of(sql);
+    if (bytes.empty())
+      return run_error(place_ +
+                       ": was deleted or replaced while this process worked on it, and cannot be written again");
+    if (!id_of(file_)) {
+      // The log of the deleted file would be taken for that of the new one.
+      remove_file(beside("-wal"));
+      remove_file(beside("-shm"));
+      write_atomic(file_, bytes);
+    } else if (read_file(file_) != bytes) {
+      write_atomic(beside(".kept"), bytes);
+      return run_error(place_ +
+                       ": another file has taken its place while this process worked on it; all that it held "
+                       "is in " +
+                       beside(".kept").string())
+          .hint("give that file the old name and resume: all results told so far are in it");
+    }
+    return run_error(place_ +
+                     ": was deleted while this process worked on it; all that it held has been written there again")
+        .hint("resume: all results told so far are kept");
   }
 
   int schema(soci::session& sql) const override {
@@ -79,6 +129,7 @@ class SqliteDialect final : public SqlDialect {
  private:
   std::filesystem::path file_;
   std::string place_;
+  std::optional<FileId> id_;  // of the open file
 };
 
 }  // namespace
