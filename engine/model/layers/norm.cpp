@@ -44,22 +44,35 @@ class BatchNorm : public Layer {
   // In training the running statistics of the pass's state are updated in place, where the pass says so.
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const final {
     const bool by_batch = !mean_ || pass.trains_buffer(*mean_);
-    if (by_batch && x.size(0) * places_ == 1) {
+    if (by_batch && x.size(pass.members() == 0 ? 0 : 1) * places_ == 1) {
       throw layer_error(path, where,
                         "expected more than one value per channel in training, found a batch of one sample")
           .hint("a batch of one has no variance: use larger batches, or loader = { drop_last = true }");
     }
     const auto& [parameters, buffers, members] = pass.state;
-    const bool uses_statistics = !by_batch || pass.updates_statistics;
-    return at::batch_norm(x, given(parameters, weight_), given(parameters, bias_),
-                          given(buffers, uses_statistics ? mean_ : Slot{}),
-                          given(buffers, uses_statistics ? variance_ : Slot{}), by_batch, momentum_, epsilon_, true);
+    const Slot mean = !by_batch || pass.updates_statistics ? mean_ : Slot{};
+    const Slot variance = !by_batch || pass.updates_statistics ? variance_ : Slot{};
+    if (members == 0) {
+      return at::batch_norm(x, given(parameters, weight_), given(parameters, bias_), given(buffers, mean),
+                            given(buffers, variance), by_batch, momentum_, epsilon_, true);
+    }
+    // [M, B, C, …] → [B, M·C, …]: the channels of all members side by side, each with statistics of its own.
+    const at::Tensor by_sample = x.transpose(0, 1);
+    return at::batch_norm(by_sample.flatten(1, 2), side_by_side(parameters, weight_), side_by_side(parameters, bias_),
+                          side_by_side(buffers, mean), side_by_side(buffers, variance), by_batch, momentum_, epsilon_,
+                          true)
+        .reshape(by_sample.sizes())
+        .transpose(0, 1);
   }
 
-  // Statistics over several members at once would mix them.
-  bool stackable() const final { return false; }
+  bool stackable() const final { return true; }
 
  private:
+  // A view of [M, C] as [M·C], so that statistics are updated in place.
+  static std::optional<at::Tensor> side_by_side(const std::vector<at::Tensor>& tensors, Slot slot) {
+    return slot ? std::optional<at::Tensor>(tensors[*slot].view({-1})) : std::nullopt;
+  }
+
   double epsilon_, momentum_;
   std::int64_t places_ = 1;  // per sample and channel
   Slot weight_, bias_, mean_, variance_;

@@ -315,8 +315,18 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
   } else {
     steps_.assign(inputs.active.begin(), inputs.active.end());
   }
+  // What a forward pass changes of members that have ended: their running statistics stay as they were.
+  std::vector<std::pair<at::Tensor, at::Tensor>> kept;
+  for (const at::Tensor& buffer : state_.buffers) {
+    for (std::size_t row = 0; row < steps_.size(); ++row) {
+      if (steps_[row]) continue;
+      const at::Tensor own = member_slice(buffer, axis(), row);
+      kept.emplace_back(own, own.clone());
+    }
+  }
   StepInputs all = inputs;
   all.loss = evaluate(batches, step, true);
+  for (const auto& [own, before] : kept) own.copy_(before);
   const std::vector<std::uint8_t> begun = steps_;  // evaluations within the optimizer's step change steps_
   all.active = begun;
   const Reevaluate again = [&] {

@@ -113,7 +113,8 @@ TEST_CASE("what takes a member axis, and which layer is named when a model does 
                            "Shared",     "Branch",     "Input",
                            "Mish",       "GLU",        "StochasticDepth",
                            "Dropout",    "Flatten",    "Identity",
-                           "Sequential", "Residual"}) {
+                           "Sequential", "Residual",   "BatchNorm1d",
+                           "BatchNorm2d"}) {
     INFO(name);
     bool some = false;
     for (const Case& layer : cases()) {
@@ -124,7 +125,26 @@ TEST_CASE("what takes a member axis, and which layer is named when a model does 
   const Value body = nn("Residual", {nn("Conv2d", {1, 3}, {{"padding", 1}})});
   CHECK(build(sequential({nn("ReLU"), body, nn("MaxPool2d", {2})}), {1, 4, 4}).not_stackable() ==
         "model[2].Residual[1].Conv2d");
-  CHECK(build(nn("BatchNorm1d"), {4}).not_stackable() == "model");
+  CHECK(build(nn("MaxPool1d", {2}), {1, 4}).not_stackable() == "model");
+}
+
+TEST_CASE("members have running statistics of their own, and evaluation uses them") {
+  const Model model = build(nn("BatchNorm2d"), {5, 3, 2});
+  ModelState group = model.initial_state(keys, at::kDouble, test_device(), true);
+  const at::Tensor x = drawn(batched({5, 3, 2}), Key(1)), other = drawn(batched({5, 3, 2}), Key(2));
+  std::vector<ModelState> solos;
+  for (std::int64_t m = 0; m < members; ++m) solos.push_back(member_of(model, group, m));
+  model.forward(x, {group, true, keys});
+  const at::Tensor y = model.forward(other, {group, false, keys});
+  for (std::int64_t m = 0; m < members; ++m) {
+    INFO("member " << m);
+    const auto key = std::span(keys).subspan(static_cast<std::size_t>(m), 1);
+    const ModelState& solo = solos[static_cast<std::size_t>(m)];
+    model.forward(x.select(0, m), {solo, true, key});
+    CHECK(difference(y.select(0, m), model.forward(other.select(0, m), {solo, false, key})) <= 1e-12);
+    for (std::size_t i = 0; i < solo.buffers.size(); ++i)
+      CHECK(difference(group.buffers[i].select(0, m), solo.buffers[i]) <= 1e-12);
+  }
 }
 
 TEST_CASE("a member starts with the bits of its solo model, and drops the same elements") {
