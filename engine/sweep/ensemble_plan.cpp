@@ -61,6 +61,10 @@ void EnsemblePlan::check_tasks() const {
 
 std::unique_ptr<Sampler> EnsemblePlan::sampler() const { return std::make_unique<OnePoint>(); }
 
+void EnsemblePlan::check_example(const FitPlan& fit, const Study&) const {
+  if (!options().given("from")) check_stack(fit);
+}
+
 std::optional<std::string> EnsemblePlan::failure(std::int64_t failed, std::int64_t last,
                                                  const std::string& reason) const {
   if (failed == 0) return std::nullopt;

@@ -18,6 +18,7 @@ class EnsemblePlan final : public StudyPlan {
  private:
   void check_tasks() const override;
   std::unique_ptr<Sampler> sampler() const override;
+  void check_example(const FitPlan& fit, const Study& study) const override;
 };
 
 }  // namespace trainlab

@@ -1,7 +1,8 @@
 #include "stacking.h"
 
 #include <algorithm>
-#include <set>
+#include <array>
+#include <string_view>
 
 #include "optim/optimizer.h"
 #include "train/model_file.h"
@@ -46,34 +47,43 @@ Value structure(const Registry& registry, const Value& value, MayDiffer may_diff
   return map;
 }
 
+// Options of a fit in which members of a stack may differ.
+bool is_of_member(std::string_view option) {
+  constexpr std::array names = {"@at", "name", "seed", "schedule", "stop", "on", "optim"};
+  return std::ranges::find(names, option) != names.end();
+}
+
 }  // namespace
 
 Value without_places(const Options& spec) { return structure(spec.registry(), spec.value(), nothing); }
 
 std::string structure_of(const Options& fit) {
-  static const std::set<std::string, std::less<>> own{"@at", "name", "seed", "schedule", "stop", "on", "optim"};
   Value::Map shared;
   for (const auto& [name, value] : fit.value().map()) {
-    if (own.contains(name)) continue;
+    if (is_of_member(name)) continue;
     if (holds_function(value)) return "";
     shared.emplace(name, structure(fit.registry(), value, name == "model" ? by_member : nothing));
   }
   if (fit.given("step") || fit.given("time")) return "";
   shared.emplace("optim", structure(fit.registry(), fit.child("optim").value(), anything));
-  // A table of schedules also tells which of the optimizer's numbers have one.
-  if (fit.given("schedule") && !fit.is_function("schedule") && !fit.is_entry("schedule"))
-    shared.emplace("schedule", structure(fit.registry(), fit.get("schedule"), nothing));
   return to_json(Value(std::move(shared)));
 }
 
-bool can_stack(const FitPlan& plan) {
-  if (!plan.model || plan.step || !plan.model->not_stackable().empty()) return false;
-  return takes_members(plan.options.child("optim"));
+std::string why_alone(const FitPlan& plan) {
+  const Options& fit = plan.options;
+  if (plan.step || !plan.model) return "the fit has a step function of its own";
+  if (fit.given("time")) return "the fit has a budget of time";
+  for (const auto& [name, value] : fit.value().map()) {
+    if (!is_of_member(name) && holds_function(value)) return "the fit's option `" + name + "` holds a function";
+  }
+  if (const std::string layer = plan.model->not_stackable(); !layer.empty()) return layer + " takes no member axis";
+  if (!takes_members(fit.child("optim"))) return fit.child("optim").entry().name + " takes no member axis";
+  return "";
 }
 
 std::int64_t stack_size(const FitPlan& plan, int threads) {
   // The table was measured on CPUs. On other devices a recipe says itself how many trials make a stack.
-  if (!can_stack(plan) || !plan.device.is_cpu()) return 1;
+  if (!plan.device.is_cpu() || !why_alone(plan).empty()) return 1;
   const Flops flops = plan.model->flops();
   const double step = (flops.forward + flops.backward) * static_cast<double>(plan.loader.batch * plan.accumulate);
   // Threads share the arithmetic of a step that is large enough for them, not the work of starting it.

@@ -18,7 +18,7 @@ std::string structure_of(const Options& fit);
 
 // Number of members of a stack that saves time; 1: such fits run alone.
 std::int64_t stack_size(const FitPlan& plan, int threads);
-// Whether the plan's layers, optimizer, loss, metrics and data can have a member axis.
-bool can_stack(const FitPlan& plan);
+// Why fits of this plan cannot be members of a group, with the layer or option that prevents it; empty where they can.
+std::string why_alone(const FitPlan& plan);
 
 }  // namespace trainlab

@@ -227,7 +227,20 @@ std::int64_t StudyPlan::stack_of(const FitPlan& fit) const {
   const Value& stack = options_.get("stack");
   if (stack.is_boolean() && !stack.boolean()) return 1;
   if (!stack.is_integer()) return stack_size(fit, settings_.threads);
-  return can_stack(fit) ? stack.integer() : 1;
+  return why_alone(fit).empty() ? stack.integer() : 1;
+}
+
+std::string StudyPlan::why_no_stack(const FitPlan& fit) const {
+  return options_.get("stack").is_integer() ? why_alone(fit) : "";
+}
+
+void StudyPlan::check_stack(const FitPlan& fit) const {
+  const std::string why = why_no_stack(fit);
+  if (why.empty()) return;
+  throw options_
+      .error("", "stack = " + std::to_string(options_.integer("stack")) +
+                     ": expected fits that can train together, found that " + why)
+      .hint("stack = \"auto\" trains fits together where they can");
 }
 
 FitPlan StudyPlan::plan_fit(const Options& fit) const {

@@ -88,6 +88,8 @@ class StudyPlan {
   FitPlan plan_fit(const Options& fit) const;
   // Number of members of the stacks in which such fits train; 1: each fit trains alone.
   std::int64_t stack_of(const FitPlan& fit) const;
+  // Why such fits train alone although the option `stack` is a number; empty where they do not.
+  std::string why_no_stack(const FitPlan& fit) const;
 
  protected:
   StudyPlan(const Options& stage, const RunSettings& settings, Space space, std::int64_t seed);
@@ -97,6 +99,8 @@ class StudyPlan {
   // Error{recipe} if the fit does not suit the study, or if tasks do not.
   virtual void check_example(const FitPlan& fit, const Study& study) const { (void)fit, (void)study; }
   virtual void check_tasks() const;
+  // Error{recipe} if the option `stack` is a number and such fits cannot train in a stack.
+  void check_stack(const FitPlan& fit) const;
   virtual std::unique_ptr<Sampler> sampler() const = 0;
   // Settings of the study beside directions, pruner and seed.
   virtual void settle(StudySettings& settings) const { (void)settings; }

@@ -35,7 +35,7 @@ Option study_threads_option() {
 Option stack_option() {
   return Option("stack",
                 "trials of one structure train together: \"auto\" where this is faster, false never, a number up to "
-                "this many")
+                "this many (an error where the fit cannot)")
       .choice({"auto"})
       .boolean()
       .integer()

@@ -95,6 +95,7 @@ double SweepPlan::time_budget() const {
 // The fit is as long as the longest chain of segments, given points are those of configurations that begin, and the
 // sampler has a point for each configuration.
 void SweepPlan::check_example(const FitPlan& fit, const Study& study) const {
+  check_stack(fit);
   const Scheduler* scheduler = study.scheduler();
   if (!scheduler) return;
   const std::string& name = options().child("scheduler").entry().name;

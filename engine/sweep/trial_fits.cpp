@@ -98,7 +98,10 @@ const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {
   // What cannot be shared is planned anew, and so is what could not be planned before.
   if (!plan || fit.structure.empty()) {
     plan = std::make_shared<const FitPlan>(plan_.plan_fit(fit.options));
-    for (const std::string& warning : plan->warnings) {
+    std::vector<std::string> warnings = plan->warnings;
+    if (const std::string why = plan_.why_no_stack(*plan); !why.empty())
+      warnings.push_back("some trials cannot train in a stack: " + why);
+    for (const std::string& warning : warnings) {
       if (!context_.helps && warned_.insert(warning).second) context_.say("warning: " + warning);
     }
   }

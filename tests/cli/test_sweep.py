@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import sqlite3
+import struct
 import unittest
 
 from program import SOURCE, CliTest, small_disk
@@ -71,6 +72,19 @@ def infos(stage):
         rows = [json.loads(info) for info, in study.execute("SELECT info FROM trials ORDER BY number")]
     study.close()
     return rows
+
+
+def last_tensors(fit):
+    """The step of the last checkpoint of a fit, and its float64 tensors by name, as lists of numbers."""
+    path = max((fit / "checkpoints").glob("last-*.safetensors"))
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    tensors = {}
+    for name, entry in json.loads(data[8 : 8 + size]).items():
+        if name != "__metadata__" and entry["dtype"] == "F64":
+            begin, end = entry["data_offsets"]
+            tensors[name] = struct.unpack(f"<{(end - begin) // 8}d", data[8 + size + begin : 8 + size + end])
+    return path.stem, tensors
 
 
 def until_rows(running, stage, trial, count, repeat=1):
@@ -151,6 +165,74 @@ class Sweep(CliTest):
         for one, other in zip(stacked, alone):
             self.assertEqual(one[:3], other[:3])
             self.assertAlmostEqual(float(one[3]), float(other[3]), places=9)
+
+    def test_stacked_batch_norms_equal_those_that_run_alone(self):
+        """Also those of trials that have ended while others go on."""
+        rules = "precision = 'float64', keep = 'last', stop = lab.stop.patience { patience = 2 },"
+        text = sweep(epochs="12", fit=rules)
+        self.write("r.lua", text.replace("nn.ReLU(),", "nn.BatchNorm1d(), nn.ReLU(),"))
+        self.run_program("r.lua", "--out", "stacked", "--set", "stack=12")
+        self.run_program("r.lua", "--out", "alone", "--set", "stack=false")
+        self.assertEqual({info["ran"] for info in infos(self.folder / "stacked")}, {"stack of 12"})
+        lengths = set()
+        for one, other in zip(trials(self.folder / "stacked"), trials(self.folder / "alone")):
+            self.assertAlmostEqual(float(one[3]), float(other[3]), places=9)
+            kept = [last_tensors(self.folder / name / f"trials/{one[0]:04}/seed-1") for name in ("stacked", "alone")]
+            lengths.add(kept[1][0])  # in a stack the checkpoints of all are of one step
+            for name in ("model.2.running_mean", "model.2.running_var", "model.2.weight"):
+                for a, b in zip(kept[0][1][name], kept[1][1][name], strict=True):
+                    self.assertAlmostEqual(a, b, places=9)
+        self.assertGreater(len(lengths), 2)
+
+    def test_trials_with_tables_of_schedules_are_stacked(self):
+        schedule = "schedule = { lr = lab.sched.cosine { floor = hp.floor }, weight_decay = lab.sched.linear() },"
+        text = sweep(fit=schedule + 'precision = "float64",', space=", floor = lab.space.uniform(0, 0.5)")
+        self.write("r.lua", text)
+        self.run_program("r.lua", "--out", "stacked")
+        self.run_program("r.lua", "--set", "stack=false", "--out", "alone")
+        self.assertEqual({info["ran"] for info in infos(self.folder / "stacked")}, {"stack of 12"})
+        for one, other in zip(trials(self.folder / "stacked"), trials(self.folder / "alone")):
+            self.assertEqual(one[:3], other[:3])
+            self.assertAlmostEqual(float(one[3]), float(other[3]), places=9)
+
+    def test_a_size_of_stacks_where_there_can_be_none_is_an_error(self):
+        for text, why in (
+                (sweep(more="stack = 4,", fit="time = '60 s',").replace("epochs = 4,", ""),
+                 "the fit has a budget of time"),
+                (sweep(more="stack = 4,").replace("nn.ReLU(),", "nn.Reshape { 1, 8 }, nn.GRU(4), nn.Flatten(),"),
+                 "model[3].GRU takes no member axis"),
+                (sweep(more="stack = 4,").replace("lab.optim.SGD { lr = hp.lr }", "lab.optim.LBFGS { lr = hp.lr }"),
+                 "optim.LBFGS takes no member axis"),
+                (sweep(more="stack = 4,").replace('loss = "cross_entropy"',
+                                                  "loss = function(out, batch) return out:sum() end"),
+                 "the fit's option `loss` holds a function")):
+            self.write("r.lua", text)
+            for command in (["check", "r.lua"], ["r.lua"]):
+                result = self.run_program(*command, code=1)
+                self.assert_said(result, "stack = 4: expected fits that can train together, found that " + why)
+            self.write("r.lua", text.replace("stack = 4", 'stack = "auto"'))
+            self.run_program("check", "r.lua")
+        members = sweep(run="local unused =").replace("optim.SGD", "optim.LBFGS")
+        self.write("r.lua", members + "return lab.ensemble { name = 'e', params = { lr = 0.1 }, seeds = 4, keep = 2, "
+                   "metric = 'val.loss', stack = 4, build = build }\n")
+        result = self.run_program("r.lua", code=1)
+        self.assert_said(result, "stack = 4: ", "found that optim.LBFGS takes no member axis")
+
+    def test_a_study_that_is_deleted_under_a_sweep_is_put_back(self):
+        self.sweep(**SLOW)
+        self.run_program("r.lua", "--out", "whole", "--set", "stack=false")
+        for workers in (1, 2):
+            name = f"run{workers}"
+            running = self.start("r.lua", "--out", name, "--set", "stack=false", "--workers", workers)
+            until_rows(running, self.folder / name, workers, 1)
+            (self.folder / name / "study.db").unlink()
+            result = self.end(running, 3)
+            self.assert_said(result, "study.db: was deleted while this process worked on it; all that it held has been "
+                             "written there again", "to continue: trainlab resume")
+            known = trials(self.folder / name)
+            self.assertGreater(sum(row[1] == "complete" for row in known), 0)
+            self.run_program("resume", name)
+            self.assertEqual(trials(self.folder / name), trials(self.folder / "whole"))
 
     def test_trials_that_go_on_from_others_are_one_training(self):
         self.sweep(**HALVING)

@@ -42,6 +42,31 @@ TEST_CASE("members of a stack may differ in the optimizer's numbers, dropout and
                   epochs) == same);
 }
 
+TEST_CASE("members of a stack may have schedules of their own, one or a table of them") {
+  const auto with = [](const std::string& schedule) {
+    return structure(sgd, net, epochs + ", \"schedule\": " + schedule);
+  };
+  const std::string none = structure(sgd, net, epochs);
+  CHECK(with(R"({"@": "sched.cosine", "floor": 0.1})") == none);
+  CHECK(with(R"({"lr": {"@": "sched.cosine", "floor": 0.1}})") == none);
+  CHECK(with(R"({"lr": {"@": "sched.cosine", "floor": 0.2}, "weight_decay": {"@": "sched.linear"}})") == none);
+}
+
+TEST_CASE("what keeps a fit from being a member of a stack is named") {
+  const auto why = [](const std::string& optim, const std::string& model, const std::string& more) {
+    return why_alone(plan_fit(parse_options(fit_text(optim, model, more), {native({})}), test_settings()));
+  };
+  CHECK(why(sgd, net, epochs).empty());
+  CHECK(why(sgd, R"({"@": "nn.Reshape", "shape": [1, 2]}, {"@": "nn.GRU", "hidden_size": 4},
+                    {"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 3})",
+            epochs)
+            .ends_with("model[2].GRU takes no member axis"));
+  CHECK(why(R"({"@": "optim.LBFGS"})", net, epochs) == "optim.LBFGS takes no member axis");
+  CHECK(why(sgd, net, R"(, "time": "10 s")") == "the fit has a budget of time");
+  CHECK(why(sgd, net, epochs + R"(, "metrics": [{"@": "function", "index": 0}])") ==
+        "the fit's option `metrics` holds a function");
+}
+
 TEST_CASE("members of a stack have one kind of optimizer, one shape and one length") {
   const std::string same = structure(sgd, net, epochs);
   CHECK(structure(R"({"@": "optim.AdamW", "lr": 0.1})", net, epochs) != same);
