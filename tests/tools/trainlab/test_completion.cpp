@@ -38,7 +38,7 @@ using Lines = std::vector<std::string>;
 TEST_CASE("bash completes commands, flags and values") {
   CHECK(completed({"re"}) == Lines{"resume", "report"});
   CHECK(completed({"extend", "runs/x/001", "--e"}) == Lines{"--epochs"});
-  CHECK(completed({"extend", "runs/x/001", "--s"}) == Lines{"--steps", "--stdlib"});
+  CHECK(completed({"extend", "runs/x/001", "--s"}) == Lines{"--steps", "--silence", "--stdlib"});
   CHECK(completed({"ch"}) == Lines{"check"});
   CHECK(completed({"check", "x.lua", "--st"}) == Lines{"--step", "--stdlib"});
   CHECK(completed({"x.lua", "--st"}) == Lines{"--stdlib"});
