@@ -5,7 +5,7 @@ import sqlite3
 import unittest
 
 from program import CliTest
-from test_sweep import ASHA, HALVING, SLOW, infos, last_reports, sweep, trials
+from test_sweep import ASHA, HALVING, SLOW, infos, sweep, trials
 
 
 def segments(stage):
@@ -32,7 +32,7 @@ class Schedulers(CliTest):
     def assert_promoted(self, stage):
         """Asynchronous halving with rungs of 1, 3 and 9 validations: each configuration continues once from a rung, and
         of n trials that end in a rung no more than every third was among the best at some time."""
-        rows, values = segments(stage), last_reports(stage)
+        rows, values = segments(stage), [float(values) for _, _, _, values, _ in trials(stage)]
         parents = [parent for parent, _, _ in rows if parent is not None]
         self.assertEqual(len(parents), len(set(parents)))
         self.assertGreater(len(parents), 2)

@@ -139,7 +139,7 @@ void register_halving(Registry& registry) {
           .note("Jamieson and Talwalkar 2016. A trial is one configuration's training from one rung to the next; it "
                 "begins with the checkpoint of the configuration's trial in the rung before. A rung begins when the "
                 "rung before has ended. A round of 27, 9, 3 and 1 has 40 trials; more trials begin another round. The "
-                "sampler chooses the configurations. A rung compares the last validations of its trials. "
+                "sampler chooses the configurations. A rung compares the values of its trials. "
                 "scheduler.asha halves without waiting."),
       SchedulerFactory{make_halving});
   registry.add(

@@ -70,14 +70,15 @@ class Pbt final : public Scheduler {
     return space_.nearest(i, moved);
   }
 
-  // The member's own trial of the generation before, or for a bad member one of the best trials there.
+  // The member's own trial of the generation before, or for a bad member one of the best trials there. Their last
+  // reports are compared, and not the weights that they have kept: a member that has gone astray is to be replaced.
   std::int64_t parent(const Curves& trials, std::int64_t trial) const {
     const std::int64_t own = trial - settings_.population;
     const std::int64_t first = own / settings_.population * settings_.population;
-    const std::vector<std::int64_t> order = ranking(trials, first, first + settings_.population);
+    const std::vector<std::int64_t> order = ranking(trials, first, first + settings_.population, last_loss_of);
     const auto share = std::max<std::int64_t>(settings_.population / 4, 1);
     const auto rank = std::ranges::find(order, own) - order.begin();
-    const bool is_worst = rank >= settings_.population - share || std::isinf(loss_of(trials, own));
+    const bool is_worst = rank >= settings_.population - share || std::isinf(last_loss_of(trials, own));
     if (!is_worst || settings_.population == 1) return own;
     Stream draws = draws_.stream(trial, -1);
     return order[static_cast<std::size_t>(draws.below(static_cast<std::uint64_t>(share)))];

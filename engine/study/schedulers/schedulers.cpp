@@ -25,21 +25,25 @@ bool have_ended(const Trials& trials, std::int64_t first, std::int64_t last) {
 
 double loss_of(const Curves& trials, std::int64_t trial) {
   if (trials.trials().state(trial) != TrialState::complete) return std::numeric_limits<double>::infinity();
+  return trials.value(trial);
+}
+
+double last_loss_of(const Curves& trials, std::int64_t trial) {
+  if (trials.trials().state(trial) != TrialState::complete) return std::numeric_limits<double>::infinity();
   const std::vector<double> last = trials.at(trial, trials.trials().last_resource(trial));
   const double loss = last.empty() ? trials.value(trial) : last.front();
   return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss;
 }
 
-std::vector<std::int64_t> ranking(const Curves& trials, std::vector<std::int64_t> numbers) {
-  std::ranges::stable_sort(numbers,
-                           [&](std::int64_t a, std::int64_t b) { return loss_of(trials, a) < loss_of(trials, b); });
+std::vector<std::int64_t> ranking(const Curves& trials, std::vector<std::int64_t> numbers, LossOf loss) {
+  std::ranges::stable_sort(numbers, [&](std::int64_t a, std::int64_t b) { return loss(trials, a) < loss(trials, b); });
   return numbers;
 }
 
-std::vector<std::int64_t> ranking(const Curves& trials, std::int64_t first, std::int64_t last) {
+std::vector<std::int64_t> ranking(const Curves& trials, std::int64_t first, std::int64_t last, LossOf loss) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(last - first));
   std::iota(numbers.begin(), numbers.end(), first);
-  return ranking(trials, std::move(numbers));
+  return ranking(trials, std::move(numbers), loss);
 }
 
 void keep_parameters(const Space& space, std::span<const double> parent, std::span<double> point) {

@@ -10,13 +10,15 @@ namespace trainlab {
 // Whether the trials first … last − 1 have all ended.
 bool have_ended(const Trials& trials, std::int64_t first, std::int64_t last);
 
-// What a trial that has ended reported last, smaller is better: the state with which another trial would go on.
-// Infinite unless the trial is complete.
+// The value of a trial that has ended, and what the trial reported last; smaller is better, infinite unless the trial
+// is complete.
 double loss_of(const Curves& trials, std::int64_t trial);
+double last_loss_of(const Curves& trials, std::int64_t trial);
+using LossOf = double (*)(const Curves& trials, std::int64_t trial);
 
 // Trials that have ended: the best first, the earlier of equal trials first. The second form takes first … last − 1.
-std::vector<std::int64_t> ranking(const Curves& trials, std::vector<std::int64_t> numbers);
-std::vector<std::int64_t> ranking(const Curves& trials, std::int64_t first, std::int64_t last);
+std::vector<std::int64_t> ranking(const Curves& trials, std::vector<std::int64_t> numbers, LossOf loss = loss_of);
+std::vector<std::int64_t> ranking(const Curves& trials, std::int64_t first, std::int64_t last, LossOf loss = loss_of);
 
 // Scheduler::inherit of a configuration that trains on as it is.
 void keep_parameters(const Space& space, std::span<const double> parent, std::span<double> point);
