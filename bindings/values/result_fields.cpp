@@ -86,6 +86,7 @@ void of_studies(Registry& registry) {
   registry.add(Entry("result.members", "field", "Of an ensemble: the members that were kept, the best first.")
                    .with(Option("trial", "number of the trial that trained the member").integer())
                    .with(Option("seed", "seed of the member").integer())
+                   .with(Option("folder", "folder of the member's fit, relative to the ensemble's").string())
                    .with(Option("metrics", "metrics of the member by name").any())
                    .returns("list of tables"));
   add_field(registry, "best_member", "Of an ensemble: the metrics of its best member by name.", "table");

@@ -143,7 +143,8 @@ FlagType time_type() {
             }
             if (time && time->unit == Unit::seconds) return time->amount;
             throw misfit(flag, "a time with its unit, as \"90 s\", \"90 min\" or \"3 h\"", text);
-          }};
+          },
+          .kind = "time"};
 }
 
 namespace {
@@ -168,6 +169,7 @@ FlagType type_from(const Value& form) {
   if (type == "switch") return switch_type();
   const std::string& operand = form["operand"].string();
   if (type == "text") return text_type(operand);
+  if (type == "time") return time_type();
   if (type == "file") return file_type(operand);
   if (type == "folder") return folder_type(operand);
   if (type == "whole") return whole_type(operand, form["low"].integer(), form["high"].integer());

@@ -166,7 +166,7 @@ class BadData(CliTest):
 
     def test_a_transform_that_goes_wrong_during_training(self):
         self.recipe(data="lab.data.blobs { samples = 120 }:transform(function(batch) return nil end)")
-        self.refused(f"data: r.lua:{LINES['data']}: a transform gives back the batch")
+        self.refused("a transform gives back the batch")
 
     def test_labels_that_a_function_has_changed(self):
         # Two classes are left, and the model may have two outputs.

@@ -309,7 +309,8 @@ class Running(CliTest):
     def test_second_stage_that_is_returned(self):
         self.write("r.lua", fit().replace("return lab.fit", "local a = lab.fit") + "return a, a\n")
         result = self.train(code=1)
-        self.assert_message(result, "r.lua:1: expected one stage that the recipe returns, found 2 values")
+        self.assert_message(result, f"r.lua:{LINES['more'] + 1}: expected one stage that the recipe returns, "
+                                    "found 2 values")
         self.assert_said(result, "hint: lab.run(stage) runs the stages before the last")
         self.write("r.lua", "return nil, nil\n")
         self.train(code=1)

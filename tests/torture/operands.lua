@@ -65,8 +65,8 @@ local binary = {
 }
 local unary = {
   function(a) return -a end, function(a) return #a end, function(a) return not a end,
-  function(a) return tostring(a) end, function(a) for _ in pairs(a) do break end end,
-  function(a) for _ in ipairs(a) do break end end, function(a) return getmetatable(a).__index end,
+  function(a) return tostring(a) end, function(a) local f, s, i = pairs(a) return f(s, i) end,
+  function(a) local f, s, i = ipairs(a) return f(s, i) end, function(a) return getmetatable(a).__index end,
   function(a) return setmetatable(a, {}) end, function(a) return rawget(a, 1) end, function(a) return next(a) end,
   function(a) return T(a) end, function(a) return T { a } end, function(a) return lab.scope(a) end,
   function(a) return lab.no_grad(a, a) end, function(a) return lab.optimizer(lab.optim.SGD { lr = 1 }, a) end,

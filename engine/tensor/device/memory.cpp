@@ -94,7 +94,8 @@ void MemoryCount::check(MemoryUse use, std::int64_t bytes) const {
   const std::int64_t charged = charged_[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
   if (charged + bytes > script_memory_limit()) {
     ScriptMemoryLimit error(bytes);
-    error.hint("the limit is half of the memory that the process may use, and " + bytes_text(charged) +
+    error.hint("the limit is half of the memory that the process may use, and " +
+               memory_text(static_cast<double>(charged)) +
                " of it are taken; t:release() and lab.scope free tensors early");
     throw error;
   }

@@ -420,6 +420,6 @@ TEST_CASE("transforms: in the order of batches, keyed by their place") {
 
   function->spoils = true;
   const Error error = error_of([&] { loader.next(); });
-  CHECK(contains(error.message(),
+  CHECK(contains(error.headline(),
                  "recipe.lua:9: the transform changed column x from float32 [2, 3, 20, 27] to float32 [1, 3"));
 }

@@ -229,7 +229,8 @@ TEST_CASE("an engine that dies in an operator has told which one, and the line o
   const auto error = [](const std::string& mode) {
     Supervised run(empty_folder(mode), mode);
     CHECK(run.wait() == 3);
-    CHECK(read_summary(run.folder())["reason"] == run.outcome()["error"]["message"]);
+    CHECK_THAT(read_summary(run.folder())["reason"].string(),
+               Catch::EndsWith(run.outcome()["error"]["message"].string()));
     return run.outcome()["error"];
   };
   const Value crashed = error("segv-noted");

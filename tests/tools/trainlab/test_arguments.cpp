@@ -88,8 +88,8 @@ TEST_CASE("lines that are refused say why") {
   CHECK_THAT(refusal({"resume"}), Contains("needs one run folder"));
   CHECK_THAT(refusal({"resume", "x", "--seed", "2"}), Contains("means nothing") && Contains("keeps its parameters"));
   CHECK_THAT(refusal({"resume", "x", "--lr", "2"}), Contains("unknown flag --lr"));
-  CHECK_THAT(refusal({"extend", "x"}), Contains("--epochs N or --steps N of a fit"));
-  CHECK_THAT(refusal({"extend", "x", "--epochs", "1", "--steps", "2"}), Contains("--epochs N or --steps N of a fit"));
+  CHECK_THAT(refusal({"extend", "x"}), Contains("--epochs N, --steps N or --time TIME of a fit"));
+  CHECK_THAT(refusal({"extend", "x", "--epochs", "1", "--steps", "2"}), Contains("--epochs N, --steps N or --time TIME of a fit"));
   CHECK_THAT(refusal({"list", "--seed", "1"}), Contains("means nothing"));
   CHECK_THAT(refusal({"predict", "x", "--input", "y", "--json", "--format", "csv"}), Contains("either --json or"));
   CHECK_THAT(refusal({"report", "a", "b", "--csv"}), Contains("one run at a time"));
@@ -140,7 +140,7 @@ TEST_CASE("help") {
   const auto line_of = [](const char* name) { return usage_line(*find_command(commands_of_program(), name)); };
   CHECK(line_of("run") == "trainlab [run] RECIPE.lua [--PARAMETER VALUE…] [flags]");
   CHECK(line_of("check") == "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]");
-  CHECK(line_of("extend") == "trainlab extend RUN --epochs N | --steps N | --trials N [flags]");
+  CHECK(line_of("extend") == "trainlab extend RUN --epochs N | --steps N | --time TIME | --trials N [flags]");
   CHECK(line_of("predict") == "trainlab predict RUN --input FILE | --prompt TEXT [flags]");
   CHECK(line_of("report") == "trainlab report RUN… [--csv | --json | --html FILE] [flags]");
   CHECK(line_of("help") == "trainlab help [NAME] [flags]");
