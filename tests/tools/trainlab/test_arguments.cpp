@@ -89,7 +89,8 @@ TEST_CASE("lines that are refused say why") {
   CHECK_THAT(refusal({"resume", "x", "--seed", "2"}), Contains("means nothing") && Contains("keeps its parameters"));
   CHECK_THAT(refusal({"resume", "x", "--lr", "2"}), Contains("unknown flag --lr"));
   CHECK_THAT(refusal({"extend", "x"}), Contains("--epochs N, --steps N or --time TIME of a fit"));
-  CHECK_THAT(refusal({"extend", "x", "--epochs", "1", "--steps", "2"}), Contains("--epochs N, --steps N or --time TIME of a fit"));
+  CHECK_THAT(refusal({"extend", "x", "--epochs", "1", "--steps", "2"}),
+             Contains("--epochs N, --steps N or --time TIME of a fit"));
   CHECK_THAT(refusal({"list", "--seed", "1"}), Contains("means nothing"));
   CHECK_THAT(refusal({"predict", "x", "--input", "y", "--json", "--format", "csv"}), Contains("either --json or"));
   CHECK_THAT(refusal({"report", "a", "b", "--csv"}), Contains("one run at a time"));
