@@ -11,15 +11,18 @@ DataParts open_source(const Options& spec, const DataContext& context);
 // Does the work that is still open, if there is any.
 void settle(DataParts& parts);
 
-// Runs `f`; an Error{recipe} without a place in the recipe gets the place of this option ("": of the entry).
+// Runs `f`; an Error{recipe} without a path gets that of this option ("": of the entry), and its line unless the error
+// has one.
 template <class F>
 decltype(auto) placed_at(const Options& spec, std::string_view option, F&& f) {
   try {
     return f();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::recipe || !error.path().empty()) throw;
-    Error placed = spec.error(option, error.message());
-    if (!error.hint().empty()) placed.hint(error.hint());
+    const Error place = spec.error(option, "");
+    Error placed = error;
+    placed.in(place.path());
+    placed.at(place.file(), place.line());
     throw placed;
   }
 }
