@@ -27,20 +27,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// An engine that helps, see Request::helps.
-struct Helper {
-  pid_t pid = 0;
-  std::unique_ptr<Channel> channel;
-  std::unique_ptr<LastNote> note;
-  int number = 1;       // Request::worker
-  bool leaves = false;  // the helper was asked to end
-};
-
-// An engine that has loaded what it needs and waits for its request.
+// An engine beside the first one. As long as it has no request, it is a spare: it has loaded what it needs, and waits.
 struct Spare {
   pid_t pid = 0;
   std::unique_ptr<Channel> channel;
   std::unique_ptr<LastNote> note;
+};
+
+// An engine that helps, see Request::helps.
+struct Helper : Spare {
+  int number = 1;       // Request::worker
+  bool leaves = false;  // the helper was asked to end
 };
 
 // Killed helpers are restarted at most this often in a run; afterwards the run continues without them.
@@ -144,12 +141,15 @@ class Watch {
   // as the first one, and then wait for a request.
   void begin_spares() {
     if (request_.command != "run" || request_.joins) return;
-    for (int count = expected_workers(request_) - 1; count > 0; --count) {
-      auto [mine, theirs] = Channel::pair();
-      auto note = std::make_unique<LastNote>();
-      const pid_t pid = spawn_engine(engine_, "", theirs->fd(), note->fd());
-      spares_.push_back({pid, std::move(mine), std::move(note)});
-    }
+    for (int count = expected_workers(request_) - 1; count > 0; --count) spares_.push_back(start(""));
+  }
+
+  // `request`: as JSON, or empty for a spare.
+  Spare start(const std::string& request) const {
+    auto [mine, theirs] = Channel::pair();
+    auto note = std::make_unique<LastNote>();
+    const pid_t pid = spawn_engine(engine_, request, theirs->fd(), note->fd());
+    return {pid, std::move(mine), std::move(note)};
   }
 
   void end_spares() {
@@ -171,7 +171,7 @@ class Watch {
       ::waitid(P_PID, static_cast<id_t>(spare.pid), nullptr, WEXITED);
       return false;
     }
-    helpers_.push_back({spare.pid, std::move(spare.channel), std::move(spare.note), request.worker, false});
+    helpers_.push_back({std::move(spare), request.worker, false});
     return true;
   }
 
@@ -183,11 +183,7 @@ class Watch {
     request.recipe = held_->path() / "recipe" / request_.recipe.filename();
     request.worker = 1;
     while (std::ranges::count(helpers_, request.worker, &Helper::number) > 0) ++request.worker;
-    if (wake_spare(request)) return;
-    auto [mine, theirs] = Channel::pair();
-    auto note = std::make_unique<LastNote>();
-    const pid_t pid = spawn_engine(engine_, to_json(request.to_value()), theirs->fd(), note->fd());
-    helpers_.push_back({pid, std::move(mine), std::move(note), request.worker, false});
+    if (!wake_spare(request)) helpers_.push_back({start(to_json(request.to_value())), request.worker, false});
   }
 
   // A stage may want fewer engines than the stage before.

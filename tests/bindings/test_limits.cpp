@@ -93,7 +93,10 @@ TEST_CASE("the limits of a real recipe let it do real work") {
         Value(3'000'000));
 }
 
-TEST_CASE("a pattern that explodes is noticed, with its line") {
+namespace {
+
+// What the watchdog says of a script that is silent for longer than 0.05 s.
+std::optional<Error> heard_of(const std::string& script) {
   std::mutex mutex;
   std::optional<Error> heard;
   Sandbox sandbox;
@@ -103,12 +106,19 @@ TEST_CASE("a pattern that explodes is noticed, with its line") {
     const std::lock_guard lock(mutex);
     heard = error;
   };
+  sandbox.execute(script);
+  sandbox.recipe.reset();  // joins the watchdog
+  return heard;
+}
+
+}  // namespace
+
+TEST_CASE("a pattern that explodes is noticed, with its line") {
   // The time of this pattern grows fourfold with two characters: it is made longer until it takes well over the limit.
-  sandbox.execute(
+  const std::optional<Error> heard = heard_of(
       "local n = 16\nlocal begin\nrepeat\n n = n + 2\n begin = os.clock()\n local _ = ('a'):rep(n):find(('a?'):rep(n) "
       ".. ('a'):rep(n))\n"
       "until os.clock() - begin > 0.5");
-  sandbox.recipe.reset();  // joins the watchdog
   REQUIRE(heard);
   CHECK(heard->kind() == ErrorKind::recipe);
   CHECK_THAT(heard->what(), Catch::StartsWith("x.lua:6: no answer for 0.05 s (--silence), nor in the 0 s of --grace") &&
@@ -116,20 +126,10 @@ TEST_CASE("a pattern that explodes is noticed, with its line") {
 }
 
 TEST_CASE("a single operator on giant tensors is noticed, with its line") {
-  std::mutex mutex;
-  std::optional<Error> heard;
-  Sandbox sandbox;
-  sandbox.limits.silence = 0.05;
-  sandbox.limits.grace = 0;
-  sandbox.silent = [&](const Error& error) {
-    const std::lock_guard lock(mutex);
-    heard = error;
-  };
   // Each product is larger than the one before it, until one takes well over the limit.
-  sandbox.execute(
+  const std::optional<Error> heard = heard_of(
       "local n = 200\nlocal begin\nrepeat\n n = n + 400\n local a = lab.tensor.ones(n, n)\n begin = os.clock()\n"
       " lab.ops.matmul(a, a)\nuntil os.clock() - begin > 0.5");
-  sandbox.recipe.reset();
   REQUIRE(heard);
   CHECK_THAT(heard->what(), Catch::StartsWith("x.lua:7: no answer for 0.05 s") && Catch::Contains("single operator"));
 }
