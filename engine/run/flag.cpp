@@ -120,7 +120,7 @@ FlagType whole_type(std::string operand, std::int64_t low, std::int64_t high) {
           .high = high};
 }
 
-FlagType number_type(std::string operand, double low, double high, std::string range) {
+FlagType number_type(std::string operand, double low, double high, const std::string& range) {
   return {.operand = std::move(operand),
           .read = [low, high, range](const std::string& flag, const std::string& text) -> Value {
             double number = 0;

@@ -184,6 +184,7 @@ void* or_raise(void* block) {
 }
 }  // namespace
 
+// NOLINTBEGIN(misc-new-delete-overloads): mimalloc defines the operators delete
 void* operator new(std::size_t size) { return or_raise(mi_malloc(size)); }
 void* operator new[](std::size_t size) { return or_raise(mi_malloc(size)); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
@@ -192,4 +193,5 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
 void* operator new[](std::size_t size, std::align_val_t alignment) {
   return or_raise(mi_malloc_aligned(size, static_cast<std::size_t>(alignment)));
 }
+// NOLINTEND(misc-new-delete-overloads)
 #endif

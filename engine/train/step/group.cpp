@@ -156,8 +156,7 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
       state_(plan.model->initial_state(keys, plan.precision.weights, plan.device, axis)),
       is_final_(keys.size()),
       train_loss_(axis ? static_cast<std::int64_t>(keys.size()) : 0, plan.loss->parts()),
-      passes_(clip_passes(plan.clip)),
-      may_skip_(false) {
+      passes_(clip_passes(plan.clip)) {
   std::vector<OptimizedParameter> parameters;
   std::vector<AveragedTensor> tensors;
   for (std::size_t i = 0; i < state_.parameters.size(); ++i) {

@@ -35,7 +35,7 @@ FlagType choice_type(std::string operand, std::vector<std::string> words);
 // A whole number from `low` to `high`.
 FlagType whole_type(std::string operand, std::int64_t low, std::int64_t high);
 // A number from `low` to `high`; messages call the range `range`, as in "from 0".
-FlagType number_type(std::string operand, double low, double high, std::string range);
+FlagType number_type(std::string operand, double low, double high, const std::string& range);
 // "90 s", "90 min", "3 h": read as seconds.
 FlagType time_type();
 

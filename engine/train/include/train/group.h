@@ -123,7 +123,7 @@ class Group final : public Trained {
   // The model that a member's functions have seen since the latest step; what they switch holds until the next step.
   std::map<std::size_t, std::shared_ptr<ModelObject>> views_;
   std::vector<std::size_t> places_;  // by row
-  bool may_skip_;                    // whether passes may leave rows out
+  bool may_skip_ = false;            // whether passes may leave rows out
   std::vector<std::uint8_t> steps_;  // by row: 1 where the present step is taken
 };
 
