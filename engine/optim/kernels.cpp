@@ -1,16 +1,10 @@
 #include "kernels.h"
 
+#include "core/clones.h"
 #include "elements.h"
 
 namespace trainlab {
 namespace {
-
-// Compiled once for each instruction set and chosen when the program starts.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
-#define TRAINLAB_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define TRAINLAB_CLONES
-#endif
 
 template <class T>
 TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,

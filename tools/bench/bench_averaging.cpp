@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/clones.h"
 #include "optim/average.h"
 #include "optim/clip.h"
 #include "optim/optimizer.h"
@@ -23,13 +24,11 @@ namespace {
 
 constexpr int pairs = 600, warm_up = 50;
 
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-
-CLONES void bare_average(float* __restrict average, const float* __restrict x, std::int64_t n, float take) {
+TRAINLAB_CLONES void bare_average(float* __restrict average, const float* __restrict x, std::int64_t n, float take) {
   for (std::int64_t i = 0; i < n; ++i) average[i] += take * (x[i] - average[i]);
 }
 
-CLONES double bare_squares(const float* x, std::int64_t n) {
+TRAINLAB_CLONES double bare_squares(const float* x, std::int64_t n) {
   double sums[16] = {};
   for (std::int64_t i = 0; i + 16 <= n; i += 16)
     for (std::int64_t lane = 0; lane < 16; ++lane) sums[lane] += double(x[i + lane]) * double(x[i + lane]);
@@ -38,7 +37,7 @@ CLONES double bare_squares(const float* x, std::int64_t n) {
   return total;
 }
 
-CLONES void bare_scale(float* x, std::int64_t n, float factor) {
+TRAINLAB_CLONES void bare_scale(float* x, std::int64_t n, float factor) {
   for (std::int64_t i = 0; i < n; ++i) x[i] *= factor;
 }
 

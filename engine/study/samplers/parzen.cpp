@@ -7,6 +7,8 @@
 #include <limits>
 #include <numbers>
 
+#include "core/clones.h"
+
 namespace trainlab {
 
 namespace {
@@ -25,13 +27,6 @@ const std::array<double, cells + 2>& cdf_table() {
   }();
   return table;
 }
-
-// Compiled once for each instruction set and chosen when the program starts; the bits of the results are the same.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__)
-#define TRAINLAB_PARZEN_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define TRAINLAB_PARZEN_CLONES
-#endif
 
 // e^x for x ≤ 0, with a relative error below 1e-11; at least 1e-300. Without branches or calls, so that the loops below
 // become vector instructions: 2^n e^r with |r| ≤ ½ ln 2, and the power series of e^r.
@@ -55,9 +50,8 @@ inline double exponential(double x) {
 }
 
 // Subtracts ((at − centre) · narrowness)² from each sum.
-TRAINLAB_PARZEN_CLONES void subtract_squares(double at, const double* __restrict centres,
-                                             const double* __restrict narrowness, double* __restrict sums,
-                                             std::size_t count) {
+TRAINLAB_CLONES void subtract_squares(double at, const double* __restrict centres, const double* __restrict narrowness,
+                                      double* __restrict sums, std::size_t count) {
   for (std::size_t k = 0; k < count; ++k) {
     const double t = (at - centres[k]) * narrowness[k];
     sums[k] -= t * t;
@@ -69,7 +63,7 @@ constexpr std::size_t side = 8;
 
 // The logarithm of the sum of the exponentials of these numbers, which are overwritten; `count` is a multiple of
 // `side`.
-TRAINLAB_PARZEN_CLONES double log_sum(double* numbers, std::size_t count) {
+TRAINLAB_CLONES double log_sum(double* numbers, std::size_t count) {
   double tops[side];
   for (double& top : tops) top = numbers[0];
   for (std::size_t k = 0; k < count; k += side) {
