@@ -133,8 +133,10 @@ struct ExpectedImprovement::Outlook {
 ExpectedImprovement::ExpectedImprovement(const Space& space, std::size_t objectives)
     : space_(space),
       objectives_(objectives),
-      is_parent_(space_.size()),
-      processes_(objectives, GaussianProcess(choices_of(space_))) {
+      is_parent_(space_.size()) {
+  // A process that has no points yet cannot be copied: Eigen would read what no factorisation has set.
+  processes_.reserve(objectives);
+  for (std::size_t k = 0; k < objectives; ++k) processes_.emplace_back(choices_of(space_));
   for (std::size_t i = 0; i < space_.size(); ++i) {
     if (space_[i].count() != 1) parameters_.push_back(i);
     for (const auto& condition : space_[i].conditions) is_parent_[condition.parent] = 1;

@@ -54,7 +54,7 @@ LogTerm log_between(const LogTerm& low, const LogTerm& high) {
 
 }  // namespace
 
-std::vector<Box> free_boxes(std::vector<std::vector<double>> points, std::span<const double> reference) {
+std::vector<FreeBox> free_boxes(std::vector<std::vector<double>> points, std::span<const double> reference) {
   const std::size_t last = reference.size() - 1;
   std::erase_if(points, [&](const auto& point) { return !std::ranges::equal(point, reference, std::less()); });
   if (last == 0) {
@@ -65,8 +65,8 @@ std::vector<Box> free_boxes(std::vector<std::vector<double>> points, std::span<c
   // Slabs of the last objective, from point to point. A box of the other objectives that the next point leaves whole
   // goes on in the next slab.
   std::ranges::sort(points, {}, [&](const auto& point) { return point[last]; });
-  std::vector<Box> boxes;
-  std::map<Box, double> open;  // boxes of the other objectives, with the beginning of each
+  std::vector<FreeBox> boxes;
+  std::map<FreeBox, double> open;  // boxes of the other objectives, with the beginning of each
   std::vector<std::vector<double>> before;
   const auto close = [&](double at) {
     for (const auto& [side, from] : open) {
@@ -77,8 +77,8 @@ std::vector<Box> free_boxes(std::vector<std::vector<double>> points, std::span<c
     }
   };
   const auto advance = [&](double at) {
-    std::map<Box, double> next;
-    for (Box& box : free_boxes(before, reference.first(last))) {
+    std::map<FreeBox, double> next;
+    for (FreeBox& box : free_boxes(before, reference.first(last))) {
       const auto known = open.find(box);
       const double from = known == open.end() ? at : known->second;
       if (known != open.end()) open.erase(known);
@@ -105,11 +105,11 @@ std::vector<Box> free_boxes(std::vector<std::vector<double>> points, std::span<c
 ExpectedVolume::ExpectedVolume(std::vector<std::vector<double>> points, std::span<const double> reference,
                                std::span<const double> ideal)
     : objectives_(reference.size()) {
-  std::vector<Box> boxes = free_boxes(std::move(points), reference);
+  std::vector<FreeBox> boxes = free_boxes(std::move(points), reference);
   if (!ideal.empty()) {
-    for (Box& box : boxes) std::ranges::transform(box.low, ideal, box.low.begin(), std::ranges::max);
+    for (FreeBox& box : boxes) std::ranges::transform(box.low, ideal, box.low.begin(), std::ranges::max);
   }
-  for (const Box& box : boxes) {
+  for (const FreeBox& box : boxes) {
     for (std::size_t k = 0; k < objectives_; ++k) {
       for (const double at : {box.low[k], box.high[k]}) {
         if (at != -unbounded) bounds_.push_back({.objective = static_cast<Eigen::Index>(k), .at = at});
@@ -122,7 +122,7 @@ ExpectedVolume::ExpectedVolume(std::vector<std::vector<double>> points, std::spa
     const Bound bound{.objective = static_cast<Eigen::Index>(objective), .at = at};
     return static_cast<std::size_t>(std::ranges::lower_bound(bounds_, bound) - bounds_.begin());
   };
-  for (const Box& box : boxes) {
+  for (const FreeBox& box : boxes) {
     for (std::size_t k = 0; k < objectives_; ++k)
       sides_.push_back({.low = box.low[k] == -unbounded ? none : place(k, box.low[k]), .high = place(k, box.high[k])});
   }

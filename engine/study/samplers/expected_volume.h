@@ -15,14 +15,14 @@
 
 namespace trainlab {
 
-struct Box {
+struct FreeBox {
   std::vector<double> low, high;  // by objective; `low` may be −∞
-  bool operator<(const Box& other) const { return low != other.low ? low < other.low : high < other.high; }
+  bool operator<(const FreeBox& other) const { return low != other.low ? low < other.low : high < other.high; }
 };
 
 // Cuts the region below the reference that none of the points dominates into boxes without overlap. Two objectives: a
 // box more than points that matter; three: up to twice as many.
-std::vector<Box> free_boxes(std::vector<std::vector<double>> points, std::span<const double> reference);
+std::vector<FreeBox> free_boxes(std::vector<std::vector<double>> points, std::span<const double> reference);
 
 class ExpectedVolume {
  public:

@@ -63,14 +63,14 @@ TEST_CASE("free boxes hold each place that no point dominates once, and no other
     INFO(objectives << " objectives");
     const auto points = scattered_points(objectives, 12);
     const std::vector<double> reference(objectives, 1.0);
-    const std::vector<Box> boxes = free_boxes(points, reference);
+    const std::vector<FreeBox> boxes = free_boxes(points, reference);
     if (objectives == 2) CHECK(boxes.size() <= points.size() + 1);
     if (objectives == 3) CHECK(boxes.size() <= 2 * points.size() + 1);
     Stream random{Key(9)};
     std::vector<double> place(objectives);
     for (int draw = 0; draw < 3000; ++draw) {
       for (double& x : place) x = 2.2 * random.uniform() - 1;
-      const auto within = std::ranges::count_if(boxes, [&](const Box& box) {
+      const auto within = std::ranges::count_if(boxes, [&](const FreeBox& box) {
         for (std::size_t k = 0; k < objectives; ++k) {
           if (place[k] < box.low[k] || place[k] >= box.high[k]) return false;
         }
