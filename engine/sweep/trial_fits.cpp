@@ -34,8 +34,13 @@ bool ended(const TrialFit& fit) { return is_finished(fit.summary) || fit.summary
 
 }  // namespace
 
-TrialFits::TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study)
-    : plan_(plan), context_(context), study_(study), pruner_(plan.pruner()), reports_(plan, study, pruner_.get()) {}
+TrialFits::TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study,
+                     std::function<void()> reported)
+    : plan_(plan),
+      context_(context),
+      study_(study),
+      pruner_(plan.pruner()),
+      reports_(plan, study, pruner_.get(), std::move(reported)) {}
 
 TrialFits::Built TrialFits::build(LeasedTrial& trial) {
   Built built{.trial = &trial, .fits = {}, .failure = {}};

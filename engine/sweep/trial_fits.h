@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -35,11 +36,15 @@ struct TrialEnd {
 // Used by the recipe's thread.
 class TrialFits {
  public:
-  TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study);
+  // `reported` is called after each report of a trial.
+  TrialFits(const StudyPlan& plan, const StageContext& context, SharedStudy& study, std::function<void()> reported);
 
   // Members of the stacks that fits such as this trial's run in; 1: it runs alone. Error{recipe} when it cannot be
   // built.
   std::int64_t stack_of(const LeasedTrial& trial);
+
+  // Writes the reports that wait to be written together. Raises as Reports::flush().
+  void write_reports() { reports_.flush(); }
 
   // Trains all repeats of these trials; in the order given. Raises LeaseLost, and Error for what concerns more than a
   // trial.

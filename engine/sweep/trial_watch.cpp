@@ -14,14 +14,15 @@ constexpr double report_seconds = 1;
 
 }  // namespace
 
-Reports::Reports(const StudyPlan& plan, SharedStudy& study, const Pruner* pruner)
-    : plan_(plan), study_(study), pruner_(pruner), flushed_(steady_seconds()) {}
+Reports::Reports(const StudyPlan& plan, SharedStudy& study, const Pruner* pruner, std::function<void()> reported)
+    : plan_(plan), study_(study), pruner_(pruner), reported_(std::move(reported)), flushed_(steady_seconds()) {}
 
 void Reports::add(const LeasedTrial& trial, const TrialReport& report) {
   Pending& pending = pending_[trial.lease.trial];
   pending.lease = trial.lease;
   pending.reports.push_back(report);
   if (!pruner_ && steady_seconds() - flushed_ > report_seconds) flush();
+  reported_();
 }
 
 void Reports::flush() {

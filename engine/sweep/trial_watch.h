@@ -1,6 +1,7 @@
 // TrialWatch: sees the validations of a trial's fits, tells the study of them and asks its pruner.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,8 +28,8 @@ struct LeasedTrial {
 // Reports of all trials that this process has under way, written together.
 class Reports {
  public:
-  // `pruner` may be null.
-  Reports(const StudyPlan& plan, SharedStudy& study, const Pruner* pruner);
+  // `pruner` may be null. `reported` is called after each report.
+  Reports(const StudyPlan& plan, SharedStudy& study, const Pruner* pruner, std::function<void()> reported);
 
   // Takes in one. Raises as flush().
   void add(const LeasedTrial& trial, const TrialReport& report);
@@ -51,6 +52,7 @@ class Reports {
   const StudyPlan& plan_;
   SharedStudy& study_;
   const Pruner* pruner_;
+  std::function<void()> reported_;
   std::map<std::int64_t, Pending> pending_;  // by trial
   double flushed_;
 };

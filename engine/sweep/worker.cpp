@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/files.h"
@@ -21,8 +21,6 @@ namespace {
 
 constexpr std::chrono::milliseconds poll{5};
 constexpr int most_polls = 100;
-// Between two lines about the progress.
-constexpr double show_seconds = 10;
 // A trial during which this many processes died is not given to another process.
 constexpr std::int64_t most_lost = 10;
 
@@ -59,14 +57,14 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
       std::move(storage), std::move(study), {.name = this_process(), .supervisor = context.supervisor, .expires = 0}};
 }
 
-Worker::Worker(const StudyPlan& plan, const StageContext& context)
+Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function<double()> seconds)
     : plan_(plan),
       context_(context),
       study_(open_study(plan, context)),
       keeper_(StudyPlace::of_stage(context.folder)),
-      fits_(plan, context, study_),
+      fits_(plan, context, study_, [this] { reported(); }),
+      progress_(plan, context, study_.study(), std::move(seconds)),
       started_(steady_seconds()) {
-  before_ = study_.study().trials().ended();
   if (const double budget = plan.time_budget(); budget > 0 && !context.helps) {
     study_.storage().set_deadline(wall_seconds() + std::max(budget - context.seconds_before, 0.0));
   }
@@ -194,6 +192,7 @@ Worker::End Worker::run() {
   while (!stop_requested()) {
     check_time();
     std::vector<LeasedTrial> trials = ask();
+    progress_.look();
     if (!trials.empty()) {
       train(std::move(trials));
     } else if (wait_) {
@@ -276,34 +275,15 @@ void Worker::check_time() {
 }
 
 void Worker::show() {
-  if (context_.helps) return;
-  const Study& study = study_.study();
-  const Trials& trials = study.trials();
-  const std::int64_t pruned = trials.count(TrialState::pruned), failed = trials.count(TrialState::failed),
-                     over = trials.ended();
-  if (over == told_) return;
-  const double now = steady_seconds();
-  const bool last = over >= plan_.trials();
-  if (!last && now - shown_ < show_seconds && shown_ > 0) return;
-  shown_ = now;
-  told_ = over;
-  const std::int64_t all = plan_.trials();
-  std::string text = fmt::format("{}: {}", context_.name, over);
-  if (all < std::numeric_limits<std::int64_t>::max()) text += fmt::format(" of {}", all);
-  text += " " + std::string(plan_.trials_name());
-  if (pruned > 0) text += fmt::format(", {} pruned", pruned);
-  if (failed > 0) text += fmt::format(", {} failed", failed);
-  if (const std::int64_t running = trials.count(TrialState::running); running > 0)
-    text += fmt::format(", {} running", running);
-  if (study.best() && plan_.objectives().size() == 1) {
-    text += fmt::format(", best {} {:.5g} (trial {})", plan_.objectives().front().metric, trials.value(*study.best()),
-                        *study.best());
-  }
-  if (const std::int64_t own = over - before_; !last && all < std::numeric_limits<std::int64_t>::max() && own > 0) {
-    text += fmt::format(", about {:.0f} s left",
-                        (now - started_) / static_cast<double>(own) * static_cast<double>(all - over));
-  }
-  context_.say(text);
+  if (!context_.helps) progress_.show();
+}
+
+// While trials of this process train.
+void Worker::reported() {
+  if (context_.helps || !progress_.is_due()) return;
+  fits_.write_reports();
+  study_.follow();
+  progress_.show();
 }
 
 }  // namespace trainlab

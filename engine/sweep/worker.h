@@ -5,8 +5,10 @@
 #include <functional>
 #include <memory>
 
+#include "core/clock.h"
 #include "study/lease_keeper.h"
 #include "study_plan.h"
+#include "study_progress.h"
 #include "trial_fits.h"
 
 namespace trainlab {
@@ -14,7 +16,8 @@ namespace trainlab {
 class Worker {
  public:
   // Opens the study in the stage's folder, or makes a new study. Error{usage} if the study has another space.
-  Worker(const StudyPlan& plan, const StageContext& context);
+  // `seconds`: the clock of its lines about the progress.
+  Worker(const StudyPlan& plan, const StageContext& context, std::function<double()> seconds = steady_seconds);
 
   enum class End { complete, interrupted };
   // Raises Error{run} if more trials have failed than the stage allows, and errors that end the whole stage.
@@ -38,16 +41,16 @@ class Worker {
   void check_failures() const;
   void check_time();
   void show();
+  void reported();
 
   const StudyPlan& plan_;
   const StageContext& context_;
   SharedStudy study_;
   LeaseKeeper keeper_;
   TrialFits fits_;
-  double started_, shown_ = 0;
-  bool wait_ = false;        // the last ask() found no trial now, because others are at work
-  std::int64_t before_ = 0;  // trials that had ended when this process began
-  std::int64_t told_ = 0;    // final trials that were shown
+  StudyProgress progress_;
+  double started_;
+  bool wait_ = false;  // the last ask() found no trial now, because others are at work
   std::optional<std::string> stopped_;
 };
 

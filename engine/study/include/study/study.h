@@ -58,6 +58,7 @@ class Study {
 
   const Space& space() const { return space_; }
   const Trials& trials() const { return trials_; }
+  const std::set<std::int64_t>& running() const { return running_; }  // the trials that run
   const std::vector<bool>& maximize() const { return settings_.maximize; }
 
   // Whether the next choice depends on how running trials end.
