@@ -42,6 +42,22 @@ TrialFits::TrialFits(const StudyPlan& plan, const StageContext& context, SharedS
       pruner_(plan.pruner()),
       reports_(plan, study, pruner_.get(), std::move(reported)) {}
 
+// The summary of a repeat that has ended in an earlier attempt, nil of any other. A repeat whose summary is damaged
+// goes on from its last checkpoint, as after a kill before the summary was written, and ends in the same bytes.
+Value TrialFits::ended_before(const LeasedTrial& trial, const fs::path& folder) const {
+  std::string damage;
+  try {
+    Value summary = read_summary(folder);
+    if (!is_finished(summary)) return {};
+    if (summary["metrics"].is_map() && summary["seconds"].is_number()) return summary;
+    damage = (folder / "summary.json").string() + " has no metrics or no seconds";
+  } catch (const Error& error) {
+    damage = error.message();
+  }
+  context_.say(fmt::format("trial {}: damage: {}; going on from the last checkpoint", trial.lease.trial, damage));
+  return {};
+}
+
 TrialFits::Built TrialFits::build(LeasedTrial& trial) {
   Built built{.trial = &trial, .fits = {}, .failure = {}};
   const TrialFolder folder(context_.folder, trial.lease.trial);
@@ -53,8 +69,7 @@ TrialFits::Built TrialFits::build(LeasedTrial& trial) {
                    .structure = {},
                    .summary = {}};
       fit.structure = structure_of(fit);
-      fit.summary = read_summary(fit.folder);
-      if (!is_finished(fit.summary)) fit.summary = {};
+      fit.summary = ended_before(trial, fit.folder);
       if (trial.segment.parent && fit.summary.is_nil()) go_on_from(*trial.segment.parent, trial.lease.trial, fit);
       if (fit.summary["pruned"].is_string()) trial.pruned = fit.summary["pruned"].string();
       built.fits.push_back(std::move(fit));

@@ -59,6 +59,7 @@ class TrialFits {
   using Member = std::pair<Built*, TrialFit*>;
 
   Built build(LeasedTrial& trial);
+  Value ended_before(const LeasedTrial& trial, const std::filesystem::path& folder) const;
   void go_on_from(std::int64_t parent, std::int64_t trial, const TrialFit& fit) const;
   std::string clone_of(const LeasedTrial& trial, const TrialFit& fit) const;
   const std::shared_ptr<const FitPlan>& plan_of(const TrialFit& fit);

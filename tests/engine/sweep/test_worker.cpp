@@ -2,6 +2,8 @@
 // others.
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include "core/files.h"
 #include "journal/checkpoint.h"
 #include "support/stand_in_device.h"
@@ -134,6 +136,34 @@ TEST_CASE("a trial all of whose checkpoints are damaged continues its parent aga
   CHECK(fifth_value(folder.path()) == undisturbed_fifth_value());
   const Value summary = parse_json(read_file(folder.path() / "trials/0004/seed-1/summary.json"), "summary.json");
   CHECK(summary["resumed"] == Value(Value::List{4}));
+}
+
+TEST_CASE("a repeat whose summary is damaged goes on from its last checkpoint") {
+  const std::string more = R"(, "trials": 1, "seeds": 2, "stack": false)";
+  const auto value = [&](const fs::path& folder, const Events& events, std::string& said) {
+    double found = std::nan("");
+    said = work(sweep(more, events), folder, [&](const SharedStudy& study) {
+      if (study.study().trials().state(0) == TrialState::complete) found = study.study().trials().value(0);
+    });
+    return found;
+  };
+  std::string said;
+  const TemporaryFolder whole, folder;
+  const double expected = value(whole.path(), {}, said);
+  int validations = 0;
+  Events events;
+  events.validate = [&](std::int64_t) {
+    if (++validations == 5) request_stop();  // within the second repeat
+  };
+  value(folder.path(), events, said);
+  clear_stop_request();
+  const fs::path summary = folder.path() / "trials/0000/attempt-1/seed-1/summary.json";
+  REQUIRE(fs::exists(summary));
+  write_atomic(summary, GENERATE("", "{", "[]", R"({"status": "done"})"));
+  CHECK(value(folder.path(), {}, said) == expected);
+  CHECK_THAT(said, Catch::StartsWith("trial 0: damage: ") && Catch::Contains("seed-1/summary.json") &&
+                       Catch::Contains("; going on from the last checkpoint\n"));
+  CHECK(fs::exists(folder.path() / "trials/0000/seed-1/summary.json"));
 }
 
 TEST_CASE("a clone whose parameters do not fit its parent's checkpoint fails alone") {
