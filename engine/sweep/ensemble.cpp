@@ -6,8 +6,8 @@
 
 #include "predict/kept_weights.h"
 #include "predict/mean_prediction.h"
+#include "predict/side_by_side.h"
 #include "run/folder.h"
-#include "side_by_side.h"
 #include "study/place.h"
 #include "tensor/types.h"
 #include "trial_folder.h"

@@ -1,4 +1,4 @@
-#include "side_by_side.h"
+#include "predict/side_by_side.h"
 
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/argsort.h>
