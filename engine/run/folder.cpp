@@ -61,6 +61,12 @@ Value read_summary(const fs::path& folder) {
   return summary;
 }
 
+Value read_stage_summary(const fs::path& folder) {
+  Value summary = read_summary(folder);
+  if (!summary.is_nil()) summary.set("out", folder.string());
+  return summary;
+}
+
 bool is_finished(const Value& summary) {
   const Value& status = summary["status"];
   return status.is_string() && (status.string() == "done" || status.string() == "stopped");

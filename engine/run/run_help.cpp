@@ -58,7 +58,7 @@ Value Run::help(const Options& stage) {
   const StageRecord record = await_stage(stage);
   const fs::path folder = folder_of(record);
   const auto found = [&]() -> Value {
-    const Value summary = read_summary(folder);
+    const Value summary = read_stage_summary(folder);
     return summary["name"] == Value(record.name) && is_finished(summary) ? summary : Value();
   };
   if (Value summary = found(); !summary.is_nil()) return summary;

@@ -119,7 +119,7 @@ StageRecord Run::place(const Options& stage, const std::string& name, bool retur
 
 Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed, StageWork prepared) {
   const fs::path folder = folder_of(record);
-  const Value found = read_summary(folder);
+  const Value found = read_stage_summary(folder);
   // At the top there may be the summary of an earlier stage that did not end well.
   const Value before = found["name"] == Value(record.name) ? found : Value();
   if (is_finished(before)) {

@@ -140,7 +140,10 @@ class Members {
 Candidate candidate(const fs::path& stage, std::int64_t trial, std::int64_t repeat, std::int64_t seed) {
   Candidate one{
       .trial = trial, .repeat = repeat, .seed = seed, .folder = TrialFolder(stage, trial).ended(repeat), .metrics = {}};
-  one.metrics = metrics_of(read_summary(one.folder));
+  const Value summary = read_summary(one.folder);
+  if (!summary["metrics"].is_map())
+    throw damaged_file(one.folder / "summary.json", summary.is_nil() ? "it is gone" : "it has no metrics");
+  one.metrics = metrics_of(summary);
   return one;
 }
 

@@ -692,6 +692,34 @@ class Ensemble(CliTest):
         self.assertEqual(summary["members"][0]["metrics"]["val.loss"], best)
         self.assertLessEqual(summary["ensemble"]["val.loss"], best)
 
+    def test_members_of_a_run_that_has_moved(self):
+        self.write("r.lua", sweep(run="local found = lab.run(").replace("\n}\n", "\n})\nprint('in ' .. found.out)\n") +
+                   "return lab.ensemble { name = 'e', from = found, keep = 3, metric = 'val.loss', build = build }\n")
+        members = self.run_program("r.lua", "--json").json()["members"]
+        moved = self.folder / "moved"
+        self.run_folder().rename(moved)
+        (moved / "summary.json").unlink()  # the ensemble goes on
+        self.write("mended.lua", (self.folder / "r.lua").read_text() + "\n")
+        for more in ((), ("--recipe", "mended.lua")):
+            result = self.run_program("resume", moved, "--json", *more)
+            self.assertEqual(result.json()["members"], members)
+            self.assert_said(result, f"in {moved}/stages/s")
+            (moved / "summary.json").unlink()
+
+    def test_the_summary_of_a_member_is_gone(self):
+        self.write("r.lua", sweep(run="local found = lab.run(").replace("\n}\n", "\n})\n") +
+                   "return lab.ensemble { name = 'e', params = found.best.params, seeds = 2, build = build,\n"
+                   "  metric = 'val.loss' }\n")
+        self.run_program("r.lua")
+        run = self.run_folder()
+        member = run / "trials/0001/seed-1/summary.json"
+        for content, text in ((None, "it is gone"), ("{", "it is not valid JSON"),
+                              ('{"status": "done"}', "it has no metrics")):
+            with self.subTest(text):
+                (run / "summary.json").unlink()
+                member.unlink() if content is None else member.write_text(content)
+                self.assert_said(self.run_program("resume", run, code=3), f"{member} is damaged: {text}")
+
     def test_what_is_no_sweep_is_no_source_of_members(self):
         for options, text in (("from = 5", "from: expected the result of a sweep, found 5"),
                               ("params = 5", "params: expected parameters by name, found 5"),

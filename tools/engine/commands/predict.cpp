@@ -95,7 +95,7 @@ class PredictExecution final : public Execution {
       return {};
     }
     const std::filesystem::path folder = find_stage(*request().path("out"), name.string()).folder;
-    return {read_summary(folder), folder, stage};
+    return {read_stage_summary(folder), folder, stage};
   }
 
   std::shared_ptr<const Spec> predicted_;  // the stage whose model predicts, once it is found

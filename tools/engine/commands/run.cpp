@@ -41,7 +41,7 @@ class RunExecution final : public Execution {
       const std::shared_ptr<const Spec> full = record(*stage, false);
       if (recorded_.size() >= records.size()) throw ExecutionEnds();
       const std::filesystem::path own = folder / records[recorded_.size() - 1].folder;
-      return results[name] = {read_summary(own), own, full};
+      return results[name] = {read_stage_summary(own), own, full};
     };
     Recipe recipe(std::move(quiet), files(true), given, {run, {}});
     const Recipe::Outcome outcome = recipe.execute();

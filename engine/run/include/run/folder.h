@@ -58,6 +58,9 @@ Error damaged_file(const std::filesystem::path& file, const std::string& why);
 
 // summary.json of a folder, nil where there is none. Raises damaged_file.
 Value read_summary(const std::filesystem::path& folder);
+// The same of a stage, for a recipe that goes on with the stage's result: `out` is the folder as given, because the run
+// may have been moved since the stage ended.
+Value read_stage_summary(const std::filesystem::path& folder);
 // Whether a stored summary says that its stage has ended for good: done or stopped.
 bool is_finished(const Value& summary);
 
