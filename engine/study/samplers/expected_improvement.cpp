@@ -51,7 +51,8 @@ std::vector<std::uint32_t> front_of(std::span<const double> values, std::size_t 
 }
 
 // Below a reference point a tenth of the front's range beyond its worst values; where the front has no range, of the
-// range of all values. A point much farther out would let the search cling to the ends of the front, where a small gain
+// range of all values. An objective all of whose values are equal has the reference 1, so that the other objective
+// decides. A point much farther out would let the search cling to the ends of the front, where a small gain
 // in one objective counts with all the way to the reference in the others. For the same reason values below the best
 // that is known or predicted are not hoped for: an objective that cannot become better than it is at an edge of the
 // space is as uncertain there as anywhere else.
@@ -78,7 +79,7 @@ ExpectedVolume volume_of(const std::vector<GaussianProcess>& processes,
       best = processes[k].values().minCoeff();
       worst = processes[k].values().maxCoeff();
     }
-    reference.push_back(worst + 0.1 * (worst - best));
+    reference.push_back(objectives > 1 && best == worst ? worst + 1 : worst + 0.1 * (worst - best));
   }
   std::vector<double> ideal(objectives, -std::numeric_limits<double>::infinity());
   for (std::size_t k = 0; objectives > 1 && k < objectives; ++k)

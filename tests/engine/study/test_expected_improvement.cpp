@@ -88,6 +88,26 @@ TEST_CASE("what it chooses depends on what was added, not on when it was asked")
   CHECK(best < 0.05);
 }
 
+TEST_CASE("an objective that is the same in all trials leaves the choice to the other") {
+  const Space space = square();
+  for (const std::size_t constant : {0U, 1U}) {
+    ExpectedImprovement improvement(space, 2);
+    Stream random{Key(1)};
+    for (int i = 0; i < 25; ++i) {
+      const std::vector<double> point = {space.from_unit(0, random.uniform()), space.from_unit(1, random.uniform())};
+      std::vector<double> values = {bowl(point), bowl(point)};
+      values[constant] = 7;
+      improvement.add(point, values);
+    }
+    for (std::uint64_t n = 0; n < 5; ++n) {
+      const std::vector<double> point = improvement.best(stream(n), {}, open(space)).point;
+      INFO("objective " << constant << ", draws " << n << ": " << point[0] << ", " << point[1]);
+      CHECK(std::abs(point[0] - 2) < 1.5);
+      CHECK(std::abs(point[1] - 6) < 1.5);
+    }
+  }
+}
+
 TEST_CASE("a study ends when no more improvement is expected, and not before") {
   const Space space = square();
   for (const bool maximize : {false, true}) {
