@@ -209,13 +209,12 @@ class SqlStorage final : public Storage {
       if (durable != is_durable_) dialect_->set_durable(sql_, durable);
       is_durable_ = durable;
     });
-    bool is_in_place = true;
-    // Looked at when no other process can write: what the session sees then is all that there is.
+    // Looked at when no other process can write: what the session sees then is all that there is, and one process after
+    // the other writes it again.
     bracketed(dialect_->begin_to_write(), [&] {
-      is_in_place = dialect_->is_in_place();
-      if (is_in_place) f();
+      if (!dialect_->is_in_place()) throw dialect_->rescue(sql_);
+      f();
     });
-    if (!is_in_place) throw dialect_->rescue(sql_);
   }
 
   // What is rolled back has not been seen either: it comes again.

@@ -30,9 +30,9 @@ class SqlDialect {
   virtual void connect(soci::session& sql) = 0;
   // Whether the place still holds what the session was opened on: somebody may have deleted or replaced the store.
   virtual bool is_in_place() const = 0;
-  // Called where it does not, outside of transactions: writes all that the session sees to the place, or beside it
-  // where something else is there now, and returns the error that says so. No process may write to the old store once
-  // one of them has found that it is not in place, so that all of them write the same.
+  // Called where the place does not, within a transaction that keeps other processes from writing: writes all that the
+  // session sees to the place, or beside it where something else is there now, and returns the error that says so. The
+  // old store stays as it is from then on, so that all processes write the same.
   virtual Error rescue(soci::session& sql) const = 0;
   // The schema of the stored study; 0: there is no study yet.
   virtual int schema(soci::session& sql) const = 0;

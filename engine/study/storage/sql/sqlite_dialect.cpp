@@ -100,7 +100,7 @@ class SqliteDialect final : public SqlDialect {
                        ": another file has taken its place while this process worked on it; all that it held "
                        "is in " +
                        beside(".kept").string())
-          .hint("give that file the old name and resume: all results told so far are in it");
+          .hint("where the other file is not this study, give the kept file the old name; then resume");
     }
     return run_error(place_ +
                      ": was deleted while this process worked on it; all that it held has been written there again")
