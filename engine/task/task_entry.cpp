@@ -64,7 +64,8 @@ Value run_task(const Options& task, const StageContext& context, const TaskCompa
     const std::vector<Argument> arguments{std::static_pointer_cast<Object>(self)};
     try {
       function->call(arguments);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
+      self->close();
       if (self->early_end()) return *self->early_end();
       throw;
     }

@@ -151,6 +151,24 @@ class Tasks(CliTest):
                 self.assertEqual([row[1] for row in rows], ["complete"] * 2 + ["failed"] + ["complete"] * 5)
                 self.assertIn(text, infos(self.run_folder())[2]["reason"])
 
+    def test_a_task_that_has_failed_is_over_for_the_trials_after_it(self):
+        self.write("r.lua", """local kept
+return lab.sweep { name = "s", metric = "reward", goal = "max", trials = 2, space = { a = lab.space.uniform(0, 1) },
+  build = function(hp)
+    return lab.task { name = "t", run = function(ctx)
+      if hp.trial == 0 then
+        kept = ctx
+        error("no luck")
+      end
+      local ok, message = pcall(function() for step in kept:steps(3) do kept:log("reward", 9) end end)
+      assert(not ok and message:find("this task has ended", 1, true), message)
+      ctx:log("reward", 1)
+    end }
+  end }
+""")
+        self.run_program("r.lua")
+        self.assertEqual([row[1] for row in trials(self.run_folder())], ["failed", "complete"])
+
     def test_what_cannot_be_is_refused_before_anything_runs(self):
         for options, path, text in (
             (dict(metric="reward", logged="reward"), "goal", "missing; a task does not tell which direction"),

@@ -66,7 +66,7 @@ class TaskLoop : public Object {
   friend class TaskContext;
   TaskLoop(TaskContext& task, TaskLoopOptions options, std::size_t number, Key key);
 
-  std::int64_t total() const;  // number of steps
+  std::int64_t total() const;       // number of steps
   bool advance(TaskContext& task);  // next() without its checks
   Batch fetch();
   NamedTensors saved() const;  // live
@@ -144,6 +144,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
 
   // Ends the task: writes the last rows and a last checkpoint, and returns the summary.
   Value finish();
+  // Called when an error has left the function: a recipe that has kept the context cannot use it any more.
+  void close() { complete_ = true; }
   // The summary, if the judge has ended the task.
   const std::optional<Value>& early_end() const { return early_end_; }
   // Keys the random numbers that the function draws outside of its loops.
@@ -165,7 +167,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
     std::string hash;  // hash of the file, once it is written
   };
 
-  void check_open() const;  // Error{recipe} when the function has returned
+  void check_open() const;  // Error{recipe} when the function has ended
   // Does work of the loops between steps. See failed().
   template <class Work>
   auto between_steps(const Work& work) {
@@ -212,7 +214,7 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   std::optional<Checkpoint> from_;   // the checkpoint, until the loop in which it was made is reached again
   std::shared_ptr<RowJudge> judge_;  // may be null
   std::optional<Value> early_end_;
-  bool complete_ = false;  // the function has returned
+  bool complete_ = false;  // the function has returned, or an error has left it
   bool failed_ = false;
 };
 
