@@ -10,6 +10,7 @@
 #include "data/data_hashes.h"
 #include "fit_handle.h"
 #include "journal/reporters.h"
+#include "plan/fit_plan_parts.h"
 #include "tensor/named_tensors.h"
 #include "train/model_file.h"
 #include "train/rules.h"
@@ -267,7 +268,12 @@ void Member::list_parts() {
                },
                .restore =
                    [this](const Value& state, const NamedTensors&) {
-                     if (state.is_number() && state.number() != plan_.time_budget) is_extended_ = true;
+                     if (!state.is_number()) return;
+                     const RunSettings& settings = *context_.settings;
+                     // The run may have been extended before, beyond the budget of the recipe.
+                     if (settings.extends_now && settings.extended->unit == "time")
+                       check_more_time(settings, state.number());
+                     if (state.number() != plan_.time_budget) is_extended_ = true;
                    }});
   record_.add({.name = "data",
                .state = [this] { return part_sizes(); },

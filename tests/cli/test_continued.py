@@ -218,6 +218,11 @@ class Finished(CliTest):
         self.assertGreater(result["steps"], before["steps"])
         self.assertGreater(result["seconds"], 1.5)
         self.assertIn("stage f extended to 2 s", self.run_program("report", "timed").out)
+        # More than the recipe's budget is not enough any more.
+        before = self.summary(self.folder / "timed")
+        self.assert_message(self.run_program("extend", "timed", "--time", "2 s", code=2),
+                            "trainlab: expected a total of more than the 2 s of the run, found 2 s")
+        self.assertEqual(self.summary(self.folder / "timed"), before)
 
     def test_extend_to_no_more(self):
         before = self.summary(self.run)

@@ -69,13 +69,8 @@ void extend_time(FitPlan& plan, const RunSettings& settings) {
     throw usage_error("expected a fit with a budget of time, found one without")
         .hint("--epochs N or --steps N give a fit a new length");
   }
-  const auto seconds = static_cast<double>(settings.extended->count);
-  if (settings.extends_now && seconds <= plan.time_budget) {
-    throw usage_error("expected a total of more than the " + to_text(Duration{plan.time_budget, Unit::seconds}) +
-                      " of the run, found " + settings.extended->text())
-        .hint("extend takes the new total, not the time to add");
-  }
-  plan.time_budget = seconds;
+  if (settings.extends_now) check_more_time(settings, plan.time_budget);
+  plan.time_budget = static_cast<double>(settings.extended->count);
 }
 
 // Exactly one of epochs and steps; `time` bounds either, or stands alone.
@@ -387,6 +382,13 @@ MemoryEstimate estimate_memory(const FitPlan& plan) {
   if (plan.options.given("ema")) optimizer += weights;
   const auto data = static_cast<double>(plan.data.train.data->bytes());
   return {.weights = weights, .gradients = weights, .optimizer = optimizer, .activations = activations, .data = data};
+}
+
+void check_more_time(const RunSettings& settings, double before) {
+  if (static_cast<double>(settings.extended->count) > before) return;
+  throw usage_error("expected a total of more than the " + to_text(Duration{before, Unit::seconds}) +
+                    " of the run, found " + settings.extended->text())
+      .hint("extend takes the new total, not the time to add");
 }
 
 }  // namespace trainlab

@@ -1,4 +1,4 @@
-// Parts of plan_fit() that have files of their own.
+// Parts of plan_fit() that have files of their own, and a check that a fit repeats when it is resumed.
 #pragma once
 
 #include <string>
@@ -13,5 +13,8 @@ void plan_objective(FitPlan& plan);
 
 // Warnings about a fit with one model and a loss, each as "FILE:LINE: path: text".
 std::vector<std::string> warnings_of(const FitPlan& plan);
+
+// `trainlab extend --time`: Error{usage} unless the new total is more than `before`, the budget so far.
+void check_more_time(const RunSettings& settings, double before);
 
 }  // namespace trainlab
