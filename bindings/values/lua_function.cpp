@@ -1,8 +1,8 @@
 // Callable: a recipe's function as the engine calls it.
 #include <cstdlib>
 #include <lua.hpp>
-#include <map>
 #include <set>
+#include <utility>
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_state.h"
@@ -44,7 +44,9 @@ void add_text(lua_State* L, int index, std::string& text, std::set<const void*>&
       lua_pop(L, 1);
       return;
     }
-    std::map<std::string, std::string> members;
+    // Sorted, because the order in which Lua goes through a table may depend on addresses. Keys that are neither
+    // numbers nor strings have no text.
+    std::multiset<std::pair<std::string, std::string>> members;
     lua_pushnil(L);
     while (lua_next(L, index) != 0) {
       std::string key, value;

@@ -352,8 +352,8 @@ class Mended(CliTest):
 
     def test_other_changes_are_refused(self):
         loss = {"loss": "X"}
-        text = "local k = 2\n" + fit(**loss, more=self.FINISH % "nil + 1").replace('"X"', """function(out, batch)
-    return lab.ops.cross_entropy_loss(out, batch.y) * k
+        text = "local k, switch = 2, { [true] = 1, [false] = 0 }\n" + fit(**loss, more=self.FINISH % "nil + 1").replace('"X"', """function(out, batch, run)
+    return lab.ops.cross_entropy_loss(out, batch.y) * k * switch[run.step >= 0]
   end""")
         run = self.failed(text, "r.lua:13: ")
         good = text.replace("nil + 1", "1")
@@ -365,7 +365,9 @@ class Mended(CliTest):
             ("length", "epochs = 3", "epochs = 4", "epochs: was 3, is 4"),
             ("seed", 'name = "f",', 'name = "f", seed = 3,', "seed: was not given, is 3"),
             ("loss", "batch.y) * k", "batch.y) + k", "loss: its function, or a value that the function uses"),
-            ("value", "local k = 2", "local k = 3", "loss: its function, or a value that the function uses"),
+            ("value", "switch = 2,", "switch = 3,", "loss: its function, or a value that the function uses"),
+            ("key", "[true] = 1", "[true] = 2", "loss: its function, or a value that the function uses"),
+            ("other key", "[false] = 0", "[false] = 1", "loss: its function, or a value that the function uses"),
             ("name", 'name = "f"', 'name = "g"', "name: was \"f\", is \"g\""),
         ):
             with self.subTest(name):
