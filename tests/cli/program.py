@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+import typing
 import unittest
 
 PROGRAM = os.environ["TRAINLAB"]
@@ -55,6 +56,22 @@ SLOW = {
 def fit(**options):
     """The text of a recipe with one small fit, at the lines that LINES tells."""
     return FIT % {**DEFAULTS, **options}
+
+
+class Stored(typing.NamedTuple):
+    """A tensor of a .safetensors file."""
+
+    dtype: str
+    shape: list
+    bytes: bytes
+
+
+def tensors(path):
+    """Name → Stored of a .safetensors file."""
+    content = path.read_bytes()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    return {name: Stored(entry["dtype"], entry["shape"], content[begin:][slice(*entry["data_offsets"])])
+            for name, entry in json.loads(content[8:begin]).items() if name != "__metadata__"}
 
 
 class Result:

@@ -1,12 +1,11 @@
 """Functions of a recipe: what they see of the run, how they are tried, and what an error in them leaves behind."""
 
-import json
 import os
 import signal
 import tomllib
 import unittest
 
-from program import LINES, CliTest, fit
+from program import LINES, CliTest, fit, tensors
 
 # A line for each call: which function, the sum of the first weights, the rate, whether there is a gradient.
 SEES = """local function saw(name)
@@ -23,14 +22,6 @@ ALL = """  schedule = function(step, total) return 1 - step / total end,
   on = { start = saw("start"), step = saw("step"), validate = saw("validate"), epoch = saw("epoch"),
     checkpoint = saw("checkpoint"), finish = saw("finish") },
 """
-
-
-def tensors(path):
-    """Name → bytes of a safetensors file."""
-    content = path.read_bytes()
-    begin = 8 + int.from_bytes(content[:8], "little")
-    return {name: content[begin:][slice(*tensor["data_offsets"])]
-            for name, tensor in json.loads(content[8:begin]).items() if name != "__metadata__"}
 
 
 class Run(CliTest):
@@ -171,7 +162,7 @@ return lab.sweep {
             kept = tensors(next((folder / "checkpoints").glob("best-*.safetensors")))
             ends = tensors(folder / "artifacts" / "end.safetensors")
             self.assertEqual(ends["1.weight"], kept["model.1.weight"])
-            seen.add(ends["1.weight"])
+            seen.add(ends["1.weight"].bytes)
         self.assertEqual(len(seen), 4)
 
 
@@ -352,7 +343,8 @@ class Mended(CliTest):
 
     def test_other_changes_are_refused(self):
         loss = {"loss": "X"}
-        text = "local k, switch = 2, { [true] = 1, [false] = 0 }\n" + fit(**loss, more=self.FINISH % "nil + 1").replace('"X"', """function(out, batch, run)
+        head = "local k, switch = 2, { [true] = 1, [false] = 0 }\n"
+        text = head + fit(**loss, more=self.FINISH % "nil + 1").replace('"X"', """function(out, batch, run)
     return lab.ops.cross_entropy_loss(out, batch.y) * k * switch[run.step >= 0]
   end""")
         run = self.failed(text, "r.lua:13: ")

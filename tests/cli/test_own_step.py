@@ -1,6 +1,5 @@
 """Training steps and layers written in the recipe."""
 
-import json
 import os
 import random
 import re
@@ -8,7 +7,7 @@ import signal
 import struct
 import unittest
 
-from program import CliTest
+from program import CliTest, tensors
 
 HEAD = """local nn, ops, optim = lab.nn, lab.ops, lab.optim
 local at = lab.param { "at", 0, doc = "step to announce" }
@@ -66,15 +65,6 @@ ADDS_UP = HEAD + """return lab.fit {
 """
 
 
-def tensors(path):
-    """Name → (dtype, shape, bytes) of a safetensors file."""
-    data = path.read_bytes()
-    begin = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:begin])
-    return {name: (entry["dtype"], entry["shape"], data[begin:][slice(*entry["data_offsets"])])
-            for name, entry in header.items() if name != "__metadata__"}
-
-
 class OwnStep(CliTest):
     def test_a_step_of_its_own_is_the_declared_one(self):
         self.write("r.lua", ONE)
@@ -119,20 +109,15 @@ class OwnStep(CliTest):
         )
         self.write("r.lua", TWO.replace("epochs = 3,", "epochs = 3, " + more))
         self.run_program("r.lua", "--threads", "1", "--out", "run", "--quiet")
-        begin, end = (self.tensors(next((self.folder / "run/checkpoints").glob(name + "*.safetensors")))
+        begin, end = (tensors(next((self.folder / "run/checkpoints").glob(name + "*.safetensors")))
                       for name in ("begin", "last"))
         ones, zeros = struct.pack("<f", 1), bytes(4)
-        self.assertEqual({data[:4] for name, data in begin.items() if re.match(r"model\.d\.\d\.weight", name)}, {ones})
-        self.assertEqual({data[:4] for name, data in begin.items() if re.match(r"model\.g\.\d\.weight", name)}, {zeros})
-        changed = {name for name, data in begin.items() if end[name] != data}
+        for model, first in (("d", ones), ("g", zeros)):
+            weight = rf"model\.{model}\.\d\.weight"
+            self.assertEqual({tensor.bytes[:4] for name, tensor in begin.items() if re.match(weight, name)}, {first})
+        changed = {name for name, tensor in begin.items() if end[name] != tensor}
         self.assertEqual({name for name in begin if name.startswith("model.d.")} - changed,
                          {"model.d.2.weight", "model.d.2.bias"})
-
-    def tensors(self, path):
-        content = path.read_bytes()
-        size = struct.unpack("<Q", content[:8])[0]
-        return {name: content[8 + size:][slice(*tensor["data_offsets"])]
-                for name, tensor in json.loads(content[8:8 + size]).items() if name != "__metadata__"}
 
     def test_check_tries_the_step(self):
         self.write("r.lua", ONE)

@@ -11,7 +11,7 @@ import sqlite3
 import struct
 import unittest
 
-from program import SOURCE, CliTest, small_disk
+from program import SOURCE, CliTest, small_disk, tensors
 
 SWEEP = """local nn = lab.nn
 local data = lab.data.blobs { samples = 120, seed = 3 }:split { train = 0.5, val = 0.25, test = 0.25 }
@@ -71,14 +71,8 @@ def infos(stage):
 def last_tensors(fit):
     """The step of the last checkpoint of a fit, and its float64 tensors by name, as lists of numbers."""
     path = max((fit / "checkpoints").glob("last-*.safetensors"))
-    data = path.read_bytes()
-    size = int.from_bytes(data[:8], "little")
-    tensors = {}
-    for name, entry in json.loads(data[8 : 8 + size]).items():
-        if name != "__metadata__" and entry["dtype"] == "F64":
-            begin, end = entry["data_offsets"]
-            tensors[name] = struct.unpack(f"<{(end - begin) // 8}d", data[8 + size + begin : 8 + size + end])
-    return path.stem, tensors
+    return path.stem, {name: struct.unpack(f"<{len(tensor.bytes) // 8}d", tensor.bytes)
+                       for name, tensor in tensors(path).items() if tensor.dtype == "F64"}
 
 
 def until_rows(running, stage, trial, count, repeat=1):

@@ -27,9 +27,13 @@ Model build(const Value& spec, const Shape& input) {
   return {Options(registry(), checked, "model"), input};
 }
 
+Model build_on(const Value& spec, Signals columns) {
+  const auto checked = std::make_shared<Spec>(Spec{registry().check(spec, "model"), {}});
+  return {Options(registry(), checked, "model"), std::move(columns)};
+}
+
 Model build(const Case& layer) {
-  const auto checked = std::make_shared<Spec>(Spec{registry().check(layer.spec, "model"), {}});
-  return {Options(registry(), checked, "model"), Signals{{"x", {.shape = layer.input, .integers = layer.below > 0}}}};
+  return build_on(layer.spec, {{"x", {.shape = layer.input, .integers = layer.below > 0}}});
 }
 
 // Whether the entry is somewhere in the spec.

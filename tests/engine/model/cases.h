@@ -24,6 +24,7 @@ struct Case {
 };
 
 Model build(const Value& spec, const Shape& input);
+Model build_on(const Value& spec, Signals columns);
 Model build(const Case& layer);
 
 // Whether the entry is somewhere in the spec.

@@ -17,11 +17,6 @@ namespace {
 
 const std::array keys = {Key(1), Key(2)};
 
-Model build_on(const Value& spec, Signals columns) {
-  const auto checked = std::make_shared<Spec>(Spec{registry().check(spec, "model"), {}});
-  return {Options(registry(), checked, "model"), std::move(columns)};
-}
-
 std::string refused(const Value& spec, Signals columns) {
   try {
     build_on(spec, std::move(columns));

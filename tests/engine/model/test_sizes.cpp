@@ -101,8 +101,7 @@ TEST_CASE("nn.Linear takes any leading axes") {
 TEST_CASE("a language model reads shorter texts, and longer ones only without learned positions") {
   const Value spec = sequential({nn("Embedding", {11, 4}), nn("PositionalEmbedding"),
                                  nn("TransformerEncoderLayer", {2}, {{"causal", true}}), nn("Linear", {11})});
-  const auto checked = std::make_shared<Spec>(Spec{registry().check(spec, "model"), {}});
-  const Model model(Options(registry(), checked, "model"), Signals{{"x", {.shape = {8}, .integers = true}}});
+  const Model model = build_on(spec, {{"x", {.shape = {8}, .integers = true}}});
   const ModelState state = state_of(model, false);
   const at::Tensor x = at::randint(0, 11, {2, 8}, at::kLong).to(test_device());
   const at::Tensor whole = model.forward(x, {state, false, keys});
