@@ -74,7 +74,7 @@ std::vector<StoredModel> models_behind(const fs::path& stage_folder) {
     if (kind == Value("sweep")) return best_of_sweep(stage_folder, summary);
     if (kind == Value("ensemble")) return members_of_ensemble(stage_folder, summary);
   } catch (const std::logic_error&) {  // of Value
-    throw recipe_error((stage_folder / "summary.json").string() + " is damaged");
+    throw damaged_file(stage_folder / "summary.json", "its best trial or its members cannot be read");
   }
   if (kind.is_string() && kind.string() != "fit") {
     throw usage_error("a " + kind.string() + " keeps no model: only a fit, a sweep and an ensemble of fits have one");
@@ -112,11 +112,14 @@ Prediction StagePredictor::predict(const std::function<NewInputs(const Predictor
     NewInputs own = inputs(predictor);
     outputs.push_back(predictor.predict(own, batch));
     if (outputs.size() == 1) result.names = std::move(own.names);
-    if (outputs.back().sizes() != outputs.front().sizes() || predictor.file().meaning != first().file().meaning) {
-      throw run_error("the members of an ensemble predict alike, and the member in " +
-                      models_[outputs.size() - 1].folder.string() + " gives " + shape_text(outputs.back().sizes()) +
-                      " where the first gives " + shape_text(outputs.front().sizes()));
+    const ModelFile &file = predictor.file(), &other = first().file();
+    const std::string of_member =
+        "the members of an ensemble predict alike, and the member in " + models_[outputs.size() - 1].folder.string();
+    if (outputs.back().sizes() != outputs.front().sizes() || file.meaning != other.meaning) {
+      throw run_error(of_member + " gives " + shape_text(outputs.back().sizes()) + " where the first gives " +
+                      shape_text(outputs.front().sizes()));
     }
+    if (file.class_names != other.class_names) throw run_error(of_member + " predicts other classes than the first");
   }
   if (!is_ensemble_) {
     result.mean = outputs.front();

@@ -403,6 +403,12 @@ class Together(PredictTest):
             column = "p(1)" if name == "probabilities" else "spread(1)"
             self.assertEqual([one[name]["1"] for one in objects], [row[column] for row in found])
         self.refused(2, "an ensemble of 2 models has no single one", arguments=("runs/r/001", "--prompt", "a"))
+        model = self.run_folder() / summary["members"][1]["folder"] / "model.json"
+        file = json.loads(model.read_text())
+        file["models"][""]["class_names"] = ["a", "b", "c"]
+        model.write_text(json.dumps(file))
+        self.refused(3, summary["members"][1]["folder"], "predicts other classes than the first",
+                     arguments=("runs/r/001", "--input", "x.npy"))
 
     def test_values_are_averaged_too(self):
         summary = self.train_together("return " + SEEDS, VALUES)
@@ -479,7 +485,11 @@ return lab.task {{ name = "t", run = function(ctx) ctx:log("p", p[0][1]:item()) 
         self.run_program("m.lua")
         self.refused(2, "has functions of its recipe, and of a sweep or an ensemble no such model can be built again",
                      "a fit can", arguments=("runs/m/001", "--input", "x.npy"))
-        (self.run_folder() / "stages/s/summary.json").unlink()
+        summary = self.run_folder() / "stages/s/summary.json"
+        summary.write_text(json.dumps({**json.loads(summary.read_text()), "best": {"trial": "two"}}))
+        self.refused(3, f"{summary} is damaged: its best trial or its members cannot be read",
+                     arguments=("runs/r/001/stages/s", "--input", "x.npy"))
+        summary.unlink()
         self.refused(2, 'stage "s" has not ended', arguments=("runs/r/001/stages/s", "--input", "x.npy"))
 
 

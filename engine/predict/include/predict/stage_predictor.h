@@ -15,7 +15,7 @@ struct StoredModel {
 };
 
 // The models behind the result in a stage's folder, in the order of an ensemble's members, each once. A stage without a
-// summary counts as a fit that is under way. Error{usage} if the stage keeps no model, or has none yet.
+// summary counts as a fit that is under way. Error{usage} if the stage keeps no model, or has none yet; damaged_file().
 std::vector<StoredModel> models_behind(const std::filesystem::path& stage_folder);
 
 struct Prediction {
@@ -39,7 +39,7 @@ class StagePredictor {
   // The mean of the models' predictions in the sense of their outputs: probabilities for a classification, values for a
   // regression. A member that an ensemble counts twice weighs twice; the standard deviation is that of the members
   // themselves (divided by their number). `inputs` gives the inputs for a model, which brings the values of its own
-  // training data. Error{run} if the models' predictions differ in shape.
+  // training data. Error{run} if the models' predictions differ in shape or in their classes.
   Prediction predict(const std::function<NewInputs(const Predictor&)>& inputs, std::int64_t batch) const;
 
  private:
