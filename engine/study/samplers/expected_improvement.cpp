@@ -84,6 +84,8 @@ ExpectedVolume volume_of(const std::vector<GaussianProcess>& processes,
   std::vector<double> ideal(objectives, -std::numeric_limits<double>::infinity());
   for (std::size_t k = 0; objectives > 1 && k < objectives; ++k)
     ideal[k] = std::min(processes[k].values().minCoeff(), seen[k].means.minCoeff());
+  // One trial is the best in all objectives, and nothing better is predicted: then nothing would be hoped for anywhere.
+  if (front.front() == ideal) ideal.clear();
   return {std::move(front), reference, ideal};
 }
 

@@ -108,6 +108,21 @@ TEST_CASE("an objective that is the same in all trials leaves the choice to the 
   }
 }
 
+TEST_CASE("where one trial is the best in both objectives, better ones are hoped for all the same") {
+  const Space space = square();
+  for (std::uint64_t seed = 1; seed < 4; ++seed) {
+    ExpectedImprovement improvement(space, 2);
+    Stream random{Key(seed)};
+    std::vector<double> point = {2, 6};
+    for (int i = 0; i < 60; ++i) {
+      const double value = std::sqrt(bowl(point));
+      improvement.add(point, std::vector<double>{value, 2 * value});
+      point = {space.from_unit(0, random.uniform()), space.from_unit(1, random.uniform())};
+    }
+    CHECK(improvement.best(stream(0), {}, open(space)).improvement > 0);
+  }
+}
+
 TEST_CASE("a study ends when no more improvement is expected, and not before") {
   const Space space = square();
   for (const bool maximize : {false, true}) {
