@@ -115,7 +115,7 @@ std::string TrialFits::clone_of(const LeasedTrial& trial, const TrialFit& fit) c
 const std::shared_ptr<const FitPlan>& TrialFits::plan_of(const TrialFit& fit) {
   if (plans_.size() >= most_plans && !plans_.contains(fit.structure)) plans_.clear();
   std::shared_ptr<const FitPlan>& plan = plans_[fit.structure];
-  // What cannot be shared is planned anew, and so is what could not be planned before.
+  // A plan that cannot be shared is made anew, and so is a plan that could not be made before.
   if (!plan || fit.structure.empty()) {
     plan = std::make_shared<const FitPlan>(plan_.plan_fit(fit.options));
     std::vector<std::string> warnings = plan->warnings;
@@ -280,8 +280,8 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     const bool is_recipe = error.kind() == ErrorKind::recipe;
     if (!is_recipe && error.kind() != ErrorKind::run) throw;
     if (members.size() == 1 && !is_recipe) throw;
-    // What a shared function raises ends each trial, and a damaged checkpoint sets back its own fit only: trials apart,
-    // then the fits of one.
+    // An error of a shared function ends each trial, and a damaged checkpoint sets back its own fit only: so trials are
+    // trained apart, then the fits of one trial.
     const auto is_same = [](const Member& a, const Member& b) { return a.first == b.first; };
     std::size_t end = 1;
     while (end < members.size() && is_same(members[0], members[end])) ++end;

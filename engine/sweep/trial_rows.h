@@ -15,7 +15,7 @@ class TrialRows final : public RowJudge {
   void row(const std::function<std::optional<double>(const std::string&)>& value) override;
   std::optional<std::string> over() override { return watch_.all_validated(); }
 
-  // What the task's checkpoints keep of the reports.
+  // The part of the task's checkpoints that counts the reports.
   Resumable part();
 
  private:

@@ -16,7 +16,7 @@
 
 namespace trainlab {
 
-// What a process does for the trial that it has leased.
+// A trial that this process has leased, and how it stands.
 struct LeasedTrial {
   Lease lease;
   std::vector<double> point;
@@ -40,7 +40,7 @@ class Reports {
   void begin(LeasedTrial& trial, std::int64_t repeat, std::int64_t resource);
   // Writes all that was taken in. Raises LeaseLost when one of the trials is another's by now, Error{run}.
   void flush();
-  // What was not written is of trials that were given up.
+  // Forgets the reports that were not written, which are those of trials that were given up.
   void drop() { pending_.clear(); }
 
  private:
@@ -67,7 +67,7 @@ class TrialWatch final : public StopRule {
   // The next report: a value for each metric of the study.
   void report(std::vector<double> values);
   std::optional<std::string> all_validated() override;
-  // What a checkpoint says was reported has been written.
+  // The reports that a checkpoint counts have been written.
   Value state() const override;
   void restore(const Value& state) override;
 

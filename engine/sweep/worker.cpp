@@ -112,7 +112,7 @@ bool Worker::while_leased(std::span<const LeasedTrial> trials, const std::functi
   }
 }
 
-// What the study says of the first of these leases that has been lost.
+// The words of the study about the first of these leases that has been lost.
 std::optional<std::string> Worker::lost(std::span<const LeasedTrial> trials) noexcept {
   try {
     for (const LeasedTrial& trial : trials) study_.report(trial.lease, {});
@@ -152,7 +152,7 @@ std::vector<LeasedTrial> Worker::ask() {
   while (trials.empty()) {
     if (stop_requested() || !take(trials)) return trials;
   }
-  // One that may have ended its process is not to end others with it.
+  // A trial that may have ended its process is not to end other trials with it.
   if (study_.stored(trials.front().lease.trial).lost > 0) return trials;
   std::int64_t stack = 1;
   try {

@@ -59,7 +59,8 @@ void TaskContext::list_parts() {
                      for (const auto& [name, value] : saved.map())
                        last_[name] = value.is_nil() ? std::nan("") : value.number();
                    }});
-  // What the next row outside of loops and the next call of `validated` tell. Older checkpoints have no such part.
+  // The counters of the next row outside of loops and of the next call of `validated`. Older checkpoints have no such
+  // part.
   record_.add({.name = "latest_row",
                .state = [this]() -> Value {
                  return Value::Map{{"epoch", epoch_}, {"samples", samples_}, {"to_show", to_show_}};

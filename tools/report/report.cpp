@@ -99,7 +99,7 @@ std::string fit_text(const StageView& stage) {
   return text + class_reports_text(stage.summary["reports"]);
 }
 
-// What the last row tells of a fit or task that has not ended.
+// The last row of a fit or task that has not ended, in the form of a summary.
 Value value_so_far(const StageView& stage) {
   Value value = Value::Map{
       {"name", stage.name}, {"kind", stage.kind}, {"status", stage.status()}, {"out", stage.folder.string()}};

@@ -13,7 +13,7 @@ void NoImprovement::follow(const Trials& trials) {
   std::erase_if(open_, [&](std::int64_t trial) {
     if (trials.state(trial) == TrialState::complete) {
       const auto place = std::ranges::upper_bound(complete_, trial);
-      // One of the first has ended late: the verdict is of others.
+      // A trial among the first ones has ended late: the verdict was made of other trials.
       if (place - complete_.begin() < static_cast<std::ptrdiff_t>(judged_)) {
         judged_ = 0;
         verdict_ = {};

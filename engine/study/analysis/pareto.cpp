@@ -183,8 +183,8 @@ std::vector<std::uint32_t> most_volume(std::span<const double> points, std::span
   const auto rows = rows_of(points, objectives);
   std::vector<std::uint32_t> chosen;
   std::vector<std::vector<double>> kept;
-  // What a point adds can only become less as others are chosen, so that a point whose bound is less than what another
-  // one adds need not be looked at.
+  // A point adds less the more other points are chosen, so that a point whose bound is less than the volume that
+  // another point adds need not be looked at.
   std::vector<double> bounds(rows.size(), std::numeric_limits<double>::infinity());
   std::vector<std::uint32_t> order(rows.size());
   std::iota(order.begin(), order.end(), 0U);

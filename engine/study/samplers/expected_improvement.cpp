@@ -93,7 +93,7 @@ double inside(double u) { return std::clamp(u, 0.0, 1 - 1e-12); }
 
 }  // namespace
 
-// What the processes expect of a point.
+// The processes, and the improvement that they expect of a point.
 struct ExpectedImprovement::Outlook {
   std::vector<GaussianProcess> processes;
   ExpectedVolume volume;

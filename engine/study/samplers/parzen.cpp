@@ -297,7 +297,7 @@ void Parzen::draw(Stream& random, double keep, std::span<double> out) const {
 
 void Parzen::log_density(std::span<const double> points, std::span<double> out) const {
   const std::size_t width = axes_.size();
-  // What fills the last place of a row of sums has no weight.
+  // The numbers of kernels, and numbers without weight up to a multiple of `side`.
   std::vector<double> logs((kernels_ + side - 1) / side * side);
   for (std::size_t c = 0; c < out.size(); ++c) {
     const double* const x = points.data() + c * width;

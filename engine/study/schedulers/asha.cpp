@@ -22,7 +22,7 @@ class Asha final : public Scheduler {
 
   std::optional<Segment> segment(const Curves& trials, std::int64_t trial) const override {
     const Segment first{.parent = {}, .until = lengths_.front()};
-    // What was given for a trial that waits is a configuration that begins.
+    // A trial that waits has given values, and begins a configuration.
     if (trial < trials.trials().size()) return first;
     const std::vector<bool> continued = parents(trials.trials());
     const std::vector<std::vector<std::int64_t>> rungs = ended(trials);

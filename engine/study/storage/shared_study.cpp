@@ -54,7 +54,7 @@ void SharedStudy::end(const Lease& lease, TrialState state, std::span<const doub
   }
 }
 
-// What could not have been written, but may be read from a file that was damaged or repaired.
+// Error{run} for a trial that no process writes, but that may stand in a file which was damaged or repaired.
 void SharedStudy::check(const StoredTrial& trial) const {
   const bool is_complete = trial.state == TrialState::complete;
   std::string wrong;

@@ -171,7 +171,7 @@ class SqliteReader final : public StudyReader {
   bool is_made_ = false, has_segments_ = false;
 };
 
-// What changes when somebody writes.
+// Facts about the file that change when somebody writes.
 std::tuple<bool, std::uintmax_t, fs::file_time_type> state_of(const fs::path& file) {
   std::error_code ignored;
   fs::path log = file;

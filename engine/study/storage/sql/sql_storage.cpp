@@ -78,7 +78,7 @@ class SqlStorage final : public Storage {
             soci::use(number), soci::use(point), soci::use(owner.name), soci::use(owner.supervisor), soci::use(expires),
             soci::use(change), soci::use(parent, has_parent), soci::use(until, has_segment));
       } else {
-        // One that was begun before the deadline is brought to its end after it.
+        // A trial that was begun before the deadline is brought to its end after the deadline.
         const bool found =
             run("UPDATE trials SET state = 'running', attempt = attempt + 1, point = :p, owner = :o, supervisor = :s, "
                 "expires = :e, change = :c, parent = :f, until = :u WHERE number = :n AND state = 'waiting' AND "
@@ -217,7 +217,7 @@ class SqlStorage final : public Storage {
     });
   }
 
-  // What is rolled back has not been seen either: it comes again.
+  // Changes that were read in a transaction which is rolled back count as not seen: they come again.
   template <class F>
   void bracketed(const char* begin, F&& f) {
     guarded([&] {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int patience_seconds = 120;  // for other writers
 
-// One of the processes that come together changes the mode, and SQLite does not let the others wait for that.
+// The first of the processes that come together changes the mode, and SQLite does not let the others wait for that.
 std::string begin_log(soci::session& sql) {
   for (const double begin = steady_seconds();; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
     try {
@@ -37,7 +37,7 @@ std::string begin_log(soci::session& sql) {
   }
 }
 
-// What tells a file from another one that has its name later; nullopt where there is no file.
+// The device and number of a file, which no other file has that takes its name; nullopt where there is no file.
 using FileId = std::pair<dev_t, ino_t>;
 std::optional<FileId> id_of(const std::filesystem::path& file) {
   struct stat status {};
