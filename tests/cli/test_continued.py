@@ -223,6 +223,8 @@ class Finished(CliTest):
         self.assert_message(self.run_program("extend", "timed", "--time", "2 s", code=2),
                             "trainlab: expected a total of more than the 2 s of the run, found 2 s")
         self.assertEqual(self.summary(self.folder / "timed"), before)
+        self.run_program("extend", "timed", "--time", "2.2 s", "--quiet")  # whole seconds, no less
+        self.assertIn("stage f extended to 3 s", self.run_program("report", "timed").out)
 
     def test_extend_to_no_more(self):
         before = self.summary(self.run)

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "cli/arguments.h"
@@ -14,6 +15,11 @@ constexpr std::int64_t largest_total = (std::int64_t{1} << 53) - 1;
 
 Flag total_flag(std::string name, std::string help) {
   return {.name = std::move(name), .type = whole_type("N", 1, largest_total), .help = std::move(help)};
+}
+
+// No less than was asked for.
+std::int64_t whole_seconds(double seconds) {
+  return static_cast<std::int64_t>(std::min(std::ceil(seconds), static_cast<double>(largest_total)));
 }
 
 // Raises Error{usage} unless the last stage has a length of this kind.
@@ -41,7 +47,7 @@ int run_extend(const Program&, const Arguments& given) {
   for (const Flag& total : given.command->flags) {
     if (!given.has(total.name)) continue;
     const Value& count = given.flags[total.name];
-    request.extend = NewTotal{count.is_integer() ? count.integer() : std::llround(count.number()), total.name};
+    request.extend = NewTotal{count.is_integer() ? count.integer() : whole_seconds(count.number()), total.name};
   }
   return supervise(request, given, std::move(held));
 }
