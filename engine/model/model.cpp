@@ -60,17 +60,21 @@ Error Model::wrong_batch(std::size_t column, at::IntArrayRef found, std::int64_t
 std::shared_ptr<const Model::Sized> Model::sized_for(std::span<const at::Tensor> columns, std::size_t leading) const {
   std::vector<Shape> shapes;
   for (const at::Tensor& column : columns) shapes.push_back(sample_of(column, leading));
-  const std::lock_guard lock(other_sizes_->mutex);
-  auto& known = other_sizes_->known;
-  if (const auto found = known.find(shapes); found != known.end()) return found->second;
+  auto& [mutex, known] = *other_sizes_;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(shapes); found != known.end()) return found->second;
+  }
+  // Without the lock: building asks functions of the recipe for shapes, and they may call this model.
   const auto sized = std::make_shared<Sized>();
   sized->tables.columns = tables_.columns;
   sized->tables.built = &tables_;
   for (std::size_t i = 0; i < shapes.size(); ++i) sized->tables.columns[tables_.read[i]].shape = shapes[i];
   sized->root = build_root(sized->tables, spec_);
+  sized->tables.built = nullptr;  // the model may move
+  const std::lock_guard lock(mutex);
   if (known.size() >= most_sizes) known.clear();
-  known.emplace(std::move(shapes), sized);
-  return sized;
+  return known.emplace(std::move(shapes), sized).first->second;
 }
 
 std::int64_t Model::parameter_count() const { return static_cast<std::int64_t>(root_->own_parameters); }

@@ -46,6 +46,17 @@ assert(not ok and message:find("expected a batch of shape [batch, 1, 8, 8], foun
         self.assert_said(self.train(code=1), "model: expected a batch of shape [batch, 1, 8, 8], found [64, 1, ",
                          "model[5].Linear: an input of shape [", "] needs 5.weight of shape [10, ", "found [10, 128]")
 
+    def test_a_function_of_a_layer_may_call_the_model_with_another_size(self):
+        self.write("r.lua", """local model
+local net = lab.nn.Module { forward = function(self, x)
+  if x.shape[2] > 4 then return model:forward(x:narrow(1, 0, x.shape[2] - 1)) end
+  return x:sum(1, true)
+end }
+model = lab.build(net, { input = { 4 }, seed = 1 })
+assert(model:forward(lab.tensor.ones(2, 7)):sum():item() == 8)
+""")
+        self.run_program("r.lua")
+
     def test_lengths_vary_in_a_loop_by_hand(self):
         self.write("r.lua", """local nn, ops = lab.nn, lab.ops
 return lab.task { name = "t", run = function(ctx)
