@@ -273,8 +273,8 @@ bool FitLoop::check_loss(std::size_t m) {
 }
 
 std::vector<MetricMap> FitLoop::measure(Evaluator& evaluator) {
-  if (plan_.model) return evaluator.run(trained_->state());
   trained_->begin_evaluation();
+  if (plan_.model) return evaluator.run(trained_->state());
   return evaluator.run([](std::span<const at::Tensor>) { return at::Tensor(); });
 }
 

@@ -107,6 +107,28 @@ TEST_CASE("a fit with a step of its own continues to the same bytes, also betwee
   }
 }
 
+TEST_CASE("the model of a step of the recipe's own is measured in evaluation mode, and trained in training mode") {
+  const TemporaryFolder temporary;
+  std::string json = own_fit();
+  const std::string before = R"({"@": "data.digits"})";
+  json.replace(json.find(before), before.size(),
+               R"({"@": "data:split", "source": {"@": "data.digits"}, "train": 0.8, "val": 0.1, "test": 0.1, "seed": 7},
+                  "validate": "4 steps", "loss": {"@": "function", "index": 2})");
+  std::vector<bool> measured;
+  const auto step = native([inner = own_step()](std::span<const Argument> arguments) -> std::vector<Argument> {
+    CHECK(std::dynamic_pointer_cast<ModelObject>(object<RunHandle>(arguments[0])->models().at(""))->training);
+    return inner->call(arguments);
+  });
+  const auto loss = native([&](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const auto run = object<RunHandle>(arguments[2]);
+    measured.push_back(std::dynamic_pointer_cast<ModelObject>(run->models().at(""))->training);
+    return {std::static_pointer_cast<Object>(
+        std::make_shared<TensorObject>(object<TensorObject>(arguments[0])->tensor.mean()))};
+  });
+  run_one(parse_options(json, {step, stop_at(0), loss}), temporary.path());
+  CHECK(measured == std::vector<bool>(4, false));  // three validations and the test part
+}
+
 TEST_CASE("tensors in run.state come back where they were") {
   const TemporaryFolder temporary;
   int checked = 0;
