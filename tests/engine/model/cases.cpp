@@ -1,5 +1,9 @@
 #include "cases.h"
 
+#include <ATen/ops/empty.h>
+
+#include "support/stand_in_device.h"
+
 namespace trainlab::testing {
 
 const Registry& registry() {
@@ -34,6 +38,12 @@ Model build_on(const Value& spec, Signals columns) {
 
 Model build(const Case& layer) {
   return build_on(layer.spec, {{"x", {.shape = layer.input, .integers = layer.below > 0}}});
+}
+
+at::Tensor drawn(at::IntArrayRef shape, Key key, at::ScalarType type) {
+  const at::Tensor out = at::empty(shape, test::on_test_device(type));
+  fill_normal(out, key, 0, 1);
+  return out;
 }
 
 // Whether the entry is somewhere in the spec.

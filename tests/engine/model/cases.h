@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/model.h"
+#include "tensor/random.h"
 
 namespace trainlab::testing {
 
@@ -26,6 +27,9 @@ struct Case {
 Model build(const Value& spec, const Shape& input);
 Model build_on(const Value& spec, Signals columns);
 Model build(const Case& layer);
+
+// Normal draws on the device of the tests.
+at::Tensor drawn(at::IntArrayRef shape, Key key = Key(5), at::ScalarType type = at::kDouble);
 
 // Whether the entry is somewhere in the spec.
 bool shows(const Value& spec, const std::string& entry);

@@ -16,7 +16,6 @@
 
 #include "cases.h"
 #include "support/stand_in_device.h"
-#include "tensor/random.h"
 
 using namespace trainlab;
 using namespace trainlab::testing;
@@ -27,12 +26,6 @@ using List = Value::List;
 namespace {
 
 const std::array keys = {Key(1)};
-
-at::Tensor drawn(at::IntArrayRef shape, std::uint64_t key = 5) {
-  const at::Tensor out = at::empty(shape, on_test_device(at::kDouble));
-  fill_normal(out, Key(key), 0, 1);
-  return out;
-}
 
 ModelState state_of(const Model& model) { return model.initial_state(keys, at::kDouble, test_device(), false); }
 
@@ -160,7 +153,7 @@ TEST_CASE("pads take their values from a number, from the edge, or from beyond i
 }
 
 TEST_CASE("Unfold makes a convolution a product of matrices, and Fold adds the windows up") {
-  const at::Tensor x = drawn({2, 3, 7, 6}), weight = drawn({4, 3, 3, 2}, 6);
+  const at::Tensor x = drawn({2, 3, 7, 6}), weight = drawn({4, 3, 3, 2}, Key(6));
   const Value::Map options = {{"dilation", List{1, 2}}, {"padding", List{1, 0}}, {"stride", List{2, 1}}};
   const at::Tensor columns = run(nn("Unfold", {List{3, 2}}, options), x);
   const at::Tensor expected =

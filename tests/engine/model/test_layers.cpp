@@ -2,7 +2,6 @@
 #include <catch2/catch.hpp>
 
 #include <ATen/ops/arange.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/linalg_svdvals.h>
@@ -12,7 +11,6 @@
 
 #include "cases.h"
 #include "support/stand_in_device.h"
-#include "tensor/random.h"
 
 using namespace trainlab;
 using namespace trainlab::testing;
@@ -36,12 +34,6 @@ std::string refused(const Value& spec, const Shape& input, std::int64_t below = 
 
 ModelState state_of(const Model& model, at::ScalarType type = at::kFloat) {
   return model.initial_state(keys, type, test_device(), false);
-}
-
-at::Tensor drawn(at::IntArrayRef shape, at::ScalarType type = at::kFloat) {
-  const at::Tensor out = at::empty(shape, on_test_device(type));
-  fill_normal(out, Key(5), 0, 1);
-  return out;
 }
 
 }  // namespace
@@ -154,7 +146,7 @@ TEST_CASE("attention with dropout: its mean over many masks is the plain attenti
   const Model plain = build(nn("MultiheadAttention", {2}, {{"causal", true}}), {4, 6});
   const Model dropping = build(nn("MultiheadAttention", {2}, {{"causal", true}, {"dropout", 0.2}}), {4, 6});
   const ModelState state = state_of(plain, at::kDouble);
-  const at::Tensor x = drawn({2, 4, 6}, at::kDouble);
+  const at::Tensor x = drawn({2, 4, 6});
   const at::Tensor expected = plain.forward(x, {state, true, keys}).detach();
   at::Tensor sum = expected.mul(0), squares = sum;
   constexpr int draws = 2000;
@@ -188,7 +180,7 @@ TEST_CASE("dropout of channels and of samples drops them whole") {
 
 TEST_CASE("alpha dropout keeps mean 0 and variance 1") {
   const Model model = build(nn("AlphaDropout", {0.3}), {1000});
-  const at::Tensor y = model.forward(drawn({200, 1000}), {state_of(model), true, keys});
+  const at::Tensor y = model.forward(drawn({200, 1000}, Key(5), at::kFloat), {state_of(model), true, keys});
   CHECK(std::abs(y.mean().item<double>()) < 0.015);  // five standard errors of 200,000 draws, and of the variance
   CHECK(std::abs(y.var().item<double>() - 1) < 0.02);
 }
@@ -198,7 +190,7 @@ TEST_CASE("dropout between recurrent layers: replayed by the key, absent in eval
     const Model two = build(nn(name, {5}, {{"num_layers", 2}, {"dropout", 0.5}}), {4, 3});
     const Model plain = build(nn(name, {5}, {{"num_layers", 2}}), {4, 3});
     const ModelState state = state_of(two);
-    const at::Tensor x = drawn({6, 4, 3});
+    const at::Tensor x = drawn({6, 4, 3}, Key(5), at::kFloat);
     const std::array other = {Key(2)};
     const at::Tensor y = two.forward(x, {state, true, keys});
     CHECK(at::equal(y, two.forward(x, {state, true, keys})));

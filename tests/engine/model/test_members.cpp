@@ -7,7 +7,6 @@
 
 #include "cases.h"
 #include "support/stand_in_device.h"
-#include "tensor/random.h"
 
 using namespace trainlab;
 using namespace trainlab::testing;
@@ -18,12 +17,6 @@ namespace {
 
 constexpr std::int64_t members = 3, batch = 4;
 const std::array<Key, members> keys = {Key(1), Key(2), Key(3).fold("third")};
-
-at::Tensor drawn(at::IntArrayRef shape, Key key, at::ScalarType type = at::kDouble) {
-  const at::Tensor out = at::empty(shape, on_test_device(type));
-  fill_normal(out, key, 0, 1);
-  return out;
-}
 
 Shape batched(const Shape& sample) {
   Shape all = {members, batch};

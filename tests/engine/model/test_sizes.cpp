@@ -2,7 +2,6 @@
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
 
 #include <catch2/catch.hpp>
@@ -12,7 +11,6 @@
 
 using namespace trainlab;
 using namespace trainlab::testing;
-using trainlab::test::on_test_device;
 using trainlab::test::test_device;
 
 namespace {
@@ -23,10 +21,11 @@ ModelState state_of(const Model& model, bool group) {
   return model.initial_state(std::span(keys).first(group ? 2 : 1), at::kDouble, test_device(), group);
 }
 
-at::Tensor draw(Shape sizes, bool group) {
-  sizes.insert(sizes.begin(), 3);
-  if (group) sizes.insert(sizes.begin(), 2);
-  return at::rand(sizes, at::kDouble).to(test_device());
+// A batch of three samples, for each of two members in a group.
+at::Tensor batch_of(Shape sample, bool group) {
+  sample.insert(sample.begin(), 3);
+  if (group) sample.insert(sample.begin(), 2);
+  return drawn(sample);
 }
 
 Value convolutional(const char* pool) {
@@ -51,7 +50,7 @@ TEST_CASE("a model of layers that take any size computes as if it had been built
   const bool group = GENERATE(false, true);
   const Model model = build(sizes.spec, sizes.built), other = build(sizes.spec, sizes.other);
   if (group && !model.not_stackable().empty()) return;
-  const at::Tensor x = draw(sizes.other, group);
+  const at::Tensor x = batch_of(sizes.other, group);
   // Statistics of batches change in training: each pass begins with its own.
   const auto pass = [&](const Model& one, bool training) {
     const ModelState state = state_of(model, group);
@@ -70,7 +69,7 @@ TEST_CASE("a model of layers that take any size computes as if it had been built
   }
   // The size for which the model was built goes on as before.
   const ModelState state = state_of(model, group);
-  const at::Tensor first = draw(sizes.built, group);
+  const at::Tensor first = batch_of(sizes.built, group);
   CHECK(at::equal(model.forward(first, {.state = state, .training = false, .keys = keys}),
                   build(sizes.spec, sizes.built).forward(first, {.state = state, .training = false, .keys = keys})));
 }
@@ -80,7 +79,7 @@ TEST_CASE("recurrent layers run over other lengths") {
     const Value spec = nn("LSTM", {4}, {{"num_layers", 2}, {"bidirectional", true}, {"output", output}});
     const Model model = build(spec, {6, 3}), other = build(spec, {9, 3});
     const ModelState state = state_of(model, false);
-    const at::Tensor x = draw({9, 3}, false);
+    const at::Tensor x = batch_of({9, 3}, false);
     CHECK(at::equal(model.forward(x, {state, false, keys}), other.forward(x, {state, false, keys})));
   }
 }
@@ -89,7 +88,7 @@ TEST_CASE("nn.Linear takes any leading axes") {
   const Model model = build(nn("Linear", {3}), {4});
   for (const Shape& sizes : {Shape{4}, Shape{5, 4}, Shape{2, 5, 4}}) {
     const ModelState one = state_of(model, false), group = state_of(model, true);
-    const at::Tensor x = draw(sizes, true);
+    const at::Tensor x = batch_of(sizes, true);
     const at::Tensor y = model.forward(x, {group, false, keys});
     for (std::int64_t m = 0; m < 2; ++m) {
       CHECK(at::allclose(y[m], at::linear(x[m], group.parameters[0][m], group.parameters[1][m])));
@@ -117,12 +116,12 @@ TEST_CASE("a size that does not go through a layer is refused with its path") {
   const Model model = build(convolutional("AvgPool2d"), {2, 8, 8});
   const ModelState state = state_of(model, false);
   CHECK_THROWS_WITH(
-      model.forward(draw({2, 12, 8}, false), {state, false, keys}),
+      model.forward(batch_of({2, 12, 8}, false), {state, false, keys}),
       Catch::StartsWith("model: expected a batch of shape [batch, 2, 8, 8], found [3, 2, 12, 8]") &&
           Catch::Contains("model[9].Linear: an input of shape [24] needs 9.weight of shape [3, 24], found [3, 16]"));
-  CHECK_THROWS_WITH(model.forward(draw({3, 8, 8}, false), {state, false, keys}),
+  CHECK_THROWS_WITH(model.forward(batch_of({3, 8, 8}, false), {state, false, keys}),
                     Catch::Contains("model[1].Conv2d: an input of shape [3, 8, 8] needs 1.weight of shape "
                                     "[4, 3, 3, 3], found [4, 2, 3, 3]"));
-  CHECK_THROWS_WITH(model.forward(draw({2, 1, 1}, false), {state, false, keys}),
+  CHECK_THROWS_WITH(model.forward(batch_of({2, 1, 1}, false), {state, false, keys}),
                     Catch::Contains("model[4].MaxPool2d: "));
 }
