@@ -194,6 +194,12 @@ bool FitLoop::any_active() const {
   return std::any_of(members_.begin(), members_.end(), [](const auto& member) { return member->active(); });
 }
 
+bool FitLoop::is_validated() const {
+  return std::all_of(members_.begin(), members_.end(), [](const auto& member) {
+    return member->failure() || member->position().step == 0 || member->validated_step() == member->position().step;
+  });
+}
+
 bool FitLoop::finished() {
   if (!any_active()) return true;
   const std::int64_t total = plan_.length.total_steps;
@@ -348,7 +354,7 @@ std::vector<Value> FitLoop::run() {
     const bool last = plan_.length.total_steps > 0 && position_.step >= plan_.length.total_steps;
     const bool validates = position_.step % plan_.validate_every == 0 || last;
     const bool ends_epoch = position_.step % position_.steps_per_epoch == 0;
-    if (validates && any_active()) {
+    if (validates && !is_validated()) {
       validate(ends_epoch);
       for (const auto& member : members_) {
         if (!last && member->active()) member->all_validated();
@@ -366,10 +372,7 @@ std::vector<Value> FitLoop::run() {
     if (is_group_ && validates && !last) compact();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.
-  const bool validated = std::all_of(members_.begin(), members_.end(), [](const auto& member) {
-    return member->failure() || member->position().step == 0 || member->validated_step() == member->position().step;
-  });
-  if (!validated) validate(false);
+  if (!is_validated()) validate(false);
   commit_all();
   return end_all(false);
 }

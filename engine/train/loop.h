@@ -56,6 +56,8 @@ class FitLoop {
   double reserve() const;
   void estimate_total();
   bool any_active() const;
+  // Whether each member that has not failed was validated where it is.
+  bool is_validated() const;
   // Tests these members' kept weights and tells how they ended.
   void end(std::span<const std::size_t> members, bool interrupted);
   std::vector<Value> end_all(bool interrupted);

@@ -132,6 +132,17 @@ class Run(CliTest):
         self.run_program("extend", run, "--epochs", "5", "--quiet")
         self.assertEqual([row.get("at_end") for row in self.rows(run)], [None, None, 7, None, 7])
 
+    def test_an_epoch_ends_after_its_validation_also_where_its_last_step_stops_the_run(self):
+        self.recipe(more="""  on = {
+    step = function(run) if run.step == 8 then run:stop("here") end end,
+    epoch = function(run) run:log("seen", run.metrics["val.loss"]) end,
+  },
+""")
+        self.train("--quiet")
+        rows = self.rows(self.run_folder())
+        self.assertEqual([row["seen"] for row in rows], [row["val.loss"] for row in rows])
+        self.assertEqual([row["step"] for row in rows], [4, 8])
+
     def test_members_of_a_stack_see_their_own_models(self):
         self.write("r.lua", """local nn = lab.nn
 return lab.sweep {
