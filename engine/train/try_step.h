@@ -1,4 +1,4 @@
-// What `trainlab check` tries of a fit. Private to the module.
+// A fit as `trainlab check` tries it. Private to the module.
 #pragma once
 
 #include <string>

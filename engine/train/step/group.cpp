@@ -314,7 +314,7 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
   } else {
     steps_.assign(inputs.active.begin(), inputs.active.end());
   }
-  // What a forward pass changes of members that have ended: their running statistics stay as they were.
+  // A forward pass changes the running statistics of all members; those of members that have ended come back.
   std::vector<std::pair<at::Tensor, at::Tensor>> kept;
   for (const at::Tensor& buffer : state_.buffers) {
     for (std::size_t row = 0; row < steps_.size(); ++row) {

@@ -1,0 +1,249 @@
+// The checkpoints of a member: the parts of which they are made, and how a member goes on from one.
+#include <ATen/ops/equal.h>
+
+#include <utility>
+
+#include "data/data_hashes.h"
+#include "fit_handle.h"
+#include "metric_values.h"
+#include "plan/fit_plan_parts.h"
+#include "tensor/named_tensors.h"
+#include "train/member.h"
+
+namespace trainlab {
+
+void Member::list_parts() {
+  const auto plain = [this](const char* name, auto Member::*field, auto read) {
+    record_.add(
+        {.name = name,
+         .state = [this, field] { return Value(this->*field); },
+         .restore = [this, field, read](const Value& state, const NamedTensors&) { this->*field = read(state); }});
+  };
+  // A key that is there only while there is a text.
+  const auto text = [this](const char* name, std::optional<std::string> Member::*field, bool ends_with_extension) {
+    record_.add({.name = name,
+                 .state = [this, field] { return this->*field ? std::optional<Value>(*(this->*field)) : std::nullopt; },
+                 .restore =
+                     [this, field, ends_with_extension](const Value& state, const NamedTensors&) {
+                       if (!state.is_nil() && !(ends_with_extension && is_extended_)) this->*field = state.string();
+                     }});
+  };
+  // First, because the parts after it are restored in another way when the fit has become longer.
+  record_.add({.name = "total_steps",
+               .state = [this] { return Value(plan_.length.total_steps); },
+               .restore =
+                   [this](const Value& state, const NamedTensors&) {
+                     check_extension(state.integer());
+                     is_extended_ = state.integer() != plan_.length.total_steps;
+                   }});
+  record_.add({.name = "time_budget",
+               .state = [this]() -> std::optional<Value> {
+                 return plan_.time_budget > 0 ? std::optional<Value>(plan_.time_budget) : std::nullopt;
+               },
+               .restore =
+                   [this](const Value& state, const NamedTensors&) {
+                     if (!state.is_number()) return;
+                     const RunSettings& settings = *context_.settings;
+                     // The run may have been extended before, beyond the budget of the recipe.
+                     if (settings.extends_now && settings.extended->unit == "time")
+                       check_more_time(settings, state.number());
+                     if (state.number() != plan_.time_budget) is_extended_ = true;
+                   }});
+  record_.add({.name = "data",
+               .state = [this] { return part_sizes(); },
+               .tensors =
+                   [this] {
+                     NamedTensors all;
+                     add_below(all, "data.", plan_.data.state);
+                     return all;
+                   }});
+  record_.add({.name = "data_hashes",
+               .state = [this] { return data_hashes(plan_.data); },
+               .restore =
+                   [this](const Value& before, const NamedTensors&) {
+                     if (before.is_nil() || !context_.clone_of.empty()) return;  // of an earlier version; of other data
+                     const std::string changed = changed_columns(before, data_hashes(plan_.data));
+                     if (changed.empty()) return;
+                     context_.say("not byte-exact: the data has changed since the last checkpoint (" + changed +
+                                  "); the rest of this fit trains on other data than its beginning");
+                   }});
+  record_.add({.name = "weights and optimizer",
+               .tensors = [this] { return trained_->tensors(index_); },
+               .restore = [this](const Value&, const NamedTensors& tensors) { trained_->restore(index_, tensors); }});
+  record_.add(
+      {.name = "train_loss",
+       .state = [this] { return trained_->progress(index_); },
+       .restore = [this](const Value& state, const NamedTensors&) { trained_->restore_progress(index_, state); }});
+  record_.add({.name = "averaged", .state = [this] { return Value(trained_->averaged(index_)); }});
+  plain("validated_step", &Member::validated_step_, [](const Value& v) { return v.integer(); });
+  plain("lr", &Member::last_rate_, [](const Value& v) { return v.number(); });
+  plain("reports", &Member::reports_, [](const Value& v) { return v; });
+  record_.add({.name = "metrics",
+               .state = [this] { return to_value(metrics_); },
+               .restore = [this](const Value& state, const NamedTensors&) { metrics_ = to_metrics(state); }});
+  record_.add({.name = "logged",
+               .state =
+                   [this] {
+                     Value::Map logged;
+                     for (const auto& [name, value] : logged_) logged[name] = number_of(value);
+                     return Value(std::move(logged));
+                   },
+               .restore =
+                   [this](const Value& state, const NamedTensors&) {
+                     for (const auto& [name, value] : to_metrics(state)) logged_.insert_or_assign(name, value);
+                   }});
+  record_.add({.name = "schedule",
+               .state = [this] { return schedules_.state(); },
+               .restore = [this](const Value& state, const NamedTensors&) { schedules_.restore(state); }});
+  // A run that was extended since goes on, whatever stopped it before, and its rules count anew.
+  record_.add({.name = "stop_rules",
+               .state =
+                   [this] {
+                     Value::List rules;
+                     for (const auto& rule : stop_rules_) rules.push_back(rule->state());
+                     return Value(std::move(rules));
+                   },
+               .restore =
+                   [this](const Value& state, const NamedTensors&) {
+                     if (!is_extended_) restore_rules(state.list());
+                   }});
+  text("stop_reason", &Member::stop_reason_, true);
+  text("failure", &Member::failure_, false);
+  record_.add({.name = "best",
+               .state = [this]() -> std::optional<Value> {
+                 if (!best_) return std::nullopt;
+                 return Value::Map{{"value", best_->value},
+                                   {"step", best_->step},
+                                   {"epoch", best_->epoch},
+                                   {"metrics", to_value(best_->metrics)},
+                                   {"reports", best_->reports}};
+               },
+               .restore =
+                   [this](const Value& best, const NamedTensors&) {
+                     if (best.is_nil()) return;
+                     best_ = Best{.value = best["value"].number(),
+                                  .step = best["step"].integer(),
+                                  .epoch = best["epoch"].integer(),
+                                  .metrics = to_metrics(best["metrics"]),
+                                  .reports = best["reports"],
+                                  .weights = {}};
+                   }});
+  record_.add({.name = "lr_override",
+               .state = [this] { return rate_override_ ? std::optional<Value>(*rate_override_) : std::nullopt; },
+               .restore =
+                   [this](const Value& state, const NamedTensors&) {
+                     if (!state.is_nil()) rate_override_ = state.number();
+                   }});
+  const auto read = std::make_shared<ScriptState>();  // between the two questions of one checkpoint
+  const auto on_device = std::make_shared<Value>();
+  record_.add({.name = "state",
+               .state =
+                   [this, read, on_device] {
+                     *read = handle_->read_state ? handle_->read_state() : handle_->state;
+                     *on_device = names_on_device(read->tensors);
+                     return read->value;
+                   },
+               .tensors =
+                   [read] {
+                     NamedTensors all;
+                     add_below(all, "state.", std::exchange(*read, {}).tensors);
+                     return all;
+                   },
+               .restore =
+                   [this](const Value& state, const NamedTensors& tensors) {
+                     handle_->state = {state, tensors_below(tensors, "state.")};
+                   }});
+  record_.add(
+      {.name = "state_on_device",
+       .state = [on_device] { return on_device->is_nil() ? std::nullopt : std::optional(*on_device); },
+       .restore = [this](const Value& names,
+                         const NamedTensors&) { take_to_device(handle_->state.tensors, names, plan_.device); }});
+  // Less than the checkpoint's step for a member of a group that has stopped.
+  record_.add({.name = "own_step",
+               .state = [this] { return Value(position_.step); },
+               .restore = [this](const Value& state, const NamedTensors&) { position_.step = state.integer(); }});
+}
+
+void Member::restore_rules(const Value::List& states) {
+  const bool may_differ = context_.settings && context_.settings->is_mended;
+  if (may_differ && states.size() != stop_rules_.size()) return;
+  for (std::size_t i = 0; i < stop_rules_.size(); ++i) {
+    try {
+      stop_rules_[i]->restore(states.at(i));
+    } catch (const std::logic_error&) {  // the state of another kind of rule
+      if (!may_differ) throw;
+    }
+  }
+}
+
+bool Member::commit(const Position& position) {
+  call("checkpoint", position);  // before it is written, so that what it leaves in run.state is part of it
+  Checkpoint checkpoint{.step = position.step, .tensors = {}, .info = {}, .best = {}};
+  checkpoint.info.set("epoch", position.epoch());
+  checkpoint.info.set("position", position.in_epoch());
+  checkpoint.info.set("samples", position.samples());
+  if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_->weights};
+  return record_.commit(std::move(checkpoint));
+}
+
+void Member::write_saves(const Position& position) {
+  if (!record_.is_kept()) saves_.clear();
+  for (const std::string& name : saves_) {
+    Value info;
+    info.set("step", position.step);
+    info.set("metrics", to_value(metrics_));
+    record_.checkpoints().save(name, trained_->weights(index_), info);
+  }
+  saves_.clear();
+}
+
+Value Member::part_sizes() const {
+  Value sizes;
+  sizes.set("train", plan_.data.train.epoch_size());
+  if (plan_.data.val) sizes.set("val", plan_.data.val->size());
+  if (plan_.data.test) sizes.set("test", plan_.data.test->size());
+  return sizes;
+}
+
+// The data must be what the run began with: its sizes, and what was measured on it.
+void Member::check_data(const Checkpoint& checkpoint) const {
+  bool same = checkpoint.info["data"] == part_sizes();
+  for (const auto& [name, tensor] : plan_.data.state) {
+    const auto found = checkpoint.tensors.find("data." + name);
+    same = same && found != checkpoint.tensors.end() && at::equal(found->second, tensor);
+  }
+  if (same) return;
+  throw record_.misfit("the data differs from the data of the run so far: found parts of " + to_json(part_sizes()) +
+                           ", or their statistics, other than " + to_json(checkpoint.info["data"]),
+                       "put the files back as they were, or begin a new run");
+}
+
+// `before`: the steps that the run was to have when the checkpoint was written.
+void Member::check_extension(std::int64_t before) const {
+  if (!context_.settings->extends_now || context_.settings->extended->unit == "time") return;
+  if (plan_.time_budget > 0) {
+    throw usage_error("expected a run bounded by epochs or steps, found one with a budget of time")
+        .hint("trainlab extend RUN --time TIME");
+  }
+  if (plan_.length.total_steps > before) return;
+  const NewTotal& wanted = *context_.settings->extended;
+  const double unit = wanted.unit == "epochs" ? static_cast<double>(plan_.length.steps_per_epoch) : 1;
+  throw usage_error("expected a total of more than the " + number_text(static_cast<double>(before) / unit) + " " +
+                    wanted.unit + " of the run, found " + wanted.text())
+      .hint("extend takes the new total, not the length to add");
+}
+
+std::int64_t Member::resume() {
+  const std::optional<Checkpoint> found = record_.newest("the first step");
+  if (!found) return 0;
+  check_data(*found);
+  record_.resume(*found);
+  if (best_ && found->best) {
+    best_->weights = found->best->tensors;
+  } else if (plan_.keep_best) {
+    best_.reset();  // damaged: the next validation is the best so far
+  }
+  return found->step;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,72 @@
+// The end of a member: the weights that are kept, the summary, and what the recipe's function adds to the summary.
+#include <cmath>
+#include <utility>
+
+#include "metric_values.h"
+#include "train/member.h"
+
+namespace trainlab {
+
+void Member::restore_kept() {
+  if (plan_.keep_best && best_) {
+    trained_->load_weights(index_, best_->weights);
+  } else if (trained_->averaged(index_)) {
+    trained_->load_weights(index_, trained_->weights(index_));
+  }
+}
+
+Value Member::summary(const MetricMap& test, const Value& test_reports) const {
+  const bool kept_best = plan_.keep_best && best_;
+  MetricMap metrics = kept_best ? best_->metrics : metrics_;
+  metrics.insert(test.begin(), test.end());
+  Value summary;
+  summary.set("metrics", to_value(metrics));
+  Value reports = kept_best ? best_->reports : reports_;
+  if (!test_reports.is_nil()) {
+    for (const auto& [name, report] : test_reports.map()) reports.set(name, report);
+  }
+  if (!reports.is_nil()) summary.set("reports", std::move(reports));
+  if (best_) {
+    Value best;
+    best.set("metric", plan_.monitor);
+    best.set("value", best_->value);
+    best.set("epoch", best_->epoch);
+    best.set("step", best_->step);
+    summary.set("best", std::move(best));
+  }
+  summary.set("steps", position_.step);
+  summary.set("samples", position_.samples());
+  summary.set("parameters", plan_.parameter_count());
+  // Nobody knows what a step of the recipe's own computes.
+  const Flops flops = plan_.step ? Flops{std::nan(""), std::nan("")} : plan_.model->flops();
+  summary.set("flops", (flops.forward + flops.backward) * static_cast<double>(position_.samples()));
+  summary.set("seconds", seconds());
+  summary.set("resumed", record_.resumed());
+  if (failure_) {
+    summary.set("status", "failed");
+    summary.set("reason", *failure_);
+  } else if (stop_reason_) {
+    summary.set("status", "stopped");
+    summary.set("reason", *stop_reason_);
+  } else {
+    summary.set("status", "done");
+    summary.set("reason", "reached its length");
+  }
+  return summary;
+}
+
+void Member::finished(Value& summary) {
+  for (const auto& observer : record_.observers()) observer->finished(summary);
+  if (summary["status"] == Value("interrupted")) return;
+  if (callbacks_.contains("finish")) restore_kept();
+  call("finish", position_);
+  if (logged_.empty()) return;
+  MetricMap logged;
+  take_logged(logged);
+  Value metrics = summary["metrics"];
+  for (const auto& [name, value] : logged) metrics.set(name, value);
+  summary.set("metrics", std::move(metrics));
+  record_.amend(to_value(logged));
+}
+
+}  // namespace trainlab
