@@ -58,6 +58,7 @@ Value Member::summary(const MetricMap& test, const Value& test_reports) const {
 void Member::finished(Value& summary) {
   for (const auto& observer : record_.observers()) observer->finished(summary);
   if (summary["status"] == Value("interrupted")) return;
+  if (validated_step_ != position_.step) logged_.clear();  // of steps after the last row, in a fit that has failed
   if (callbacks_.contains("finish")) restore_kept();
   call("finish", position_);
   if (logged_.empty()) return;

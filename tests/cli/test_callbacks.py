@@ -143,6 +143,17 @@ class Run(CliTest):
         self.assertEqual([row["seen"] for row in rows], [row["val.loss"] for row in rows])
         self.assertEqual([row["step"] for row in rows], [4, 8])
 
+    def test_a_failed_fit_logs_nothing_into_the_row_of_an_earlier_step(self):
+        loss = """function(out, batch, run)
+    local loss = lab.ops.cross_entropy_loss(out, batch.y)
+    if run.step == 6 then loss = loss * math.huge end
+    return loss
+  end"""
+        recipe = fit(more="  on = { step = function(run) run:log('at', run.step) end },\n")
+        self.write("r.lua", recipe.replace('"cross_entropy"', loss))
+        self.train("--quiet", code=3)
+        self.assertEqual([row["at"] for row in self.rows(self.run_folder())], [4])
+
     def test_members_of_a_stack_see_their_own_models(self):
         self.write("r.lua", """local nn = lab.nn
 return lab.sweep {
