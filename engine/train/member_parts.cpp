@@ -65,7 +65,7 @@ void Member::list_parts() {
                      const std::string changed = changed_columns(before, data_hashes(plan_.data));
                      if (changed.empty()) return;
                      context_.say("not byte-exact: the data has changed since the last checkpoint (" + changed +
-                                  "); the rest of this fit trains on other data than its beginning");
+                                  "); the rest of this fit uses other data than its beginning");
                    }});
   record_.add({.name = "weights and optimizer",
                .tensors = [this] { return trained_->tensors(index_); },
