@@ -367,7 +367,7 @@ MemoryEstimate estimate_memory(const FitPlan& plan) {
   const double weights = static_cast<double>(plan.parameter_count()) * value;
   // State tensors per weight, measured on an optimizer of this spec instead of tabulated per kind. Counts of steps and
   // the like are small beside tensors of the parameters' shapes.
-  double optimizer = 0, activations = 0;
+  double gradients = 0, optimizer = 0, activations = 0;
   for (const FitPlan::StepModel& one : trained_models(plan)) {
     Probe probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
     double values = 0, state = 0;
@@ -376,12 +376,21 @@ MemoryEstimate estimate_memory(const FitPlan& plan) {
       const bool is_state = tensor.scalar_type() == plan.precision.weights && name != "step";
       if (is_state) state += static_cast<double>(tensor.numel()) / values;
     }
-    optimizer += state * static_cast<double>(one.model->parameter_count()) * value;
+    double trained = 0;
+    for (const ParameterInfo& parameter : one.model->parameters()) {
+      if (parameter.trains) trained += static_cast<double>(element_count(parameter.shape)) * value;
+    }
+    gradients += trained;
+    optimizer += state * trained;
     activations += one.model->kept_bytes(plan.precision.compute) * static_cast<double>(plan.loader.batch);
   }
   if (plan.options.given("ema")) optimizer += weights;
   const auto data = static_cast<double>(plan.data.train.data->bytes());
-  return {.weights = weights, .gradients = weights, .optimizer = optimizer, .activations = activations, .data = data};
+  return {.weights = weights,
+          .gradients = gradients,
+          .optimizer = optimizer,
+          .activations = activations,
+          .data = data};
 }
 
 void check_more_time(const RunSettings& settings, double before) {

@@ -90,3 +90,16 @@ TEST_CASE("what a group and a loader allocate is charged to weights, optimizer a
   CHECK(more(MemoryUse::optimizer) < 3 * weights);
   CHECK(more(MemoryUse::batches) >= static_cast<std::int64_t>(batch.columns.front().nbytes()));
 }
+
+TEST_CASE("gradients and the optimizer's state are expected of the parameters that train") {
+  const auto estimate = [](const char* more) {
+    const std::string fit = digits_fit(R"(, "epochs": 1)" + std::string(more));
+    return estimate_memory(plan_fit(parse_options(fit), test_settings()));
+  };
+  const MemoryEstimate whole = estimate(""), head = estimate(R"(, "freeze": ["2.*"])");
+  CHECK(whole.gradients == whole.weights);
+  CHECK(whole.optimizer == Approx(2 * whole.weights));  // both moments of AdamW
+  CHECK(head.weights == whole.weights);
+  CHECK(head.gradients == 4 * (24 * 10 + 10));
+  CHECK(head.optimizer == Approx(2 * head.gradients));
+}
