@@ -1,7 +1,6 @@
 """Runs that fail through no fault of the recipe's text: a loss that is not finite, disks, damaged checkpoints."""
 
 import os
-import pathlib
 import re
 import signal
 import subprocess
@@ -47,23 +46,23 @@ class Memory(CliTest):
                          "768.0 TiB for the weights of the model, of which this layer has 384.0 TiB")
         self.assertEqual(self.summary(self.run_folder())["status"], "failed")
 
-    def width(self, share):
-        """Of a square layer whose weights take this share of the machine's memory."""
-        text = pathlib.Path("/proc/meminfo").read_text()
-        return int((share * int(re.search(r"MemTotal: *(\d+) kB", text)[1]) * 1024 / 4) ** 0.5)
-
     def square_layers(self, share, count=1):
-        layers = ", ".join(f"nn.Linear({self.width(share)})" for _ in range(count))
-        return f"nn.Sequential {{ nn.Linear({self.width(share)}), {layers}, nn.Linear(3) }}"
+        """A model with layers whose weights take each this share of the memory that the program calls free."""
+        self.recipe(model="nn.Sequential { nn.Linear(2^23), nn.Linear(2^23), nn.Linear(3) }")
+        free = re.search(r"expected at most the ([\d.]+) (M|G|T)iB that are free", self.train(code=3).err)
+        size = float(free[1]) * {"M": 2**20, "G": 2**30, "T": 2**40}[free[2]]
+        width = int((share * size / 4) ** 0.5)
+        layers = ", ".join(f"nn.Linear({width})" for _ in range(count + 1))
+        return f"nn.Sequential {{ {layers}, nn.Linear(3) }}"
 
     def test_layers_that_fit_one_by_one_but_not_together(self):
-        self.recipe(model=self.square_layers(0.1, 12))
+        self.recipe(model=self.square_layers(0.2, 12))
         result = self.train(code=3)
         self.assert_said(result, "model[", "Linear: out of memory: expected at most the ",
                          "for the weights of the model")
 
     def test_weights_that_fit_without_what_trains_them(self):
-        self.recipe(model=self.square_layers(0.26))
+        self.recipe(model=self.square_layers(0.5))
         result = self.train(code=3)
         self.assert_said(result, "out of memory: expected at most the ", "for the training: weights ", ", gradients ",
                          ", optimizer ")
