@@ -1,6 +1,6 @@
 #include "core/pattern.h"
 
-#include <cstddef>
+#include <algorithm>
 
 namespace trainlab {
 
@@ -21,6 +21,10 @@ bool matches_pattern(std::string_view pattern, std::string_view name) {
     }
   }
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+std::size_t literal_characters(std::string_view pattern) {
+  return static_cast<std::size_t>(std::ranges::count_if(pattern, [](char c) { return c != '*' && c != '?'; }));
 }
 
 std::optional<std::vector<std::string_view>> pattern_parts(std::string_view pattern, std::string_view name) {

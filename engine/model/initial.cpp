@@ -34,11 +34,6 @@ std::vector<std::size_t> matching(const Model& model, const std::string& pattern
   return found;
 }
 
-std::size_t literal_characters(const std::string& pattern) {
-  return static_cast<std::size_t>(
-      std::count_if(pattern.begin(), pattern.end(), [](char c) { return c != '*' && c != '?'; }));
-}
-
 const StoredValues* stored_values(const Options& init) {
   return std::any_cast<StoredValues>(&init.entry().implementation);
 }
@@ -85,10 +80,10 @@ class Misfits {
       Error error = init.error("path", "none of the model's tensors are there under the same name and shape: " + text_);
       throw error.hint("the file has " + unused(tensors));
     }
-    if (count_ == 0) return std::nullopt;
     const std::string left = unused(tensors);
+    if (count_ == 0 && left.empty()) return std::nullopt;
     return init
-        .error("path", std::to_string(taken_.size()) + " tensors are taken; " + misfits() +
+        .error("path", std::to_string(taken_.size()) + " tensors are taken" + (count_ == 0 ? "" : "; " + misfits()) +
                            (left.empty() ? "" : "; not used of the file: " + left))
         .headline();
   }

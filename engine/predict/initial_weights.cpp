@@ -1,5 +1,6 @@
 // init.weights: trained weights as initial values.
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -21,16 +22,18 @@ bool is_number(std::string_view part) {
   return !part.empty() && part.size() < 10 && part.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// The name with 1 added to each of its parts that is a number: "layer1.0.weight" becomes "layer1.1.weight".
-std::string counted_from_1(std::string_view name) {
+// The part of a name from `begin` to `end`, with 1 added to each number that stands between two dots of the whole name:
+// "layer1.0.weight" becomes "layer1.1.weight".
+std::string counted_from_1(std::string_view name, std::size_t begin, std::size_t end) {
   std::string counted;
   while (true) {
-    const std::size_t dot = name.find('.');
-    const std::string_view part = name.substr(0, dot);
-    counted += is_number(part) ? std::to_string(std::stoll(std::string(part)) + 1) : std::string(part);
-    if (dot == std::string_view::npos) return counted;
+    const std::size_t dot = std::min(name.find('.', begin), end);
+    const std::string_view piece = name.substr(begin, dot - begin);
+    const bool is_whole = (begin == 0 || name[begin - 1] == '.') && (dot == name.size() || name[dot] == '.');
+    counted += is_whole && is_number(piece) ? std::to_string(std::stoll(std::string(piece)) + 1) : std::string(piece);
+    if (dot == end) return counted;
     counted += '.';
-    name.remove_prefix(dot + 1);
+    begin = dot + 1;
   }
 }
 
@@ -52,8 +55,7 @@ class Names {
       }
       rules_.emplace_back(pattern, to);
     }
-    // The longest of several patterns that match counts.
-    std::ranges::stable_sort(rules_, [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+    std::ranges::stable_sort(rules_, std::greater(), [](const auto& rule) { return literal_characters(rule.first); });
   }
 
   NamedTensors apply(const NamedTensors& stored) const {
@@ -82,20 +84,32 @@ class Names {
     std::ranges::copy_if(pattern, std::back_inserter(all), [](char c) { return c == '*' || c == '?'; });
     return all;
   }
-  std::string counted(std::string_view name) const { return from_0_ ? counted_from_1(name) : std::string(name); }
+  std::string counted(std::string_view name, std::string_view part) const {
+    const auto begin = static_cast<std::size_t>(part.data() - name.data());
+    return from_0_ ? counted_from_1(name, begin, begin + part.size()) : std::string(part);
+  }
+  void check_longest(const std::string& name, const std::string& pattern) const {
+    for (const auto& [other, to] : rules_) {
+      const bool is_rival = other != pattern && literal_characters(other) == literal_characters(pattern);
+      if (!is_rival || !matches_pattern(other, name)) continue;
+      throw init_.error("rename", "\"" + pattern + "\" and \"" + other + "\" both match " + name)
+          .hint("of several matching patterns the longest counts: make one of these longer");
+    }
+  }
 
   // Literal text on the right is the model's; only what a wildcard stands for comes from the file.
   std::string of(const std::string& name, std::set<std::string>& used) const {
     for (const auto& [pattern, to] : rules_) {
       const auto parts = pattern_parts(pattern, name);
       if (!parts) continue;
+      check_longest(name, pattern);
       used.insert(pattern);
       std::string now;
       std::size_t part = 0;
-      for (const char c : to) now += c == '*' || c == '?' ? counted((*parts)[part++]) : std::string(1, c);
+      for (const char c : to) now += c == '*' || c == '?' ? counted(name, (*parts)[part++]) : std::string(1, c);
       return now;
     }
-    return counted(name);
+    return counted(name, name);
   }
 
   const Options& init_;
@@ -103,9 +117,11 @@ class Names {
   std::vector<std::pair<std::string, std::string>> rules_;
 };
 
-// Files of checkpoints have "model.2.weight" among other tensors, those of models written by hand "2.weight".
-NamedTensors of_file(const fs::path& path) {
+// Files of checkpoints have "model.2.weight" among other tensors, those of models written by hand "2.weight". In a file
+// of PyTorch a model may have a part that is named model.
+NamedTensors of_file(const Options& init, const fs::path& path) {
   NamedTensors all = load_safetensors(path).tensors;
+  if (init.string("names") == "pytorch") return all;
   NamedTensors weights = tensors_below(all, "model.");
   return weights.empty() ? all : weights;
 }
@@ -130,7 +146,7 @@ NamedTensors read(const Options& init) {
   }
   try {
     const Names names(init);
-    return names.apply(is_run ? of_run(init, path) : of_file(path));
+    return names.apply(is_run ? of_run(init, path) : of_file(init, path));
   } catch (const Error& error) {
     if (!error.path().empty()) throw;  // of an option
     // The error is the recipe's, which asks for a missing run or file.

@@ -121,10 +121,20 @@ class Transfer(CliTest):
             ('["fc.*"] = "2.weight"', ('init.rename: expected "2.weight" with the wildcards of "fc.*"',)),
             ('["head.*"] = "2.*"', ('init.rename: nothing in the file matches "head.*"', "the file has fc.bias")),
             ('["fc.????"] = "1.????", ["features.0.1.????"] = "1.????"', ("init.rename: both ", " become 1.bias")),
+            ('["fc.*"] = "2.*", ["*ias"] = "*ias"', ('init.rename: "*ias" and "fc.*" both match fc.bias',)),
         ):
             init = 'lab.init.weights { "torch.safetensors", rename = { %s } }' % rename
             self.write("r.lua", fit(more=f"  init = {init},\n"))
             self.assert_said(self.train(code=1), "r.lua:", *texts)
+
+    def test_only_whole_parts_of_pytorchs_names_are_numbers(self):
+        for name, rename in ((lambda name: "layer" + name.removeprefix("model."), '["layer*"] = "*"'),
+                             (lambda name: name.replace("model.5", "lm_head") if name.startswith("model.5.") else
+                              "model." + from_0(name), '["model.*"] = "*", ["lm_head.*"] = "5.*"')):
+            with self.subTest(rename):
+                self.write("torch.safetensors", renamed(self.file, name))
+                init = 'lab.init.weights { "torch.safetensors", names = "pytorch", rename = { %s } }' % rename
+                self.assertEqual(self.begin(epochs="1", more=f"  init = {init},\n"), self.trained)
 
     def test_a_part_of_the_weights(self):
         self.write("part.safetensors",
@@ -140,6 +150,9 @@ class Transfer(CliTest):
             self.train(), "r.lua:", "init.path: 5 tensors are taken; 5 of the model's tensors are missing or have ",
             "2.bias [16]: found none of that name", "5.weight [12, 16]: found [10, 16]",
             "not used of the file: 5.bias [10], 5.weight [10, 16]")
+        part = '  init = { ["2.*"] = lab.init.weights { "runs/pre/001", partial = true } },\n'
+        self.write("r.lua", fit(more=part))
+        self.assert_said(self.train(), 'init.2.*.path: 2 tensors are taken; not used of the file: 3.bias [16], ')
         self.write("r.lua", fit(layers="nn.Flatten(), nn.Linear(10)", more=init))
         self.assert_said(self.train(code=1), "init.path: none of the model's tensors are there",
                          "the file has 2.weight [16, 64]")

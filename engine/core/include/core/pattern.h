@@ -1,6 +1,7 @@
 // Patterns of names.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,10 @@ namespace trainlab {
 
 // Whether `name` is `pattern`, whose "*" stands for any characters and "?" for one. Thread-safe.
 bool matches_pattern(std::string_view pattern, std::string_view name);
+
+// The number of characters beside the wildcards: of several patterns that match a name the one with the most counts.
+// Thread-safe.
+std::size_t literal_characters(std::string_view pattern);
 
 // What each "*" and "?" of the pattern stands for in the name, in order; of several ways that with the shortest parts
 // first. nullopt for a name that does not match. Thread-safe.
