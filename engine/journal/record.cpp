@@ -113,8 +113,14 @@ void Record::amend(const Value& values) {
   std::string rows = read_file(rows_path());
   if (rows.size() < 2) return;
   const std::size_t begin = rows.rfind('\n', rows.size() - 2) + 1;
-  Value row = parse_json(rows.substr(begin), rows_path().string());
-  for (const auto& [name, value] : values.map()) row.set(name, value);
+  Value row;
+  try {
+    row = parse_json(rows.substr(begin), rows_path().string());
+    for (const auto& [name, value] : values.map()) row.set(name, value);
+  } catch (const std::exception&) {  // not JSON, or no object
+    return stage_.say("damage: the last row of " + rows_path().string() +
+                      " cannot be read, and does not get the values that were logged at the end");
+  }
   std::string text = to_json(row);
   // Never shorter than it was: the length of the rows tells a resume which of them to keep.
   text.resize(std::max(text.size(), rows.size() - begin - 1), ' ');

@@ -3,6 +3,7 @@
 #include <ATen/ops/equal.h>
 
 #include <catch2/catch.hpp>
+#include <memory>
 
 #include "core/files.h"
 #include "journal/record.h"
@@ -59,6 +60,35 @@ TEST_CASE("a record gives back what its parts told, in their order, and cuts the
   CHECK(record.resumed() == Value(Value::List{1}));
   CHECK(record.seconds() >= 0);
   CHECK(rows_of(folder.path()) == "{\"step\":1}\n");
+}
+
+TEST_CASE("values that are added to the last row stay where a stage goes on, and a damaged row stays as it is") {
+  const TemporaryFolder folder;
+  const std::string first = "{\"step\":1}\n", last = "{\"a\":10.25,\"step\":2}\n";
+  const auto resumed = [&](std::vector<std::string>* said = nullptr) {
+    auto record = std::make_unique<Record>(stage_in(folder.path(), said));
+    record->resume(record->newest("the first step").value());
+    record->begin();
+    return record;
+  };
+  {
+    Record record(stage_in(folder.path()));
+    record.begin();
+    record.append(first + last);
+    record.commit({.step = 2, .tensors = {}, .info = {}, .best = {}});
+    record.amend(Value::Map{{"z", 7}});
+  }
+  CHECK(rows_of(folder.path()) == first + "{\"a\":10.25,\"step\":2,\"z\":7}\n");
+  resumed()->amend(Value::Map{{"a", 1}});
+  CHECK(rows_of(folder.path()) == first + "{\"a\":1,\"step\":2,\"z\":7}    \n");
+  for (const char* damaged : {"{\"a\":10.25,\"step\":2\n", "[12345678901234567890]\n", "1234567890123456789012\n"}) {
+    write_atomic(folder.path() / "metrics.jsonl", first + damaged);
+    std::vector<std::string> said;
+    resumed(&said)->amend(Value::Map{{"z", 7}});
+    CHECK(rows_of(folder.path()) == first + damaged);
+    REQUIRE_FALSE(said.empty());
+    CHECK_THAT(said.back(), Catch::StartsWith("damage: the last row of "));
+  }
 }
 
 TEST_CASE("a part that cannot be restored is named, and the rows stay") {

@@ -64,7 +64,7 @@ class Record {
   // Appends whole lines of metrics.jsonl.
   void append(const std::string& rows);
   void sync();
-  // Adds values to the last row, after which no row may be appended.
+  // Adds values to the last row, after which no row may be appended. A row that is damaged stays as it is.
   void amend(const Value& values);
   // Adds the state of the parts to the checkpoint and commits it, after the rows that it counts are on the disk. False
   // without a folder, where nothing is written. std::logic_error if a part uses a name that the checkpoint has.
