@@ -9,6 +9,7 @@ import os
 import pathlib
 import selectors
 import shutil
+import struct
 import subprocess
 import tempfile
 import time
@@ -72,6 +73,14 @@ def tensors(path):
     begin = 8 + int.from_bytes(content[:8], "little")
     return {name: Stored(entry["dtype"], entry["shape"], content[begin:][slice(*entry["data_offsets"])])
             for name, entry in json.loads(content[8:begin]).items() if name != "__metadata__"}
+
+
+def npy(shape, values):
+    """The bytes of a float32 .npy file."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+            + struct.pack(f"<{len(values)}f", *values))
 
 
 class Result:

@@ -9,10 +9,9 @@ import os
 import pathlib
 import shutil
 import signal
-import struct
 import unittest
 
-from program import SOURCE, CliTest
+from program import SOURCE, CliTest, npy
 
 PLUGINS = pathlib.Path(os.environ["DEVICES"])
 
@@ -59,14 +58,6 @@ return lab.sweep {
   end,
 }
 """
-
-
-def npy(shape, values):
-    """The bytes of a float32 .npy file."""
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
-    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
-            + struct.pack(f"<{len(values)}f", *values))
 
 
 def devices_in(log):

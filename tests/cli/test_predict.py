@@ -6,10 +6,9 @@ import json
 import random
 import re
 import shutil
-import struct
 import unittest
 
-from program import CliTest, fit
+from program import CliTest, fit, npy
 
 TABLE = {
     "data": 'lab.data.csv { "houses.csv", target = "price" }:split { train = 0.7, val = 0.3 }:normalize()',
@@ -26,18 +25,6 @@ TEXT = {
     "model": "nn.Sequential { nn.Embedding(5, 8), nn.Linear(5) }",
     "optim": "lab.optim.AdamW { lr = 0.05 }",
 }
-
-
-def npy(shape, values):
-    """The bytes of a float32 .npy file."""
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
-    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-    return (
-        b"\x93NUMPY\x01\x00"
-        + struct.pack("<H", len(header))
-        + header.encode()
-        + struct.pack(f"<{len(values)}f", *values)
-    )
 
 
 def houses(rows, missing=11):

@@ -7,8 +7,7 @@ import re
 import subprocess
 import unittest
 
-from program import SOURCE, CliTest
-from test_predict import npy
+from program import SOURCE, CliTest, npy
 
 ENGINE = pathlib.Path(os.environ["TRAINLAB"]).parent.parent / "libexec" / "trainlab-engine"
 
