@@ -1,4 +1,5 @@
-"""What the attacks share: each has a number, random draws of its own and an empty folder, which stays if it failed."""
+"""The common part of the attacks: each has a number, random draws of its own and an empty folder, which stays if the
+attack has found something."""
 
 import argparse
 import json
@@ -23,7 +24,7 @@ INNER = ("internal error", "terminate called", "Exception raised from", "c10::",
 
 
 class Failure(Exception):
-    """What an attack has found."""
+    """A find of an attack."""
 
 
 def check(holds, what):
@@ -32,7 +33,7 @@ def check(holds, what):
 
 
 def run(arguments, folder, before=(), **more):
-    """The program's end: code, standard output and standard error. It must come, with one clear message."""
+    """Exit code, standard output and standard error of the program, which must end, and say something if it fails."""
     command = [*before, PROGRAM, *map(str, arguments)]
     try:
         done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT,
@@ -44,17 +45,17 @@ def run(arguments, folder, before=(), **more):
     for word in INNER:
         check(word not in out + err, f"the word {word!r} was said: {said}")
     check(done.returncode in (0, 1, 2, 3, 130, 143), f"an exit code that is not documented: {said}")
-    if done.returncode in (1, 2):
+    if done.returncode in (1, 2, 3):
         check(err.strip() != "", f"no message: {said}")
     if "--json" in arguments:
         json.loads(out)
     return done.returncode, out, err
 
 
-def strays(folder):
-    """Files that nobody needs after an end."""
-    return [str(path) for path in folder.rglob("*")
-            if path.suffix == ".tmp" or path.name.endswith(("-wal", "-shm", "-journal"))]
+def check_clean(folder):
+    """No file is left that only a process under way needs."""
+    left = [str(path) for path in folder.rglob("*") if path.name.endswith((".tmp", "-wal", "-shm", "-journal"))]
+    check(left == [], f"left behind: {left}")
 
 
 def newest(folder, kind):
@@ -64,12 +65,13 @@ def newest(folder, kind):
 
 
 def result_of(run):
-    """What of a run must not depend on interruptions: weights, rows and values, by place."""
+    """Weights, rows and values of a run by place: all that must not depend on interruptions."""
     result = {}
     for summary in sorted(run.rglob("summary.json")):
         value = json.loads(summary.read_text())
         folder, place = summary.parent, str(summary.parent.relative_to(run))
-        result[place] = (value["status"], value.get("metrics"), newest(folder, "best"), newest(folder, "last"))
+        values = {key: value[key] for key in value if key not in ("seconds", "resumed", "out", "stack")}
+        result[place] = (values, newest(folder, "best"), newest(folder, "last"))
     for rows in sorted(run.rglob("metrics.jsonl")):
         lines = [json.loads(line) for line in rows.read_text().splitlines()]
         result[str(rows.relative_to(run))] = [{key: row[key] for key in row if key != "seconds"} for row in lines]
@@ -82,7 +84,8 @@ def result_of(run):
 
 
 def compare(run, whole):
-    """`whole`: result_of an uninterrupted run."""
+    """The run has ended as `whole`, the result of an uninterrupted run, and leaves nothing behind."""
+    check_clean(run)
     own = result_of(run)
     check(own.keys() == whole.keys(), f"other files: {sorted(own.keys() ^ whole.keys())}")
     for place, value in whole.items():

@@ -1,12 +1,14 @@
 """Command lines with random mistakes: each ends with a documented exit code and, unless with 0, with a message."""
 
 from attacks import attack, check, run
+from program import npy
 
 LINES = (
     "r.lua --threads 1 --out run --quiet", "run r.lua --seed 3 --set optim.lr=0.1 --json --out run", "check r.lua",
-    "check r.lua --step", "list", "list done", "report done", "report done --csv", "report done --json", "help",
-    "help nn.Linear", "help --json", "resume done", "extend done --epochs 4", "predict done", "worker done",
-    "predict done --part val", "rerun done --out other", "completion bash", "--version", "r.lua --help", "--help",
+    "check r.lua --step", "check r.lua --callbacks", "list", "list done", "report done", "report done --csv",
+    "report done --json", "report done --html page.html", "help", "help nn.Linear", "help --json", "resume done",
+    "extend done --epochs 4", "predict done --input x.npy", "predict done --input x.npy --format json --batch 1",
+    "worker done", "completion bash", "--version", "r.lua --help", "--help",
 )
 WORDS = (
     "", "-", "--", "---", "--out", "--out=", "--threads", "0", "-1", "999999999999999999999", "1e999", "nan", "é",
@@ -27,6 +29,7 @@ return lab.fit {
 
 def one(draw, folder, recipe, _):
     (folder / "r.lua").write_text(RECIPE)
+    (folder / "x.npy").write_bytes(npy((2, 2), (0, 1, 2, 3)))
     run(["r.lua", "--out", "done", "--quiet", "--threads", "1"], folder)
     words = draw.choice(LINES).split()
     for _ in range(draw.randint(1, 4)):

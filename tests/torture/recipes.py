@@ -10,7 +10,6 @@ TOKEN = re.compile(r'"[^"\n]*"|\d+\.?\d*(?:e-?\d+)?|[A-Za-z_]\w*|--[^\n]*|\s+|\.
 VALUES = ("nil", "true", "-1", "0", "1e308", "2^53", "0/0", "1/0", '""', '"x"', "{}", "{ 1 }", "function() end", "lab",
           "lab.nn", "lab.nn.Linear(3)", "print", "math.huge", '("a"):rep(1000)', "coroutine.create(print)",
           "setmetatable({}, {})", "io", "lab.tensor { 1 }", "'\\0'", '"\\27[2J"', "(function() error({}) end)()")
-# What of a mistake may still run for long, or ask for all memory, is not what this attack is about.
 LINE = re.compile(r"[\w./-]+\.lua:\d+")
 
 
@@ -49,14 +48,14 @@ def spoiled(draw, text):
 
 def one(draw, folder, recipes, number):
     (folder / "r.lua").write_text(spoiled(draw, draw.choice(recipes)), errors="surrogateescape")
-    # One in ten also trains, for a moment.
+    # One in ten also trains, for at most 20 s: a mistake may make a training longer.
     trains = number % 10 == 0
     arguments = ["r.lua", "--threads", "1", "--out", "run", "--quiet"] if trains else ["check", "r.lua"]
     limits = {"preexec_fn": lambda: os.nice(5)}
-    before = ["timeout", "--signal=INT", "20"] if trains else []
+    before = ["timeout", "--signal=INT", "--preserve-status", "20"] if trains else []
     code, _, err = run(arguments, folder, before=before, **limits)
     if code == 1:
-        check(LINE.search(err) or "r.lua" in err, f"no line is named: {err}")
+        check(LINE.search(err), f"no line is named: {err}")
     return f"{'trained, ' if trains else ''}exit {code}"
 
 

