@@ -101,7 +101,9 @@ void Member::call(const char* callback, const Position& position) {
 }
 
 void Member::start(const Position& position) {
+  const std::int64_t step = active() ? position.step : position_.step;  // a resumed member may have stopped before
   position_ = position;
+  position_.step = step;
   record_.begin();
   if (record_.is_kept()) write_models(plan_, options_, context_.folder);
   const FitView view{.name = context_.name,

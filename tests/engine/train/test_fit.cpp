@@ -226,6 +226,32 @@ TEST_CASE("a member that stops early leaves the others as they were") {
   CHECK(together[1]["metrics"]["val.loss"].number() == Approx(alone["metrics"]["val.loss"].number()).epsilon(1e-9));
 }
 
+TEST_CASE("a member that has stopped stays where it stopped when its group is resumed") {
+  const TemporaryFolder temporary;
+  const RunSettings settings = test_settings();
+  const auto run = [&](const std::string& name, std::int64_t step, bool resumed) {
+    const char* const rule = R"(, "stop": {"@": "stop.threshold", "metric": "val.accuracy", "above": 0.01})";
+    std::vector<FitMember> all;
+    for (const char* more : {rule, on_step}) {
+      const fs::path folder = temporary.path() / (name + std::to_string(all.size()));
+      make_directories(folder);
+      all.push_back({.options = parse_options(digits_fit(R"(, "epochs": 3)" + std::string(more)), {stop_at(step)}),
+                     .context = quiet_context(folder, settings, resumed)});
+    }
+    return run_fits(plan_fit(all.front().options, settings), all, true);
+  };
+  const std::vector<Value> whole = run("whole", 0, false);
+  {
+    const ClearStop clear;
+    CHECK(run("cut", 40, false)[1]["status"] == Value("interrupted"));
+  }
+  const std::vector<Value> cut = run("cut", 0, true);
+  for (const char* name : {"status", "steps", "samples", "metrics", "best"}) CHECK(cut[0][name] == whole[0][name]);
+  CHECK(cut[0]["steps"] == Value(23));
+  CHECK(rows_without_seconds(temporary.path() / "cut0") == rows_without_seconds(temporary.path() / "whole0"));
+  CHECK(cut[1]["metrics"] == whole[1]["metrics"]);
+}
+
 TEST_CASE("a loss that is not finite fails the run and keeps what was good") {
   const TemporaryFolder temporary;
   Value fit = parse_json(digits_fit(R"(, "epochs": 5)"), "");
