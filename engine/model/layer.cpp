@@ -223,8 +223,10 @@ at::Tensor forward_checked(const Layer& layer, const at::Tensor& x, const Pass& 
   const Span span(Phase::layer, layer.path);
   try {
     return layer.forward(x, pass);
-  } catch (const Error&) {
-    throw;
+  } catch (const Error& error) {
+    const bool has_place = !error.path().empty() || !error.file().empty();
+    if (error.kind() != ErrorKind::run || has_place) throw;
+    throw at_layer(error, layer.path, layer.where);  // memory that is not free
   } catch (const std::exception& exception) {
     throw at_layer(operator_error(exception), layer.path, layer.where);
   }

@@ -46,6 +46,12 @@ class Memory(CliTest):
                          "768.0 TiB for the weights of the model, of which this layer has 384.0 TiB")
         self.assertEqual(self.summary(self.run_folder())["status"], "failed")
 
+    def test_a_layer_whose_output_no_memory_can_hold(self):
+        self.recipe(model="nn.Sequential { nn.Unflatten(0, { 1, 1, 2 }), nn.Upsample { size = { 2^20, 2^20 } }, "
+                    "nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(3) }")
+        self.assert_said(self.train(code=3), "r.lua:", "model[2].Upsample: out of memory: expected at most the ",
+                         "iB that are free, found 64.0 TiB for one tensor")
+
     def square_layers(self, share, count=1):
         """A model with layers whose weights take each this share of the memory that the program calls free."""
         self.recipe(model="nn.Sequential { nn.Linear(2^23), nn.Linear(2^23), nn.Linear(3) }")
