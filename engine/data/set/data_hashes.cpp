@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include "core/files.h"
@@ -24,6 +25,16 @@ std::string_view bytes_of_rows(const at::Tensor& rows) {
   return {static_cast<const char*>(rows.const_data_ptr()), rows.nbytes()};
 }
 
+// A row that cannot be made has the hash of zeros: the batch that needs the row says what is wrong.
+void make_row(const RowSource& source, std::int64_t row, std::span<char> bytes) {
+  try {
+    source.make(row, reinterpret_cast<std::byte*>(bytes.data()));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::recipe) throw;
+    std::ranges::fill(bytes, '\0');
+  }
+}
+
 std::string hash_of(const Column& column, std::int64_t size) {
   const Shape shape = column.sample_shape();
   const auto value_bytes = static_cast<std::int64_t>(c10::elementSize(column.stored_type()));
@@ -32,9 +43,12 @@ std::string hash_of(const Column& column, std::int64_t size) {
   if (size == 0) return hash_bytes(head);
   if (column.source) {
     const std::int64_t count = std::min(size, most_made);
-    std::string bytes(static_cast<std::size_t>(count * row_bytes), '\0');
-    for (std::int64_t i = 0; i < count; ++i)
-      column.source->make(spread(i, count, size), reinterpret_cast<std::byte*>(bytes.data() + i * row_bytes));
+    const auto length = static_cast<std::size_t>(row_bytes);
+    std::string bytes(static_cast<std::size_t>(count) * length, '\0');
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::span<char> row = std::span(bytes).subspan(static_cast<std::size_t>(i) * length, length);
+      make_row(*column.source, spread(i, count, size), row);
+    }
     return hash_bytes(head + bytes);
   }
   const std::int64_t count = std::clamp<std::int64_t>(most_hashed / row_bytes, 1, size);
