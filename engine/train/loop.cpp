@@ -423,7 +423,8 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
       of_one(*members_[m], [&] { members_[m]->finished(summary); });
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::recipe) throw;
-      throw LateError(error, std::move(summary));
+      if (!members_[m]->failure()) throw LateError(error, std::move(summary));
+      members_[m]->fail(error.headline());
     }
     if (members_[m]->failure()) summary = members_[m]->summary(test[m], reports[m]);
     summaries_[places_[m]] = std::move(summary);

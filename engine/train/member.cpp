@@ -72,7 +72,7 @@ void Member::stop(const std::string& reason) {
 }
 
 void Member::fail(std::string reason) {
-  failure_ = std::move(reason);
+  failure_ = failure_ ? *failure_ + "; then " + reason : std::move(reason);
   if (record_.is_kept() && best_ && plan_.keep_best)
     record_.checkpoints().commit_best({.step = best_->step, .tensors = best_->weights});
 }

@@ -153,6 +153,10 @@ class Run(CliTest):
         self.write("r.lua", recipe.replace('"cross_entropy"', loss))
         self.train("--quiet", code=3)
         self.assertEqual([row["at"] for row in self.rows(self.run_folder())], [4])
+        # An error after that does not hide why the fit has failed.
+        self.write("r.lua", recipe.replace('"cross_entropy"', loss).replace(
+            "end },\n", "end, finish = function() error('oh') end },\n"))
+        self.assertRegex(self.train(code=3).out, r"failed: the training loss is not finite at step 7 .*; then r.lua:")
 
     def test_members_of_a_stack_see_their_own_models(self):
         self.write("r.lua", """local nn = lab.nn

@@ -71,7 +71,8 @@ class Member {
   // Metrics of the latest validation, by full name.
   const MetricMap& metrics() const { return metrics_; }
   void stop(const std::string& reason);
-  // Ends with status "failed". The checkpoints stay as they are, and the best weights so far are written.
+  // Ends with status "failed". The checkpoints stay as they are, and the best weights so far are written. A second
+  // reason is told after the first.
   void fail(std::string reason);
   // The step of the latest validation, resumes included; −1 before the first.
   std::int64_t validated_step() const { return validated_step_; }
