@@ -52,7 +52,7 @@ std::string function_names(const Options& fit) {
   if (fit.given("on")) {
     for (const std::string& name : fit.child("on").names()) names += "on." + name + ", ";
   }
-  return names + "and all functions that compute";
+  return (names.empty() ? "" : names + "and ") + "all functions that compute";
 }
 
 }  // namespace

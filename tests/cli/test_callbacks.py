@@ -291,6 +291,11 @@ class Check(CliTest):
                                      r"on\.finish, and all functions that compute: called on 16 training samples")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["r.lua"], "check left something behind")
 
+    def test_a_fit_without_callbacks(self):
+        self.recipe()
+        result = self.run_program("check", "r.lua", "--callbacks")
+        self.assertRegex(result.out, r"functions +all functions that compute: called on 16")
+
     def test_a_task_and_a_sweep(self):
         self.write("r.lua", """local data = lab.data.digits():split { train = 0.8, val = 0.2 }
 return lab.task { name = "t", run = function(ctx)
