@@ -33,6 +33,11 @@ std::optional<Error> own_words(const Ending& ending) {
     if (!ending.result.is_nil() && (status <= 3 || status == 130)) return std::nullopt;
     if (status == 130) return Error(ErrorKind::interrupted, "interrupted");
     if (status == 0) return run_error("the engine ended without a result");
+    constexpr int not_loaded = 127;  // of the system's loader, which has said why
+    if (status == not_loaded) {
+      return usage_error("the engine cannot be loaded (the system says why above)")
+          .hint("a library is missing or of another version: install again");
+    }
     return run_error("the engine ended with exit code " + std::to_string(status) + " and gave no reason");
   }
   if (ending.is_late) {

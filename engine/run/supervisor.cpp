@@ -332,15 +332,6 @@ class Watch {
 
 Supervisor::Supervisor(fs::path engine) : engine_(std::move(engine)) {}
 
-fs::path Supervisor::find_engine() {
-  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
-  const fs::path engine = bin.parent_path() / "libexec" / "trainlab-engine";
-  if (::access(engine.c_str(), X_OK) != 0) {
-    throw usage_error("the installation is incomplete: there is no program " + engine.string());
-  }
-  return engine;
-}
-
 Outcome Supervisor::run(Request request, std::optional<RunFolder> held) {
   Watch watch(engine_, std::move(request), std::move(held));
   return watch.run();

@@ -1,11 +1,12 @@
 """`cmake --install` gives a tree that runs from any folder, also after it was moved."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 import unittest
 
-from program import LIMIT, CliTest
+from program import LIMIT, PROGRAM, SOURCE, CliTest
 
 
 class Installed(CliTest):
@@ -41,6 +42,37 @@ class Installed(CliTest):
         self.assertGreaterEqual(len(libraries), 2, maps)
         for line in libraries:
             self.assertIn(str(moved), line)
+
+    def test_libtorch_of_a_python_environment(self):
+        package = self.folder / "site-packages" / "trainlab"
+        program, engine = package / "bin" / "trainlab", package / "libexec" / "trainlab-engine"
+        for path in (program, engine):
+            path.parent.mkdir(parents=True)
+        shutil.copy(PROGRAM, program)
+        recipe = SOURCE / "recipes" / "digits.lua"
+        error = self.run_program(recipe, program=program, code=2).err
+        self.assertIn(f"the installation is incomplete: there is no program {engine}", error)
+        engine.write_text("#!/bin/sh\n")
+        engine.chmod(0o755)
+        error = self.run_program(recipe, program=program, code=2).err
+        self.assertIn(f"there is no {package}/lib/trainlab/libtorch_cpu.so", error)
+
+        (package / "__init__.py").touch()
+        torch = self.folder / "site-packages" / "torch"
+        error = self.run_program(recipe, program=program, code=2).err
+        self.assertIn(f"expected the Python package torch 2.11 in {torch}, found none", error)
+        self.assertIn("pip install", error)
+        (torch / "lib").mkdir(parents=True)
+        (torch / "lib" / "libtorch_cpu.so").touch()
+        (torch / "version.py").write_text("__version__ = '2.12.1+cu130'\n")
+        error = self.run_program(recipe, program=program, code=2).err
+        self.assertIn("found 2.12.1+cu130", error)
+        (torch / "version.py").write_text("__version__ = '2.11.0'\n")
+        # The engine of this tree looks for LibTorch in the tree alone: what the system says stands above the error.
+        shutil.copy(pathlib.Path(PROGRAM).parents[1] / "libexec" / "trainlab-engine", engine)
+        error = self.run_program(recipe, program=program, code=2).err
+        self.assertIn("the engine cannot be loaded", error)
+        self.assertIn("libtorch_cpu.so", error)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ class Supervisor {
   // `engine`: the program to start.
   explicit Supervisor(std::filesystem::path engine);
 
-  // libexec/trainlab-engine, found relative to this program. Raises Error{usage} when it is not there.
+  // libexec/trainlab-engine, found relative to this program. Raises Error{usage} when the engine, or the LibTorch to
+  // which it is linked, is not there or of another version.
   static std::filesystem::path find_engine();
 
   // Runs one engine to its end. `held`: the run that is continued; without it a folder is opened when the engine asks
