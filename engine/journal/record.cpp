@@ -20,7 +20,7 @@ std::logic_error second(const std::string& name) {
 }  // namespace
 
 Record::Record(const StageContext& stage) : stage_(stage) {
-  if (!stage.folder.empty()) checkpoints_.emplace(stage.folder / "checkpoints", stage.say);
+  if (!stage.folder.empty()) checkpoints_.emplace(stage.folder / "checkpoints", stage.say_damage);
   add({.name = "seconds",
        .state = [this] { return Value(seconds()); },
        .restore = [this](const Value& state, const NamedTensors&) { seconds_before_ = state.number(); }});
@@ -85,8 +85,8 @@ void Record::cut_rows(std::int64_t step, std::int64_t bytes) const {
     const std::size_t end = rows.empty() ? std::string::npos : rows.find('\n', static_cast<std::size_t>(bytes) - 1);
     return truncate_file(rows_path(), end == std::string::npos ? bytes : static_cast<std::int64_t>(end) + 1);
   }
-  stage_.say("damage: " + rows_path().string() + " has lost rows from before step " + std::to_string(step) +
-             ": reports of this stage will lack them");
+  stage_.say_damage("damage: " + rows_path().string() + " has lost rows from before step " + std::to_string(step) +
+                    ": reports of this stage will lack them");
   if (there == 0) return;
   truncate_file(rows_path(), static_cast<std::int64_t>(read_file(rows_path()).rfind('\n') + 1));
 }

@@ -128,10 +128,12 @@ Error Run::repeatable(Error error) const {
   return error;
 }
 
-void Run::say(const std::string& line) {
-  // Whoever wants no progress still wants to know what was lost.
-  const bool tells_damage = line.find("damage: ") != std::string::npos;
-  if (!settings_.quiet || tells_damage) {
+void Run::say(const std::string& line) { tell(line, !settings_.quiet); }
+
+void Run::say_damage(const std::string& line) { tell(line, true); }
+
+void Run::tell(const std::string& line, bool shows) {
+  if (shows) {
     // A progress bar may stand in the line: it draws itself anew.
     const std::string text = (request_.terminal ? "\r\033[K" : "") + printable(line) + "\n";
     std::string_view rest = text;

@@ -81,6 +81,7 @@ Value Run::help(const Options& stage) {
     context.helps = true;
     if (!request_.joins) context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
     context.say = [this](const std::string& line) { say(line); };
+    context.say_damage = [this](const std::string& line) { say_damage(line); };
     perform(prepare(stage, settings), context);
   }
   while (true) {

@@ -211,6 +211,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   context.settings = &settings;
   context.resumed = resumed;
   context.say = [this](const std::string& line) { say(line); };
+  context.say_damage = [this](const std::string& line) { say_damage(line); };
   context.seconds_before = seconds_before;
   context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
   context.ask_for_workers = [this](int count) {

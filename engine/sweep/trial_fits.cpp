@@ -96,7 +96,7 @@ void TrialFits::go_on_from(std::int64_t parent, std::int64_t trial, const TrialF
     throw recipe_error(text + "which failed before its first checkpoint");
   make_directories(fit.folder);
   if (fs::exists(from / "metrics.jsonl")) write_atomic(fit.folder / "metrics.jsonl", read_file(from / "metrics.jsonl"));
-  const auto say = [&](const std::string& line) { context_.say(fmt::format("trial {}: {}", trial, line)); };
+  const auto say = [&](const std::string& line) { context_.say_damage(fmt::format("trial {}: {}", trial, line)); };
   if (CheckpointFolder::take_over(from / "checkpoints", own, say)) return;
   throw run_error(text + "but there is no complete checkpoint in " + (from / "checkpoints").string())
       .hint("put the folder back and resume the run");
@@ -212,9 +212,11 @@ StageContext TrialFits::context_of(const Member& member, bool resumed) {
   context.settings = &plan_.settings();
   context.resumed = resumed;
   context.clone_of = clone_of(*trial->trial, *fit);
-  context.say = [this, number = trial->trial->lease.trial](const std::string& text) {
-    context_.say(fmt::format("trial {}: {}", number, text));
+  const auto of_trial = [number = trial->trial->lease.trial](const std::function<void(const std::string&)>& say) {
+    return [&say, number](const std::string& text) { say(fmt::format("trial {}: {}", number, text)); };
   };
+  context.say = of_trial(context_.say);
+  context.say_damage = of_trial(context_.say_damage);
   return context;
 }
 

@@ -68,8 +68,13 @@ EmptyFolder::~EmptyFolder() { std::filesystem::current_path(before_); }
 bool EmptyFolder::is_empty() const { return std::filesystem::is_empty(temporary_.path()); }
 
 StageContext quiet_context(const std::filesystem::path& folder, const RunSettings& settings, bool resumed) {
-  return {
-      .name = "test", .folder = folder, .settings = &settings, .resumed = resumed, .say = [](const std::string&) {}};
+  const auto nowhere = [](const std::string&) {};
+  return {.name = "test",
+          .folder = folder,
+          .settings = &settings,
+          .resumed = resumed,
+          .say = nowhere,
+          .say_damage = nowhere};
 }
 
 RunSettings test_settings() {

@@ -19,7 +19,7 @@ namespace {
 StageContext stage_in(const fs::path& folder, std::vector<std::string>* said = nullptr) {
   StageContext stage;
   stage.folder = folder;
-  stage.say = [said](const std::string& line) {
+  stage.say = stage.say_damage = [said](const std::string& line) {
     if (said) said->push_back(line);
   };
   return stage;

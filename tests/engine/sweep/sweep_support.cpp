@@ -87,7 +87,7 @@ std::string work(const Options& stage, const std::filesystem::path& folder,
   StageContext context = quiet_context(folder, engine.settings);
   std::string said;
   context.supervisor = engine.supervisor;
-  context.say = [&](const std::string& line) { said += line + "\n"; };
+  context.say = context.say_damage = [&](const std::string& line) { said += line + "\n"; };
   Worker worker(plan, context);
   worker.run();
   if (check) check(worker.study());

@@ -318,7 +318,7 @@ TEST_CASE("a damaged checkpoint is passed over for the one before it") {
   std::string said;
   const RunSettings settings = test_settings();
   StageContext context = quiet_context(folder, settings, true);
-  context.say = [&said](const std::string& line) { said += line + "\n"; };
+  context.say_damage = [&said](const std::string& line) { said += line + "\n"; };
   const FitMember member{.options = parse_options(digits_fit(length)), .context = context};
   const Value rest = run_fits(plan_fit(member.options, settings), {&member, 1}, false).front();
   CHECK(said.find("last-000000037 is damaged") != std::string::npos);

@@ -63,7 +63,7 @@ class NothingLeft : public std::exception {};
 // An engine that helps (Request::helps) executes the recipe too. It takes trials of a stage on which several processes
 // work, and waits for the summary of any other stage. It writes only into trials that it has leased, and its own log.
 //
-// Only the recipe's thread uses a Run, except for say(), which any thread may call.
+// Only the recipe's thread uses a Run, except for say() and say_damage(), which any thread may call.
 class Run {
  public:
   Run(const Registry& registry, Request request, Environment environment, Channel& channel);
@@ -106,9 +106,10 @@ class Run {
   int finish();
   int fail(const Error& error);
 
-  // A line for log.txt (kept until there is one) and, unless quiet, standard error. What begins with "damage: " is said
-  // in a quiet run too.
+  // A line for log.txt (kept until there is one) and, unless quiet, standard error.
   void say(const std::string& line);
+  // The same for a line about work that was lost: whoever wants no progress still wants to know.
+  void say_damage(const std::string& line);
 
  private:
   struct Done {
@@ -159,6 +160,7 @@ class Run {
   Error after_stages(const Error& error);
 
   std::filesystem::path folder_of(const StageRecord& record) const;
+  void tell(const std::string& line, bool shows);
   void log(const std::string& line);
 
   const Registry& registry_;

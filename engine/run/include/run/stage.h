@@ -52,6 +52,8 @@ struct StageContext {
 
   // A line for log.txt and, unless quiet, standard error. Thread-safe.
   std::function<void(const std::string&)> say = {};
+  // The same for a line about work that was lost, which a quiet run shows too.
+  std::function<void(const std::string&)> say_damage = {};
 };
 
 // Raised by a stage whose work is done when something after the work goes wrong: a function of the recipe that is
@@ -65,7 +67,7 @@ class LateError : public Error {
   Value summary_;
 };
 
-// What `trainlab check` does beside checking.
+// The parts of a stage that `trainlab check` also tries out.
 struct CheckedToo {
   bool step = false;       // one training and one validation step
   bool callbacks = false;  // each function of the recipe, on a few samples
