@@ -61,7 +61,8 @@ c10::DataPtr allocate_with_use(std::size_t bytes) {
 // A script's garbage may be what is missing: its error is the one after which garbage is collected.
 void check_large(MemoryUse use, double bytes) {
   if (use != MemoryUse::script) return check_free_memory(bytes, memory_text(bytes) + " for one tensor");
-  if (bytes > static_cast<double>(free_tensor_memory())) throw ScriptMemoryLimit(static_cast<std::int64_t>(bytes));
+  if (bytes > static_cast<double>(free_tensor_memory()))
+    throw ScriptMemoryLimit(static_cast<std::int64_t>(bytes), cpu.now().of(MemoryUse::script));
 }
 
 class CountingAllocator final : public c10::Allocator {
@@ -92,13 +93,7 @@ MemoryUse current_memory_use() { return current_use; }
 void MemoryCount::check(MemoryUse use, std::int64_t bytes) const {
   if (use != MemoryUse::script) return;
   const std::int64_t charged = charged_[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
-  if (charged + bytes > script_memory_limit()) {
-    ScriptMemoryLimit error(bytes);
-    error.hint("the limit is half of the memory that the process may use, and " +
-               memory_text(static_cast<double>(charged)) +
-               " of it are taken; t:release() and lab.scope free tensors early");
-    throw error;
-  }
+  if (charged + bytes > script_memory_limit()) throw ScriptMemoryLimit(bytes, charged);
   if (bytes < listened) return;
   if (auto* const listener = large_listener.load(std::memory_order_relaxed)) listener();
 }
@@ -160,11 +155,12 @@ void check_free_memory(double bytes, const std::string& asked) {
       .hint("a smaller batch or a smaller model needs less memory");
 }
 
-ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted)
+ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted, std::int64_t charged)
     : Error(recipe_error("out of memory for the recipe's tensors: " + memory_text(static_cast<double>(wanted)) +
                          " more would pass the limit of " + memory_text(static_cast<double>(script_memory_limit())) +
                          ", or the " + memory_text(static_cast<double>(free_tensor_memory())) + " that are free")) {
-  hint("the limit is half of the memory that the process may use; t:release() and lab.scope free tensors early");
+  hint("the limit is half of the memory that the process may use, and " + memory_text(static_cast<double>(charged)) +
+       " of it are taken; t:release() and lab.scope free tensors early");
 }
 
 MemoryCharge::MemoryCharge(MemoryUse use) : outer_(current_use) {

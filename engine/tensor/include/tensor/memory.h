@@ -71,7 +71,8 @@ void set_script_memory_limit(std::int64_t bytes);
 // Nothing was allocated.
 class ScriptMemoryLimit : public Error {
  public:
-  explicit ScriptMemoryLimit(std::int64_t wanted);
+  // Bytes that the operator wants, and bytes that are charged to scripts already.
+  ScriptMemoryLimit(std::int64_t wanted, std::int64_t charged);
 };
 
 // While this guard exists, memory that its thread allocates is charged to a use until the memory is freed. A guard

@@ -43,11 +43,11 @@ class GuardedAllocator final : public c10::Allocator {
 
   c10::DataPtr allocate(std::size_t bytes) override {
     if (bytes == 0) return {nullptr, nullptr, free_block, c10::kCPU};
-    if (bytes > limit_) throw ScriptMemoryLimit(static_cast<std::int64_t>(bytes));
+    if (bytes > limit_) throw ScriptMemoryLimit(static_cast<std::int64_t>(bytes), 0);
     const std::size_t inner = (bytes + page - 1) / page * page, all = inner + 2 * page;
     auto* begin = static_cast<char*>(mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (begin == MAP_FAILED || mprotect(begin + page, inner, PROT_READ | PROT_WRITE) != 0)
-      throw ScriptMemoryLimit(static_cast<std::int64_t>(bytes));
+      throw ScriptMemoryLimit(static_cast<std::int64_t>(bytes), 0);
     // As far as the elements' alignment allows, which divides the size.
     const std::size_t alignment = std::min<std::size_t>(64, std::size_t{1} << std::countr_zero(bytes));
     char* block = begin + page;
