@@ -27,7 +27,7 @@ namespace {
 
 // Numbers of processes mean nothing in another container, even where it has the same host's name.
 std::string process_space() {
-  struct stat status {};
+  struct stat status{};
   return ::stat("/proc/self/ns/pid", &status) == 0 ? std::to_string(status.st_ino) : "";
 }
 
@@ -51,22 +51,34 @@ std::optional<std::int64_t> number_in(const std::string& path, const std::string
 }
 
 struct ControlGroup {
-  std::string limit, usage;             // files
-  std::string statistics, reclaimable;  // file, and the word for the cached files that the group can do without
+  std::string limit, usage, statistics;  // files
+  std::string inactive, active;          // words in `statistics` for cached files, which the group can do without
 };
+
+// Bytes that a group may still take.
+std::int64_t free_in(const ControlGroup& group) {
+  constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t limit = limit_in(group.limit);
+  const std::optional<std::int64_t> used = number_in(group.usage, "");
+  if (limit == any || !used) return any;
+  const std::int64_t cached =
+      number_in(group.statistics, group.inactive).value_or(0) + number_in(group.statistics, group.active).value_or(0);
+  return limit - std::max<std::int64_t>(*used - cached, 0);  // the statistics may be a moment older
+}
 
 // The process's control group and those around it.
 std::vector<ControlGroup> control_groups() {
   const std::string container = "/sys/fs/cgroup/memory/memory.";  // of version 1
   std::vector<ControlGroup> all = {
-      {container + "limit_in_bytes", container + "usage_in_bytes", container + "stat", "total_inactive_file "}};
+      {container + "limit_in_bytes", container + "usage_in_bytes", container + "stat", "total_inactive_file ",
+       "total_active_file "}};
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     if (!line.starts_with("0::/")) continue;
     std::string group = line.substr(3);
     while (true) {
       const std::string path = "/sys/fs/cgroup" + group + "/memory.";
-      all.push_back({path + "max", path + "current", path + "stat", "inactive_file "});
+      all.push_back({path + "max", path + "current", path + "stat", "inactive_file ", "active_file "});
       if (group.empty()) break;
       group.resize(group.rfind('/'));
     }
@@ -108,11 +120,7 @@ std::int64_t usable_memory() {
 std::int64_t free_memory() {
   const std::optional<std::int64_t> kilobytes = number_in("/proc/meminfo", "MemAvailable:");
   std::int64_t free = kilobytes ? *kilobytes << 10 : usable_memory();
-  for (const ControlGroup& group : control_groups()) {
-    const std::optional<std::int64_t> used = number_in(group.usage, "");
-    if (!used) continue;
-    free = std::min(free, limit_in(group.limit) - *used + number_in(group.statistics, group.reclaimable).value_or(0));
-  }
+  for (const ControlGroup& group : control_groups()) free = std::min(free, free_in(group));
   return std::max<std::int64_t>(free, 0);
 }
 
