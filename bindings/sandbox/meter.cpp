@@ -1,6 +1,6 @@
 #include "meter.h"
 
-#include <pthread.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <lua.hpp>
@@ -31,7 +31,11 @@ std::string count_text(std::int64_t n) {
 }  // namespace
 
 Meter::Meter(LuaState& state, const LuaLimits& limits) : state_(state), limits_(limits) {
-  pthread_getcpuclockid(pthread_self(), &thread_clock_);
+  pthread_getcpuclockid(thread_, &thread_clock_);
+  struct sigaction action = {};
+  action.sa_sigaction = on_interruption;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  ::sigaction(SIGURG, &action, nullptr);
 }
 
 void* Meter::allocate(void* state, void* pointer, std::size_t before, std::size_t after) {
@@ -89,8 +93,15 @@ double Meter::seconds_used() const {
 
 void Meter::interrupt(std::uint64_t since) {
   late_ = since;
-  // LuaJIT allows this at any moment, as from a signal's handler: it sets a counter that the next instruction meets.
-  watch_closely(true);
+  ::pthread_sigqueue(thread_, SIGURG, {.sival_ptr = this});
+}
+
+// The handler may come at any moment of its thread, within LuaJIT too: lua_sethook() sets a counter that the next
+// instruction meets. When no script runs, the hook may be off for a moment, and stays as it is.
+void Meter::on_interruption(int /*signal*/, siginfo_t* info, void* /*context*/) {
+  if (info->si_code != SI_QUEUE || info->si_pid != ::getpid()) return;  // another program's
+  auto* const meter = static_cast<Meter*>(info->si_value.sival_ptr);
+  if (meter->main_ && meter->runs()) meter->watch_closely(true);
 }
 
 LuaPosition Meter::position_inside() const {

@@ -5,7 +5,10 @@
 // Only a single large request beyond the limit, or a request beyond the far ceiling, is refused.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
@@ -57,7 +60,8 @@ class Meter {
   static bool is_running(std::uint64_t sign) { return (sign & 1) != 0; }
   // Seconds of the processor, spent by the state's thread: a process that is stopped or has to wait ages no script.
   double seconds_used() const;
-  // The script was silent since this sign: the next instruction raises.
+  // The script was silent since this sign: the next instruction raises. The thread of the script is interrupted by a
+  // signal (SIGURG), because LuaJIT allows no other thread to change the hook.
   void interrupt(std::uint64_t since);
   // Where a script stands that an interruption does not reach, because it is inside one function that is not Lua's.
   LuaPosition position_inside() const;
@@ -78,6 +82,7 @@ class Meter {
   void set_unlimited(bool unlimited) { unlimited_ = unlimited; }
 
  private:
+  static void on_interruption(int signal, siginfo_t* info, void* context);
   static void hook(lua_State* L, lua_Debug* ar);
   void on_hook(lua_State* L);
   void over_memory(lua_State* L);
@@ -94,8 +99,9 @@ class Meter {
   bool over_ = false;  // the limit was crossed since the last look
   bool unlimited_ = false;
   LuaPosition refused_at_;
+  const pthread_t thread_ = pthread_self();
   clockid_t thread_clock_{};
-  std::atomic<std::uint64_t> signs_{0};
+  std::atomic<std::uint64_t> signs_{2};  // never 0, and even: nothing runs yet
   std::atomic<std::uint64_t> late_{0};  // the sign since which the script is silent; 0: not so
   std::atomic<lua_State*> operating_{nullptr};
   mutable std::mutex position_mutex_;

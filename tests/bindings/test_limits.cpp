@@ -95,7 +95,7 @@ TEST_CASE("the limits of a real recipe let it do real work") {
 
 namespace {
 
-// What the watchdog says of a script that is silent for longer than 0.05 s.
+// The watchdog's words about a script that is silent for longer than 0.05 s.
 std::optional<Error> heard_of(const std::string& script) {
   std::mutex mutex;
   std::optional<Error> heard;
@@ -166,6 +166,13 @@ TEST_CASE("the time of a callback is counted anew, and the state is usable after
                     Catch::StartsWith("x.lua:2: stopped after 0.2 s") && Catch::Contains("in this callback"));
   const Argument few[] = {Value(1000)};
   for (int i = 0; i < 100; ++i) CHECK(std::get<Value>(function->call(few).at(0)) == Value(1000));
+}
+
+TEST_CASE("a standard library that takes long to load is not silent") {
+  LuaHost host;
+  host.registry = &trainlab::testing::test_registry();
+  host.stdlib = {{"long.lua", "for i = 1, 100000 do end"}};
+  CHECK_NOTHROW(LuaState(host));
 }
 
 TEST_CASE("neither many operators nor long work of the engine is silence") {
