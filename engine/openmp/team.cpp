@@ -26,11 +26,13 @@ Team::~Team() {
   }
 }
 
-// Signals are for the threads that wait for them. A thread inherits the mask, and how arithmetic treats tiny numbers.
+// Signals from outside are for the threads that wait for them; a fault in the region itself has its handler on every
+// thread. A thread inherits the mask, and how arithmetic treats tiny numbers.
 void Team::add_worker() {
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &before);
+  sigset_t from_outside, before;
+  sigfillset(&from_outside);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP}) sigdelset(&from_outside, fault);
+  ::pthread_sigmask(SIG_BLOCK, &from_outside, &before);
   try {
     auto worker = std::make_unique<Worker>();
     const int number = static_cast<int>(workers_.size()) + 1;

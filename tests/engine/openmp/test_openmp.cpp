@@ -1,9 +1,10 @@
 #include <omp.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
-#include <cfenv>
+#include <csignal>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -72,6 +73,22 @@ TEST_CASE("a region inside of a region is executed by one thread") {
     if (omp_get_num_threads() != threads || omp_get_thread_num() != outer) out[outer] = -1;
   }
   CHECK(std::ranges::count(inner, 1) == threads);
+}
+
+TEST_CASE("a fault has its handler on every thread of a region, and signals from outside go to other threads") {
+  std::array<int, threads> faults{}, outside{};
+  int* const of_faults = faults.data();
+  int* const of_outside = outside.data();
+#pragma omp parallel num_threads(threads)
+  {
+    sigset_t blocked;
+    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    of_faults[omp_get_thread_num()] = sigismember(&blocked, SIGSEGV) + sigismember(&blocked, SIGABRT);
+    of_outside[omp_get_thread_num()] = sigismember(&blocked, SIGTERM);
+#pragma omp barrier
+  }
+  CHECK(std::ranges::count(faults, 0) == threads);
+  CHECK(std::ranges::count(outside, 1) == threads - 1);
 }
 
 TEST_CASE("after a barrier each thread sees what all wrote before") {
