@@ -138,10 +138,14 @@ class Watch {
   // ------------------------------------------------------------------------------------------------------- helpers
 
   // To load an engine takes longer than many a trial. So the engines that will probably be wanted load at the same time
-  // as the first one, and then wait for a request.
+  // as the first one, and then wait for a request. A run whose spare engines cannot be started does without them.
   void begin_spares() {
     if (request_.command != "run" || request_.joins) return;
-    for (int count = expected_workers(request_) - 1; count > 0; --count) spares_.push_back(start(""));
+    try {
+      for (int count = expected_workers(request_) - 1; count > 0; --count) spares_.push_back(start(""));
+    } catch (const Error&) {
+      // The engines that a stage really wants are started later, and their error is told.
+    }
   }
 
   // `request`: as JSON, or empty for a spare.
@@ -152,11 +156,13 @@ class Watch {
     return {pid, std::move(mine), std::move(note)};
   }
 
+  static void end(const Spare& spare) {
+    ::kill(-spare.pid, SIGKILL);
+    ::waitid(P_PID, static_cast<id_t>(spare.pid), nullptr, WEXITED);
+  }
+
   void end_spares() {
-    for (const Spare& spare : spares_) {
-      ::kill(-spare.pid, SIGKILL);
-      ::waitid(P_PID, static_cast<id_t>(spare.pid), nullptr, WEXITED);
-    }
+    std::ranges::for_each(spares_, end);
     spares_.clear();
   }
 
@@ -168,7 +174,7 @@ class Watch {
     try {
       spare.channel->send(Value::Map{{"type", "request"}, {"request", request.to_value()}});
     } catch (const Error&) {
-      ::waitid(P_PID, static_cast<id_t>(spare.pid), nullptr, WEXITED);
+      end(spare);
       return false;
     }
     helpers_.push_back({std::move(spare), request.worker, false});

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "core/files.h"
 #include "run/control.h"
@@ -23,20 +24,25 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A supervisor process of its own (tests/support/supervise.cpp) over an engine that behaves as `mode` says.
+// A supervisor process of its own (tests/support/supervise.cpp) over an engine that behaves as `mode` says. `before`: a
+// command of the shell that is executed first.
 class Supervised {
  public:
-  Supervised(const fs::path& folder, const std::string& mode, const fs::path& out = {}) {
+  Supervised(const fs::path& folder, const std::string& mode, const fs::path& out = {},
+             const std::string& before = {}) {
     Request request;
     request.recipe = folder / "digits.lua";
     request.recipe_folder = request.working_folder = folder;
     request.parameters = {{"mode", mode, "--mode"}};
     if (!out.empty()) request.options.set("out", out.string());
 
-    std::string program = SUPERVISE;
-    std::string engine = FAKE_ENGINE;
-    std::string text = to_json(request.to_value());
-    std::array<char*, 4> arguments = {program.data(), engine.data(), text.data(), nullptr};
+    std::vector<std::string> words;
+    if (!before.empty()) words = {"/bin/sh", "-c", before + " && exec \"$0\" \"$@\""};
+    for (const std::string& word : {std::string(SUPERVISE), std::string(FAKE_ENGINE), to_json(request.to_value())})
+      words.push_back(word);
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
     std::array<int, 2> out_pipe{};
     std::array<int, 2> error_pipe{};
     REQUIRE(pipe2(out_pipe.data(), O_CLOEXEC) == 0);
@@ -45,7 +51,8 @@ class Supervised {
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, out_pipe[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, error_pipe[1], STDERR_FILENO);
-    REQUIRE(posix_spawn(&pid_, program.c_str(), &files, nullptr, arguments.data(), environ) == 0);
+    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    REQUIRE(posix_spawn(&pid_, arguments[0], &files, nullptr, arguments.data(), environ) == 0);
     posix_spawn_file_actions_destroy(&files);
     ::close(out_pipe[1]);
     ::close(error_pipe[1]);
@@ -169,6 +176,15 @@ TEST_CASE("a run that ends well") {
   Supervised refused(folder, "done", folder / "runs/digits/001");
   CHECK(refused.wait() == 2);
   CHECK_THAT(refused.message(), Catch::Contains("is finished"));
+}
+
+TEST_CASE("a run whose spare engines cannot be started does without them") {
+  const fs::path folder = empty_folder("spares");
+  write_atomic(folder / "digits.lua", "return lab.sweep { workers = 2 }");
+  // As many descriptors as the supervisor needs for one engine.
+  Supervised run(folder, "done", {}, "ulimit -n 11");
+  CHECK(run.wait() == 0);
+  CHECK(read_summary(run.folder())["status"] == Value("done"));
 }
 
 TEST_CASE("a run without a stage leaves no folder") {
