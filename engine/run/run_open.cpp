@@ -108,11 +108,12 @@ void Run::continue_existing() {
     manifest_.cores = now.cores;
   }
   if (replaces_) save_mended();
-  for (const auto& [path, text] : sources_) {
-    if (request_.mends()) break;
-    // Equal to what is recorded, or `differences` would have said so; but the copy may have been removed by hand.
-    std::error_code ignored;
-    if (!fs::exists(*folder_ / "recipe" / path, ignored)) save_source(path, text);
+  if (!request_.mends()) {
+    for (const auto& [path, text] : sources_) {
+      // Equal to what is recorded, or `differences` would have said so; but the copy may have been removed by hand.
+      std::error_code ignored;
+      if (!fs::exists(*folder_ / "recipe" / path, ignored)) save_source(path, text);
+    }
   }
   if (changed) write_manifest(*folder_, manifest_);
   if (request_.extend) extend();
@@ -129,6 +130,9 @@ void Run::save_mended() {
   const std::string hash = manifest_.recipe_hash();
   for (const auto& [path, recorded] : manifest_.sources) {
     const fs::path kept = *folder_ / folder / path;
+    // A process that was killed before it wrote the manifest has kept the sources, and may have replaced them.
+    std::error_code ignored;
+    if (fs::exists(kept, ignored)) continue;
     make_directories(kept.parent_path());
     write_atomic(kept, read_file(*folder_ / "recipe" / path));
   }

@@ -539,4 +539,37 @@ TEST_CASE("a run that ended before its first stage began goes on with the settin
   CHECK(found > 1);
 }
 
+TEST_CASE("the sources that a mended recipe replaces are kept, wherever the disk fills up") {
+  bool reached = true;
+  int calls = 0;
+  for (; reached; ++calls) {
+    INFO("calls before the disk is full: " << calls);
+    World world("mended-full");
+    const auto recipe = [&](Run& run) { run.stage(world.fit("a"), true); };
+    const auto mended = [&](Run& run) {
+      run.replace_recipe();
+      recipe(run);
+    };
+    const StageBody well = world.body;
+    world.body = [](const Options&, const StageContext&) -> Value { throw recipe_error("a mistake"); };
+    const std::string before = world.source;
+    CHECK(world.process(recipe) == 1);
+
+    world.request.options.set("recipe", "/mended.lua");
+    world.source = "return lab.fit { on = {} }";
+    world.body = well;
+    FullDisk disk(calls);
+    {
+      const ScopedFileCalls guard(disk);
+      world.process(mended);
+    }
+    reached = disk.reached();
+    CHECK(world.process(mended) == 0);
+    CHECK(read_file(world.folder / "recipe-before-1" / "digits.lua") == before);
+    CHECK(read_file(world.folder / "recipe" / "digits.lua") == world.source);
+    CHECK(read_manifest(world.folder).sources.at("digits.lua") == hash_bytes(world.source));
+  }
+  CHECK(calls > 10);
+}
+
 TEST_CASE("usable cores") { CHECK(usable_cores() >= 1); }
