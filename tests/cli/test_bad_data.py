@@ -246,6 +246,15 @@ class Reading(CliTest):
         (self.folder / "other/t.csv").rename(self.folder / "data/t.csv")
         self.run_program("resume", "run", "--quiet")
 
+    def test_mended_recipe_of_another_folder(self):
+        wrong = "  on = { finish = function(run) run:log('at_end', nil + 1) end },\n"
+        self.write("lib/r.lua", fit(data=self.DATA, **REGRESSION, more=wrong))
+        self.train("--read", "data", "--out", "run", recipe="lib/r.lua", code=1)
+        self.write("mended/r.lua", 'require "part"\n' + fit(data=self.DATA, **REGRESSION))
+        self.write("mended/part.lua", "return {}\n")
+        self.run_program("resume", "run", "--recipe", "mended/r.lua", "--quiet")
+        self.assertEqual(self.summary(self.folder / "run")["status"], "done")
+
     def test_workers_of_a_sweep(self):
         body = fit(data=self.DATA, **REGRESSION).split("\n", 1)[1]
         self.write("lib/r.lua", "local nn = lab.nn\nreturn lab.sweep { name = 's', trials = 4, metric = 'val.loss', "

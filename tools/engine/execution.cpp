@@ -37,7 +37,7 @@ double started_at(const std::optional<Manifest>& manifest) {
   return wall_seconds();
 }
 
-// What the recipe may read: the folders of --read, and what its own execution needs.
+// The recipe may read the folders of --read and what its own execution needs.
 void limit_reading_of(const Request& request) {
   if (!request.has("read")) return;
   std::vector<fs::path> folders;
@@ -45,6 +45,7 @@ void limit_reading_of(const Request& request) {
   limit_reading(folders);
   allow_reading(request.recipe.parent_path());
   allow_reading(request.recipe_folder);
+  if (request.mends()) allow_reading(request.path("recipe")->parent_path());
   // The run that is continued or predicts, and what the command line itself names.
   for (const char* option : {"out", "folder", "input", "stdlib"}) {
     if (request.has(option)) allow_reading(*request.path(option));

@@ -51,7 +51,6 @@ class Execution {
   RecipeFiles files(bool stored = false) const;
 
  private:
-
   const EngineStart& start_;
   Registry registry_;
   const std::optional<Manifest> begun_;  // of a run that is continued or helped with
