@@ -27,8 +27,9 @@ class OwnRandom {
   const Stream outer_;
 };
 
-// Adds the text of the value at `index`: of a function its lines and the values that it uses, of a table of data its
-// values; nothing of objects and of what trainlab itself gave. `seen`: functions and tables that were added.
+// Adds the text of the value at `index`: of a function its lines and the values that it uses, of a table of data and of
+// an entry their values; nothing of objects and of what trainlab itself gave. `seen`: functions and tables that were
+// added.
 void add_text(lua_State* L, int index, std::string& text, std::set<const void*>& seen) {
   switch (lua_type(L, index)) {
     case LUA_TNUMBER: text += number_text(lua_tonumber(L, index)); return;
@@ -38,23 +39,29 @@ void add_text(lua_State* L, int index, std::string& text, std::set<const void*>&
     case LUA_TFUNCTION: break;
     default: return;
   }
-  if (lua_checkstack(L, 8) == 0 || !seen.insert(lua_topointer(L, index)).second) return;
+  if (lua_checkstack(L, 10) == 0 || !seen.insert(lua_topointer(L, index)).second) return;
   if (lua_istable(L, index)) {
-    if (lua_getmetatable(L, index) != 0) {
+    const Entry* entry = entry_of(L, index);
+    if (entry) {
+      text += entry->name;
+    } else if (lua_getmetatable(L, index) != 0) {
       lua_pop(L, 1);
       return;
     }
+    push_content(L, index);
+    const int content = lua_gettop(L);
     // Sorted, because the order in which Lua goes through a table may depend on addresses. Keys that are neither
     // numbers nor strings have no text.
     std::multiset<std::pair<std::string, std::string>> members;
     lua_pushnil(L);
-    while (lua_next(L, index) != 0) {
+    while (lua_next(L, content) != 0) {
       std::string key, value;
       if (lua_type(L, -2) == LUA_TNUMBER || lua_type(L, -2) == LUA_TSTRING) add_text(L, lua_gettop(L) - 1, key, seen);
       add_text(L, lua_gettop(L), value, seen);
       members.emplace(std::move(key), std::move(value));
       lua_pop(L, 1);
     }
+    lua_pop(L, 1);
     for (const auto& [key, value] : members) text += "\n" + key + " = " + value;
     return;
   }

@@ -406,6 +406,25 @@ class Mended(CliTest):
         self.run_program("resume", run, "--recipe", "mended.lua", "--quiet")
         self.assertEqual(self.summary(run)["status"], "done")
 
+    def test_data_and_layers_that_a_build_takes_from_around_it_stay(self):
+        text = ("local data = lab.data.blobs { samples = 120 }:split { train = 0.5, val = 0.5 }\n"
+                "local body = { lab.nn.Linear(8), lab.nn.ReLU() }\nlocal function build(hp)\n"
+                + fit(data="data", model="nn.Sequential { body[1], body[2], nn.Linear(3) }",
+                      optim="lab.optim.SGD { lr = hp.lr }")
+                + 'end\nlocal r = lab.run(lab.sweep { name = "s", metric = "val.loss", trials = 2, build = build,\n'
+                "  space = { lr = lab.space.log(1e-3, 1e-1) } })\nprint(r.nothing.x)\n")
+        self.write("r.lua", text)
+        self.train(code=1)
+        good = text.replace("r.nothing.x", "'after ' .. r.trials.complete")
+        for was, now in (("samples = 120", "samples = 121"), ("train = 0.5", "train = 0.4"), ("Linear(8)", "Linear(9)"),
+                         ("ReLU", "GELU")):
+            with self.subTest(now):
+                self.write("mended.lua", good.replace(was, now))
+                result = self.run_program("resume", self.run_folder(), "--recipe", "mended.lua", code=2)
+                self.assert_said(result, "build: its function, or a value that the function uses, has changed")
+        self.write("mended.lua", good)
+        self.assert_said(self.run_program("resume", self.run_folder(), "--recipe", "mended.lua"), "after 2")
+
     def test_a_run_that_was_cut_short_goes_on_mended(self):
         more = ('  checkpoint = "1 steps", stop = lab.stop.patience { patience = 50 },\n'
                 "  on = { epoch = function(run) if run.epoch == 2 then error('oh') end end },\n")
