@@ -149,6 +149,7 @@ class Help(CliTest):
                                    ("asha", "  pruner.asha ", "scheduler.asha"),
                                    ("grace", "  trainlab run ", "docs/guide.md: "),
                                    ("matmul", "  ops.matmul ", "ops.matmul("),
+                                   ("stackable", "  ", "docs/adding-a-layer.md: How to add a layer"),
                                    ("sqlite", "  ", "docs/search.md: Ask and tell")):
             result = self.run_program("help", word)
             lines = result.out.splitlines()
@@ -213,6 +214,9 @@ class Output(CliTest):
         quiet = self.train("--quiet")
         self.assertEqual(quiet.err, "", quiet)
         self.assertIn("f (fit): done", quiet.out)
+        # Whatever the recipe's words mean, they are no report of lost work.
+        self.write("r.lua", 'print("damage: 3 points")\n' + fit())
+        self.assertEqual(self.train("--quiet").err, "")
 
     def test_check(self):
         self.recipe()

@@ -46,13 +46,24 @@ Topic topic_of(const Entry& entry) {
   return topic;
 }
 
+// Where the next heading of a page begins, behind its first line; the page's end if there is none. A line of C++ may
+// begin with "#" too, but "#include" is no heading.
+std::size_t next_heading(std::string_view page) {
+  constexpr std::size_t none = std::string_view::npos;
+  for (std::size_t line = page.find("\n#"); line != none; line = page.find("\n#", line + 1)) {
+    const std::size_t end = page.find_first_not_of('#', line + 1);
+    if (end != none && page[end] == ' ') return line + 1;
+  }
+  return page.size();
+}
+
 // The sections of a page, each with its heading: "docs/guide.md: Devices".
 void add_sections(const Page& page, std::vector<Topic>& topics) {
   std::string_view rest = page.text;
   while (!rest.empty()) {
-    const std::size_t next = rest.find("\n#");
+    const std::size_t next = next_heading(rest);
     std::string_view section = rest.substr(0, next);
-    rest.remove_prefix(next == std::string_view::npos ? rest.size() : next + 1);
+    rest.remove_prefix(next);
     if (!section.starts_with('#')) continue;
     const std::size_t end = std::min(section.find('\n'), section.size());
     const std::string_view heading = section.substr(section.find_first_not_of("# "), end);
