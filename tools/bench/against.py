@@ -17,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-import bench
+import programs
+import studies
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -38,7 +39,8 @@ class Checkout:
             sys.exit(f"{root} was not built")
 
     def figures(self, name, *arguments, cwd=None):
-        return json.loads(bench.run([os.path.join(self.root, "build", "release", "bench", name), *arguments], cwd=cwd))
+        program = os.path.join(self.root, "build", "release", "bench", name)
+        return json.loads(programs.run([program, *arguments], cwd=cwd))
 
     def recipe(self, name, folder="tools/bench/recipes"):
         return os.path.join(self.root, folder, name)
@@ -47,12 +49,12 @@ class Checkout:
         return os.path.join(os.path.dirname(os.path.abspath(self.data)), name)
 
     def fit(self, recipe, *arguments, threads=1):
-        return bench.step_microseconds(bench.fit_summary(self.program, recipe, arguments, threads))
+        return programs.step_microseconds(programs.fit_summary(self.program, recipe, arguments, threads))
 
     def whole(self, *command):
         """Seconds of a whole command with a run folder of its own."""
         with tempfile.TemporaryDirectory() as out:
-            return bench.wall([self.program, *command, "--json", "--quiet", "--out", os.path.join(out, "run")], 1)
+            return programs.wall([self.program, *command, "--json", "--quiet", "--out", os.path.join(out, "run")], 1)
 
     def small(self):
         return {"MLP 64-32-10, µs a step": self.fit(self.recipe("mlp_small.lua"), "--epochs", "40")}
@@ -99,13 +101,13 @@ class Checkout:
                 "whole digits run, s": self.whole(self.recipe("digits.lua", "recipes"))}
 
     def help(self):
-        return {"--help, s": bench.wall([self.program, "--help"], 1),
-                "help optim.AdamW, s": bench.wall([self.program, "help", "optim.AdamW"], 1)}
+        return {"--help, s": programs.wall([self.program, "--help"], 1),
+                "help optim.AdamW, s": programs.wall([self.program, "help", "optim.AdamW"], 1)}
 
     def resident(self):
         with tempfile.TemporaryDirectory() as out:
             command = [self.program, self.recipe("digits.lua", "recipes"), "--quiet", "--out", os.path.join(out, "run")]
-            peak = bench.engine_memory(command)
+            peak = programs.engine_memory(command)
         result = self.figures("bench_memory")
         return {"engine's memory in digits, MB": peak, "resident memory, epoch 50, MB": result["late_mb"],
                 "epoch 50 over epoch 5": result["late_mb"] / result["early_mb"]}
@@ -126,7 +128,7 @@ class Checkout:
         rows = ["random 2 × 10000", "tpe 2 × 1000", "cma_es 10 × 10000"]
         recipe = self.recipe("ask_tell.lua")
         with tempfile.TemporaryDirectory() as folder:
-            return {f"{row}, from Lua, s": bench.ask_tell(self.program, recipe, row, folder) for row in rows}
+            return {f"{row}, from Lua, s": studies.ask_tell(self.program, recipe, row, folder) for row in rows}
 
     def sqlite(self):
         row = "random 2 × 1000, SQLite"
@@ -135,7 +137,7 @@ class Checkout:
 
     def report(self):
         make_study = os.path.join(self.root, "build", "release", "tests", "make_study")
-        return {"report of 10,000 trials, s": bench.report_seconds(self.program, make_study, 10000, 5)}
+        return {"report of 10,000 trials, s": studies.report_seconds(self.program, make_study, 10000, 5)}
 
     def sweep(self):
         return {"sweep of 64 trials × 10 epochs, s": self.whole(self.recipe("sweep.lua"))}
