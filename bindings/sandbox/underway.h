@@ -7,8 +7,8 @@ struct lua_State;
 
 namespace trainlab {
 
-// While this guard exists, the script waits for an operator, or for what else is called by `name`. All operators hold
-// the guard, so it only stores where one could look; one thread executes recipes.
+// While this guard exists, the script waits for the operator of this name, or for other work ("tensor:backward"). The
+// guard only stores two pointers, because every operator holds one. One thread executes recipes.
 class Underway {
  public:
   Underway(lua_State* L, const char* name)

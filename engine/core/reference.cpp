@@ -20,8 +20,8 @@ std::string cell(std::string_view text) {
 
 std::string code(std::string_view text) { return text.empty() ? "" : "`" + cell(text) + "`"; }
 
-// What the tests make of an example (see tests/cli/test_docs.py): a whole recipe, statements that are executed, or
-// statements that are only compiled, because the objects in the example belong to a run.
+// The word by which the tests (tests/cli/test_docs.py) know what an example is: a whole recipe, statements that are
+// executed, or statements that are only compiled, because the objects in the example belong to a run.
 std::string frame_of(const Entry& entry) {
   if (entry.kind == "stage") return "";
   const bool of_run = entry.kind == "field" || entry.kind == "method" || entry.kind == "function";

@@ -11,7 +11,7 @@ class AwaitedNumber {
  public:
   explicit AwaitedNumber(std::uint32_t value = 0) : value_(value) {}
 
-  // What was written before the last change is visible to the caller.
+  // The caller sees all that was written before the last change.
   std::uint32_t value() const { return value_.load(std::memory_order_acquire); }
 
   // Sets the number and wakes all that wait.

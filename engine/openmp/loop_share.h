@@ -33,7 +33,7 @@ class LoopShare {
  private:
   std::int64_t begin_, step_, count_, chunk_;
   std::atomic<std::int64_t> taken_{0};  // iterations
-  AwaitedNumber turn_;                         // the number of chunks that have passed
+  AwaitedNumber turn_;                  // the number of chunks that have passed
 };
 
 }  // namespace trainlab

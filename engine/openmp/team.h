@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "loop_share.h"
 #include "awaited_number.h"
+#include "loop_share.h"
 
 namespace trainlab {
 
@@ -23,15 +23,14 @@ class Team {
   ~Team();
   Team(const Team&) = delete;
 
-  // Called by the master: executes work(data) once for each of `size` members, as which the threads of the team act,
-  // and returns when all have ended. The master is member 0. When it is through with that and finds a member for which
-  // no thread has come, because other programs hold the cores, the master acts as this one too: each member computes
-  // what it would have computed on a thread of its own. That is safe with regions whose members wait for each other,
-  // because member 0 would not have come to its end before the others had begun.
+  // Called by the master, which is member 0: executes work(data) once for each of `size` members, on the threads of the
+  // team, and returns when all members have ended. When member 0 has ended and another member has not begun, because
+  // other programs hold the cores, the master executes this member too: a member computes the same on every thread.
+  // Regions whose members wait for each other are safe, because member 0 ends only after all others have begun there.
   // Ends the process when the system has no thread to give, because with fewer members results would have other bytes.
   void run(void (*work)(void*), void* data, int size);
 
-  // What follows is called by the members of a region.
+  // The members of a region call the functions below.
 
   int size() const { return size_; }
   // Returns when all of them have called this.
@@ -72,7 +71,7 @@ class Team {
   std::map<std::uint32_t, SharedLoop> loops_;  // by construct
 };
 
-// As what a thread acts in the region that it executes.
+// The part of a thread in the region that the thread executes.
 struct Member {
   Team* team = nullptr;  // none: outside of all regions
   int number = 0;        // in the team; the master is 0

@@ -121,8 +121,8 @@ class LuaState {
   // Lines `first` to `last` of a text that was loaded under this name, from the first word "function" to the last word
   // "end" in them. Empty if there is no such text.
   std::string function_text(const std::string& shown, int first, int last) const;
-  // The line of these at which an error happened that has no line: in `return f(x)`, whose line Lua forgets before the
-  // call. The only line with the word "return"; `otherwise` if there is none or there are several.
+  // The line, from `first` to `last`, of an error whose line Lua does not know, as it forgets the line of `return f(x)`
+  // before the call: the only line with the word "return"; `otherwise` if there is none or there are several.
   int return_line(const std::string& shown, int first, int last, int otherwise) const;
   // The last line of a text that begins with "return", else 1.
   int last_return_line(const std::string& shown) const;

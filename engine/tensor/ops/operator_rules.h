@@ -1,4 +1,4 @@
-// What LibTorch does not check about its arguments.
+// Rules for the arguments of operators that LibTorch does not check.
 #pragma once
 
 #include <ATen/core/stack.h>

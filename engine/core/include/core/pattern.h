@@ -15,8 +15,8 @@ bool matches_pattern(std::string_view pattern, std::string_view name);
 // Thread-safe.
 std::size_t literal_characters(std::string_view pattern);
 
-// What each "*" and "?" of the pattern stands for in the name, in order; of several ways that with the shortest parts
-// first. nullopt for a name that does not match. Thread-safe.
+// The parts of the name for which the "*" and "?" of the pattern stand, in order; of several ways to divide the name,
+// the way with the shortest parts first. nullopt for a name that does not match. Thread-safe.
 std::optional<std::vector<std::string_view>> pattern_parts(std::string_view pattern, std::string_view name);
 
 }  // namespace trainlab

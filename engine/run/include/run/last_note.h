@@ -1,4 +1,5 @@
-// What an engine was doing when it ended without a word: a page of memory that it shares with its supervisor.
+// LastNote: the operation in which an engine ended without a word, on a page of memory that the engine shares with its
+// supervisor.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // The supervisor: starts an engine, gives it a run folder when it asks, forwards signals, and tells how it ended.
 //
 // The engine runs in a process group of its own, so that the supervisor alone decides what a Ctrl-C means: the first
-// SIGINT, SIGTERM or SIGHUP asks for a checkpoint and an end, the second kills. Ctrl-Z stops both, `fg` continues both.
-// There are no time limits here: an engine that takes long to stop is waited for until the user signals again.
+// SIGINT, SIGTERM or SIGHUP asks for a checkpoint and an end; the second kills, and so does the end of --grace. Ctrl-Z
+// stops both, `fg` continues both.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// What memory is free for tensors on the CPU, asked before much is taken: a machine whose memory has run out swaps or
-// kills, and neither says why.
+// The memory that is free for tensors on the CPU, asked before much is taken: a machine whose memory has run out swaps
+// or kills, and neither says why.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ std::int64_t free_tensor_memory();
 // From this size on memory is compared with what is free. To fill so much takes a thousand times as long as to ask.
 constexpr std::int64_t large_memory = std::int64_t{256} << 20;
 
-// Before memory of about this size is taken, by one tensor or by many. Raises Error{run} where less is free; `asked`
-// says what was asked for: "3.6 TiB for one tensor". Large allocations ask by themselves.
+// Called before about `bytes` of memory are taken, by one tensor or by many: raises Error{run} where less is free. The
+// message says `asked`: "3.6 TiB for one tensor". Large allocations ask by themselves.
 void check_free_memory(double bytes, const std::string& asked);
 
 }  // namespace trainlab
