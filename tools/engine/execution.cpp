@@ -45,7 +45,10 @@ void limit_reading_of(const Request& request) {
   limit_reading(folders);
   allow_reading(request.recipe.parent_path());
   allow_reading(request.recipe_folder);
-  if (request.mends()) allow_reading(request.path("recipe")->parent_path());
+  if (request.mends()) {
+    allow_reading(request.path("recipe")->parent_path());
+    allow_reading(request.recipe.parent_path().parent_path());  // the run, before its folder is opened
+  }
   // The run that is continued or predicts, and what the command line itself names.
   for (const char* option : {"out", "folder", "input", "stdlib"}) {
     if (request.has(option)) allow_reading(*request.path(option));
