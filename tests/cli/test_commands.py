@@ -149,7 +149,7 @@ class Help(CliTest):
                                    ("asha", "  pruner.asha ", "scheduler.asha"),
                                    ("grace", "  trainlab run ", "docs/guide.md: "),
                                    ("matmul", "  ops.matmul ", "ops.matmul("),
-                                   ("stackable", "  ", "docs/adding-a-layer.md: How to add a layer"),
+                                   ("no_golden", "  ", "docs/adding-a-layer.md: How to add a layer"),
                                    ("sqlite", "  ", "docs/search.md: Ask and tell")):
             result = self.run_program("help", word)
             lines = result.out.splitlines()
