@@ -102,7 +102,7 @@ class Meter {
   const pthread_t thread_ = pthread_self();
   clockid_t thread_clock_{};
   std::atomic<std::uint64_t> signs_{2};  // never 0, and even: nothing runs yet
-  std::atomic<std::uint64_t> late_{0};  // the sign since which the script is silent; 0: not so
+  std::atomic<std::uint64_t> late_{0};   // the sign since which the script is silent; 0: not so
   std::atomic<lua_State*> operating_{nullptr};
   mutable std::mutex position_mutex_;
   LuaPosition position_;

@@ -27,7 +27,7 @@ namespace {
 
 // Numbers of processes mean nothing in another container, even where it has the same host's name.
 std::string process_space() {
-  struct stat status{};
+  struct stat status {};
   return ::stat("/proc/self/ns/pid", &status) == 0 ? std::to_string(status.st_ino) : "";
 }
 
@@ -69,9 +69,8 @@ std::int64_t free_in(const ControlGroup& group) {
 // The process's control group and those around it.
 std::vector<ControlGroup> control_groups() {
   const std::string container = "/sys/fs/cgroup/memory/memory.";  // of version 1
-  std::vector<ControlGroup> all = {
-      {container + "limit_in_bytes", container + "usage_in_bytes", container + "stat", "total_inactive_file ",
-       "total_active_file "}};
+  std::vector<ControlGroup> all = {{container + "limit_in_bytes", container + "usage_in_bytes", container + "stat",
+                                    "total_inactive_file ", "total_active_file "}};
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     if (!line.starts_with("0::/")) continue;
