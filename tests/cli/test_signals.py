@@ -1,7 +1,9 @@
 """Signals: the first asks for a checkpoint, the second kills; an engine that is killed from outside; what is locked."""
 
+import ctypes
 import os
 import pathlib
+import re
 import select
 import signal
 import socket
@@ -133,10 +135,11 @@ class Signals(CliTest):
         self.assert_status(run, "failed")
         self.resumed(run)
 
-    def check_dies_in_operator(self, number, message):
-        # Singular values of a matrix of this size take minutes.
-        self.write("r.lua", "local big = lab.tensor.rand(6000, 6000)\nprint('begins')\nlab.ops.linalg_svdvals(big)\n")
-        running = self.start("r.lua", "--json")
+    def check_dies_in_operator(self, number, message, kill=os.kill):
+        # abs() works on two threads. Singular values of a matrix of this size take minutes.
+        self.write("r.lua", "local big = lab.tensor.rand(6000, 6000):abs()\nprint('begins')\n"
+                            "lab.ops.linalg_svdvals(big)\n")
+        running = self.start("r.lua", "--threads", "2", "--json")
         running.until_said("begins")
         engine = running.engine()
         status = pathlib.Path(f"/proc/{engine}/stat")
@@ -146,7 +149,7 @@ class Signals(CliTest):
 
         before = used()
         running.until(lambda: used() > before + 20, "it was in the operator")
-        os.kill(engine, number)
+        kill(engine, number)
         error = self.end(running, 3).json()["error"]
         self.assertEqual((error["file"], error["line"]), ("r.lua", 3), error)
         self.assertEqual(error["message"], message)
@@ -154,6 +157,19 @@ class Signals(CliTest):
     def test_engine_that_crashes_in_an_operator(self):
         self.check_dies_in_operator(signal.SIGSEGV,
                                     "the engine crashed in lab.ops.linalg_svdvals: SIGSEGV (Segmentation fault)")
+
+    def test_engine_that_crashes_on_another_thread_of_an_operator(self):
+        def kill(engine, number):
+            # The threads of a team leave SIGTERM to others.
+            for task in pathlib.Path(f"/proc/{engine}/task").iterdir():
+                blocked = int(re.search(r"SigBlk:\s*(\w+)", (task / "status").read_text())[1], 16)
+                if blocked >> (signal.SIGTERM - 1) & 1:
+                    self.assertEqual(ctypes.CDLL(None).tgkill(engine, int(task.name), number), 0)
+                    return
+            self.fail("the operator had one thread")
+
+        self.check_dies_in_operator(signal.SIGSEGV, "the engine crashed in lab.ops.linalg_svdvals: SIGSEGV "
+                                    "(Segmentation fault)", kill)
 
     def test_engine_killed_in_an_operator(self):
         self.check_dies_in_operator(signal.SIGKILL, "the engine was killed from outside (SIGKILL) in "
