@@ -48,7 +48,7 @@ Team& this_team() {
 
 // Gives the caller the next iterations of its loop.
 bool take_chunk(long* begin, long* end) {
-  Member& member = this_member();
+  TeamMember& member = this_member();
   member.chunk = member.loop->next();
   if (!member.chunk) return false;
   *begin = member.chunk->begin;
@@ -57,18 +57,18 @@ bool take_chunk(long* begin, long* end) {
 }
 
 void enter_loop(long begin, long end, long step, long chunk) {
-  Member& member = this_member();
+  TeamMember& member = this_member();
   member.loop = &this_team().loop(++member.loops, begin, end, step, chunk);
 }
 
 void leave_loop() {
-  Member& member = this_member();
+  TeamMember& member = this_member();
   this_team().leave_loop(member.loops);
   member.loop = nullptr;
 }
 
 void pass_chunk() {
-  const Member& member = this_member();
+  const TeamMember& member = this_member();
   if (member.chunk) member.loop->pass(*member.chunk);
 }
 
@@ -131,7 +131,7 @@ bool GOMP_loop_ordered_dynamic_next(long* first, long* last) {
   return trainlab::take_chunk(first, last);
 }
 void GOMP_ordered_start() {
-  const trainlab::Member& member = trainlab::this_member();
+  const trainlab::TeamMember& member = trainlab::this_member();
   member.loop->wait_for_turn(*member.chunk);
 }
 void GOMP_ordered_end() {}

@@ -13,11 +13,11 @@ namespace trainlab {
 
 namespace {
 
-thread_local Member current_member;
+thread_local TeamMember current_member;
 
 }  // namespace
 
-Member& this_member() { return current_member; }
+TeamMember& this_member() { return current_member; }
 
 Team::~Team() {
   for (const auto& worker : workers_) {
@@ -59,7 +59,7 @@ void Team::take_parts(Worker& worker, int number) {
 
 void Team::act_as(int number) {
   const bool in_parallel = size_ > 1 || current_member.in_parallel;
-  const Member outer = std::exchange(current_member, {.team = this, .number = number, .in_parallel = in_parallel});
+  const TeamMember outer = std::exchange(current_member, {.team = this, .number = number, .in_parallel = in_parallel});
   work_(data_);
   current_member = outer;
 }

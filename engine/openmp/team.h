@@ -72,7 +72,7 @@ class Team {
 };
 
 // The part of a thread in the region that the thread executes.
-struct Member {
+struct TeamMember {
   Team* team = nullptr;  // none: outside of all regions
   int number = 0;        // in the team; the master is 0
   bool in_parallel = false;
@@ -81,6 +81,6 @@ struct Member {
   std::optional<Chunk> chunk = {};  // of `loop`
 };
 
-Member& this_member();
+TeamMember& this_member();
 
 }  // namespace trainlab
