@@ -124,7 +124,8 @@ void Record::amend(const Value& values) {
   std::string text = to_json(row);
   // Never shorter than it was: the length of the rows tells a resume which of them to keep.
   text.resize(std::max(text.size(), rows.size() - begin - 1), ' ');
-  rows.replace(begin, std::string::npos, text + "\n");
+  rows.resize(begin);
+  rows += text + "\n";
   write_atomic(rows_path(), rows);
 }
 

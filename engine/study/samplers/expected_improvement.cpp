@@ -325,6 +325,7 @@ ExpectedImprovement::Best ExpectedImprovement::best(Stream random, std::span<con
     points.row(static_cast<Eigen::Index>(s)) = places.back().x.transpose();
   }
   std::vector<GaussianProcess::Predictions> seen;
+  seen.reserve(processes.size());
   for (const GaussianProcess& process : processes) seen.push_back(process.predict_all(points));
   ExpectedVolume volume = volume_of(processes, seen);
   const Outlook outlook{.processes = std::move(processes), .volume = std::move(volume)};

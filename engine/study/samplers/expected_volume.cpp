@@ -116,11 +116,11 @@ ExpectedVolume::ExpectedVolume(std::vector<std::vector<double>> points, std::spa
       }
     }
   }
-  std::ranges::sort(bounds_);
-  bounds_.erase(std::ranges::unique(bounds_).begin(), bounds_.end());
+  std::sort(bounds_.begin(), bounds_.end());
+  bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
   const auto place = [&](std::size_t objective, double at) {
     const Bound bound{.objective = static_cast<Eigen::Index>(objective), .at = at};
-    return static_cast<std::size_t>(std::ranges::lower_bound(bounds_, bound) - bounds_.begin());
+    return static_cast<std::size_t>(std::lower_bound(bounds_.begin(), bounds_.end(), bound) - bounds_.begin());
   };
   for (const FreeBox& box : boxes) {
     for (std::size_t k = 0; k < objectives_; ++k)

@@ -8,7 +8,6 @@
 // 2310.20708).
 #pragma once
 
-#include <compare>
 #include <eigen3/Eigen/Core>
 #include <span>
 #include <vector>
@@ -41,7 +40,10 @@ class ExpectedVolume {
   struct Bound {
     Eigen::Index objective;
     double at;
-    auto operator<=>(const Bound&) const = default;
+    bool operator==(const Bound& other) const { return objective == other.objective && at == other.at; }
+    bool operator<(const Bound& other) const {
+      return objective != other.objective ? objective < other.objective : at < other.at;
+    }
   };
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   struct Side {
