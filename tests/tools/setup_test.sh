@@ -317,6 +317,36 @@ case_moved() {
   call 0 "$top/moved/tools/setup"
   called '^cmake --fresh'
 }
+# What is to be done is told, and nothing is done.
+case_checks() {
+  wheels
+  stub dpkg-query <<< "printf 'installed beta\n'"
+  call 1 "$run" --check
+  says 'packages: 2 are missing: alpha gamma-dev'
+  says 'LibTorch: to be fetched (531 MB)'
+  says 'build: not begun'
+  silent
+  not_called 'apt-get|cmake|ninja'
+  [[ ! -e $deps && ! -e checkout/build ]] || fail "something was made"
+
+  stub dpkg-query <<< "printf 'installed %s\n' alpha beta gamma-dev"
+  call 0 "$setup"
+  cp stubs/ninja kept
+  stub ninja <<< 'echo "[1/8] a"; echo "[8/8] b"'
+  call 1 "$run" --check
+  says 'packages: all there'
+  says 'LibTorch: there'
+  says 'build: 8 steps, about 1 min at most'
+  mv kept stubs/ninja
+  : > calls
+  call 0 "$run" --check
+  says 'build: up to date'
+  not_called 'cmake|-j'
+
+  torch_folder given 2.10.1
+  TRAINLAB_TORCH=$top/given call 2 "$run" --check
+  says 'is LibTorch 2.10.1, but trainlab needs 2.11'
+}
 case_removed_torch() {
   wheels
   call 0 "$setup"
