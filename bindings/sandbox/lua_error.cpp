@@ -1,23 +1,20 @@
 #include "bindings/lua_error.h"
 
-#include <new>
-
+#include "core/as_error.h"
 #include "meter.h"
 #include "tensor/types.h"
 
 namespace trainlab {
 
-Error as_error(const std::exception& exception) {
-  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
-  if (const auto* error = dynamic_cast<const c10::Error*>(&exception)) return torch_error(*error);
-  if (dynamic_cast<const std::bad_alloc*>(&exception)) return run_error("out of memory");
-  return run_error(std::string("internal error: ") + exception.what());
+Error engine_error(const std::exception& exception) {
+  const auto* error = dynamic_cast<const c10::Error*>(&exception);
+  return error ? torch_error(*error) : as_error(exception);
 }
 
 namespace detail {
 
 void caught(LuaState& state, const std::exception& exception) {
-  Error error = as_error(exception);
+  Error error = engine_error(exception);
   const bool ends = dynamic_cast<const ExecutionEnds*>(&exception) != nullptr;
   if (ends) state.set_ended();
   // A recipe must not catch these and go on as if the stage had run.

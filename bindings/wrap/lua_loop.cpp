@@ -71,7 +71,7 @@ int l_next_step(lua_State* L) {
 }  // namespace
 
 void doom_task(lua_State* L, const std::exception& exception) {
-  Error error = as_error(exception);
+  Error error = engine_error(exception);
   const LuaPosition here = LuaState::position(L);
   if (here.line > 0) error.at(here.file, here.line);
   LuaState::of(L).set_doom({std::move(error), false});

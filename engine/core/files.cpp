@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <utility>
 
+#include "core/as_error.h"
 #include "core/error.h"
 #include "core/host.h"
 #include "core/reading.h"
@@ -117,6 +119,16 @@ std::pair<int, fs::path> open_temporary(const fs::path& path) {
 }
 
 }  // namespace
+
+Error as_error(const std::exception& exception) {
+  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
+  if (dynamic_cast<const std::bad_alloc*>(&exception)) return run_error("out of memory");
+  if (const auto* error = dynamic_cast<const fs::filesystem_error*>(&exception); error && !error->path1().empty()) {
+    errno = error->code().value();
+    return failure("use", error->path1());
+  }
+  return run_error(std::string("internal error: ") + exception.what());
+}
 
 FileCalls& file_calls() { return *current_calls; }
 

@@ -11,18 +11,6 @@ namespace {
 
 constexpr std::int64_t largest_file = std::int64_t{256} << 20;
 
-Value read_json(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) return {};
-  const std::string text = read_file(path, largest_file);
-  if (text.empty()) throw damaged_file(path, "it is empty");
-  try {
-    return parse_json(text, path.string());
-  } catch (const Error&) {
-    throw damaged_file(path, "it is not valid JSON");
-  }
-}
-
 // The folder of the stage whose trial lies in this folder, STAGE/trials/0007/seed-1; empty for another folder.
 fs::path stage_of_trial(const fs::path& path) {
   const fs::path trials = path.parent_path().parent_path();
@@ -36,6 +24,18 @@ fs::path stage_of_trial(const fs::path& path) {
 Error damaged_file(const fs::path& file, const std::string& why) {
   return run_error(file.string() + " is damaged: " + why)
       .hint("put the file back from a copy, then go on: trainlab resume RUN");
+}
+
+Value read_json(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return {};
+  const std::string text = read_file(path, largest_file);
+  if (text.empty()) throw damaged_file(path, "it is empty");
+  try {
+    return parse_json(text, path.string());
+  } catch (const Error&) {
+    throw damaged_file(path, "it is not valid JSON");
+  }
 }
 
 fs::path find_run(const fs::path& folder) {

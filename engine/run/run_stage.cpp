@@ -1,8 +1,8 @@
 // Durable stages: a stage is found finished, continued, or begun.
 #include <algorithm>
-#include <new>
 #include <stdexcept>
 
+#include "core/as_error.h"
 #include "core/clock.h"
 #include "core/host.h"
 #include "run/run.h"
@@ -27,13 +27,6 @@ std::string spoken(const std::string& kind, const std::string& name) { return ki
 
 // The summary as later processes will read it from the file: a NaN becomes nil at once, not only after a resume.
 Value as_stored(const Value& summary) { return parse_json(to_json(summary), "summary"); }
-
-// The stage's Error, or any other exception wrapped as an Error.
-Error as_error(const std::exception& exception) {
-  if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
-  if (dynamic_cast<const std::bad_alloc*>(&exception)) return run_error("out of memory");
-  return run_error(std::string("an error inside the engine: ") + exception.what());
-}
 
 }  // namespace
 

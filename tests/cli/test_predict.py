@@ -211,6 +211,13 @@ class Predict(PredictTest):
         self.refused(1, "best-", "its bytes are not those that were committed",
                      arguments=("runs/r/001", "--input", "houses.csv"))
 
+    def test_a_damaged_model_file_is_damage(self):
+        self.train_table()
+        model = self.folder / "runs/r/001/model.json"
+        for text, why in (("{", "it is not valid JSON"), ("{}", "it holds no models")):
+            model.write_text(text)
+            self.refused(3, f"{model} is damaged: {why}", arguments=("runs/r/001", "--input", "houses.csv"))
+
     def test_a_stage_by_name(self):
         self.write("houses.csv", houses(120))
         self.write(

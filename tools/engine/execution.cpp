@@ -96,7 +96,7 @@ int Execution::execute() {
   try {
     return end(recipe_.execute());
   } catch (const std::exception& exception) {
-    return run_.fail(as_error(exception));
+    return run_.fail(engine_error(exception));
   }
 }
 

@@ -27,7 +27,7 @@ int execute(const trainlab::EngineStart& start) {
     throw run_error("the engine knows no command \"" + start.request.command + "\"")
         .hint("`trainlab` and `trainlab-engine` must come from the same build: install both again");
   } catch (const std::exception& exception) {
-    const Error error = as_error(exception);
+    const Error error = engine_error(exception);
     send_error(*start.channel, error);
     return static_cast<int>(error.kind());
   }
@@ -41,12 +41,10 @@ int run(int argc, const char* const* argv) {
     int code = 0;
     on_large_stack([&] { code = execute(start); });
     return code;
-  } catch (const Error& error) {
+  } catch (const std::exception& exception) {
+    const Error error = engine_error(exception);
     std::fprintf(stderr, "trainlab-engine: %s\n", printable(error.what()).c_str());
     return static_cast<int>(error.kind());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "trainlab-engine: internal error: %s\n", error.what());
-    return static_cast<int>(trainlab::ErrorKind::run);
   }
 }
 

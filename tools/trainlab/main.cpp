@@ -10,7 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/ending.h"
-#include "core/error.h"
+#include "core/as_error.h"
 #include "embedded/pages.h"
 #include "embedded/table.h"
 #include "run/version.h"
@@ -64,10 +64,8 @@ int main(int argc, char** argv) {
   try {
     try {
       return perform(program, parse_arguments(program.commands, words));
-    } catch (const Error& error) {
-      return tell(error, json);
-    } catch (const std::exception& error) {
-      return tell(run_error(std::string("internal error: ") + error.what()), json);
+    } catch (const std::exception& exception) {
+      return tell(as_error(exception), json);
     }
   } catch (const Error&) {
     return static_cast<int>(ErrorKind::run);  // standard output cannot be written: nowhere to say so

@@ -17,8 +17,8 @@
 
 namespace trainlab {
 
-// Any exception as an Error; LibTorch's without its backtrace.
-Error as_error(const std::exception& exception);
+// Any exception as an Error, see core/as_error.h; LibTorch's without its backtrace.
+Error engine_error(const std::exception& exception);
 
 namespace detail {
 void caught(LuaState& state, const std::exception& exception);

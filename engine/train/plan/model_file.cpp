@@ -5,6 +5,7 @@
 
 #include "core/files.h"
 #include "objective/head.h"
+#include "run/folder.h"
 
 namespace trainlab {
 
@@ -12,7 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t largest_file = std::int64_t{64} << 20;
 constexpr std::array<const char*, 4> meanings = {"values", "classes", "binary", "probabilities"};
 
 // What the loss, or the first of a sum, applies to the outputs itself (LossKind::applies).
@@ -144,13 +144,12 @@ void write_models(const FitPlan& plan, const Options& fit, const fs::path& stage
 
 ModelFile read_model(const fs::path& stage_folder, const std::optional<std::string>& name) {
   const fs::path path = stage_folder / "model.json";
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) {
+  const Value content = read_json(path);
+  if (content.is_nil()) {
     throw usage_error("there is no trained model in " + stage_folder.string())
         .hint("only a fit that has begun has one");
   }
-  const Value content = parse_json(read_file(path, largest_file), path.string());
-  const auto damaged = [&] { return recipe_error(path.string() + ": damaged, or of another version of trainlab"); };
+  const auto damaged = [&] { return damaged_file(path, "it holds no models, or is of another version of trainlab"); };
   if (!(content["format"] == Value(2)) || !content["models"].is_map() || content["models"].map().empty())
     throw damaged();
   const Value::Map& models = content["models"].map();

@@ -3,12 +3,15 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <new>
 #include <set>
+#include <stdexcept>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/as_error.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/reading.h"
@@ -167,6 +170,21 @@ TEST_CASE("failures say what failed and whose matter it is") {
   CHECK(fail(EMFILE).kind() == ErrorKind::run);
   CHECK(error_of([&] { write_atomic(folder / "none" / "a.txt", "x"); }) ==
         "cannot create " + (folder / "none" / "a.txt").string() + ": No such file or directory");
+}
+
+TEST_CASE("a failure of std::filesystem is told like any other, and other exceptions as what they are") {
+  const fs::path gone = fresh_folder("listed") / "gone";
+  try {
+    fs::directory_iterator entries(gone);
+    FAIL("a folder that is not there was listed");
+  } catch (const std::exception& exception) {
+    const Error error = as_error(exception);
+    CHECK(error.kind() == ErrorKind::usage);
+    CHECK(error.message() == "cannot use " + gone.string() + ": No such file or directory");
+  }
+  CHECK(as_error(recipe_error("mine")).message() == "mine");
+  CHECK(as_error(std::bad_alloc()).message() == "out of memory");
+  CHECK(as_error(std::runtime_error("a bug")).message() == "internal error: a bug");
 }
 
 TEST_CASE("temporaries that a killed process left are passed over") {

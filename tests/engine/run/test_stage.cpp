@@ -240,7 +240,7 @@ TEST_CASE("an error in a stage is kept in its summary and told") {
   std::string reason;
   SECTION("an error of the engine") {
     raised = std::make_exception_ptr(std::logic_error("a bug"));
-    reason = "an error inside the engine: a bug";
+    reason = "internal error: a bug";
   }
   SECTION("no memory") {
     raised = std::make_exception_ptr(std::bad_alloc());

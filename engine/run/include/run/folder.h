@@ -56,6 +56,9 @@ std::optional<std::string> holder(const std::filesystem::path& run);
 // The Error{run} of a file in a run folder that does not hold what trainlab wrote there; `why` in words.
 Error damaged_file(const std::filesystem::path& file, const std::string& why);
 
+// A JSON file of a run folder, nil where there is none. Raises damaged_file for what is no JSON.
+Value read_json(const std::filesystem::path& path);
+
 // summary.json of a folder, nil where there is none. Raises damaged_file.
 Value read_summary(const std::filesystem::path& folder);
 // The same of a stage, for a recipe that goes on with the stage's result: `out` is the folder as given, because the run

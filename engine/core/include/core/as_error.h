@@ -1,0 +1,13 @@
+#pragma once
+
+#include <exception>
+
+#include "core/error.h"
+
+namespace trainlab {
+
+// Any exception as an Error: an Error as it is, a failure of std::filesystem like one of core/files.h with the path and
+// the system's reason, a failed allocation as "out of memory", all others as internal errors. Thread-safe.
+Error as_error(const std::exception& exception);
+
+}  // namespace trainlab
