@@ -7,7 +7,7 @@
 namespace trainlab {
 
 // A hash for each column, {"train.x": …, "train.y": …}; of parts that share their data the first stands for all. All
-// bytes of a column count, or those of samples spread over the whole where a column has more than 16 MiB; of images
+// bytes of a column count, or those of samples spread over the whole where a column has more than 2 MiB; of images
 // that are decoded while batches are made, some. Kept while the data lives. Thread-safe.
 Value data_hashes(const DataParts& parts);
 
