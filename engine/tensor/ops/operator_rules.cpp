@@ -20,7 +20,7 @@ bool is_dense(const Stack& arguments, std::size_t place) {
   return arguments[place].toTensor().layout() == at::kStrided;
 }
 bool is_positive(const Stack& arguments, std::size_t place) { return arguments[place].toInt() >= 1; }
-// As many pivots as the matrices before them have.
+// The pivots are as many as the matrices before them have.
 bool has_pivots(const Stack& arguments, std::size_t place) {
   return arguments[place].toTensor().numel() > 0 || arguments[place - 1].toTensor().numel() == 0;
 }
