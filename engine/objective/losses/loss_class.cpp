@@ -7,6 +7,7 @@
 #include "class_scores.h"
 #include "mean.h"
 #include "objective/losses.h"
+#include "softmax_costs.h"
 
 namespace trainlab {
 
@@ -80,6 +81,10 @@ class CrossEntropy final : public ClassLoss {
   at::Tensor costs(const ClassScores::Pair& pair) const override { return entropy(pair, at::Reduction::None); }
   at::Tensor mean(const ClassScores::Pair& pair) const override { return entropy(pair, at::Reduction::Mean); }
   at::Tensor entropy(const ClassScores::Pair& pair, at::Reduction::Reduction reduction) const {
+    if (!weight_.defined() && smoothing_ == 0 && takes_softmax_costs(pair.scores, pair.target)) {
+      const at::Tensor each = softmax_costs(pair.scores, pair.target, scores_.ignored());
+      return reduction == at::Reduction::Mean ? each.mean() : each;
+    }
     // LibTorch refuses a label to ignore beside distributions, which have none.
     const std::int64_t ignored = pair.distribution() ? -100 : scores_.ignored();
     return at::cross_entropy_loss(pair.scores, pair.target, weight_, reduction, ignored, smoothing_);

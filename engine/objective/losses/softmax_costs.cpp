@@ -1,0 +1,178 @@
+#include "softmax_costs.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "core/clones.h"
+
+namespace trainlab {
+namespace {
+
+// Scores that are worked on at a time, which stay in the nearest cache.
+constexpr std::int64_t block = 2048;
+
+// e^x for x ≤ 0, to about one unit in the last place; 0 below the smallest normal result; NaN for NaN. x = n·ln 2 + r
+// with |r| ≤ ln 2 / 2, and a polynomial for e^r: Cephes, expf.c (Moshier 1992). No branches, so that the compiler
+// computes several at once.
+inline float exp_of(float x) {
+  constexpr float lowest = -87.33654F, to_whole = 12582912.F;  // 1.5·2^23: sums with it have no digits after the point
+  const float kept = x < lowest ? lowest : x;
+  const float n = (kept * 1.44269504F + to_whole) - to_whole;
+  const float r = (kept - n * 0.693359375F) - n * -2.12194440e-4F;
+  float y = 1.9875691500e-4F;
+  y = y * r + 1.3981999507e-3F;
+  y = y * r + 8.3334519073e-3F;
+  y = y * r + 4.1665795894e-2F;
+  y = y * r + 1.6666665459e-1F;
+  y = y * r + 5.0000001201e-1F;
+  y = y * r * r + r + 1.F;
+  const auto power = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
+  return x < lowest ? 0.F : y * power;
+}
+
+// Of each row its greatest score and the logarithm of Σ exp(score − greatest).
+struct Norm {
+  float greatest, log_sum;
+};
+
+// e^(x[r][c] − greatest − log_sum) of each row r: with log_sum = 0 the terms of the sum, else the probabilities.
+inline void exponentials(const float* x, const Norm* norms, std::int64_t rows, std::int64_t classes, float* to) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const Norm norm = norms[r];
+    for (std::int64_t c = 0; c < classes; ++c)
+      to[r * classes + c] = (x[r * classes + c] - norm.greatest) - norm.log_sum;
+  }
+  for (std::int64_t i = 0; i < rows * classes; ++i) to[i] = exp_of(to[i]);
+}
+
+inline float greatest_of(const float* x, std::int64_t n) {
+  float greatest = x[0];
+  for (std::int64_t i = 1; i < n; ++i) greatest = x[i] > greatest ? x[i] : greatest;
+  return greatest;
+}
+
+// In four parts, because each sum has to wait for the one before it.
+inline float sum_of(const float* x, std::int64_t n) {
+  std::array<double, 4> sums{};
+  std::int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (std::int64_t k = 0; k < 4; ++k) sums[static_cast<std::size_t>(k)] += static_cast<double>(x[i + k]);
+  }
+  for (; i < n; ++i) sums[0] += static_cast<double>(x[i]);
+  return static_cast<float>((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+TRAINLAB_CLONES void costs_of(const float* x, const std::int64_t* labels, std::int64_t ignored, std::int64_t rows,
+                              std::int64_t classes, float* buffer, Norm* norms, float* costs) {
+  for (std::int64_t r = 0; r < rows; ++r) norms[r] = {greatest_of(x + r * classes, classes), 0};
+  exponentials(x, norms, rows, classes, buffer);
+  for (std::int64_t r = 0; r < rows; ++r) norms[r].log_sum = std::log(sum_of(buffer + r * classes, classes));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    costs[r] =
+        labels[r] == ignored ? 0.F : norms[r].log_sum - (x[r * classes + labels[r]] - norms[r].greatest);
+  }
+}
+
+// gradient[r][c] = upstream[r]·(probability of c − 1 where c is the label), 0 in ignored rows.
+TRAINLAB_CLONES void gradient_of(const float* x, const std::int64_t* labels, std::int64_t ignored, const Norm* norms,
+                                 const float* upstream, std::int64_t stride, std::int64_t rows, std::int64_t classes,
+                                 float* gradient) {
+  exponentials(x, norms, rows, classes, gradient);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const bool counts = labels[r] != ignored;
+    const float factor = counts ? upstream[r * stride] : 0.F;
+    float* row = gradient + r * classes;
+    if (counts) row[labels[r]] -= 1.F;
+    // A row that does not count has no gradient, whatever its scores are.
+    for (std::int64_t c = 0; c < classes; ++c) row[c] = counts ? row[c] * factor : 0.F;
+  }
+}
+
+// Calls work(first row, rows) for blocks of rows, over the threads of LibTorch's operators.
+template <class Work>
+void for_rows(std::int64_t rows, std::int64_t classes, const Work& work) {
+  const std::int64_t at_a_time = std::max<std::int64_t>(block / classes, 1);
+  at::parallel_for(0, rows, std::max<std::int64_t>(32768 / classes, 1), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; r += at_a_time) work(r, std::min(at_a_time, end - r));
+  });
+}
+
+void check_labels(const std::int64_t* labels, std::int64_t rows, std::int64_t classes, std::int64_t ignored) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    if ((labels[r] < 0 || labels[r] >= classes) && labels[r] != ignored)
+      TORCH_CHECK_INDEX(false, "Target ", labels[r], " is out of bounds.");
+  }
+}
+
+class SoftmaxCosts : public torch::autograd::Function<SoftmaxCosts> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& given_scores,
+                            const at::Tensor& given_labels, std::int64_t ignored) {
+    const at::Tensor scores = given_scores.contiguous(), labels = given_labels.contiguous();
+    const std::int64_t rows = scores.size(0), classes = scores.size(1);
+    at::Tensor costs = at::empty({rows}, scores.options()), norms = at::empty({rows, 2}, scores.options());
+    const auto* x = scores.const_data_ptr<float>();
+    const auto* y = labels.const_data_ptr<std::int64_t>();
+    check_labels(y, rows, classes, ignored);
+    auto* norm = reinterpret_cast<Norm*>(norms.mutable_data_ptr<float>());
+    auto* cost = costs.mutable_data_ptr<float>();
+    for_rows(rows, classes, [&](std::int64_t r, std::int64_t count) {
+      thread_local std::vector<float> buffer;
+      buffer.resize(static_cast<std::size_t>(std::max(block, classes)));
+      costs_of(x + r * classes, y + r, ignored, count, classes, buffer.data(), norm + r, cost + r);
+    });
+    context->save_for_backward({scores, labels, norms});
+    context->saved_data["ignored"] = ignored;
+    return costs;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& upstream) {
+    const torch::autograd::variable_list saved = context->get_saved_variables();
+    const at::Tensor &scores = saved[0], &labels = saved[1], &norms = saved[2];
+    const std::int64_t ignored = context->saved_data["ignored"].toInt();
+    // A gradient of the gradient is wanted: by operators that have one.
+    if (at::GradMode::is_enabled()) {
+      const at::Tensor counts = labels.ne(ignored), label = labels.mul(counts).unsqueeze(1);
+      const at::Tensor hot = at::zeros_like(scores).scatter_(1, label, 1);
+      const at::Tensor factor = upstream[0].mul(counts).unsqueeze(1);
+      return {at::softmax(scores, 1).sub(hot).mul(factor), at::Tensor(), at::Tensor()};
+    }
+    const std::int64_t rows = scores.size(0), classes = scores.size(1);
+    at::Tensor gradient = at::empty_like(scores);
+    const auto* x = scores.const_data_ptr<float>();
+    const auto* y = labels.const_data_ptr<std::int64_t>();
+    const auto* norm = reinterpret_cast<const Norm*>(norms.const_data_ptr<float>());
+    const auto* factors = upstream[0].const_data_ptr<float>();
+    const std::int64_t stride = upstream[0].stride(0);  // 0 below a sum or a mean
+    auto* to = gradient.mutable_data_ptr<float>();
+    for_rows(rows, classes, [&](std::int64_t r, std::int64_t count) {
+      gradient_of(x + r * classes, y + r, ignored, norm + r, factors + r * stride, stride, count, classes,
+                  to + r * classes);
+    });
+    return {gradient, at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+bool takes_softmax_costs(const at::Tensor& scores, const at::Tensor& labels) {
+  return scores.is_cpu() && scores.scalar_type() == at::kFloat && scores.dim() == 2 && scores.size(1) > 0 &&
+         labels.is_cpu() && labels.scalar_type() == at::kLong && labels.dim() == 1 && labels.size(0) == scores.size(0);
+}
+
+at::Tensor softmax_costs(const at::Tensor& scores, const at::Tensor& labels, std::int64_t ignored) {
+  return SoftmaxCosts::apply(scores, labels, ignored);
+}
+
+}  // namespace trainlab
