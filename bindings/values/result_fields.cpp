@@ -48,6 +48,22 @@ void of_trainings(Registry& registry) {
       registry, "flops",
       "Of a fit: floating-point operations of training, estimated from the model; nil with a step of the recipe's own.",
       "number");
+  registry.add(
+      Entry("result.speed", "field",
+            "Of a fit or a task: how fast it was and where its time went, in the process that ended it. Trials of a "
+            "stack have the figures of their stack.")
+          .with(Option("step_seconds", "`median` and `p95` of the seconds of a step, its wait for data included").any())
+          .with(Option("shares",
+                       "shares of the time: `training`, `input` (steps that wait for data), `evaluation` (on the "
+                       "validation and test parts), `checkpoint`, and `other`; together they are 1")
+                    .any())
+          .with(Option("samples_per_second", "of the steps; nil where a task's loops have no samples").number())
+          .with(Option("without_core",
+                       "share of the time in which the training was ready to go on and other work had the cores; nil "
+                       "where the system does not tell")
+                    .number())
+          .with(Option("peak_memory", "the most bytes of tensors at a time on the device").integer())
+          .returns("table"));
   add_field(registry, "reports",
             "Of a fit with the metric report, for each part of the data (\"val.report\"): the confusion matrix, and "
             "precision, recall and F1 of each class.",

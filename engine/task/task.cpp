@@ -3,8 +3,10 @@
 #include <cmath>
 #include <utility>
 
+#include "core/clock.h"
 #include "journal/artifact.h"
 #include "journal/reporters.h"
+#include "tensor/device.h"
 #include "tensor/named_tensors.h"
 
 namespace trainlab {
@@ -36,6 +38,7 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
       key_(Key(static_cast<std::uint64_t>(seed)).fold("task").fold(stage.name)),
       is_rehearsal_(stage.is_rehearsal),
       record_(stage),
+      say_(company.shows_progress ? stage.say : nullptr),
       judge_(company.judge) {
   list_parts();
   for (const Resumable& part : company.parts) record_.add(part);
@@ -47,6 +50,8 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
   for (const auto& observer : record_.observers()) {
     observer->started({.name = name_, .first_step = from_ ? from_->step : 0, .monitor = ""});
   }
+  if (device_.is_cpu()) reset_tensor_peak();
+  speed_.begin(steady_seconds());
 }
 
 TaskContext::~TaskContext() = default;
@@ -113,6 +118,14 @@ void TaskContext::replace_state(ScriptState saved) {
 }
 
 // --------------------------------------------------------------------------------------------------------------- rows
+
+void TaskContext::stepped(double begun, double fetched, std::int64_t samples) {
+  speed_.stepped(begun, fetched, steady_seconds(), samples);
+  if (!speed_.has_notes()) return;
+  for (const std::string& note : speed_.take_notes()) {
+    if (say_) say_("note: " + note);
+  }
+}
 
 void TaskContext::end_row() {
   if (logged_.empty()) return;
@@ -245,7 +258,9 @@ void TaskContext::commit() {
   }
   // Each loop restores its own state when the function reaches it again (see resume).
   checkpoint.info.set("loops", std::move(loops));
+  const double begin = steady_seconds();
   record_.commit(std::move(checkpoint));
+  speed_.committed(steady_seconds() - begin);
 }
 
 void TaskContext::end_if_over(bool is_durable) {
@@ -278,7 +293,8 @@ Value TaskContext::end(const std::string& status, const std::string& reason) {
                              {"metrics", last_values()},
                              {"steps", step()},
                              {"seconds", record_.seconds()},
-                             {"resumed", record_.resumed()}};
+                             {"resumed", record_.resumed()},
+                             {"speed", speed_.to_value(steady_seconds(), device_at(device_).memory().peak)}};
   for (const auto& observer : record_.observers()) observer->finished(summary);
   return summary;
 }

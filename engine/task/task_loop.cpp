@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/clock.h"
 #include "core/trace.h"
 #include "task/task.h"
 #include "tensor/device.h"
@@ -57,6 +58,8 @@ std::shared_ptr<TaskContext> TaskLoop::task() const {
   return task;
 }
 
+bool TaskLoop::trains(const TaskContext& task) const { return number_ > 0 || !task.loop_; }
+
 Batch TaskLoop::fetch() {
   const Span span(Phase::fetch);
   return loader_->next();
@@ -100,8 +103,10 @@ bool TaskLoop::advance(TaskContext& task) {
                                                  options_.checkpoint_seconds.value_or(default_checkpoint_seconds);
     if (due) task.commit();
   }
+  begun_ = fetched_ = steady_seconds();
   if (loader_) {
     Batch batch = fetch();
+    fetched_ = steady_seconds();
     device_at(task.device_).take(batch.columns);
     batch_ = batch_object(*options_.part->data, std::move(batch));
   }
@@ -141,6 +146,7 @@ void TaskLoop::restore(const NamedTensors& tensors, const std::string& prefix) c
 }
 
 void TaskLoop::end_step(TaskContext& task) {
+  if (trains(task)) task.stepped(begun_, fetched_, batch_ ? batch_->size : 0);
   ++done_;
   task.end_row();
   if (number_ == 0) return;

@@ -244,10 +244,13 @@ void FitLoop::estimate_total() {
 
 void FitLoop::train_step() {
   const Span span(Phase::step);
+  const double begin = steady_seconds();
+  const std::int64_t samples = position_.samples();
   // The micro-batches of a step are of one epoch; its last step may have fewer.
   const std::int64_t first = position_.step % position_.steps_per_epoch * plan_.accumulate;
   for (std::int64_t k = std::min(plan_.accumulate, loader_->batches_per_epoch() - first); k > 0; --k)
     batches_.push_back(next_batch(plan_, *loader_));
+  const double fetched = steady_seconds();
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member::StepValues values;
     if (members_[m]->active()) of_one(*members_[m], [&] { values = members_[m]->values(position_.step); });
@@ -269,6 +272,7 @@ void FitLoop::train_step() {
     of_one(*members_[m], [&] { members_[m]->stepped(position_, rates_[m]); });
   }
   for (const auto& observer : company_.observers) observer->stepped(position_.step);
+  speed_.stepped(begin, fetched, steady_seconds(), position_.samples() - samples);
 }
 
 bool FitLoop::check_loss(std::size_t m) {
@@ -308,7 +312,9 @@ void FitLoop::validate(bool ends_epoch) {
     });
   }
   trained_->reset_metrics();
-  if (validation_) validation_seconds_ = steady_seconds() - begin;
+  const double took = steady_seconds() - begin;
+  if (validation_) validation_seconds_ = took;
+  speed_.evaluated(took);
   for (const auto& observer : company_.observers) observer->validated(position_.step);
 }
 
@@ -330,6 +336,7 @@ void FitLoop::commit_all() {
   commit(members);
   last_commit_ = steady_seconds();
   commit_seconds_ = last_commit_ - begin;
+  speed_.committed(commit_seconds_);
 }
 
 bool FitLoop::checkpoint_due(bool after_validation) const {
@@ -342,6 +349,8 @@ bool FitLoop::checkpoint_due(bool after_validation) const {
 std::vector<Value> FitLoop::run() {
   loader_->seek(position_.epoch(), position_.in_epoch());
   last_commit_ = steady_seconds();
+  if (plan_.device.is_cpu()) reset_tensor_peak();
+  speed_.begin(last_commit_);
   for (const auto& member : members_) of_one(*member, [&] { member->start(position_); });
   for (const auto& observer : company_.observers) observer->started(position_.step, members_.size());
 
@@ -351,6 +360,11 @@ std::vector<Value> FitLoop::run() {
       return end_all(true);
     }
     train_step();
+    if (speed_.has_notes()) [[unlikely]] {
+      for (const std::string& note : speed_.take_notes()) {
+        if (fits_.front().shows_progress) fits_.front().context.say("note: " + note);
+      }
+    }
     const bool last = plan_.length.total_steps > 0 && position_.step >= plan_.length.total_steps;
     const bool validates = position_.step % plan_.validate_every == 0 || last;
     const bool ends_epoch = position_.step % position_.steps_per_epoch == 0;
@@ -410,11 +424,19 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
     for (const std::size_t m : members) members_[m]->restore_kept();
     Evaluator evaluator(plan_, *plan_.data.test, "test", axis_);
     if (!is_group_) evaluator.set_run(members_.front()->handle());
+    const double begin = steady_seconds();
     test = measure(evaluator);
+    speed_.evaluated(steady_seconds() - begin);
     for (const std::size_t m : members) reports[m] = evaluator.reports(m);
   }
-  for (const std::size_t m : members) {
+  const Value speed = this->speed();
+  const auto summary_of = [&](std::size_t m) {
     Value summary = members_[m]->summary(test[m], reports[m]);
+    summary.set("speed", speed);
+    return summary;
+  };
+  for (const std::size_t m : members) {
+    Value summary = summary_of(m);
     if (interrupted && !members_[m]->failure()) {
       summary.set("status", "interrupted");
       summary.set("reason", "asked to stop at step " + std::to_string(position_.step));
@@ -426,9 +448,13 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
       if (!members_[m]->failure()) throw LateError(error, std::move(summary));
       members_[m]->fail(error.headline());
     }
-    if (members_[m]->failure()) summary = members_[m]->summary(test[m], reports[m]);
+    if (members_[m]->failure()) summary = summary_of(m);
     summaries_[places_[m]] = std::move(summary);
   }
+}
+
+Value FitLoop::speed() const {
+  return speed_.to_value(steady_seconds(), device_at(plan_.device).memory().peak);
 }
 
 std::vector<Value> FitLoop::end_all(bool interrupted) {

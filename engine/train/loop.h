@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "journal/speed.h"
 #include "train/fit.h"
 #include "train/group.h"
 #include "train/member.h"
@@ -61,6 +62,8 @@ class FitLoop {
   // Tests these members' kept weights and tells how they ended.
   void end(std::span<const std::size_t> members, bool interrupted);
   std::vector<Value> end_all(bool interrupted);
+  // The field `speed` of the summaries.
+  Value speed() const;
 
   const FitPlan& plan_;
   bool is_group_;
@@ -79,6 +82,7 @@ class FitLoop {
   std::vector<double> rates_, momentum_, weight_decay_;  // by row
   std::vector<std::uint8_t> active_;                     // ditto; padding never is
   std::int64_t first_step_ = 0;
+  SpeedMeter speed_;
   double warm_since_ = 0, last_commit_ = 0;
   double validation_seconds_ = 0, commit_seconds_ = 0.05;
 };

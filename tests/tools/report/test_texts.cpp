@@ -38,6 +38,7 @@ fs::path empty_folder(const std::string& name) {
 
 const char* const summary_json = R"({"name":"digits","kind":"fit","status":"stopped","reason":"good enough",
   "out":"/x/runs/digits/001","seconds":75.5,"resumed":[12,40],"steps":391,"samples":12345,
+  "speed":{"shares":{"training":0.752,"input":0.004,"evaluation":0.05,"checkpoint":0.054,"other":0.14}},
   "best":{"metric":"val.loss","value":0.08123456,"epoch":2,"step":46},
   "metrics":{"val.loss":0.08123456,"test.accuracy":0.97777778,"test.loss":0.1,"train.loss":null,"lr":0.001}})";
 
@@ -51,7 +52,7 @@ TEST_CASE("a summary in a few lines") {
         "  val    loss 0.08123\n"
         "  train  loss unknown\n"
         "         lr 0.001\n"
-        "  took   391 steps, 12345 samples, 1 min 15 s\n"
+        "  took   391 steps, 12345 samples, 1 min 15 s (75 % training, 14 % other work, 5 % checkpoints, 5 % evaluation)\n"
         "  resumed from step 12, 40\n"
         "  in     /x/runs/digits/001\n");
   // The best validation is not that of the weights that were kept.

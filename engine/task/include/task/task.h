@@ -26,6 +26,7 @@
 #include "journal/logged.h"
 #include "journal/record.h"
 #include "journal/script_state.h"
+#include "journal/speed.h"
 #include "objects/model_object.h"
 #include "run/stage.h"
 
@@ -69,6 +70,8 @@ class TaskLoop : public Object {
   std::int64_t total() const;       // number of steps
   bool advance(TaskContext& task);  // next() without its checks
   Batch fetch();
+  // Whether the steps are those of the task's training: a loop within a step of a durable loop has none of its own.
+  bool trains(const TaskContext& task) const;
   NamedTensors saved() const;  // live
   void restore(const NamedTensors& tensors, const std::string& prefix) const;
   void finish();
@@ -86,6 +89,7 @@ class TaskLoop : public Object {
   std::unique_ptr<Loader> loader_;
   std::int64_t batches_per_epoch_ = 0, checkpoint_every_ = 0;
   std::int64_t done_ = 0;  // steps
+  double begun_ = 0, fetched_ = 0;  // readings of steady_seconds() in the present step
   bool started_ = false, ended_ = false;
   bool passed_over_ = false;  // the loop had ended before this process
   std::string hash_;          // the hash of the file with its final state, if it was skipped
@@ -183,6 +187,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   Value last_values() const;
   ScriptState present_state() const { return read_state ? read_state() : state; }
   void replace_state(ScriptState saved);
+  // Measures a step of a loop (see SpeedMeter::stepped).
+  void stepped(double begun, double fetched, std::int64_t samples);
   void end_row();
   void flush();
   void show();
@@ -201,6 +207,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   Key key_;
   bool is_rehearsal_;  // loops take at most two steps
   Record record_;
+  SpeedMeter speed_;
+  std::function<void(const std::string&)> say_;  // empty where the task shows no progress
 
   std::map<std::string, Logged> logged_;  // of the present step
   std::vector<Row> rows_;                 // not yet written

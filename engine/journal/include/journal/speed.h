@@ -1,0 +1,67 @@
+// SpeedMeter: where the wall time of a fit or a task goes. Every run measures this, by a few readings of the clock in a
+// step, and its summary has the result as `speed`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+// Seconds that the calling thread was ready to run since its start but had no core, as the kernel counts them; nothing
+// where the kernel does not.
+std::optional<double> seconds_without_core();
+
+// Not thread-safe: used on the thread that trains. Times are readings of steady_seconds(), or of a clock of a test's
+// own. All figures are of this process: what earlier attempts of a run took is not in them.
+class SpeedMeter {
+ public:
+  using CoreWait = std::function<std::optional<double>()>;  // seconds_without_core, except in tests
+  explicit SpeedMeter(CoreWait core_wait = seconds_without_core) : core_wait_(std::move(core_wait)) {}
+
+  // The loop begins. Before this nothing is measured.
+  void begin(double now);
+  // A training step that began at `begin` waited for its batches until `fetched` and ended at `end`. `samples`: those
+  // that it was trained on, 0 where a step has none.
+  void stepped(double begin, double fetched, double end, std::int64_t samples) {
+    samples_ += samples;
+    training_ += end - fetched;
+    input_ += fetched - begin;
+    count(end - begin);
+    if (end >= next_look_) look(end);
+  }
+  void evaluated(double seconds) { evaluation_ += seconds; }
+  void committed(double seconds) { checkpoint_ += seconds; }
+
+  // What a user should know of the run so far, at most one line for each cause, each of them given once: waiting for
+  // batches, or for a core that other processes have.
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
+  bool has_notes() const { return !notes_.empty(); }
+
+  // The field `speed` of a summary. `peak_memory` in bytes.
+  Value to_value(double now, std::int64_t peak_memory) const;
+
+ private:
+  void count(double seconds);
+  void look(double now);
+  // The share of the time since the beginning; nothing where it is not known.
+  std::optional<double> share_without_core(double now) const;
+  // The least step time that is no less than this share of the steps' times, to 1 %. There are steps.
+  double quantile(double share) const;
+
+  CoreWait core_wait_;
+  double begin_ = 0, next_look_ = 0;
+  double training_ = 0, input_ = 0, evaluation_ = 0, checkpoint_ = 0;  // seconds
+  std::vector<std::uint32_t> steps_;                                   // by the logarithm of their time
+  std::int64_t step_count_ = 0, samples_ = 0;
+  std::optional<double> wait_at_begin_;
+  bool told_input_ = false, told_core_ = false;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace trainlab

@@ -1,0 +1,98 @@
+// Where the time of a run goes, on a clock of the test's own.
+#include "journal/speed.h"
+
+#include <catch2/catch.hpp>
+
+using namespace trainlab;
+
+namespace {
+
+double share(const Value& speed, const char* name) { return speed["shares"][name].number(); }
+
+}  // namespace
+
+TEST_CASE("shares of the wall time are those of the work that was told, and add up to 1") {
+  SpeedMeter meter([] { return std::optional<double>(); });
+  meter.begin(100);
+  double now = 101;  // a second before the first step
+  for (int step = 0; step < 4; ++step, now += 1.0) meter.stepped(now, now + 0.25, now + 1.0, 32);
+  meter.evaluated(2);
+  meter.committed(1);
+  const Value speed = meter.to_value(110, 4096);
+  CHECK(share(speed, "training") == Approx(0.3));
+  CHECK(share(speed, "input") == Approx(0.1));
+  CHECK(share(speed, "evaluation") == Approx(0.2));
+  CHECK(share(speed, "checkpoint") == Approx(0.1));
+  CHECK(share(speed, "other") == Approx(0.3));
+  CHECK(speed["samples_per_second"].number() == Approx(32));
+  CHECK(speed["without_core"].is_nil());
+  CHECK(speed["peak_memory"].integer() == 4096);
+}
+
+TEST_CASE("times of steps have their median and 95 % quantile to 1 %") {
+  SpeedMeter meter([] { return std::optional<double>(); });
+  meter.begin(0);
+  double now = 0;
+  for (int step = 1; step <= 100; ++step) {
+    const double seconds = step * 1e-4;
+    meter.stepped(now, now, now + seconds, 1);
+    now += seconds;
+  }
+  const Value steps = meter.to_value(now, 0)["step_seconds"];
+  CHECK(steps["median"].number() == Approx(50e-4).epsilon(0.0101));
+  CHECK(steps["p95"].number() == Approx(95e-4).epsilon(0.0101));
+}
+
+TEST_CASE("a run without a step has no times of steps and no rate") {
+  SpeedMeter meter;
+  meter.begin(1);
+  const Value speed = meter.to_value(1, 0);
+  CHECK(speed["step_seconds"].is_nil());
+  CHECK(speed["samples_per_second"].is_nil());
+}
+
+TEST_CASE("steps outside of the bins count in the first and the last of them") {
+  SpeedMeter meter;
+  meter.begin(0);
+  meter.stepped(0, 0, 0, 1);
+  CHECK(meter.to_value(1, 0)["step_seconds"]["median"].number() < 2e-6);
+  for (int step = 0; step < 3; ++step) meter.stepped(0, 0, 1e9, 1);
+  CHECK(meter.to_value(1, 0)["step_seconds"]["median"].number() > 8e4);
+}
+
+TEST_CASE("waiting for data is told once, when a fifth of some seconds of training went on it") {
+  SpeedMeter meter([] { return std::optional<double>(); });
+  meter.begin(0);
+  const auto steps = [&](double from, double to, double waiting) {
+    for (double now = from; now < to; now += 0.5) meter.stepped(now, now + 0.5 * waiting, now + 0.5, 1);
+  };
+  steps(0, 4.5, 0.5);
+  CHECK_FALSE(meter.has_notes());  // too early to say
+  steps(4.5, 6, 0.5);
+  const std::vector<std::string> notes = meter.take_notes();
+  REQUIRE(notes.size() == 1);
+  CHECK(notes.front().find("waiting for data takes 50 %") == 0);
+  steps(6, 30, 0.5);
+  CHECK_FALSE(meter.has_notes());
+}
+
+TEST_CASE("nothing is told of a run that waits little") {
+  SpeedMeter meter([] { return std::optional(0.0); });
+  meter.begin(0);
+  for (int step = 0; step < 60; ++step) meter.stepped(step, step + 0.19, step + 1, 1);
+  CHECK_FALSE(meter.has_notes());
+}
+
+TEST_CASE("work of others on the cores is told once, as a share since the run began") {
+  double waited = 7;  // before the run began
+  SpeedMeter meter([&] { return std::optional(waited); });
+  meter.begin(0);
+  for (int step = 0; step < 20; ++step) {
+    waited += 0.4;
+    meter.stepped(step, step, step + 1, 1);
+  }
+  const std::vector<std::string> notes = meter.take_notes();
+  REQUIRE(notes.size() == 1);
+  CHECK(notes.front().find("other work has the cores: for 40 %") == 0);
+  CHECK(meter.to_value(20, 0)["without_core"].number() == Approx(0.4));
+}
