@@ -70,7 +70,7 @@ class Line(CliTest):
     def test_completion(self):
         for shell, last in (
             ("bash", "complete -o filenames -F _trainlab trainlab"),
-            ("zsh", "compdef _trainlab trainlab"),
+            ("zsh", 'compdef _trainlab trainlab\n[ "${funcstack[1]}" != _trainlab ] || _trainlab "$@"'),
         ):
             self.assertTrue(self.run_program("completion", shell).out.endswith(f"\n{last}\n"))
         self.refused(["completion", "fish"], '`trainlab completion` knows bash and zsh, found "fish"')

@@ -10,6 +10,10 @@ from program import LIMIT, PROGRAM, SOURCE, CliTest
 
 
 class Installed(CliTest):
+    def commands(self):
+        lines = self.run_program("--help").out.split("Commands:\n")[1].split("\n\n")[0].splitlines()
+        return [line.split()[0] for line in lines]
+
     def test_installed_tree(self):
         prefix = self.folder / "installed"
         done = subprocess.run([os.environ["CMAKE"], "--install", os.environ["BUILD_DIR"], "--prefix", str(prefix)],
@@ -28,6 +32,15 @@ class Installed(CliTest):
         result = self.run_program(recipes[0], "--epochs", "2", "--threads", "1", "--json", program=program, cwd=work)
         self.assertEqual(result.json()["out"], str(work / "runs/digits/001"))
         self.assertEqual(result.json()["status"], "done")
+
+        # The manual page has all commands, and each shell finds the completion under the program's name.
+        page = (moved / "share/man/man1/trainlab.1").read_text()
+        for command in self.commands():
+            self.assertIn(f'.SS "trainlab {command}"', page)
+        self.assertNotRegex(page, r"(?m)^[.'](?!TH|SH|SS|nf$|fi$)")  # no text is taken for a request
+        self.assertIn("complete -o filenames -F _trainlab trainlab",
+                      (moved / "share/bash-completion/completions/trainlab").read_text())
+        self.assertTrue((moved / "share/zsh/site-functions/_trainlab").read_text().startswith("#compdef trainlab\n"))
 
         # The thin program starts in milliseconds, because few libraries are loaded.
         needed = subprocess.run(["readelf", "--dynamic", "--wide", str(program)], capture_output=True, text=True,

@@ -34,6 +34,14 @@ Value command_table() {
   return table;
 }
 
+// A line for each entry, so that `trainlab help NAME` has to read one line only.
+std::string entry_table(const Registry& registry) {
+  std::string text;
+  const Value table = registry.to_value();
+  for (const Value& entry : table.list()) text += (text.empty() ? "[\n" : ",\n") + to_json(entry);
+  return text + "\n]\n";
+}
+
 }  // namespace
 
 bool write_tables(int argc, const char* const* argv) {
@@ -43,7 +51,7 @@ bool write_tables(int argc, const char* const* argv) {
     const std::string_view what = argv[i];
     if (i + 1 == argc) throw usage_error(std::string(what) + ": expected a file after it");
     if (what == "--table") {
-      write_atomic(argv[i + 1], to_json(registry.to_value(), 1) + "\n");
+      write_atomic(argv[i + 1], entry_table(registry));
     } else if (what == "--reference") {
       write_atomic(argv[i + 1], reference_markdown(registry));
     } else if (what == "--luacats") {

@@ -108,6 +108,7 @@ constexpr const char* bash_function = R"(_trainlab() {
 complete -o filenames -F _trainlab trainlab
 )";
 
+// As a file in zsh's fpath the script is the function of its name, which the first completion calls.
 constexpr const char* zsh_function = R"(_trainlab() {
   local offers= names= flags=
   _trainlab_offers "${(@)words[2,CURRENT-1]}"
@@ -121,13 +122,14 @@ constexpr const char* zsh_function = R"(_trainlab() {
   return 0
 }
 compdef _trainlab trainlab
+[ "${funcstack[1]}" != _trainlab ] || _trainlab "$@"
 )";
 
 }  // namespace
 
 std::string completion_script(std::span<const Command> commands, const std::string& shell) {
   if (shell != "bash" && shell != "zsh") throw std::logic_error("no completion for " + shell);
-  return "# Completion of `trainlab` for " + shell + ": source <(trainlab completion " + shell + ")\n" +
+  return std::string(shell == "zsh" ? "#compdef trainlab\n" : "") + "# Completion of `trainlab` for " + shell + ": source <(trainlab completion " + shell + ")\n" +
          offering(commands) + (shell == "bash" ? bash_function : zsh_function);
 }
 

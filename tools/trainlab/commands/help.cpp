@@ -90,6 +90,22 @@ std::vector<Topic> topics_of(const Program& program, const Registry& registry, c
   return topics;
 }
 
+// The entry of this name alone, if there is one. It stands in a line of its own, between "[", "," and "]".
+Registry entry_named(std::string_view table, const std::string& name) {
+  const std::string wanted = "\"name\":\"" + name + "\"";
+  std::size_t end = 0;
+  for (std::size_t at = table.find(wanted); at != std::string_view::npos; at = table.find(wanted, end)) {
+    const std::size_t begin = table.rfind('\n', at) + 1;
+    end = table.find('\n', at);
+    std::string_view line = table.substr(begin, end - begin);
+    if (line.ends_with(',')) line.remove_suffix(1);
+    Value entry = parse_json(line, "the table of entries");
+    // An option of another entry may have the name, too.
+    if (entry["name"] == Value(name)) return Registry::from_value(Value::List{std::move(entry)});
+  }
+  return {};
+}
+
 // `name` is that of a command, an operator, an entry or a group, or a word to search for; empty: all entries.
 std::string help_on(const Program& program, const std::string& name) {
   if (const Command* command = find_command(program.commands, name)) return command_help(*command);
@@ -98,6 +114,8 @@ std::string help_on(const Program& program, const std::string& name) {
       return report::operator_help(program.operators, name, output_width());
     }
   }
+  if (const Registry one = entry_named(program.entries, name); !one.entries().empty())
+    return report::entry_help(one, name, output_width());
   const Registry registry = Registry::from_value(parse_json(program.entries, "the table of entries"));
   if (name.empty()) return report::entry_list(registry, output_width());
   if (std::optional<std::string> text = report::find_entry_help(registry, name, output_width())) return *text;
@@ -119,10 +137,16 @@ Command help_command() {
           "Any other word is searched for in entries, options, commands and the documentation. Without a NAME: all\n"
           "entries by kind.\n",
       .words = {.operand = "NAME", .what = "one name", .most = 1, .names = FlagType::Names::nothing},
+      .flags = {{.name = "man", .type = switch_type(), .help = "the manual page of this program, for `man -l -`"}},
+      .check =
+          [](const Arguments& given) {
+            if (given.has("man") && !given.words.empty())
+              throw usage_error("`trainlab help --man` takes no name, found \"" + given.words.front() + "\"");
+          },
       .run =
           [](const Program& program, const Arguments& given) {
             const std::string name = given.words.empty() ? "" : given.words.front();
-            print_text(help_on(program, name), given.has("json"), "help");
+            print_text(given.has("man") ? man_page(program.commands) : help_on(program, name), given.has("json"), "help");
             return 0;
           },
   };

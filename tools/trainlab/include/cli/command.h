@@ -100,6 +100,8 @@ std::string usage_line(const Command& command);
 // The whole program's help, and a command's.
 std::string program_help(std::span<const Command> commands);
 std::string command_help(const Command& command);
+// The manual page trainlab(1), in roff.
+std::string man_page(std::span<const Command> commands);
 
 // The script that makes a shell complete command lines of `trainlab`: "bash" or "zsh".
 std::string completion_script(std::span<const Command> commands, const std::string& shell);
