@@ -1,0 +1,83 @@
+#include "plan/approaches.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+#include <vector>
+
+#include "quantile.h"
+
+namespace trainlab {
+
+namespace {
+
+// From a regression log10 D = offset + slope · log10 C of a published table of tokens.
+Approach from_tokens(std::string name, std::string what, double offset, double slope, double low, double high) {
+  return {.name = std::move(name),
+          .what = std::move(what),
+          .factor = std::pow(10, -offset) / flops_per_parameter_and_token,
+          .exponent = 1 - slope,
+          .low = low,
+          .high = high,
+          .pivot = std::sqrt(least_flops_of_runs * most_flops_of_runs),
+          .spread = 0};
+}
+
+// The exponent's standard error is the published one. Pivot and spread come from the bootstrap of `trainlab plan fit`
+// on the 240 runs that the repeated fit used.
+Approach repeated_fit() {
+  const Law& law = known_law("besiroglu").law;
+  const double exponent = law.beta / (law.alpha + law.beta);
+  constexpr double standard_error = 0.020, error_at_pivot = 0.0216, ninetieth_of_normal = 1.2815515655446004;
+  return {.name = "3",
+          .what = "L(N, D), fitted again",
+          .factor = best_allocation(law, 1).parameters,
+          .exponent = exponent,
+          .low = exponent - ninetieth_of_normal * standard_error,
+          .high = exponent + ninetieth_of_normal * standard_error,
+          .pivot = 1.9e19,
+          .spread = ninetieth_of_normal * error_at_pivot};
+}
+
+}  // namespace
+
+std::span<const Approach> approaches() {
+  static const std::array<Approach, 3> all = {
+      from_tokens("1", "least loss of training curves", 0.22944745, 0.50185426, 0.488, 0.502),
+      from_tokens("2", "profiles of equal FLOPs", 0.06174027, 0.51002023, 0.462, 0.534), repeated_fit()};
+  return all;
+}
+
+Answer answer(const Approach& approach, double flops) {
+  const double parameters = approach.factor * std::pow(flops, approach.exponent);
+  const double turns = std::log(flops / approach.pivot);
+  const auto [below, above] =
+      std::minmax({turns * (approach.low - approach.exponent), turns * (approach.high - approach.exponent)});
+  return {.name = approach.name,
+          .what = approach.what,
+          .flops = flops,
+          .best = {parameters, flops / flops_per_parameter_and_token / parameters},
+          .low = parameters * std::exp(-std::hypot(below, approach.spread)),
+          .high = parameters * std::exp(std::hypot(above, approach.spread))};
+}
+
+Answer answer(const KnownLaw& law, double flops) {
+  Answer result{.name = law.name, .what = law.source, .flops = flops, .best = best_allocation(law.law, flops)};
+  std::vector<double> parameters;
+  for (const Law& sample : law.samples) parameters.push_back(best_allocation(sample, flops).parameters);
+  if (parameters.empty()) parameters.push_back(result.best.parameters);
+  std::tie(result.low, result.high) = middle_four_fifths(std::move(parameters));
+  return result;
+}
+
+double flops_for(const Approach& approach, double parameters) {
+  return std::pow(parameters / approach.factor, 1 / approach.exponent);
+}
+
+double flops_for(const Law& law, double parameters) {
+  const double at_one = best_allocation(law, 1).parameters;
+  return std::pow(parameters / at_one, (law.alpha + law.beta) / law.beta);
+}
+
+}  // namespace trainlab

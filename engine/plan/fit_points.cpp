@@ -1,0 +1,113 @@
+#include <array>
+#include <cmath>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "formats/csv.h"
+#include "formats/fields.h"
+#include "plan/fit.h"
+#include "quantile.h"
+#include "run/folder.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::size_t column_of(const CsvText& csv, const std::vector<std::string>& names, const std::string& file) {
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(csv.header, name);
+    if (found != csv.header.end()) return static_cast<std::size_t>(found - csv.header.begin());
+  }
+  throw recipe_error("no column " + names.front() + (names.size() > 1 ? " (or " + names.back() + ")" : "") +
+                     ": a table of runs has the columns parameters (or N), tokens (or D) and loss")
+      .at(file, 1);
+}
+
+double number_above_0(const CsvText& csv, std::int64_t row, std::size_t column, const std::string& file) {
+  const std::string_view field = csv.field(row, column);
+  const std::optional<double> number = number_in(field);
+  if (number && std::isfinite(*number) && *number > 0) return *number;
+  throw recipe_error("column " + csv.header[column] + ": expected a number above 0, found " + in_quotes(field))
+      .at(file, static_cast<int>(csv.lines[static_cast<std::size_t>(row)]));
+}
+
+void read_table(const std::string& file, std::vector<RunPoint>& points) {
+  constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
+  const std::string text = read_file(file, most_bytes);
+  const CsvText csv = read_csv(text, ',', file);
+  const std::size_t parameters = column_of(csv, {"parameters", "N"}, file);
+  const std::size_t tokens = column_of(csv, {"tokens", "D"}, file), loss = column_of(csv, {"loss"}, file);
+  for (std::int64_t row = 0; row < csv.rows(); ++row) {
+    const auto number = [&](std::size_t column) { return number_above_0(csv, row, column, file); };
+    points.push_back({number(parameters), number(tokens), number(loss)});
+  }
+}
+
+RunPoint read_run(const std::string& folder) {
+  const Value summary = read_summary(folder);
+  if (summary.is_nil()) throw recipe_error(folder + " has no summary.json: it is no run, or a run that has not ended");
+  if (!(summary["kind"] == Value("fit"))) {
+    throw recipe_error(folder + " is no fit: kind is " + summary["kind"].brief())
+        .hint("the fits of a sweep are RUN/trials/*/seed-*");
+  }
+  if (!is_finished(summary)) throw recipe_error(folder + " has not ended: its status is " + summary["status"].brief());
+  const auto number = [&](const Value& value, const std::string& name) {
+    if (value.is_number() && std::isfinite(value.number()) && value.number() > 0) return value.number();
+    throw recipe_error(folder + ": expected a number above 0 as " + name + " of its summary, found " + value.brief());
+  };
+  return {number(summary["parameters"], "parameters"), number(summary["samples"], "samples"),
+          number(summary["metrics"]["val.loss"], "val.loss")};
+}
+
+using Constant = std::pair<const char*, double (*)(const Law&)>;
+constexpr std::array<Constant, 6> constants = {
+    {{"E", [](const Law& law) { return law.e; }},
+     {"A", [](const Law& law) { return law.a; }},
+     {"B", [](const Law& law) { return law.b; }},
+     {"alpha", [](const Law& law) { return law.alpha; }},
+     {"beta", [](const Law& law) { return law.beta; }},
+     {"exponent", [](const Law& law) { return law.beta / (law.alpha + law.beta); }}}};
+
+Value constants_of(const Law& law) {
+  Value value;
+  for (const auto& [name, of] : constants) value.set(name, of(law));
+  return value;
+}
+
+}  // namespace
+
+std::vector<RunPoint> read_points(std::span<const std::string> words) {
+  std::vector<RunPoint> points;
+  for (const std::string& word : words) {
+    std::error_code ignored;
+    if (fs::is_directory(word, ignored)) {
+      points.push_back(read_run(word));
+    } else {
+      read_table(word, points);
+    }
+  }
+  return points;
+}
+
+Value to_value(const LawFit& fit) {
+  Value::List samples;
+  for (const Law& law : fit.samples) samples.push_back(constants_of(law));
+  Value intervals;
+  for (const auto& [name, of] : constants) {
+    std::vector<double> numbers;
+    for (const Law& law : fit.samples) numbers.push_back(of(law));
+    const auto [low, high] = middle_four_fifths(std::move(numbers));
+    intervals.set(name, Value::List{low, high});
+  }
+  return Value::Map{{"kind", "plan_fit"},
+                    {"law", constants_of(fit.law)},
+                    {"intervals", std::move(intervals)},
+                    {"runs", static_cast<std::int64_t>(fit.runs)},
+                    {"objective", fit.objective},
+                    {"samples", std::move(samples)}};
+}
+
+}  // namespace trainlab

@@ -1,0 +1,47 @@
+// Three published answers to one question: how many parameters and tokens are best for a number of FLOPs.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "plan/law.h"
+
+namespace trainlab {
+
+// The best number of parameters is factor · C^exponent, and C = 6 N D. `low` and `high` bound the exponent: the 10th
+// and 90th percentile. At `pivot` FLOPs the exponent's error does not count, and the logarithm of the parameters is
+// known to `spread` on each side, also a percentile; 0 where the paper publishes none.
+struct Approach {
+  std::string name, what;
+  double factor = 0, exponent = 0, low = 0, high = 0;
+  double pivot = 0, spread = 0;
+};
+
+// The FLOPs of the runs of Hoffmann et al. 2022, as Besiroglu et al. 2024 read them off figure 4; other budgets are
+// extrapolations.
+inline constexpr double least_flops_of_runs = 1.4e18, most_flops_of_runs = 1.3e22;
+
+// Approaches 1 (least loss of training curves) and 2 (profiles of equal FLOPs) of Hoffmann et al. 2022, by regressions
+// of the tokens in their tables 3 and A3, and approach 3 as Besiroglu et al. 2024 repeated it. Any thread.
+std::span<const Approach> approaches();
+
+// An answer for a number of FLOPs. `low` and `high` bound the parameters: 10th and 90th percentile.
+struct Answer {
+  std::string name, what;
+  double flops = 0;
+  Allocation best;
+  double low = 0, high = 0;
+  double loss = 0;  // by the law that the plan uses
+};
+
+// The interval follows from that of the exponent and from the spread at the pivot, whose errors do not depend on each
+// other. For approaches 1 and 2 the true interval is wider: the paper publishes no error of the factor.
+Answer answer(const Approach& approach, double flops);
+// By a law that trainlab fitted; the interval is that of its samples, without samples the answer itself.
+Answer answer(const KnownLaw& law, double flops);
+
+// The FLOPs for which the approach finds so many parameters best.
+double flops_for(const Approach& approach, double parameters);
+double flops_for(const Law& law, double parameters);
+
+}  // namespace trainlab

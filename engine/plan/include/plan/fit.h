@@ -1,0 +1,46 @@
+// Scaling laws of one's own: L(N, D) = E + A/N^alpha + B/D^beta fitted to runs.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+#include "plan/law.h"
+
+namespace trainlab {
+
+// A finished training: all numbers above 0.
+struct RunPoint {
+  double parameters = 0, tokens = 0, loss = 0;
+};
+
+// The runs that the words name: a CSV file has a row for each run, with the columns parameters (or N), tokens (or D)
+// and loss; a folder is that of a fit, whose summary has its parameters, samples (as tokens) and val.loss. Raises Error
+// with the file and line of what is no such thing.
+std::vector<RunPoint> read_points(std::span<const std::string> words);
+
+struct LawFit {
+  Law law;
+  std::vector<Law> samples;  // laws of the runs drawn anew, with replacement: the bootstrap
+  std::size_t runs = 0;
+  double objective = 0;  // huber_sum at the law
+};
+
+// What the fit makes small: the sum over the runs of Huber's function, delta = 1e-3, of the differences between the
+// logarithms of the law's loss and the run's (Hoffmann et al. 2022, section D.2). The sum and not the mean: with the
+// mean a minimiser ends too early (Besiroglu et al. 2024, arXiv 2404.10102).
+double huber_sum(const Law& law, std::span<const RunPoint> points);
+
+// A local minimum of huber_sum, from a start.
+Law law_near(const Law& start, std::span<const RunPoint> points);
+
+// The least of the minima found from the 4,500 starts of Besiroglu et al. 2024, and 200 laws of resampled runs, which
+// are the same for the same runs. A second or two for some hundred runs. Raises Error{recipe} for runs that no law can
+// be told from: fewer than 6, fewer than 3 sizes of models or of data, or data in proportion to the parameters.
+LawFit fit_law(std::span<const RunPoint> points);
+
+// { kind = "plan_fit", law = …, intervals = …, samples = …, … }; read_law reads its JSON.
+Value to_value(const LawFit& fit);
+
+}  // namespace trainlab

@@ -1,0 +1,83 @@
+// A plan: how large a model and how much data a budget buys best, or how good a given choice of both is.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+#include "plan/approaches.h"
+#include "plan/law.h"
+#include "plan/prices.h"
+#include "plan/transformer.h"
+
+namespace trainlab {
+
+// What the flags of `trainlab plan` say. Numbers are above 0.
+struct PlanQuestion {
+  // The budget, one of these.
+  std::optional<double> flops{}, gpu_hours{}, within_seconds{};
+  std::optional<std::string> money{};
+
+  std::optional<double> usable_seconds{};  // of within_seconds
+  // How fast it is: FLOP/s that training reaches; or the device's peak and the share of the peak that training reaches.
+  std::optional<double> rate{}, peak{}, mfu{};
+  std::optional<std::string> device_name{};
+  std::optional<std::string> prices{};  // the file of prices
+
+  // What is chosen already.
+  std::optional<double> parameters{}, tokens{};
+  std::optional<Transformer> transformer{};
+  std::optional<double> unique_tokens{};
+
+  std::string law = "besiroglu";  // the name of a published law, or a file of `trainlab plan fit … --json`
+};
+
+// How fast a device trains.
+struct Speed {
+  std::optional<double> rate{};  // FLOP/s
+  std::optional<double> peak{};
+  // The share of the peak, without recomputation; unknown where the rate or the peak is unknown.
+  std::optional<double> mfu() const;
+};
+
+// What is wrong with a choice of parameters and tokens, with the figure behind each.
+struct Judgement {
+  double compute_share = 1;             // of the FLOPs that suffice for the same loss
+  Allocation instead;                   // the allocation that reaches the loss with this share
+  double best_tokens_share = 0;         // tokens for each parameter that are best for the same FLOPs
+  double epochs = 0;                    // passes over the unique tokens; 0 where their number is not given
+  bool is_compute_inefficient = false;  // the share is at most 0.9
+  bool is_over_trained = false;         // compute-inefficient with more tokens for each parameter than are best
+  bool is_repeated = false;             // more than 4 epochs
+};
+Judgement judged(const Law& law, const Allocation& chosen, double unique_tokens = all_unique);
+
+struct Plan {
+  Allocation chosen;
+  double flops = 0;  // of the training: by the paper's count for a transformer, else 6 N D
+  double loss = 0;
+  bool is_given = false;  // the question chose parameters or tokens; else the law did
+  Judgement judgement;
+  std::vector<Answer> answers;
+  KnownLaw law;
+  std::optional<Transformer> transformer{};
+  double unique_tokens = all_unique;
+  Speed speed;
+  std::optional<double> seconds{};
+  std::optional<Price> price{};
+  std::optional<double> cost{};
+
+  double flops_6nd() const { return flops_per_parameter_and_token * chosen.parameters * chosen.tokens; }
+  // The budget lies beyond the runs from which the published laws come.
+  bool is_extrapolated() const;
+};
+
+// Reads the files that the question names. Raises Error{usage} for flags that contradict each other or are missing, and
+// for a budget into which no training fits.
+Plan make_plan(const PlanQuestion& question);
+
+// { kind = "plan", approaches = …, … }; unknown numbers are nil.
+Value to_value(const Plan& plan);
+
+}  // namespace trainlab

@@ -1,0 +1,19 @@
+// The parameters and FLOPs of a transformer, as Hoffmann et al. 2022 (arXiv 2203.15556) count them.
+#pragma once
+
+namespace trainlab {
+
+// A decoder whose keys, queries and values have width / heads numbers for each head; all whole numbers from 1.
+struct Transformer {
+  double layers = 0, width = 0, heads = 0, ffw = 0, vocabulary = 0, context = 0;
+};
+
+// As the models of the paper: relative positions with a matrix of their own in each layer, biases, two normalisations
+// in each layer, and one matrix of vocabulary × width, the embedding or the output's. Table A4 follows with it.
+double parameters_of(const Transformer& transformer);
+
+// A training step on one sequence of `context` tokens: forward, and backward for twice as much (appendix F). Embedding
+// and logits are left out: only so do the ratios to 6 N D of table A4 follow.
+double flops_per_sequence(const Transformer& transformer);
+
+}  // namespace trainlab

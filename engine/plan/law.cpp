@@ -1,0 +1,154 @@
+#include "plan/law.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/value.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr double repeats_of_data = 15.387756, repeats_of_parameters = 5.309743;  // R*_D and R*_N
+
+double ratio_of_terms(const Law& law) {
+  return std::pow(law.alpha * law.a / (law.beta * law.b), 1 / (law.alpha + law.beta));
+}
+
+// The parameters that are best for so many tokens in one pass (Muennighoff et al. 2023, equation 16).
+double best_parameters_for(const Law& law, double tokens) {
+  const double g = ratio_of_terms(law);
+  return std::pow(tokens * g, law.beta / law.alpha) * g;
+}
+
+// `unique` things and `repeats` as many again, each repeat worth less than the one before.
+double worth(double unique, double repeats, double repeats_that_count) {
+  return unique + unique * repeats_that_count * -std::expm1(-repeats / repeats_that_count);
+}
+
+// The middle of the interval in which the smallest value was found, made smaller until the interval is narrow.
+template <class F>
+double lowest_between(double low, double high, F&& f) {
+  constexpr double golden = 0.6180339887498949;
+  double left = high - golden * (high - low), right = low + golden * (high - low);
+  double at_left = f(left), at_right = f(right);
+  while (high - low > 1e-10) {
+    if (at_left < at_right) {
+      high = right, right = left, at_right = at_left;
+      left = high - golden * (high - low), at_left = f(left);
+    } else {
+      low = left, left = right, at_left = at_right;
+      right = low + golden * (high - low), at_right = f(right);
+    }
+  }
+  return (low + high) / 2;
+}
+
+double constant_in(const Value& map, const char* name, const std::string& file) {
+  const Value& value = map[name];
+  if (value.is_number() && value.number() > 0) return value.number();
+  throw usage_error("expected the JSON of `trainlab plan fit … --json`, but law." + std::string(name) + " is " +
+                    value.brief())
+      .at(file, 1);
+}
+
+Law law_from(const Value& map, const std::string& file) {
+  const auto number = [&](const char* name) { return constant_in(map, name, file); };
+  return {number("E"), number("A"), number("B"), number("alpha"), number("beta")};
+}
+
+}  // namespace
+
+const KnownLaw& known_law(const std::string& name) {
+  static const std::vector<KnownLaw> laws = {
+      {.name = "besiroglu",
+       .source = "Besiroglu et al. 2024, the runs of Hoffmann et al. 2022 fitted again",
+       .law = {.e = 1.81686, .a = 482.00572, .b = 2085.43420, .alpha = 0.34781, .beta = 0.36585}},
+      {.name = "muennighoff",
+       .source = "Muennighoff et al. 2023, runs on C4",
+       .law = {.e = std::exp(0.6254804),
+               .a = std::exp(6.255414),
+               .b = std::exp(7.3049974),
+               .alpha = 0.3526596,
+               .beta = 0.3526596}}};
+  if (name == "hoffmann" || name == "chinchilla") {
+    throw usage_error(
+        "the constants that Hoffmann et al. 2022 print (406.4, 410.7, 1.69, 0.34, 0.28) are rounded and "
+        "come from a fit that ended early: for 67 billion parameters they want 108 tokens for each, "
+        "unrounded 65, but the paper's own table of training curves 22 and the repeated fit 18")
+        .hint("--law besiroglu, the default, has the same runs fitted again");
+  }
+  const auto found = std::ranges::find(laws, name, &KnownLaw::name);
+  if (found != laws.end()) return *found;
+  throw usage_error("--law: expected besiroglu, muennighoff or a file of `trainlab plan fit … --json`, found \"" +
+                    name + "\"");
+}
+
+KnownLaw read_law(const std::string& file) {
+  constexpr std::int64_t most_bytes = std::int64_t{16} << 20;
+  const Value value = parse_json(read_file(file, most_bytes), file);
+  KnownLaw known{.name = "fit", .source = file, .law = law_from(value["law"], file)};
+  if (value["samples"].is_list()) {
+    for (const Value& sample : value["samples"].list()) known.samples.push_back(law_from(sample, file));
+  }
+  return known;
+}
+
+Allocation effective(const Law& law, const Allocation& allocation, double unique_tokens) {
+  const double tokens = std::min(allocation.tokens, unique_tokens);
+  const double parameters = std::min(allocation.parameters, best_parameters_for(law, tokens));
+  return {worth(parameters, allocation.parameters / parameters - 1, repeats_of_parameters),
+          worth(tokens, allocation.tokens / tokens - 1, repeats_of_data)};
+}
+
+double loss_of(const Law& law, const Allocation& allocation, double unique_tokens) {
+  const auto [n, d] = std::isfinite(unique_tokens) ? effective(law, allocation, unique_tokens) : allocation;
+  return law.e + law.a / std::pow(n, law.alpha) + law.b / std::pow(d, law.beta);
+}
+
+Allocation best_allocation(const Law& law, double flops, double unique_tokens) {
+  const double product = flops / flops_per_parameter_and_token;
+  const double in_one_pass = ratio_of_terms(law) * std::pow(product, law.beta / (law.alpha + law.beta));
+  if (product / in_one_pass <= unique_tokens) return {in_one_pass, product / in_one_pass};
+
+  // The effective numbers bend where repeats begin, so that the valley is looked for before its bottom.
+  const auto loss = [&](double log_parameters) {
+    const double parameters = std::exp(log_parameters);
+    return loss_of(law, {parameters, product / parameters}, unique_tokens);
+  };
+  constexpr double step = 0.05, reach = 12;
+  const double middle = std::log(in_one_pass);
+  double lowest = middle - reach;
+  for (double at = lowest; at <= middle + reach; at += step) {
+    if (loss(at) < loss(lowest)) lowest = at;
+  }
+  const double parameters = std::exp(lowest_between(lowest - step, lowest + step, loss));
+  return {parameters, product / parameters};
+}
+
+double least_flops(const Law& law, double loss, double unique_tokens) {
+  if (loss <= law.e) return std::numeric_limits<double>::infinity();
+  // With the best allocation both terms are proportional to (C/6)^-gamma.
+  const double gamma = law.alpha * law.beta / (law.alpha + law.beta), g = ratio_of_terms(law);
+  const double terms = law.a * std::pow(g, -law.alpha) + law.b * std::pow(g, law.beta);
+  const double in_one_pass = flops_per_parameter_and_token * std::pow(terms / (loss - law.e), 1 / gamma);
+  const auto best_loss = [&](double flops) {
+    return loss_of(law, best_allocation(law, flops, unique_tokens), unique_tokens);
+  };
+  if (best_allocation(law, in_one_pass).tokens <= unique_tokens) return in_one_pass;
+
+  double low = in_one_pass, high = in_one_pass;
+  while (best_loss(high) > loss) {
+    high *= 4;
+    if (high > 1e12 * in_one_pass) return std::numeric_limits<double>::infinity();
+  }
+  while (high > low * (1 + 1e-9)) {
+    const double middle = std::sqrt(low * high);
+    (best_loss(middle) > loss ? low : high) = middle;
+  }
+  return high;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,127 @@
+#include "plan/plan.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "rate.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr double inefficient_share = 0.9;
+constexpr double most_epochs = 4;
+
+KnownLaw law_of(const std::string& name) {
+  return name.find('.') == std::string::npos && name.find('/') == std::string::npos ? known_law(name) : read_law(name);
+}
+
+std::optional<double> parameters_in(const PlanQuestion& question) {
+  if (!question.transformer) return question.parameters;
+  if (question.parameters) {
+    throw usage_error("--parameters and the shape of a transformer exclude each other: the shape has its parameters");
+  }
+  return parameters_of(*question.transformer);
+}
+
+double flops_per_token(const std::optional<Transformer>& transformer, double parameters) {
+  if (transformer) return flops_per_sequence(*transformer) / transformer->context;
+  return flops_per_parameter_and_token * parameters;
+}
+
+std::string in_flops(double flops) {
+  std::string text(32, '\0');
+  text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%.3g FLOPs", flops)));
+  return text;
+}
+
+// What the question leaves open comes from the budget or, without one, from the law.
+Allocation chosen_by(const PlanQuestion& question, const std::optional<double>& budget, const Law& law,
+                     double unique_tokens) {
+  const std::optional<double> parameters = parameters_in(question), &tokens = question.tokens;
+  if (parameters && tokens) return {*parameters, *tokens};
+  if (parameters && budget) return {*parameters, *budget / flops_per_token(question.transformer, *parameters)};
+  if (tokens && budget) return {*budget / flops_per_parameter_and_token / *tokens, *tokens};
+  if (budget) return best_allocation(law, *budget, unique_tokens);
+  if (parameters) {
+    return {*parameters, flops_for(law, *parameters) / flops_per_parameter_and_token / *parameters};
+  }
+  if (tokens) throw usage_error("--tokens needs --parameters or a budget");
+  throw usage_error("expected a budget, or what to judge")
+      .hint("--flops, --gpu-hours, --money or --within; --parameters, or the shape of a transformer");
+}
+
+void check_fits(const Plan& plan, const std::optional<double>& budget) {
+  if (plan.chosen.parameters < 1 || plan.chosen.tokens < 1) {
+    throw usage_error("nothing fits into " + in_flops(budget.value_or(plan.flops)) +
+                      ": not one parameter that sees one token");
+  }
+  if (budget && plan.flops > *budget * (1 + 1e-9)) {
+    throw usage_error("the training needs " + in_flops(plan.flops) + ", and the budget has " + in_flops(*budget));
+  }
+}
+
+std::vector<Answer> answers_for(const Plan& plan, const PlanQuestion& question, const std::optional<double>& budget) {
+  std::vector<Answer> answers;
+  // Without budget and tokens the question is how many tokens, and FLOPs, are best for the parameters.
+  const bool asks_for_tokens = !budget && !question.tokens;
+  const double flops = budget.value_or(plan.flops_6nd()), parameters = plan.chosen.parameters;
+  if (plan.law.name == "fit") {
+    answers.push_back(answer(plan.law, asks_for_tokens ? flops_for(plan.law.law, parameters) : flops));
+  } else {
+    for (const Approach& approach : approaches()) {
+      answers.push_back(answer(approach, asks_for_tokens ? flops_for(approach, parameters) : flops));
+    }
+  }
+  for (Answer& one : answers) one.loss = loss_of(plan.law.law, one.best, plan.unique_tokens);
+  return answers;
+}
+
+}  // namespace
+
+Judgement judged(const Law& law, const Allocation& chosen, double unique_tokens) {
+  const double flops = flops_per_parameter_and_token * chosen.parameters * chosen.tokens;
+  const double least = std::min(flops, least_flops(law, loss_of(law, chosen, unique_tokens), unique_tokens));
+  const Allocation best = best_allocation(law, flops, unique_tokens);
+  Judgement judgement{.compute_share = least / flops,
+                      .instead = best_allocation(law, least, unique_tokens),
+                      .best_tokens_share = best.tokens / best.parameters,
+                      .epochs = std::isfinite(unique_tokens) ? chosen.tokens / unique_tokens : 0};
+  judgement.is_compute_inefficient = judgement.compute_share <= inefficient_share;
+  judgement.is_over_trained =
+      judgement.is_compute_inefficient && chosen.tokens / chosen.parameters > judgement.best_tokens_share;
+  judgement.is_repeated = judgement.epochs > most_epochs;
+  return judgement;
+}
+
+bool Plan::is_extrapolated() const {
+  return law.name != "fit" && (flops < least_flops_of_runs || flops > most_flops_of_runs);
+}
+
+Plan make_plan(const PlanQuestion& question) {
+  Plan plan;
+  plan.law = law_of(question.law);
+  plan.transformer = question.transformer;
+  plan.unique_tokens = question.unique_tokens.value_or(all_unique);
+  plan.price = price_of(question);
+  plan.speed = speed_of(question, plan.price);
+  const std::optional<double> budget = budget_of(question, plan.speed, plan.price);
+  plan.chosen = chosen_by(question, budget, plan.law.law, plan.unique_tokens);
+  plan.flops = flops_per_token(plan.transformer, plan.chosen.parameters) * plan.chosen.tokens;
+  check_fits(plan, budget);
+
+  plan.is_given = question.parameters || question.tokens || question.transformer;
+  plan.loss = loss_of(plan.law.law, plan.chosen, plan.unique_tokens);
+  plan.judgement = judged(plan.law.law, plan.chosen, plan.unique_tokens);
+  plan.answers = answers_for(plan, question, budget);
+  if (plan.speed.rate) plan.seconds = plan.flops / *plan.speed.rate;
+  if (plan.price) {
+    if (!plan.seconds) {
+      throw usage_error("--prices needs how fast training is: --rate FLOP/S, or --mfu with --peak or --device-name");
+    }
+    plan.cost = cost_of(*plan.price, *plan.seconds);
+  }
+  return plan;
+}
+
+}  // namespace trainlab

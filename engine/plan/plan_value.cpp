@@ -1,0 +1,75 @@
+#include <cmath>
+
+#include "plan/plan.h"
+
+namespace trainlab {
+
+namespace {
+
+Value number_or_nil(const std::optional<double>& number) { return number ? Value(*number) : Value(); }
+
+Value value_of(const Answer& answer) {
+  return Value::Map{{"name", answer.name},          {"flops", answer.flops}, {"parameters", answer.best.parameters},
+                    {"tokens", answer.best.tokens}, {"low", answer.low},     {"high", answer.high},
+                    {"loss", answer.loss}};
+}
+
+Value flags_of(const Judgement& judgement) {
+  Value::List flags;
+  if (judgement.is_compute_inefficient) flags.emplace_back("compute_inefficient");
+  if (judgement.is_over_trained || judgement.is_repeated) flags.emplace_back("data_inefficient");
+  return flags;
+}
+
+void set_transformer(Value& value, const Plan& plan) {
+  const double flops = flops_per_sequence(*plan.transformer);
+  value.set("flops_per_sequence", flops);
+  value.set("flops_6nd", plan.flops_6nd());
+}
+
+void set_repeats(Value& value, const Plan& plan) {
+  const Allocation counts = effective(plan.law.law, plan.chosen, plan.unique_tokens);
+  value.set("unique_tokens", plan.unique_tokens);
+  value.set("epochs", plan.judgement.epochs);
+  value.set("effective_parameters", counts.parameters);
+  value.set("effective_tokens", counts.tokens);
+}
+
+}  // namespace
+
+Value to_value(const Plan& plan) {
+  Value::List answers;
+  for (const Answer& one : plan.answers) answers.push_back(value_of(one));
+  const Law& law = plan.law.law;
+  Value value = Value::Map{
+      {"kind", "plan"},
+      {"flops", plan.flops},
+      {"parameters", plan.chosen.parameters},
+      {"tokens", plan.chosen.tokens},
+      {"loss", plan.loss},
+      {"approaches", std::move(answers)},
+      {"flags", flags_of(plan.judgement)},
+      {"compute_share", plan.judgement.compute_share},
+      {"tokens_per_parameter", plan.chosen.tokens / plan.chosen.parameters},
+      {"best_tokens_per_parameter", plan.judgement.best_tokens_share},
+      {"extrapolated", plan.is_extrapolated()},
+      {"law", Value::Map{{"name", plan.law.name},
+                         {"source", plan.law.source},
+                         {"E", law.e},
+                         {"A", law.a},
+                         {"B", law.b},
+                         {"alpha", law.alpha},
+                         {"beta", law.beta}}},
+      {"rate", number_or_nil(plan.speed.rate)},
+      {"mfu", number_or_nil(plan.speed.mfu())},
+      {"seconds", number_or_nil(plan.seconds)},
+      {"cost", number_or_nil(plan.cost)},
+      {"currency", plan.price ? Value(plan.price->per_hour.currency) : Value()},
+      {"price_as_of", plan.price ? Value(plan.price->as_of) : Value()},
+  };
+  if (plan.transformer) set_transformer(value, plan);
+  if (std::isfinite(plan.unique_tokens)) set_repeats(value, plan);
+  return value;
+}
+
+}  // namespace trainlab
