@@ -1,0 +1,145 @@
+#include "plan/plan.h"
+
+#include <array>
+
+#include "cli/arguments.h"
+#include "cli/ending.h"
+#include "core/error.h"
+#include "plan/fit.h"
+#include "plan_text.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+constexpr std::array<const char*, 6> shape_flags = {"layers", "width", "heads", "ffw", "vocabulary", "context"};
+
+FlagType amount_type(std::string operand, double low) {
+  return number_type(std::move(operand), low, 1e40, low == 1 ? "from 1 to 1e40" : "above 0");
+}
+
+Flag shape_flag(const char* name, const char* help) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  return {.name = name, .type = whole_type("N", 1, most), .help = help};
+}
+
+std::optional<double> given_number(const Arguments& given, const std::string& flag) {
+  return given.has(flag) ? std::optional(given.flags[flag].number()) : std::nullopt;
+}
+
+std::optional<std::string> given_text(const Arguments& given, const std::string& flag) {
+  return given.has(flag) ? std::optional(given.flags[flag].string()) : std::nullopt;
+}
+
+std::optional<Transformer> transformer_of(const Arguments& given) {
+  std::string missing;
+  for (const char* name : shape_flags) {
+    if (!given.has(name)) missing += std::string(missing.empty() ? "" : ", ") + "--" + name;
+  }
+  const auto n = [&](const char* name) { return given_number(given, name).value_or(0); };
+  const Transformer transformer{n("layers"), n("width"), n("heads"), n("ffw"), n("vocabulary"), n("context")};
+  if (missing.empty()) {
+    if (given.flags["width"].integer() % given.flags["heads"].integer() == 0) return transformer;
+    throw usage_error("--width is no multiple of --heads: each head has width / heads numbers");
+  }
+  for (const char* name : shape_flags) {
+    if (given.has(name)) throw usage_error("the shape of a transformer also needs " + missing);
+  }
+  return std::nullopt;
+}
+
+PlanQuestion question_of(const Arguments& given) {
+  return {.flops = given_number(given, "flops"),
+          .gpu_hours = given_number(given, "gpu-hours"),
+          .within_seconds = given_number(given, "within"),
+          .money = given_text(given, "money"),
+          .usable_seconds = given_number(given, "usable"),
+          .rate = given_number(given, "rate"),
+          .peak = given_number(given, "peak"),
+          .mfu = given_number(given, "mfu"),
+          .device_name = given_text(given, "device-name"),
+          .prices = given_text(given, "prices"),
+          .parameters = given_number(given, "parameters"),
+          .tokens = given_number(given, "tokens"),
+          .transformer = transformer_of(given),
+          .unique_tokens = given_number(given, "unique-tokens"),
+          .law = given_text(given, "law").value_or("besiroglu")};
+}
+
+void check_plan(const Arguments& given) {
+  if (given.words.empty()) return;
+  if (given.words.front() != "fit") {
+    throw usage_error("`trainlab plan` takes flags, or fit and the runs to fit a law to; found \"" +
+                      given.words.front() + "\"");
+  }
+  if (given.words.size() == 1) throw usage_error("`trainlab plan fit` needs a CSV file or the folders of fits");
+  for (const auto& [name, value] : given.flags.map()) {
+    if (name != "json") throw usage_error("--" + name + " means nothing to `trainlab plan fit`");
+  }
+}
+
+int run_plan(const Program&, const Arguments& given) {
+  const bool json = given.has("json");
+  if (!given.words.empty()) {
+    const LawFit fit = fit_law(read_points(std::span(given.words).subspan(1)));
+    print(json ? to_json(to_value(fit), 2) + "\n" : fit_text(fit));
+  } else {
+    const Plan plan = make_plan(question_of(given));
+    print(json ? to_json(to_value(plan), 2) + "\n" : plan_text(plan));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command plan_command() {
+  return {
+      .name = "plan",
+      .line = "how large a model and how much data a budget buys best",
+      .text =
+          "With a budget: the parameters and tokens that are best for it, by three published approaches. With\n"
+          "--parameters and --tokens: the loss that they will reach, and whether compute or data are badly spent.\n"
+          "`plan fit` fits L(N, D) = E + A/N^alpha + B/D^beta to runs of one's own: a CSV file with the columns\n"
+          "parameters, tokens and loss, or the folders of fits; its --json is a file for --law. All numbers are\n"
+          "estimates. More: docs/planning.md\n",
+      .words = {.operand = "fit FILE.csv | fit RUN",
+                .what = "flags, or fit and runs",
+                .most = Words::any,
+                .names = FlagType::Names::files},
+      .flags =
+          {{.name = "flops", .type = amount_type("N", 1), .help = "the budget in floating-point operations"},
+           {.name = "gpu-hours", .type = amount_type("N", 1e-9), .help = "the budget in hours of one device"},
+           {.name = "money", .type = text_type("AMOUNT"), .help = "the budget in money, as \"500 EUR\"; with --prices"},
+           {.name = "within", .type = time_type(), .help = "the budget in time, as \"24 h\""},
+           {.name = "usable",
+            .type = time_type(),
+            .help = "the part of --within in which training runs (default: all but 3 %)"},
+           {.name = "rate", .type = amount_type("FLOP/S", 1), .help = "the FLOP/s that training reaches, as measured"},
+           {.name = "mfu",
+            .type = number_type("SHARE", 1e-6, 1, "above 0 and at most 1"),
+            .help = "instead of --rate: the share of the device's peak that training reaches"},
+           {.name = "peak", .type = amount_type("FLOP/S", 1), .help = "the peak of the device"},
+           {.name = "device-name",
+            .type = text_type("NAME"),
+            .help = "the device, for its peak (dense bfloat16 of\n" + devices_with_known_peak() + ")\nand its price"},
+           {.name = "prices", .type = file_type("FILE.toml"), .help = "prices of devices"},
+           {.name = "parameters", .type = amount_type("N", 1), .help = "the size of the model"},
+           {.name = "tokens", .type = amount_type("N", 1), .help = "the tokens that the model is trained on"},
+           {.name = "unique-tokens",
+            .type = amount_type("N", 1),
+            .help = "the tokens that there are; training on more repeats them"},
+           shape_flag("layers", "a transformer's shape, instead of --parameters"),
+           shape_flag("width", "  numbers for each token between the layers"),
+           shape_flag("heads", "  heads of attention"),
+           shape_flag("ffw", "  numbers inside the dense layers"),
+           shape_flag("vocabulary", "  different tokens"),
+           shape_flag("context", "  tokens of a sequence"),
+           {.name = "law",
+            .type = text_type("LAW"),
+            .help = "the law of the loss: besiroglu (default), muennighoff, or the JSON of `plan fit`"}},
+      .check = check_plan,
+      .run = run_plan,
+  };
+}
+
+}  // namespace trainlab::cli

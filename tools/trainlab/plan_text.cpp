@@ -1,0 +1,152 @@
+#include "plan_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "report/texts.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+// 2.92e9 as "2.92 B", as papers write sizes.
+std::string amount(double x) {
+  struct Unit {
+    double size;
+    const char* name;
+  };
+  constexpr std::array<Unit, 3> units = {{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}}};
+  if (x < 1e6) return fmt::format("{:.0f}", x);
+  if (x >= 1e15) return fmt::format("{:.3g}", x);
+  const Unit& unit = *std::ranges::find_if(units, [&](const Unit& one) { return x >= one.size; });
+  const double count = x / unit.size;
+  return fmt::format("{:.{}f} {}", count, count < 9.995 ? 2 : count < 99.95 ? 1 : 0, unit.name);
+}
+
+std::string flops_text(double flops) { return fmt::format("{:.3g} FLOPs", flops); }
+
+std::string ratio_text(double ratio) { return fmt::format("{:.{}f}", ratio, ratio < 99.95 ? 1 : 0); }
+
+std::string law_text(const Law& law) {
+  return fmt::format("L(N, D) = {:.4g} + {:.4g}/N^{:.4g} + {:.4g}/D^{:.4g}", law.e, law.a, law.alpha, law.b, law.beta);
+}
+
+std::string row(const std::string& name, const std::string& what, const std::string& parameters,
+                const std::string& interval, const std::string& tokens, const std::string& ratio,
+                const std::string& loss) {
+  return fmt::format("  {:<3}  {:<29.29}  {:>10}  {:<19}  {:>7}  {:>13}  {}\n", name, what, parameters, interval,
+                     tokens, ratio, loss);
+}
+
+std::string row(const std::string& name, const std::string& what, const Allocation& allocation,
+                const std::string& interval, double loss) {
+  return row(name, what, amount(allocation.parameters), interval, amount(allocation.tokens),
+             ratio_text(allocation.tokens / allocation.parameters), fmt::format("{:.3f}", loss));
+}
+
+bool is_in_table(const Plan& plan) {
+  return std::ranges::any_of(plan.answers, [&](const Answer& answer) {
+    return std::abs(answer.best.parameters / plan.chosen.parameters - 1) < 1e-6 &&
+           std::abs(answer.best.tokens / plan.chosen.tokens - 1) < 1e-6;
+  });
+}
+
+std::string table(const Plan& plan) {
+  std::string text = row("", "approach", "parameters", "10-90 %", "tokens", "per parameter", "loss");
+  for (const Answer& answer : plan.answers) {
+    text += row(answer.name, answer.what, answer.best, amount(answer.low) + " ... " + amount(answer.high), answer.loss);
+  }
+  const char* const choice = plan.is_given                  ? "as given"
+                             : plan.law.name == "besiroglu" ? "best with these data"
+                                                            : "by the law";
+  if (!is_in_table(plan)) text += row("", choice, plan.chosen, "", plan.loss);
+  return text;
+}
+
+std::string line(const std::string& label, const std::string& text) {
+  return fmt::format("  {:<8} ", label) + text + "\n";
+}
+
+std::string transformer_text(const Plan& plan) {
+  return line("shape", amount(plan.chosen.parameters) + " parameters, " +
+                           fmt::format("{:.4g} FLOPs for a sequence, {:.3f} of 6 N D",
+                                       flops_per_sequence(*plan.transformer), plan.flops / plan.flops_6nd()));
+}
+
+std::string repeats_text(const Plan& plan) {
+  const Allocation counts = effective(plan.law.law, plan.chosen, plan.unique_tokens);
+  return line("data", fmt::format("{:.3g} passes over ", plan.judgement.epochs) + amount(plan.unique_tokens) +
+                          " unique tokens, worth " + amount(counts.tokens) + " tokens in one pass");
+}
+
+std::string time_text(const Plan& plan) {
+  if (!plan.seconds) return line("time", "unknown: --rate FLOP/S, or --mfu with --peak or --device-name");
+  const std::optional<double> mfu = plan.speed.mfu();
+  std::string text =
+      line("time", report::duration_text(*plan.seconds) + fmt::format(" at {:.3g} FLOP/s, ", *plan.speed.rate) +
+                       (mfu ? fmt::format("MFU {:.3f}", *mfu) : "MFU unknown: --peak FLOP/S"));
+  if (plan.price) {
+    const Money& per_hour = plan.price->per_hour;
+    text += line("cost", fmt::format("{:.2f} ", *plan.cost) + per_hour.currency +
+                             fmt::format(" at {:.4g} ", per_hour.amount) + per_hour.currency + "/h for " +
+                             plan.price->name + ", as of " + plan.price->as_of);
+  }
+  return text;
+}
+
+std::string judgement_text(const Plan& plan) {
+  const Judgement& judgement = plan.judgement;
+  std::string text;
+  if (judgement.is_compute_inefficient) {
+    text += "  compute-inefficient: " + amount(judgement.instead.parameters) + " parameters with " +
+            amount(judgement.instead.tokens) + " tokens reach this loss with " +
+            fmt::format("{:.3f} of the FLOPs\n", judgement.compute_share);
+  }
+  if (judgement.is_over_trained) {
+    text += "  data-inefficient: " + ratio_text(plan.chosen.tokens / plan.chosen.parameters) +
+            " tokens for each parameter, " + ratio_text(judgement.best_tokens_share) + " are best for these FLOPs\n";
+  }
+  if (judgement.is_repeated) {
+    text +=
+        fmt::format("  data-inefficient: {:.3g} passes over the data; after 4 a repeat is worth less than new data\n",
+                    judgement.epochs);
+  }
+  return text;
+}
+
+std::string constant_row(const char* name, const Value& fit) {
+  const Value::List& interval = fit["intervals"][name].list();
+  return fmt::format("  {:<9} {:>10.4g}  {:.4g} ... {:.4g}\n", name, fit["law"][name].number(), interval[0].number(),
+                     interval[1].number());
+}
+
+}  // namespace
+
+std::string plan_text(const Plan& plan) {
+  std::string text = "plan for " + flops_text(plan.flops) + ": estimates\n\n" + table(plan) + "\n";
+  text += line("loss", fmt::format("{:.3f} by ", plan.loss) + law_text(plan.law.law));
+  text += line("", plan.law.source);
+  if (plan.transformer) text += transformer_text(plan);
+  if (std::isfinite(plan.unique_tokens)) text += repeats_text(plan);
+  text += time_text(plan) + judgement_text(plan);
+  if (plan.is_extrapolated()) {
+    text += fmt::format("  beyond the runs behind these laws, which had {:.3g} to {:.3g} FLOPs: an extrapolation\n",
+                        least_flops_of_runs, most_flops_of_runs);
+  }
+  return text;
+}
+
+std::string fit_text(const LawFit& fit) {
+  const Value value = to_value(fit);
+  std::string text =
+      law_text(fit.law) + fmt::format(" from {} runs\n\n", fit.runs) + "  constant    estimate  10-90 %\n";
+  for (const char* name : {"E", "A", "B", "alpha", "beta", "exponent"}) text += constant_row(name, value);
+  return text +
+         "\n  the best number of parameters grows as FLOPs^exponent\n"
+         "  to plan with this law: the same command with --json > law.json, then trainlab plan --law law.json\n";
+}
+
+}  // namespace trainlab::cli

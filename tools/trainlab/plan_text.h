@@ -1,0 +1,14 @@
+// What `trainlab plan` prints for people.
+#pragma once
+
+#include <string>
+
+#include "plan/fit.h"
+#include "plan/plan.h"
+
+namespace trainlab::cli {
+
+std::string plan_text(const Plan& plan);
+std::string fit_text(const LawFit& fit);
+
+}  // namespace trainlab::cli
