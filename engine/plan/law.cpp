@@ -118,11 +118,12 @@ Allocation best_allocation(const Law& law, double flops, double unique_tokens) {
     const double parameters = std::exp(log_parameters);
     return loss_of(law, {parameters, product / parameters}, unique_tokens);
   };
-  constexpr double step = 0.05, reach = 12;
+  constexpr double step = 0.05;
+  constexpr int reach = 240;
   const double middle = std::log(in_one_pass);
-  double lowest = middle - reach;
-  for (double at = lowest; at <= middle + reach; at += step) {
-    if (loss(at) < loss(lowest)) lowest = at;
+  double lowest = middle - reach * step;
+  for (int i = -reach; i <= reach; ++i) {
+    if (loss(middle + i * step) < loss(lowest)) lowest = middle + i * step;
   }
   const double parameters = std::exp(lowest_between(lowest - step, lowest + step, loss));
   return {parameters, product / parameters};

@@ -51,11 +51,12 @@ Allocation chosen_by(const PlanQuestion& question, const std::optional<double>& 
       .hint("--flops, --gpu-hours, --money or --within; --parameters, or the shape of a transformer");
 }
 
+Error nothing_fits(double flops) {
+  return usage_error("nothing fits into " + in_flops(flops) + ": not one parameter that sees one token");
+}
+
 void check_fits(const Plan& plan, const std::optional<double>& budget) {
-  if (plan.chosen.parameters < 1 || plan.chosen.tokens < 1) {
-    throw usage_error("nothing fits into " + in_flops(budget.value_or(plan.flops)) +
-                      ": not one parameter that sees one token");
-  }
+  if (plan.chosen.parameters < 1 || plan.chosen.tokens < 1) throw nothing_fits(budget.value_or(plan.flops));
   if (budget && plan.flops > *budget * (1 + 1e-9)) {
     throw usage_error("the training needs " + in_flops(plan.flops) + ", and the budget has " + in_flops(*budget));
   }
@@ -106,6 +107,7 @@ Plan make_plan(const PlanQuestion& question) {
   plan.price = price_of(question);
   plan.speed = speed_of(question, plan.price);
   const std::optional<double> budget = budget_of(question, plan.speed, plan.price);
+  if (budget && *budget < flops_per_parameter_and_token) throw nothing_fits(*budget);
   plan.chosen = chosen_by(question, budget, plan.law.law, plan.unique_tokens);
   plan.flops = flops_per_token(plan.transformer, plan.chosen.parameters) * plan.chosen.tokens;
   check_fits(plan, budget);

@@ -19,8 +19,8 @@ std::string amount(double x) {
     const char* name;
   };
   constexpr std::array<Unit, 3> units = {{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}}};
-  if (x < 1e6) return fmt::format("{:.0f}", x);
-  if (x >= 1e15) return fmt::format("{:.3g}", x);
+  if (x >= 1e3 && x < 1e6) return fmt::format("{:.0f}", x);
+  if (x < 1e3 || x >= 1e15) return fmt::format("{:.3g}", x);
   const Unit& unit = *std::ranges::find_if(units, [&](const Unit& one) { return x >= one.size; });
   const double count = x / unit.size;
   return fmt::format("{:.{}f} {}", count, count < 9.995 ? 2 : count < 99.95 ? 1 : 0, unit.name);
@@ -28,7 +28,7 @@ std::string amount(double x) {
 
 std::string flops_text(double flops) { return fmt::format("{:.3g} FLOPs", flops); }
 
-std::string ratio_text(double ratio) { return fmt::format("{:.{}f}", ratio, ratio < 99.95 ? 1 : 0); }
+std::string ratio_text(double ratio) { return ratio < 99.95 ? fmt::format("{:.1f}", ratio) : amount(ratio); }
 
 std::string law_text(const Law& law) {
   return fmt::format("L(N, D) = {:.4g} + {:.4g}/N^{:.4g} + {:.4g}/D^{:.4g}", law.e, law.a, law.alpha, law.b, law.beta);

@@ -116,6 +116,8 @@ TEST_CASE("questions without an answer") {
   CHECK_THAT(refusal({.flops = 1e20, .device_name = "H200", .prices = "prices.toml"}),
              Contains("--prices needs how fast training is"));
   CHECK_THAT(refusal({.flops = 5}), Contains("nothing fits into 5 FLOPs"));
+  CHECK_THAT(refusal({.flops = 100}), Contains("nothing fits into 100 FLOPs"));
+  CHECK_THAT(refusal({.within_seconds = 0, .rate = 1e15}), Contains("nothing fits into 0 FLOPs"));
   CHECK_THAT(refusal({.flops = 1e20, .parameters = 1e12, .tokens = 1e12}), Contains("the training needs 6e+24 FLOPs"));
   CHECK_THAT(refusal({.flops = 1e20, .mfu = 0.4}), Contains("--mfu is a share of the peak"));
   CHECK_THAT(refusal({.flops = 1e20, .mfu = 0.4, .device_name = "abacus"}),
