@@ -223,13 +223,21 @@ void check_enough(std::span<const RunPoint> points) {
   }
 }
 
+double log_difference(const Law& law, const RunPoint& point) {
+  return std::log(loss_of(law, {point.parameters, point.tokens})) - std::log(point.loss);
+}
+
+double deviation_of(const Law& law, std::span<const RunPoint> points) {
+  double squares = 0;
+  for (const RunPoint& point : points) squares += std::pow(log_difference(law, point), 2);
+  return std::sqrt(squares / static_cast<double>(points.size()));
+}
+
 }  // namespace
 
 double huber_sum(const Law& law, std::span<const RunPoint> points) {
   double sum = 0;
-  for (const RunPoint& point : points) {
-    sum += huber(std::log(loss_of(law, {point.parameters, point.tokens})) - std::log(point.loss));
-  }
+  for (const RunPoint& point : points) sum += huber(log_difference(law, point));
   return sum;
 }
 
@@ -243,8 +251,12 @@ LawFit fit_law(std::span<const RunPoint> points) {
   constexpr std::uint64_t resamples = 200;
   Objective objective(points);
   const Bottom least = least_of_many(objective);
-  LawFit fit{.law = objective.law(least.x), .samples = {}, .runs = points.size(), .objective = 0};
-  fit.objective = huber_sum(fit.law, points);
+  const Law law = objective.law(least.x);
+  LawFit fit{.law = law,
+             .samples = {},
+             .runs = points.size(),
+             .objective = huber_sum(law, points),
+             .deviation = deviation_of(law, points)};
   for (std::uint64_t i = 0; i < resamples; ++i) {
     objective.count(drawn_anew(points.size(), i));
     fit.samples.push_back(objective.law(descended(objective, least.x, long_descent).x));

@@ -107,6 +107,7 @@ Value to_value(const LawFit& fit) {
                     {"intervals", std::move(intervals)},
                     {"runs", static_cast<std::int64_t>(fit.runs)},
                     {"objective", fit.objective},
+                    {"deviation", fit.deviation},
                     {"samples", std::move(samples)}};
 }
 

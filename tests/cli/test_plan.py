@@ -120,6 +120,7 @@ class Plan(CliTest):
         self.write("runs.csv", table())
         result = self.run_program("plan", "fit", "runs.csv")
         self.assertIn("from 16 runs", result.out)
+        self.assertIn("% off the law (root mean square)", result.out)
         fitted = self.run_program("plan", "fit", "runs.csv", "--json")
         value = fitted.json()
         self.assertEqual((value["kind"], value["runs"]), ("plan_fit", 16))

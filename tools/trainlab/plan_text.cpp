@@ -144,8 +144,11 @@ std::string fit_text(const LawFit& fit) {
   std::string text =
       law_text(fit.law) + fmt::format(" from {} runs\n\n", fit.runs) + "  constant    estimate  10-90 %\n";
   for (const char* name : {"E", "A", "B", "alpha", "beta", "exponent"}) text += constant_row(name, value);
+  text += fmt::format("\n  the losses of the runs are {:.2g} % off the law (root mean square)\n", 100 * fit.deviation);
+  constexpr double nothing = 1e-9;
+  if (fit.law.e < nothing) text += "  E is 0 as far as these runs can tell: none comes near the limit of the loss\n";
   return text +
-         "\n  the best number of parameters grows as FLOPs^exponent\n"
+         "  the best number of parameters grows as FLOPs^exponent\n"
          "  to plan with this law: the same command with --json > law.json, then trainlab plan --law law.json\n";
 }
 

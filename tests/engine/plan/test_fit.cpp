@@ -75,6 +75,7 @@ TEST_CASE("the constants behind synthetic runs are found again") {
 
 TEST_CASE("with noise the intervals hold the constants") {
   const Value fit = to_value(fit_law(synthetic(refit(), 0.002)));
+  CHECK(fit["deviation"].number() == Approx(0.002).epsilon(0.25));
   const auto holds = [&](const char* name, double truth) {
     const Value::List& interval = fit["intervals"][name].list();
     const double low = interval[0].number(), high = interval[1].number(), reach = high - low;
@@ -90,6 +91,10 @@ TEST_CASE("with noise the intervals hold the constants") {
   holds("alpha", refit().alpha);
   holds("beta", refit().beta);
   holds("exponent", refit().beta / (refit().alpha + refit().beta));
+}
+
+TEST_CASE("runs without a limit of the loss have E = 0") {
+  CHECK(fit_law(synthetic({.e = 0, .a = 100, .b = 500, .alpha = 0.3, .beta = 0.4}, 0)).law.e < 1e-3);
 }
 
 TEST_CASE("a single start may end in a worse minimum, many starts do not") {

@@ -25,6 +25,7 @@ struct LawFit {
   std::vector<Law> samples;  // laws of the runs drawn anew, with replacement: the bootstrap
   std::size_t runs = 0;
   double objective = 0;  // huber_sum at the law
+  double deviation = 0;  // the root mean square of the differences between the logarithms of the losses
 };
 
 // What the fit makes small: the sum over the runs of Huber's function, delta = 1e-3, of the differences between the
