@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/host.h"
 #include "core/reading.h"
+#include "core/temporaries.h"
 #include "reader.h"
 
 namespace trainlab {
@@ -106,12 +107,10 @@ void sync_folder(const fs::path& folder) {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-// Opens a new file beside `path`. Numbers that an earlier process of the same id has left are passed over.
+// Opens a new file beside `path`. Names that an earlier process of the same id has left are passed over.
 std::pair<int, fs::path> open_temporary(const fs::path& path) {
-  static std::atomic<std::uint64_t> count{0};
-  const std::string stem = "." + path.filename().string() + "." + std::to_string(::getpid()) + "-";
   while (true) {
-    fs::path temporary = folder_of(path) / (stem + std::to_string(count++) + ".tmp");
+    fs::path temporary = next_temporary(folder_of(path) / path.filename());
     const int fd = file_calls().open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) return {fd, std::move(temporary)};
     if (errno != EEXIST && errno != EINTR) throw failure("create", path);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/host.h"
+#include "core/temporaries.h"
 #include "run/folder.h"
 #include "run/manifest.h"
 
@@ -63,7 +63,7 @@ std::string spoken(const std::string& text) {
 // Whether an entry of a run folder may be left over from a run that ended before its manifest was written.
 bool is_left_over(const fs::path& entry) {
   const std::string name = entry.filename().string();
-  return name == "lock" || name == "recipe" || name == "log.txt" || (name.front() == '.' && name.ends_with(".tmp"));
+  return name == "lock" || name == "recipe" || name == "log.txt" || is_temporary(entry);
 }
 
 // Removes the temporaries of files that a killed process has left half written. A process that lives may rename its
@@ -72,13 +72,7 @@ void remove_temporaries(const fs::path& run) {
   std::vector<fs::path> left;
   std::error_code failed;
   for (fs::recursive_directory_iterator it(run, failed), end; !failed && it != end; it.increment(failed)) {
-    const std::string name = it->path().filename().string();
-    if (name.front() != '.' || !name.ends_with(".tmp")) continue;
-    const std::size_t number = name.rfind('-');  // .NAME.PID-N.tmp
-    const std::size_t dot = name.rfind('.', number);
-    const int pid = number == std::string::npos ? 0 : std::atoi(name.c_str() + dot + 1);
-    const bool lives = pid > 0 && (::kill(pid, 0) == 0 || errno != ESRCH);
-    if (!lives) left.push_back(it->path());
+    if (is_abandoned_temporary(it->path())) left.push_back(it->path());
   }
   for (const fs::path& path : left) file_calls().remove(path);
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/temporaries.h"
 #include "run/folder.h"
 #include "run/manifest.h"
 
@@ -140,6 +142,29 @@ TEST_CASE("what an earlier attempt left before it was a run is no obstacle") {
   write_atomic(run / ".manifest.toml.1-2.tmp", "x");
   fs::create_directories(run / "recipe");
   CHECK_FALSE(RunFolder::open(run).existed());
+}
+
+TEST_CASE("temporaries of processes that have died are removed, those of other machines stay") {
+  const fs::path run = empty_folder("temporaries") / "run";
+  fs::create_directories(run / "checkpoints");
+  write_manifest(run, {});
+  const fs::path own = next_temporary(run / "summary.json");
+  const std::string pid = "." + std::to_string(::getpid()) + "-";
+  const auto renamed = [&](const std::string& text) {
+    std::string name = own.filename().string();
+    return run / name.replace(name.find(pid), pid.size(), text);
+  };
+  std::string foreign = renamed(".99999999-").filename().string();
+  char& mark = foreign[std::string(".summary.json.").size()];
+  mark = mark == '0' ? '1' : '0';
+  const std::vector<fs::path> stay = {own, run / foreign};
+  const std::vector<fs::path> go = {renamed(".99999999-"), run / "checkpoints/.last.json.99999999-3.tmp"};
+  for (const auto& files : {stay, go}) {
+    for (const fs::path& file : files) std::ofstream(file) << "half";
+  }
+  { RunFolder::open(run); }
+  for (const fs::path& file : stay) CHECK(fs::exists(file));
+  for (const fs::path& file : go) CHECK_FALSE(fs::exists(file));
 }
 
 TEST_CASE("a run is found by its folder and by that of a stage") {
