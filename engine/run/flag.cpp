@@ -79,15 +79,26 @@ FlagType switch_type() {
 
 FlagType text_type(std::string operand) { return {.operand = std::move(operand), .read = as_text, .kind = "text"}; }
 
+namespace {
+
+FlagType path_type(std::string operand) {
+  return {.operand = std::move(operand), .read = [](const std::string& flag, const std::string& text) -> Value {
+            if (text.empty()) throw misfit(flag, "a path", text);
+            return text;
+          }};
+}
+
+}  // namespace
+
 FlagType file_type(std::string operand) {
-  FlagType type = text_type(std::move(operand));
+  FlagType type = path_type(std::move(operand));
   type.names = FlagType::Names::files;
   type.kind = "file";
   return type;
 }
 
 FlagType folder_type(std::string operand) {
-  FlagType type = text_type(std::move(operand));
+  FlagType type = path_type(std::move(operand));
   type.names = FlagType::Names::folders;
   type.kind = "folder";
   return type;
@@ -134,7 +145,8 @@ FlagType number_type(std::string operand, double low, double high, const std::st
 }
 
 FlagType time_type() {
-  return {.operand = "TIME", .read = [](const std::string& flag, const std::string& text) -> Value {
+  return {.operand = "TIME",
+          .read = [](const std::string& flag, const std::string& text) -> Value {
             std::optional<Duration> time;
             try {
               time = parse_duration(text);

@@ -174,6 +174,8 @@ class Parser {
       throw usage_error("`trainlab " + command.name + "` takes " + command.words.what + ", found \"" +
                         result_.words[command.words.most] + "\" after it");
     }
+    if (std::ranges::count(result_.words, "") > 0)
+      throw usage_error("`trainlab " + command.name + "` takes " + command.words.what + ", found \"\"");
     const Alternatives& alternatives = command.alternatives;
     const auto given =
         std::ranges::count_if(alternatives.flags, [&](const std::string& flag) { return result_.has(flag); });

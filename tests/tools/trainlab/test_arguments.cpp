@@ -95,6 +95,13 @@ TEST_CASE("lines that are refused say why") {
   CHECK_THAT(refusal({"predict", "x", "--input", "y", "--json", "--format", "csv"}), Contains("either --json or"));
   CHECK_THAT(refusal({"report", "a", "b", "--csv"}), Contains("one run at a time"));
   CHECK_THAT(refusal({"digits.lua", "--json=1"}), Contains("takes no value"));
+  for (const char* flag : {"--out=", "--params=", "--stdlib="}) {
+    CHECK_THAT(refusal({"digits.lua", flag}),
+               Contains(std::string(flag).substr(0, std::string(flag).size() - 1) + ": expected a path, found \"\""));
+    CHECK_THAT(refusal({"digits.lua", "--help", flag}), Contains(": expected a path, found \"\""));
+  }
+  CHECK_THAT(refusal({"report", "done", ""}), Contains("takes ") && Contains("found \"\""));
+  CHECK_THAT(refusal({"extend", "", "--epochs", "3"}), Contains("`trainlab extend` takes one run folder, found \"\""));
   CHECK_THAT(refusal({"completion", "fish"}), Contains("knows bash and zsh, found \"fish\""));
 }
 
@@ -205,8 +212,8 @@ TEST_CASE("flags go through the engine's table of commands as they are") {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   const Flag whole{"n", whole_type("N", -largest, largest), "a number"};
   const Flag back = flag_from(parse_json(to_json(to_value(whole)), "a flag"));
-  CHECK(to_value(back)["type"] == Value(Value::Map{{"type", "whole"}, {"operand", "N"}, {"low", -largest},
-                                                   {"high", largest}}));
+  CHECK(to_value(back)["type"] ==
+        Value(Value::Map{{"type", "whole"}, {"operand", "N"}, {"low", -largest}, {"high", largest}}));
   CHECK(back.type.read("--n", std::to_string(largest)) == Value(largest));
   const Flag number = flag_from(to_value(Flag{"t", number_type("T", 0, 1, "from 0 to 1"), "a share"}));
   CHECK(number.type.read("--t", "0.5") == Value(0.5));
