@@ -14,6 +14,8 @@ import tempfile
 import time
 import traceback
 
+from warm import warmed
+
 PROGRAM = os.environ["TRAINLAB"]
 SOURCE = pathlib.Path(os.environ["SOURCE_DIR"])
 # Seconds. Nothing that the attacks start takes a tenth of this on an idle machine.
@@ -92,14 +94,18 @@ def compare(run, whole):
         check(own[place] == value, f"{place} of {run} is not that of the uninterrupted run")
 
 
-def attack(name, default, one, prepare=None, unit="attacks"):
-    """Calls one(random numbers, folder, what `prepare(folder)` gave, number) as often as the command line says."""
+def attack(name, default, one, prepare=None, unit="attacks", warm=False):
+    """Calls one(random numbers, folder, what `prepare(folder)` gave, number) as often as the command line says. `warm`:
+    with engines that start in milliseconds (warm.py), unless TORTURE_COLD is set."""
+    global PROGRAM
     parser = argparse.ArgumentParser(prog=f"tests/torture/run {name}")
     parser.add_argument("--count", type=float, default=default, help=unit)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="the number of one attack, to repeat it")
     options = parser.parse_args()
     place = pathlib.Path(tempfile.mkdtemp(prefix=f"trainlab-{name}-"))
+    if warm and "TORTURE_COLD" not in os.environ:
+        PROGRAM = warmed(PROGRAM, place)
     prepared = prepare(place) if prepare else None
     found, begin, tallies = 0, time.monotonic(), {}
     numbers = [options.only] if options.only is not None else range(int(options.count))

@@ -50,4 +50,4 @@ def one(draw, folder, recipe, _):
     return f"exit {code}"
 
 
-attack("command-lines", 500, one, unit="command lines")
+attack("command-lines", 500, one, unit="command lines", warm=True)

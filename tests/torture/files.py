@@ -95,4 +95,4 @@ def one(draw, folder, prepared, number):
     return f"{command[0]}, exit {code}"
 
 
-attack("files", 10000, one, prepare, "files")
+attack("files", 10000, one, prepare, "files", warm=True)

@@ -59,4 +59,4 @@ def one(draw, folder, recipes, number):
     return f"{'trained, ' if trains else ''}exit {code}"
 
 
-attack("recipes", 10000, one, lambda place: texts(), "recipes")
+attack("recipes", 10000, one, lambda place: texts(), "recipes", warm=True)
