@@ -238,6 +238,19 @@ class Finished(CliTest):
                 self.assertEqual(self.summary(self.run), before)
                 self.assertEqual(self.run_program("resume", "run").out, self.first.out)
 
+    def test_resume_of_a_finished_run_that_was_moved(self):
+        summary = self.summary(self.run)
+        self.run.rename(self.folder / "moved")
+        summary["out"] = str(self.folder / "moved")
+        self.assertEqual(self.run_program("resume", "moved", "--json").json(), summary)
+        self.assertIn("  in     moved\n", self.run_program("resume", "moved").out)
+        # Also of stages that do not lie at the top.
+        self.write("two.lua", fit().replace("return lab.fit", "return lab.run(lab.fit") + ") and nil")
+        self.train("--out", "two", recipe="two.lua")
+        (self.folder / "two").rename(self.folder / "three")
+        self.assertEqual(self.run_program("resume", "three", "--json").json()["out"],
+                         str(self.folder / "three/stages/f"))
+
     def test_extend_of_a_task(self):
         self.write("task.lua", 'return lab.task { name = "t", run = function() end }')
         self.run_program("task.lua", "--out", "task")

@@ -100,7 +100,9 @@ int tell_summary(const fs::path& run, bool json) {
     throw usage_error("the run in " + run.string() + " has no summary.json yet: it is running, or was killed")
         .hint("trainlab report " + run.string());
   }
-  print(json ? read_file(run / "summary.json") : summary_text(read_summary(run)));
+  Value summary = read_summary(run);
+  summary.set("out", find_stage(run, {}).folder);  // the run may have been moved since
+  print(json ? to_json(summary, 2) + "\n" : summary_text(summary));
   return 0;
 }
 
