@@ -112,8 +112,9 @@ void write_manifest(const fs::path& run, const Manifest& manifest) {
   }
   if (!manifest.mended.empty()) map["mended"] = list_of(manifest.mended);
   if (manifest.extension) {
-    const NewTotal& total = manifest.extension->total;
-    map["extend"] = Value::Map{{"stage", manifest.extension->stage}, {total.unit, total.count}};
+    Value extension = Value::Map{{"stage", manifest.extension->stage}};
+    for (const NewTotal& total : manifest.extension->totals) extension.set(total.unit, total.count);
+    map["extend"] = std::move(extension);
   }
   write_atomic(manifest_path(run), to_toml(map));
 }
@@ -151,9 +152,9 @@ Manifest read_manifest(const fs::path& run) {
     if (!map["mended"].is_nil()) manifest.mended = strings_of(stored_value(map, "mended", Value::List{}));
     if (!map["extend"].is_nil()) {
       const Value& extension = stored_value(map, "extend", Value::Map{});
-      const std::string stage = stored_value(extension, "stage", "").string();
+      manifest.extension = {.stage = stored_value(extension, "stage", "").string(), .totals = {}};
       for (const auto& [unit, count] : extension.map()) {
-        if (unit != "stage") manifest.extension = {stage, {stored_value(extension, unit, 1).integer(), unit}};
+        if (unit != "stage") manifest.extension->totals.push_back({stored_value(extension, unit, 1).integer(), unit});
       }
     }
     return manifest;

@@ -153,24 +153,26 @@ void Run::extend() {
         .hint("trainlab resume " + folder_->string());
   }
   const StageRecord& last = records_.back();
+  const NewTotal& wanted = *request_.extend;
+  Manifest::Extension extension{.stage = last.name, .totals = {}};
+  if (manifest_.extension && manifest_.extension->stage == last.name) extension.totals = manifest_.extension->totals;
   // More than the stage's own length is its kind's to check.
-  if (const auto& before = manifest_.extension; before && before->stage == last.name &&
-                                                before->total.unit == request_.extend->unit &&
-                                                before->total.count >= request_.extend->count) {
-    throw usage_error("expected a total of more than the " + before->total.text() + " of the run, found " +
-                      request_.extend->text())
-        .hint("extend takes the new total, not the length to add; to continue the run unchanged: trainlab resume " +
-              folder_->string());
+  for (const NewTotal& before : extension.totals) {
+    if (before.unit != wanted.unit || before.count < wanted.count) continue;
+    Error error = wanted.no_more_than(before.text());
+    throw error.hint(error.hint() + "; to continue the run unchanged: trainlab resume " + folder_->string());
   }
+  std::erase_if(extension.totals, [&](const NewTotal& before) { return before.is_time() == wanted.is_time(); });
+  extension.totals.push_back(wanted);
   Value summary = read_summary(folder_of(last));
   before_extension_ = BeforeExtension{last.name, summary, manifest_.extension};
-  manifest_.extension = Manifest::Extension{last.name, *request_.extend};
+  manifest_.extension = std::move(extension);
   write_manifest(*folder_, manifest_);
   if (!is_finished(summary)) return;
 
   // The run is unfinished from here on, so that `resume` continues it if this process is killed.
   summary.set("status", "interrupted");
-  summary.set("reason", "is being extended to " + request_.extend->text());
+  summary.set("reason", "is being extended to " + wanted.text());
   const std::string text = to_json(summary, 2) + "\n";
   write_atomic(folder_of(last) / "summary.json", text);
   if (last.folder != ".") write_atomic(*folder_ / "summary.json", text);

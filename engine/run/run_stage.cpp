@@ -185,7 +185,7 @@ RunSettings Run::settings_for(const Options& stage) const {
 RunSettings Run::settings_for(const Options& stage, const StageRecord& record) const {
   RunSettings settings = settings_for(stage);
   if (manifest_.extension && manifest_.extension->stage == record.name) {
-    settings.extended = manifest_.extension->total;
+    settings.extended = manifest_.extension->totals;
     settings.extends_now = request_.extend.has_value();
   }
   settings.is_mended = !manifest_.mended.empty();

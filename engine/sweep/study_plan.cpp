@@ -27,7 +27,7 @@ std::optional<bool> known_direction(const Registry& registry, const std::string&
 // Makes the settings of a stage those of its fits.
 void settle_for_fits(RunSettings& settings) {
   settings.quiet = true;
-  settings.extended.reset();
+  settings.extended.clear();
   settings.extends_now = false;
 }
 
@@ -52,7 +52,7 @@ const DataParts* OpenedData::open(const Options& fit, const RunSettings& setting
 StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings, Space space, std::int64_t seed)
     : options_(stage),
       settings_(settings),
-      extension_(settings.extends_now ? settings.extended->text() : ""),
+      extension_(settings.extends_now ? settings.extended.back().text() : ""),
       seed_(seed),
       workers_(settings.workers.value_or(static_cast<int>(stage.integer("workers")))),
       space_(std::move(space)),

@@ -17,8 +17,13 @@ constexpr double news_seconds = 10, quiet_seconds = 30;
 }  // namespace
 
 StudyProgress::StudyProgress(const StudyPlan& plan, const StageContext& context, const Study& study,
-                             std::function<double()> seconds)
-    : plan_(plan), context_(context), study_(study), seconds_(std::move(seconds)) {
+                             std::function<double()> seconds, double used)
+    : plan_(plan),
+      context_(context),
+      study_(study),
+      seconds_(std::move(seconds)),
+      deadline_(plan.time_budget() > 0 ? seconds_() + plan.time_budget() - used
+                                       : std::numeric_limits<double>::infinity()) {
   for (std::int64_t trial = 0; trial < study_.trials().size(); ++trial) {
     if (study_.trials().state(trial) == TrialState::complete) lengths_.add(static_cast<double>(reports_of(trial)));
   }
@@ -67,7 +72,7 @@ std::optional<double> StudyProgress::seconds_left_of(std::int64_t trial, const S
 
 std::optional<double> StudyProgress::seconds_left() const {
   const std::int64_t all = plan_.trials(), begun = study_.trials().ended() + std::ssize(running_);
-  if (all == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  if (all == std::numeric_limits<std::int64_t>::max() && std::isinf(deadline_)) return std::nullopt;
   double longest = 0, sum = 0;
   for (const auto& [trial, seen] : running_) {
     const std::optional<double> left = seconds_left_of(trial, seen);
@@ -75,12 +80,15 @@ std::optional<double> StudyProgress::seconds_left() const {
     longest = std::max(longest, *left);
     sum += *left;
   }
-  if (begun >= all) return longest;
+  if (begun >= all || now_ >= deadline_) return longest;
   if (durations_.count == 0) return std::nullopt;
-  // The other trials come in rounds: as many trials at a time as there were at most, be it in stacks or in processes.
-  const double rounds = std::ceil(static_cast<double>(all - begun) / static_cast<double>(most_running_));
+  // The other trials come in rounds: as many trials at a time as there were at most, be it in stacks or in processes. A
+  // round that begins before the deadline goes on to its end.
   const double mean = running_.empty() ? 0 : sum / static_cast<double>(running_.size());
-  return mean + rounds * durations_.value();
+  const double by_trials = std::ceil(static_cast<double>(all - begun) / static_cast<double>(most_running_));
+  const double by_time = std::ceil((deadline_ - now_ - mean) / durations_.value());
+  const double rounds = std::min(by_trials, by_time);
+  return rounds > 0 ? mean + rounds * durations_.value() : longest;
 }
 
 void StudyProgress::show() {

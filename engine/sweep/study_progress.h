@@ -13,9 +13,10 @@ namespace trainlab {
 
 class StudyProgress {
  public:
-  // `study`: the copy of this process. `seconds`: a monotonic clock.
-  StudyProgress(const StudyPlan& plan, const StageContext& context, const Study& study,
-                std::function<double()> seconds);
+  // `study`: the copy of this process. `seconds`: a monotonic clock. `used`: seconds of a budget of time that the study
+  // has used so far.
+  StudyProgress(const StudyPlan& plan, const StageContext& context, const Study& study, std::function<double()> seconds,
+                double used = 0);
 
   // Takes in which trials run now and which have ended: called when trials have begun, and by show().
   void look();
@@ -45,6 +46,7 @@ class StudyProgress {
   const StageContext& context_;
   const Study& study_;
   std::function<double()> seconds_;
+  double deadline_;  // by that clock: no trial begins afterwards; infinite without a budget of time
   double now_ = 0, said_ = 0;
   std::int64_t told_ = 0;  // number of ended trials in the last line
   std::map<std::int64_t, Seen> running_;

@@ -56,6 +56,7 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
   const bool interrupted = worker.run() == Worker::End::interrupted;
   if (context.helps) return interrupted ? Value::Map{{"status", "interrupted"}} : Value();
   Value summary = summarise(worker, interrupted);
+  if (const std::optional<double> seconds = worker.used_seconds()) summary.set("seconds", *seconds);
   if (interrupted) {
     summary.set("status", "interrupted");
     summary.set("reason", "asked to stop");

@@ -19,10 +19,11 @@ constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 }  // namespace
 
 SweepPlan::SweepPlan(const Options& stage, const RunSettings& settings)
-    : StudyPlan(stage, settings, make_space(stage), stage.given("seed") ? stage.integer("seed") : settings.seed),
-      extended_(settings.extended ? std::optional(settings.extended->count) : std::nullopt) {
-  check_bounds(settings);
-  time_budget();
+    : StudyPlan(stage, settings, make_space(stage), stage.given("seed") ? stage.integer("seed") : settings.seed) {
+  check_bounds();
+  if (settings.extends_now) check_extension(settings.extended.back());
+  for (const NewTotal& total : settings.extended)
+    (total.is_time() ? extended_seconds_ : extended_trials_) = total.count;
   pruner();
   if (const auto given = static_cast<std::int64_t>(enqueued().size()); given > trials()) {
     throw stage.error("trials", "expected at least the " + std::to_string(given) + " points of enqueue, found " +
@@ -32,7 +33,7 @@ SweepPlan::SweepPlan(const Options& stage, const RunSettings& settings)
   find_directions();
 }
 
-void SweepPlan::check_bounds(const RunSettings& settings) const {
+void SweepPlan::check_bounds() const {
   if (!options().given("trials") && !options().given("time")) {
     const bool ends = space().size() > 0 && sampler_ends(options().child("sampler"));
     if (!ends)
@@ -41,15 +42,26 @@ void SweepPlan::check_bounds(const RunSettings& settings) const {
   if (ends_without_improvement() && options().get("metric").list().size() > 1)
     throw options().error("improvement", "goes with one metric, found several");
   if (space().size() == 0) throw options().error("space", "expected at least one parameter, found none");
-  if (settings.extends_now && options().given("time")) {
-    throw usage_error("expected a sweep that is bounded by its trials, found one with a budget of time")
-        .hint("begin a new run with more time");
+  time_budget();
+}
+
+// Before the plan knows of any extension: what the recipe says.
+void SweepPlan::check_extension(const NewTotal& wanted) const {
+  if (wanted.is_time()) {
+    if (!options().given("time")) {
+      throw usage_error("expected a sweep with a budget of time, found one without")
+          .hint("--trials N gives a sweep more trials");
+    }
+    if (static_cast<double>(wanted.count) <= time_budget())
+      throw wanted.no_more_than(to_text(options().duration("time")));
+    return;
   }
-  if (settings.extends_now && options().given("trials") && *extended_ <= options().integer("trials")) {
-    throw usage_error("expected a total of more than the " + std::to_string(options().integer("trials")) +
-                      " trials of the run, found " + settings.extended->text())
-        .hint("extend takes the new total, not the length to add");
+  if (options().given("time") && !options().given("trials")) {
+    throw usage_error("expected a sweep that is bounded by its trials, found one with a budget of time alone")
+        .hint("trainlab extend RUN --time TIME");
   }
+  if (options().given("trials") && wanted.count <= trials())
+    throw wanted.no_more_than(std::to_string(trials()) + " trials");
 }
 
 // A scheduler continues one fit of each configuration.
@@ -71,7 +83,7 @@ void SweepPlan::check_scheduler() const {
 }
 
 std::int64_t SweepPlan::trials() const {
-  if (extended_) return *extended_;
+  if (extended_trials_) return *extended_trials_;
   return options().given("trials") ? options().integer("trials") : no_limit;
 }
 
@@ -85,6 +97,7 @@ void SweepPlan::check_tasks() const {
 }
 
 double SweepPlan::time_budget() const {
+  if (extended_seconds_) return static_cast<double>(*extended_seconds_);
   if (!options().given("time")) return 0;
   const Duration time = options().duration("time");
   if (time.unit != Unit::seconds || time.amount <= 0)

@@ -25,14 +25,15 @@ class SweepPlan final : public StudyPlan {
   Options build(std::span<const double> point, std::int64_t trial, std::int64_t repeat) const override;
 
  private:
-  void check_bounds(const RunSettings& settings) const;
+  void check_bounds() const;
+  void check_extension(const NewTotal& wanted) const;
   void check_scheduler() const;
   void check_example(const FitPlan& fit, const Study& study) const override;
   void check_tasks() const override;
   std::unique_ptr<Sampler> sampler() const override;
   void settle(StudySettings& settings) const override;
 
-  std::optional<std::int64_t> extended_;  // the total of trials that `trainlab extend` gave
+  std::optional<std::int64_t> extended_trials_, extended_seconds_;  // the totals that `trainlab extend` gave
 };
 
 }  // namespace trainlab

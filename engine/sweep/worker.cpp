@@ -19,6 +19,18 @@ namespace trainlab {
 
 namespace {
 
+std::optional<UsedTime> used_time(const StudyPlan& plan, const StageContext& context,
+                                  const std::function<double()>& seconds) {
+  const double budget = plan.time_budget();
+  if (budget == 0 || context.helps) return std::nullopt;
+  UsedTime used(context.folder, context.seconds_before, seconds);
+  if (plan.extends() && used.seconds() >= budget) {
+    throw usage_error("the sweep has used its " + to_text(Duration{budget, Unit::seconds}) + ": no trial would begin")
+        .hint("trainlab extend RUN --time TIME");
+  }
+  return used;
+}
+
 constexpr std::chrono::milliseconds poll{5};
 constexpr int most_polls = 100;
 // A trial during which this many processes died is not given to another process.
@@ -60,14 +72,12 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
 Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function<double()> seconds)
     : plan_(plan),
       context_(context),
+      used_(used_time(plan, context, seconds)),
       study_(open_study(plan, context)),
       keeper_(StudyPlace::of_stage(context.folder)),
       fits_(plan, context, study_, [this] { reported(); }),
-      progress_(plan, context, study_.study(), std::move(seconds)),
-      started_(steady_seconds()) {
-  if (const double budget = plan.time_budget(); budget > 0 && !context.helps) {
-    study_.storage().set_deadline(wall_seconds() + std::max(budget - context.seconds_before, 0.0));
-  }
+      progress_(plan, context, study_.study(), std::move(seconds), used_ ? used_->seconds() : 0) {
+  if (used_) begin_time();
 }
 
 // A trial for this process, unless its end is known already. False when there is none.
@@ -188,6 +198,12 @@ bool Worker::waits_for_another(std::span<const LeasedTrial> trials) const {
 }
 
 Worker::End Worker::run() {
+  const End end = work();
+  if (used_) used_->save();
+  return end;
+}
+
+Worker::End Worker::work() {
   check_failures();
   while (!stop_requested()) {
     check_time();
@@ -268,11 +284,21 @@ void Worker::check_failures() const {
   if (failure) throw run_error(*failure);
 }
 
-void Worker::check_time() {
-  const double budget = plan_.time_budget();
-  if (budget > 0 && context_.seconds_before + steady_seconds() - started_ >= budget)
-    stopped_ = "the time budget is used";
+// The storage says to all processes when the time is over.
+void Worker::begin_time() {
+  study_.storage().set_deadline(wall_seconds() + std::max(plan_.time_budget() - used_->seconds(), 0.0));
+  used_->save();
 }
+
+void Worker::check_time() {
+  if (!used_) return;
+  used_->save_now_and_then();
+  if (stopped_ || used_->seconds() < plan_.time_budget()) return;
+  stopped_ = "the time budget is used";
+  study_.storage().set_deadline(wall_seconds());
+}
+
+std::optional<double> Worker::used_seconds() const { return used_ ? std::optional(used_->seconds()) : std::nullopt; }
 
 void Worker::show() {
   if (!context_.helps) progress_.show();
@@ -280,6 +306,7 @@ void Worker::show() {
 
 // While trials of this process train.
 void Worker::reported() {
+  if (used_) used_->save_now_and_then();
   if (context_.helps || !progress_.is_due()) return;
   fits_.write_reports();
   study_.follow();

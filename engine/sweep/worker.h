@@ -10,13 +10,14 @@
 #include "study_plan.h"
 #include "study_progress.h"
 #include "trial_fits.h"
+#include "used_time.h"
 
 namespace trainlab {
 
 class Worker {
  public:
   // Opens the study in the stage's folder, or makes a new study. Error{usage} if the study has another space.
-  // `seconds`: the clock of its lines about the progress.
+  // `seconds`: the clock of its budget of time and of its lines about the progress.
   Worker(const StudyPlan& plan, const StageContext& context, std::function<double()> seconds = steady_seconds);
 
   enum class End { complete, interrupted };
@@ -26,8 +27,11 @@ class Worker {
   const SharedStudy& study() const { return study_; }
   // Whether time or the lack of improvement ended the study before all trials were begun.
   const std::optional<std::string>& stopped() const { return stopped_; }
+  // The seconds of a budget of time that the study has used; nullopt without a budget, or in an engine that helps.
+  std::optional<double> used_seconds() const;
 
  private:
+  End work();
   std::vector<LeasedTrial> ask();
   bool take(std::vector<LeasedTrial>& trials);
   bool while_leased(std::span<const LeasedTrial> trials, const std::function<void()>& work);
@@ -39,17 +43,18 @@ class Worker {
   void give_back(std::span<const LeasedTrial> trials) noexcept;
   void settle();
   void check_failures() const;
+  void begin_time();
   void check_time();
   void show();
   void reported();
 
   const StudyPlan& plan_;
   const StageContext& context_;
+  std::optional<UsedTime> used_;
   SharedStudy study_;
   LeaseKeeper keeper_;
   TrialFits fits_;
   StudyProgress progress_;
-  double started_;
   bool wait_ = false;  // the last ask() found no trial now, because others are at work
   std::optional<std::string> stopped_;
 };

@@ -45,7 +45,7 @@ void Member::list_parts() {
                      if (!state.is_number()) return;
                      const RunSettings& settings = *context_.settings;
                      // The run may have been extended before, beyond the budget of the recipe.
-                     if (settings.extends_now && settings.extended->unit == "time")
+                     if (settings.extends_now && settings.extended.back().is_time())
                        check_more_time(settings, state.number());
                      if (state.number() != plan_.time_budget) is_extended_ = true;
                    }});
@@ -220,17 +220,15 @@ void Member::check_data(const Checkpoint& checkpoint) const {
 
 // `before`: the steps that the run was to have when the checkpoint was written.
 void Member::check_extension(std::int64_t before) const {
-  if (!context_.settings->extends_now || context_.settings->extended->unit == "time") return;
+  if (!context_.settings->extends_now || context_.settings->extended.back().is_time()) return;
   if (plan_.time_budget > 0) {
     throw usage_error("expected a run bounded by epochs or steps, found one with a budget of time")
         .hint("trainlab extend RUN --time TIME");
   }
   if (plan_.length.total_steps > before) return;
-  const NewTotal& wanted = *context_.settings->extended;
+  const NewTotal& wanted = context_.settings->extended.back();
   const double unit = wanted.unit == "epochs" ? static_cast<double>(plan_.length.steps_per_epoch) : 1;
-  throw usage_error("expected a total of more than the " + number_text(static_cast<double>(before) / unit) + " " +
-                    wanted.unit + " of the run, found " + wanted.text())
-      .hint("extend takes the new total, not the length to add");
+  throw wanted.no_more_than(number_text(static_cast<double>(before) / unit) + " " + wanted.unit);
 }
 
 std::int64_t Member::resume() {

@@ -259,7 +259,8 @@ class Finished(CliTest):
                                 'trainlab: the last stage, "t", is of kind task: only its recipe knows its length')
 
     def test_extend_wants_a_number(self):
-        self.assert_said(self.run_program("extend", "run", code=2), "--epochs N, --steps N or --time TIME of a fit")
+        self.assert_said(self.run_program("extend", "run", code=2), "--epochs N, --steps N or --time TIME of a fit",
+                         "--trials N or --time TIME of a sweep")
         result = self.run_program("extend", "run", "--epochs", "x", code=2)
         self.assert_said(result, "--epochs: expected a whole number")
         self.assert_said(self.run_program("extend", "run", "--trials", "9", code=2), "--trials", "a fit")

@@ -119,7 +119,8 @@ class Sweep(CliTest):
         before = trials(self.folder / "run")
         for length, message in (
             (("--trials", 5), "expected a total of more than the 5 trials of the run, found 5 trials"),
-            (("--epochs", 9), "the last stage is a sweep, whose length is a number of trials"),
+            (("--epochs", 9), "the last stage is a sweep, whose length is a number of trials or a time"),
+            (("--time", "1 h"), "expected a sweep with a budget of time, found one without"),
         ):
             self.assert_message(self.run_program("extend", "run", *length, code=2), "trainlab: " + message)
         summary = self.run_program("extend", "run", "--trials", 8, "--workers", 2, "--json").json()
@@ -129,6 +130,33 @@ class Sweep(CliTest):
         self.sweep(trials="trials = 8,")
         self.run_program("r.lua", "--out", "whole", "--quiet")
         self.assertEqual(trials(self.folder / "whole"), rows)
+
+    def test_a_budget_of_time_is_extended_as_the_trials_are(self):
+        for bounds in ('time = "1 s",', 'trials = 1000000, time = "1 s",'):
+            with self.subTest(bounds):
+                run = "run" + str(len(bounds))
+                self.sweep(trials=bounds)
+                self.run_program("r.lua", "--out", run, "--quiet")
+                before = self.summary(self.folder / run)
+                self.assertEqual((before["status"], before["reason"]), ("stopped", "the time budget is used"))
+                other = ("the sweep has used its 1 s: no trial would begin" if "trials" in bounds else
+                         "expected a sweep that is bounded by its trials, found one with a budget of time alone")
+                for length, message in (
+                    (("--time", "1 s"), "expected a total of more than the 1 s of the run, found 1 s"),
+                    (("--trials", 2000000), other),
+                ):
+                    self.assert_message(self.run_program("extend", run, *length, code=2), "trainlab: " + message)
+                self.assertEqual(self.summary(self.folder / run), before)
+                after = self.run_program("extend", run, "--time", "2 s", "--json").json()
+                self.assertEqual((after["status"], after["reason"]), ("stopped", "the time budget is used"))
+                self.assertGreater(after["trials"]["complete"], before["trials"]["complete"])
+                self.assertGreaterEqual(after["seconds"], 2)
+        self.sweep(trials='trials = 3, time = "1 h",')
+        self.run_program("r.lua", "--out", "both", "--quiet")
+        self.run_program("extend", "both", "--trials", 5, "--quiet")
+        summary = self.run_program("extend", "both", "--time", "2 h", "--json").json()
+        self.assertEqual((summary["status"], summary["trials"]["complete"]), ("done", 5))
+        self.assertIn("stage s extended to 2 h, 5 trials", self.run_program("report", "both").out)
 
     def test_any_number_of_workers_gives_the_same_trials(self):
         for name, options in (("random", {"trials": "trials = 12, seeds = 2,"}), ("pruned", PRUNED)):

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "class_report.h"
@@ -32,7 +33,10 @@ std::string manifest_text(const fs::path& run, const Manifest& manifest) {
   }
   for (const Value& set : manifest.setting("set").list()) text += "  --set " + set.string() + "\n";
   if (manifest.extension) {
-    text += "  stage " + manifest.extension->stage + " extended to " + manifest.extension->total.text() + "\n";
+    text += "  stage " + manifest.extension->stage + " extended to";
+    const char* before = " ";
+    for (const NewTotal& total : manifest.extension->totals) text += std::exchange(before, ", ") + total.text();
+    text += "\n";
   }
   for (const std::string& line : manifest.continued) text += "  not byte-exact: " + line + "\n";
   return text;

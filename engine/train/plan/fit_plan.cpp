@@ -70,7 +70,7 @@ void extend_time(FitPlan& plan, const RunSettings& settings) {
         .hint("--epochs N or --steps N give a fit a new length");
   }
   if (settings.extends_now) check_more_time(settings, plan.time_budget);
-  plan.time_budget = static_cast<double>(settings.extended->count);
+  plan.time_budget = static_cast<double>(settings.extended.back().count);
 }
 
 // Exactly one of epochs and steps; `time` bounds either, or stands alone.
@@ -90,14 +90,15 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
       throw fit.error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
     }
     plan.time_budget = time.amount;
-  } else if (!epochs && !steps && !settings.extended) {
+  } else if (!epochs && !steps && settings.extended.empty()) {
     throw fit.error("epochs", "expected a length, found none").hint("epochs = 10, steps = 5000 or time = \"10 min\"");
   }
-  const bool by_time = settings.extended && settings.extended->unit == "time";
+  // A fit is extended by one total alone: where there is a budget of time, only the time.
+  const NewTotal* extended = settings.extended.empty() ? nullptr : &settings.extended.back();
+  const bool by_time = extended && extended->is_time();
   if (by_time) extend_time(plan, settings);
-  if (settings.extended && !by_time) {
-    plan.length.total_steps =
-        settings.extended->count * (settings.extended->unit == "epochs" ? plan.length.steps_per_epoch : 1);
+  if (extended && !by_time) {
+    plan.length.total_steps = extended->count * (extended->unit == "epochs" ? plan.length.steps_per_epoch : 1);
   } else if (epochs) {
     plan.length.total_steps = fit.integer("epochs") * plan.length.steps_per_epoch;
   } else if (steps) {
@@ -386,18 +387,12 @@ MemoryEstimate estimate_memory(const FitPlan& plan) {
   }
   if (plan.options.given("ema")) optimizer += weights;
   const auto data = static_cast<double>(plan.data.train.data->bytes());
-  return {.weights = weights,
-          .gradients = gradients,
-          .optimizer = optimizer,
-          .activations = activations,
-          .data = data};
+  return {.weights = weights, .gradients = gradients, .optimizer = optimizer, .activations = activations, .data = data};
 }
 
 void check_more_time(const RunSettings& settings, double before) {
-  if (static_cast<double>(settings.extended->count) > before) return;
-  throw usage_error("expected a total of more than the " + to_text(Duration{before, Unit::seconds}) +
-                    " of the run, found " + settings.extended->text())
-      .hint("extend takes the new total, not the time to add");
+  const NewTotal& wanted = settings.extended.back();
+  if (static_cast<double>(wanted.count) <= before) throw wanted.no_more_than(to_text(Duration{before, Unit::seconds}));
 }
 
 }  // namespace trainlab

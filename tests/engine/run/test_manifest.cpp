@@ -32,7 +32,7 @@ Manifest sample() {
   manifest.settings["threads"] = 2;
   manifest.settings["read"] = Value::List{"/data"};
   manifest.cores = 8;
-  manifest.extension = Manifest::Extension{"digits", {60, "steps"}};
+  manifest.extension = Manifest::Extension{"digits", {{3600, "time"}, {60, "steps"}}};
   return manifest;
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("a manifest is read back as it was written") {
   CHECK(back.sources == manifest.sources);
   CHECK(Value(back.parameters) == Value(manifest.parameters));
   CHECK(Value(back.settings) == Value(manifest.settings));
-  CHECK(back.extension->total == NewTotal{60, "steps"});
+  CHECK(back.extension->totals == std::vector<NewTotal>{{60, "steps"}, {3600, "time"}});
   CHECK(differences(manifest, back).empty());
   CHECK(inexactness(manifest, back).empty());
 

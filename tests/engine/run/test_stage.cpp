@@ -404,7 +404,7 @@ TEST_CASE("trainings of a shared stage have a thread each unless more are asked 
 TEST_CASE("a finished run is extended") {
   World world("extend");
   const auto epochs = [](const StageContext& context) {
-    return context.settings->extended.value_or(NewTotal{20, "epochs"}).count;
+    return context.settings->extended.empty() ? 20 : context.settings->extended.front().count;
   };
   world.body = [&](const Options&, const StageContext& context) {
     if (epochs(context) < 20) throw usage_error("20 epochs are behind it already");
@@ -444,6 +444,19 @@ TEST_CASE("a finished run is extended") {
   };
   CHECK(world.process(recipe) == 0);
   CHECK(read_summary(world.folder)["epochs"] == Value(60));
+
+  // A length and a time go together, and a total takes the place of the total of its kind.
+  for (const NewTotal& total : {NewTotal{3600, "time"}, NewTotal{500, "steps"}}) {
+    world.request.extend = total;
+    world.body = [&](const Options&, const StageContext& context) {
+      CHECK(context.settings->extended.size() == 2);
+      CHECK(context.settings->extended.back() == total);
+      return Value(Value::Map{});
+    };
+    CHECK(world.process(recipe) == 0);
+  }
+  const std::vector<NewTotal> totals = read_manifest(world.folder).extension->totals;
+  CHECK(totals == std::vector<NewTotal>{{500, "steps"}, {3600, "time"}});
 }
 
 namespace {

@@ -94,6 +94,26 @@ TEST_CASE("trials that have not begun come in rounds of as many as run at a time
   }
 }
 
+TEST_CASE("a budget of time ends the rounds before the trials do") {
+  for (const char* bounds :
+       {R"(, "trials": 100, "time": "300 s", "stack": false)", R"(, "time": "300 s", "stack": false)"}) {
+    for (const double used : {0.0, 90.0}) {
+      Watched sweep(test::sweep(bounds));
+      Study study = sweep.plan.study();
+      StudyProgress progress(
+          sweep.plan, sweep.context, study, [&] { return sweep.now; }, used);
+      for (int k = 0; k < 2; ++k) study.ask();
+      progress.look();
+      sweep.now += 60;
+      for (std::int64_t trial = 0; trial < 2; ++trial) study.tell(trial, {1.0});
+      progress.show();
+      REQUIRE(sweep.lines.size() == 1);
+      // Of the rounds of 60 s, four begin in 240 s, and three in 150 s, the last of which goes on beyond them.
+      CHECK(left_in(sweep.lines.back().text) == (used == 0 ? 240 : 180));
+    }
+  }
+}
+
 TEST_CASE("a worker says how far its last stack has come") {
   Watched* watched = nullptr;
   // The last trial of each stack tells that a validation of the stack has taken 40 s.

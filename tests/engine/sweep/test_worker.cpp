@@ -303,6 +303,35 @@ TEST_CASE("when its device goes away a sweep ends with one message, no trial has
   }
 }
 
+TEST_CASE("the seconds of a process that was killed count in its budget of time") {
+  const TemporaryFolder whole, killed;
+  register_stand_in();
+  prepare_arithmetic(1);
+  double now = 1000;
+  const RunSettings settings = test_settings();
+  // Each trial validates four times, and takes 40 s.
+  const auto work_until_over = [&](const fs::path& folder, const std::string& supervisor, bool is_killed) {
+    const Events events{.validate = [&](std::int64_t trial) {
+      now += 10;
+      if (is_killed && trial == 2 && fs::is_empty(killed.path()))
+        fs::copy(whole.path(), killed.path(), fs::copy_options::recursive);
+    }};
+    const SweepPlan plan(sweep(R"(, "time": "100 s", "stack": false)", events), settings);
+    StageContext context = quiet_context(folder, settings);
+    context.supervisor = supervisor;
+    Worker worker(plan, context, [&] { return now; });
+    CHECK(worker.run() == Worker::End::complete);
+    CHECK(worker.stopped() == "the time budget is used");
+    CHECK(worker.study().study().trials().size() == 3);
+    return worker.used_seconds().value();
+  };
+  CHECK(work_until_over(whole.path(), "here:1", true) == 120);
+  // The copy is of a process that had used 80 s or more, and was killed in its third trial.
+  const double used = work_until_over(killed.path(), "here:2", false);
+  CHECK(used >= 110);
+  CHECK(used <= 130);
+}
+
 TEST_CASE("a sweep on a device that is not there is refused before its first trial") {
   RunSettings settings = test_settings();
   settings.device = "stand_in:7";

@@ -30,8 +30,9 @@ void check_last_stage(const Arguments& given, const std::filesystem::path& run) 
   if (kind == "fit" && given.has("trials")) {
     throw usage_error("--trials: the last stage is a fit, which has no trials").hint("--epochs N or --steps N");
   }
-  if (kind == "sweep" && !given.has("trials")) {
-    throw usage_error("the last stage is a sweep, whose length is a number of trials").hint("--trials N");
+  if (kind == "sweep" && !given.has("trials") && !given.has("time")) {
+    throw usage_error("the last stage is a sweep, whose length is a number of trials or a time")
+        .hint("--trials N or --time TIME");
   }
   if (kind != "fit" && kind != "sweep") {
     throw usage_error("the last stage, \"" + stages.back().name + "\", is of kind " + kind +
@@ -63,12 +64,12 @@ Command extend_command() {
                 total_flag("steps", "or in steps"),
                 {.name = "time",
                  .type = time_type(),
-                 .help = "the new budget of time of the last stage, a fit that has such a budget: \"3 h\""},
+                 .help = "the new budget of time of the last stage, a fit or a sweep with such a budget: \"3 h\""},
                 total_flag("trials", "the new total of the last stage, a sweep")},
       .alternatives = {.flags = {"epochs", "steps", "time", "trials"},
                        .required = true,
                        .error = "`trainlab extend` needs the new total: --epochs N, --steps N or --time TIME of a fit, "
-                                "--trials N of a sweep"},
+                                "--trials N or --time TIME of a sweep"},
       .works = Command::Works::with_engine,
       .continues_run = true,
       .run = run_extend,

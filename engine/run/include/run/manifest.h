@@ -38,12 +38,12 @@ struct Manifest {
   bool exact = true;  // false once the run was continued with other threads, another device or other versions
   std::vector<std::string> continued;  // what differed then, a line each with its time
 
-  std::vector<std::string> mended;     // recipes that were replaced while the run went on, a line each with its time
+  std::vector<std::string> mended;  // recipes that were replaced while the run went on, a line each with its time
 
-  // `trainlab extend`: the new total of this stage.
+  // `trainlab extend`: the new totals of this stage, at most a length and a time.
   struct Extension {
     std::string stage;
-    NewTotal total;
+    std::vector<NewTotal> totals;
   };
   std::optional<Extension> extension;
 

@@ -5,16 +5,23 @@
 #include <string>
 
 #include "core/duration.h"
+#include "core/error.h"
 
 namespace trainlab {
 
 struct NewTotal {
   std::int64_t count = 0;
-  std::string unit;  // "epochs", "steps" or "time" (in seconds) of a fit, "trials" of a sweep
+  std::string unit;  // "epochs" or "steps" of a fit, "trials" of a sweep, "time" (in seconds) of either
 
   std::string text() const {
-    if (unit == "time") return to_text(Duration{static_cast<double>(count), Unit::seconds});
+    if (is_time()) return to_text(Duration{static_cast<double>(count), Unit::seconds});
     return std::to_string(count) + " " + (count == 1 ? unit.substr(0, unit.size() - 1) : unit);
+  }
+  bool is_time() const { return unit == "time"; }
+  // For a total that is not more than `before`, that of the run so far.
+  Error no_more_than(const std::string& before) const {
+    return usage_error("expected a total of more than the " + before + " of the run, found " + text())
+        .hint(std::string("extend takes the new total, not the ") + (is_time() ? "time" : "length") + " to add");
   }
   bool operator==(const NewTotal&) const = default;
 };

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/registry.h"
@@ -20,12 +21,12 @@ namespace trainlab {
 // settled (run.h: settled, Run::settings_for).
 struct RunSettings {
   std::int64_t seed = 1;
-  int threads = 1;             // of one training
+  int threads = 1;              // of one training
   std::string device = "auto";  // of this engine
-  bool quiet = false;          // no progress on standard error
-  // `trainlab extend`, now or in an earlier process.
-  std::optional<NewTotal> extended;
-  bool extends_now = false;    // by this process: then it must be more than the total so far
+  bool quiet = false;           // no progress on standard error
+  // `trainlab extend`, now or in earlier processes: at most a length and a time, that of this process last.
+  std::vector<NewTotal> extended;
+  bool extends_now = false;    // by this process: then the last must be more than the total so far
   bool is_mended = false;      // `trainlab resume --recipe`, now or earlier: rules may be others than before
   std::optional<int> workers;  // --workers: processes that work on a study's trials
 };
@@ -35,8 +36,8 @@ struct StageContext {
   std::string name;
   std::filesystem::path folder;  // exists; the stage's own (top of the run, or stages/NAME)
   const RunSettings* settings = nullptr;
-  bool resumed = false;          // the folder holds an earlier attempt
-  double seconds_before = 0;     // of earlier attempts
+  bool resumed = false;       // the folder holds an earlier attempt
+  double seconds_before = 0;  // of earlier attempts
   // `trainlab check --callbacks`: there is no folder, and the recipe's functions are called all the same. Loops end
   // after a few steps.
   bool is_rehearsal = false;
@@ -46,7 +47,7 @@ struct StageContext {
   // For stages on which several processes work. `helps`: the stage belongs to another engine; this engine only takes
   // trials, and the value that its stage returns is ignored.
   bool helps = false;
-  std::string supervisor = {};   // "HOST:PID" of the run's; empty: this engine joined from outside
+  std::string supervisor = {};  // "HOST:PID" of the run's; empty: this engine joined from outside
   // Asks for engines, so that `count` work on this stage, this one included.
   std::function<void(int count)> ask_for_workers = {};
 
