@@ -1,0 +1,161 @@
+#include "compare/judgement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace trainlab::compare {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// The differences of an endpoint, and what a t-test needs of them.
+struct Differences {
+  std::vector<double> values;
+  double mean = std::nan("");
+  double error = infinity;  // standard error of the mean
+  Interval interval{std::nan(""), -infinity, infinity};
+
+  int count() const { return static_cast<int>(values.size()); }
+  double t() const { return mean == 0 ? 0 : mean / error; }
+  double deviation() const { return error * std::sqrt(static_cast<double>(values.size())); }  // NaN or ∞: unknown
+};
+
+// The distance that divides all distances between these values, as of a metric that counts samples; next to nothing
+// where the values are continuous (Euclid's algorithm, with a tolerance for rounding).
+double resolution_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const double tolerance = 1e-6 * (values.back() - values.front());
+  double common = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    double next = values[i] - values[i - 1];
+    while (next > tolerance) {
+      const double rest = std::fmod(common, next);
+      common = std::exchange(next, next - rest > tolerance ? rest : 0);
+    }
+  }
+  return common;
+}
+
+Differences differences(const std::vector<double>& a, const std::vector<double>& b, const Looks& looks) {
+  Differences result;
+  for (std::size_t i = 0; i < a.size(); ++i) result.values.push_back(b[i] - a[i]);
+  const auto n = static_cast<double>(a.size());
+  if (a.empty()) return result;
+  double sum = 0;
+  for (const double x : result.values) sum += x;
+  result.mean = result.interval.mean = sum / n;
+  if (a.size() < 2) return result;
+  double squares = 0;
+  for (const double x : result.values) squares += (x - result.mean) * (x - result.mean);
+  std::vector<double> all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  // Metrics that count samples take few values, and a few differences may all be equal by chance. The variance is
+  // therefore increased by that of rounding: resolution² / 12 for each of the two sides.
+  const double resolution = resolution_of(std::move(all));
+  const double variance = squares / (n - 1) + resolution * resolution / 6;
+  result.error = std::sqrt(variance / n);
+  const double critical = looks.critical_t(result.count());
+  if (!std::isinf(critical)) {
+    result.interval.low = result.mean - critical * result.error;
+    result.interval.high = result.mean + critical * result.error;
+  }
+  return result;
+}
+
+// The logarithms of both times to the target, in pairs.
+Differences times(std::span<const Pair> pairs, const Looks& looks) {
+  double longest = 0;
+  for (const Pair& pair : pairs) longest = std::max({longest, pair.a.seconds, pair.b.seconds});
+  std::vector<double> a, b;
+  // No clock tells less than a nanosecond from nothing.
+  const auto log_time = [&](const Training& one) { return std::log(std::max(one.arrival.value_or(longest), 1e-9)); };
+  for (const Pair& pair : pairs) {
+    a.push_back(log_time(pair.a));
+    b.push_back(log_time(pair.b));
+  }
+  return differences(a, b, looks);
+}
+
+template <class Values>
+Differences quality(std::span<const Pair> pairs, const Looks& looks, const Values& values) {
+  std::vector<double> a, b;
+  for (const Pair& pair : pairs) {
+    const auto [of_a, of_b] = values(pair);
+    if (!of_a || !of_b) continue;
+    a.push_back(*of_a);
+    b.push_back(*of_b);
+  }
+  return differences(a, b, looks);
+}
+
+using Two = std::pair<std::optional<double>, std::optional<double>>;
+
+Speed speed_word(const Interval& log_ratio, bool all_arrived) {
+  const double tau = std::log(relevant_ratio);
+  if (log_ratio.high < 0) return Speed::faster;
+  if (log_ratio.low > 0) return Speed::slower;
+  // The ratio of trainings that never arrived is no more than a bound.
+  if (all_arrived && log_ratio.low > -tau && log_ratio.high < tau) return Speed::equal;
+  return Speed::unclear;
+}
+
+// `gain`: of B's over A's value, where more is better.
+Quality quality_word(const Interval& gain, std::optional<double> margin) {
+  if (gain.low > 0) return Quality::better;
+  if (margin && gain.low > -*margin) return Quality::not_worse;
+  return gain.high < 0 ? Quality::worse : Quality::unclear;
+}
+
+Interval oriented(const Interval& interval, bool minimize) {
+  return minimize ? Interval{-interval.mean, -interval.high, -interval.low} : interval;
+}
+
+double effect_of_speed(const Differences& time, bool all_arrived) {
+  const double size = std::abs(time.mean);
+  return (all_arrived ? std::max(size, std::log(relevant_ratio) - size) : size) / time.deviation();
+}
+
+}  // namespace
+
+Judgement judge(std::span<const Pair> pairs, const Target& target, std::optional<double> margin, const Looks& looks) {
+  Judgement result{.pairs = static_cast<int>(pairs.size())};
+  for (const Pair& pair : pairs) {
+    result.a_arrived += pair.a.arrival ? 1 : 0;
+    result.b_arrived += pair.b.arrival ? 1 : 0;
+    result.a_failed += pair.a.has_failed ? 1 : 0;
+    result.b_failed += pair.b.has_failed ? 1 : 0;
+  }
+  if (!pairs.empty()) result.failures_p = fisher_p(result.a_failed, result.b_failed, result.pairs);
+  const bool all_arrived = result.a_arrived == result.pairs && result.b_arrived == result.pairs;
+  result.is_bounded = !all_arrived;
+
+  const Differences time = times(pairs, looks);
+  result.speed = speed_word(time.interval, all_arrived);
+  result.ratio = {std::exp(-time.interval.mean), std::exp(-time.interval.high), std::exp(-time.interval.low)};
+  if (result.pairs > 1) result.p = looks.p_value(time.t(), result.pairs);
+
+  const Differences delivered = quality(pairs, looks, [](const Pair& pair) { return Two(pair.a.value, pair.b.value); });
+  const Interval gain = oriented(delivered.interval, target.minimize);
+  result.difference = delivered.interval;
+  result.without_value = result.pairs - delivered.count();
+  result.quality = quality_word(gain, margin);
+  result.at_equal_time =
+      quality(pairs, looks, [](const Pair& pair) { return Two(pair.a_at_equal_time, pair.b_at_equal_time); }).interval;
+
+  const bool asks_speed = result.speed == Speed::unclear;
+  const bool asks_quality = margin && result.speed != Speed::slower && result.quality == Quality::unclear;
+  result.is_clear = !asks_speed && !asks_quality;
+  result.effect = infinity;
+  if (asks_speed) result.effect = effect_of_speed(time, all_arrived);
+  if (asks_quality) {
+    const double size = std::max(std::abs(gain.mean), gain.mean + *margin);
+    result.effect = std::min(result.effect, size / delivered.deviation());
+  }
+  return result;
+}
+
+}  // namespace trainlab::compare

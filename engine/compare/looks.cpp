@@ -1,0 +1,120 @@
+#include "compare/looks.h"
+
+#include <algorithm>
+#include <boost/math/distributions/non_central_t.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <limits>
+
+namespace trainlab::compare {
+
+namespace {
+
+constexpr double error_rate = 0.05;
+constexpr int fewest = 3;  // pairs; with two, an effect of two standard deviations is found in a sixth of all cases
+
+double two_sided_p(double t, int pairs) {
+  if (std::isinf(t)) return 0;
+  return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(pairs - 1), std::abs(t)));
+}
+
+double t_of_level(double level, int pairs) {
+  return boost::math::quantile(boost::math::complement(boost::math::students_t(pairs - 1), level / 2));
+}
+
+double power(double effect, int pairs) {
+  const boost::math::non_central_t distribution(pairs - 1, effect * std::sqrt(pairs));
+  const double limit = t_of_level(error_rate, pairs);
+  return boost::math::cdf(boost::math::complement(distribution, limit)) + boost::math::cdf(distribution, -limit);
+}
+
+double log_choose(int n, int k) { return std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0); }
+
+}  // namespace
+
+Looks Looks::planned() {
+  struct Limit {
+    int pairs;
+    double t;
+  };
+  constexpr std::array<Limit, 4> limits{{{5, 4.30}, {8, 3.51}, {12, 2.92}, {20, 2.41}}};
+  Looks looks;
+  for (const Limit& limit : limits) looks.looks_[looks.count_++] = {limit.pairs, two_sided_p(limit.t, limit.pairs)};
+  return looks;
+}
+
+Looks Looks::fixed(int pairs) {
+  Looks looks;
+  looks.looks_[looks.count_++] = {pairs, error_rate};
+  return looks;
+}
+
+Looks Looks::any_time() { return {}; }
+
+int Looks::most() const { return count_ == 0 ? 0 : looks_[count_ - 1].pairs; }
+
+bool Looks::is_look(int pairs) const {
+  return count_ == 0 || std::ranges::find(looks_, pairs, &Look::pairs) != looks_.end();
+}
+
+int Looks::next(int pairs) const {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (looks_[i].pairs > pairs) return looks_[i].pairs;
+  }
+  return pairs + 1;
+}
+
+double Looks::level(int pairs) const {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (looks_[i].pairs >= pairs) return looks_[i].level;
+  }
+  return looks_[count_ - 1].level;
+}
+
+double Looks::critical_t(int pairs) const {
+  if (pairs < fewest) return std::numeric_limits<double>::infinity();
+  if (count_ > 0) return t_of_level(level(pairs), pairs);
+  // e_value(t, n) = 1 / 0.05, solved for t² / (n − 1).
+  const double n = pairs;
+  const double k = std::pow(std::sqrt(1 + n) / error_rate, 2 / n);
+  if (k >= 1 + n) return std::numeric_limits<double>::infinity();
+  return std::sqrt((n - 1) * (k - 1) / (1 - k / (1 + n)));
+}
+
+double Looks::p_value(double t, int pairs) const {
+  if (pairs < fewest) return 1;
+  if (count_ == 0) return std::min(1.0, 1 / e_value(t, pairs));
+  return std::min(1.0, two_sided_p(t, pairs) * error_rate / level(pairs));
+}
+
+double e_value(double t, int n) {
+  const double freedom = n - 1;
+  const double wide = 1.0 + n;
+  // The limit of the quotient for a t without bound.
+  const double quotient = std::isinf(t) ? wide : (1 + t * t / freedom) / (1 + t * t / (freedom * wide));
+  return std::pow(quotient, n / 2.0) / std::sqrt(wide);
+}
+
+int pairs_needed(double effect, int most) {
+  constexpr double wanted = 0.8;
+  constexpr double largest = 10;  // which the fewest pairs find
+  if (!(std::abs(effect) > 0)) return most;
+  const double size = std::min(std::abs(effect), largest);
+  int pairs = fewest;
+  while (pairs < most && power(size, pairs) < wanted) ++pairs;
+  return pairs;
+}
+
+double fisher_p(int a, int b, int n) {
+  const int both = a + b;
+  const auto log_chance = [&](int k) { return log_choose(n, k) + log_choose(n, both - k) - log_choose(2 * n, both); };
+  const double seen = log_chance(a);
+  constexpr double rounding = 1e-9;
+  double p = 0;
+  for (int k = std::max(0, both - n); k <= std::min(n, both); ++k) {
+    if (log_chance(k) <= seen + rounding) p += std::exp(log_chance(k));
+  }
+  return std::min(1.0, p);
+}
+
+}  // namespace trainlab::compare

@@ -1,0 +1,66 @@
+#include "compare/training.h"
+
+#include <cmath>
+#include <limits>
+
+namespace trainlab::compare {
+
+namespace {
+
+double interpolated(const Point& before, const Point& after, double value) {
+  const double share = (value - before.value) / (after.value - before.value);
+  return before.seconds + share * (after.seconds - before.seconds);
+}
+
+std::optional<double> number_of(const Value& value) {
+  return value.is_nil() ? std::nullopt : std::optional(value.number());
+}
+
+Value value_of(const std::optional<double>& number) { return number ? Value(*number) : Value(); }
+
+}  // namespace
+
+Training training(std::span<const Point> validations, const Target& target) {
+  Training result{.validations = static_cast<std::int64_t>(validations.size())};
+  const Point* before = nullptr;
+  for (const Point& point : validations) {
+    result.seconds = point.seconds;
+    if (std::isnan(point.value)) continue;
+    if (!result.arrival && target.is_reached_by(point.value)) {
+      result.is_first = !before;
+      result.arrival = before ? interpolated(*before, point, target.value) : point.seconds;
+    }
+    before = &point;
+  }
+  const double most = std::numeric_limits<double>::infinity();
+  result.best = best_within(validations, most, target.minimize).value_or(std::nan(""));
+  if (before) result.value = before->value;
+  return result;
+}
+
+std::optional<double> best_within(std::span<const Point> validations, double seconds, bool minimize) {
+  std::optional<double> best;
+  for (const Point& point : validations) {
+    if (std::isnan(point.value) || point.seconds > seconds) continue;
+    if (!best || (minimize ? point.value < *best : point.value > *best)) best = point.value;
+  }
+  return best;
+}
+
+Value Training::to_value() const {
+  return Value::Map{
+      {"seconds", seconds}, {"arrival", value_of(arrival)}, {"is_first", is_first},    {"value", value_of(value)},
+      {"best", best},       {"validations", validations},   {"has_failed", has_failed}};
+}
+
+Training Training::from_value(const Value& value) {
+  return {.seconds = value["seconds"].number(),
+          .arrival = number_of(value["arrival"]),
+          .is_first = value["is_first"].boolean(),
+          .value = number_of(value["value"]),
+          .best = number_of(value["best"]).value_or(std::nan("")),
+          .validations = value["validations"].integer(),
+          .has_failed = value["has_failed"].boolean()};
+}
+
+}  // namespace trainlab::compare

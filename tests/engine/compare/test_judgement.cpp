@@ -1,0 +1,202 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+#include "compare/judgement.h"
+
+using namespace trainlab::compare;
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
+
+namespace {
+
+const Target accuracy{.metric = "val.accuracy", .value = 0.9, .minimize = false};
+const Target loss{.metric = "val.loss", .value = 0.1, .minimize = true};
+
+Training arrived(double seconds, double value, double whole = 100) {
+  return {.seconds = whole, .arrival = seconds, .value = value, .best = value, .validations = 10};
+}
+
+Training missed(double whole, double value = 0.5) {
+  return {.seconds = whole, .value = value, .best = value, .validations = 10};
+}
+
+// B takes these shares of A's time, and has these values more.
+std::vector<Pair> pairs_of(const std::vector<double>& shares, const std::vector<double>& gains) {
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    // As of a continuous metric: no distance divides all others, and rounding counts for nothing.
+    const double value = 0.5 + 0.0137 * std::sqrt(static_cast<double>(i));
+    pairs.push_back({.seed = static_cast<std::int64_t>(i),
+                     .a = arrived(10 + static_cast<double>(i), value),
+                     .b = arrived((10 + static_cast<double>(i)) * shares[i], value + gains[i])});
+  }
+  return pairs;
+}
+
+const std::vector<double> none(5, 0.0);
+
+}  // namespace
+
+TEST_CASE("the intervals are those of the paired t-test") {
+  const std::vector<double> gains{.012, .008, .015, .004, .011};
+  const Judgement judged = judge(pairs_of({1, 1, 1, 1, 1}, gains), accuracy, std::nullopt, Looks::fixed(5));
+  CHECK_THAT(judged.difference.mean, WithinAbs(0.01, 1e-12));
+  // The standard deviation is .004183, the critical t 2.77645.
+  const double half = 2.77645 * .004183 / std::sqrt(5);
+  CHECK_THAT(judged.difference.low, WithinAbs(0.01 - half, 2e-6));
+  CHECK_THAT(judged.difference.high, WithinAbs(0.01 + half, 2e-6));
+  CHECK(judged.quality == Quality::better);
+}
+
+TEST_CASE("the ratio is that of the geometric means") {
+  const std::vector<double> shares{0.5, 0.52, 0.49, 0.51, 0.48};
+  const Judgement judged = judge(pairs_of(shares, none), accuracy, std::nullopt, Looks::planned());
+  double sum = 0, squares = 0;
+  for (const double share : shares) sum += std::log(share);
+  for (const double share : shares) squares += std::pow(std::log(share) - sum / 5, 2);
+  const double half = 4.30 * std::sqrt(squares / 4 / 5);
+  CHECK(judged.speed == Speed::faster);
+  CHECK_THAT(judged.ratio.mean, WithinRel(std::exp(-sum / 5), 1e-12));
+  CHECK_THAT(std::log(judged.ratio.high), WithinAbs(-sum / 5 + half, 1e-3));
+  CHECK_THAT(std::log(judged.ratio.low), WithinAbs(-sum / 5 - half, 1e-3));
+  CHECK(judged.p < 0.05);
+  CHECK(judged.is_clear);
+  CHECK_FALSE(judged.is_bounded);
+}
+
+TEST_CASE("A against B is B against A with the words exchanged") {
+  std::vector<Pair> pairs = pairs_of({0.5, 0.55, 0.49, 0.51, 0.48}, {-.01, -.012, -.011, -.009, -.010});
+  const Judgement there = judge(pairs, accuracy, std::nullopt, Looks::planned());
+  for (Pair& pair : pairs) std::swap(pair.a, pair.b);
+  const Judgement back = judge(pairs, accuracy, std::nullopt, Looks::planned());
+  CHECK(there.speed == Speed::faster);
+  CHECK(back.speed == Speed::slower);
+  CHECK(there.quality == Quality::worse);
+  CHECK(back.quality == Quality::better);
+  CHECK_THAT(back.ratio.low, WithinRel(1 / there.ratio.high, 1e-9));
+  CHECK_THAT(back.difference.mean, WithinAbs(-there.difference.mean, 1e-12));
+  CHECK(back.p == there.p);
+}
+
+TEST_CASE("the direction of the metric decides what is better") {
+  const std::vector<Pair> pairs = pairs_of({1, 1, 1, 1, 1}, {.012, .008, .015, .004, .011});
+  CHECK(judge(pairs, accuracy, std::nullopt, Looks::fixed(5)).quality == Quality::better);
+  CHECK(judge(pairs, loss, std::nullopt, Looks::fixed(5)).quality == Quality::worse);
+}
+
+TEST_CASE("equal needs both ends of the interval within 2 %, and every training at the target") {
+  std::vector<Pair> pairs = pairs_of({1.001, 0.999, 1.0005, 0.9995, 1.0001}, none);
+  CHECK(judge(pairs, accuracy, std::nullopt, Looks::planned()).speed == Speed::equal);
+  pairs[2].a = missed(100);
+  pairs[2].b = missed(100);
+  CHECK(judge(pairs, accuracy, std::nullopt, Looks::planned()).speed == Speed::unclear);
+  const Judgement wide = judge(pairs_of({1.1, 0.9, 1.05, 0.95, 1.01}, none), accuracy, std::nullopt, Looks::planned());
+  CHECK(wide.speed == Speed::unclear);
+  CHECK_FALSE(wide.is_clear);
+  CHECK(pairs_needed(wide.effect, 1000) > 20);
+}
+
+TEST_CASE("the margin decides between not worse and unclear, and is waited for") {
+  const std::vector<double> shares{0.5, 0.52, 0.49, 0.51, 0.48};
+  const std::vector<Pair> pairs = pairs_of(shares, {-.001, .001, -.002, .002, .0005});
+  const Judgement wide = judge(pairs, accuracy, 0.01, Looks::planned());
+  CHECK(wide.quality == Quality::not_worse);
+  CHECK(wide.is_clear);
+  const Judgement narrow = judge(pairs, accuracy, 0.001, Looks::planned());
+  CHECK(narrow.speed == Speed::faster);
+  CHECK(narrow.quality == Quality::unclear);
+  CHECK_FALSE(narrow.is_clear);
+  CHECK(judge(pairs, accuracy, std::nullopt, Looks::planned()).is_clear);
+  // By less than the margin worse for certain: worse, and yet not worse than is allowed.
+  const std::vector<Pair> slightly = pairs_of(shares, {-.0010, -.0011, -.0009, -.0010, -.0012});
+  CHECK(judge(slightly, accuracy, 0.01, Looks::planned()).quality == Quality::not_worse);
+  CHECK(judge(slightly, accuracy, std::nullopt, Looks::planned()).quality == Quality::worse);
+}
+
+TEST_CASE("slower is clear whatever the quality") {
+  const Judgement judged =
+      judge(pairs_of({2, 2.1, 1.9, 2.05, 1.95}, {-.1, .1, -.2, .2, .05}), accuracy, 0.001, Looks::planned());
+  CHECK(judged.speed == Speed::slower);
+  CHECK(judged.quality == Quality::unclear);
+  CHECK(judged.is_clear);
+}
+
+TEST_CASE("a training that never arrives counts with the longest training of all") {
+  std::vector<Pair> pairs = pairs_of({0.5, 0.5, 0.5, 0.5, 0.5}, none);
+  for (Pair& pair : pairs) pair.a = missed(80);
+  pairs[3].b.seconds = 120;
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
+  double sum = 0;
+  for (const Pair& pair : pairs) sum += std::log(120 / *pair.b.arrival);
+  CHECK(judged.speed == Speed::faster);
+  CHECK(judged.is_bounded);
+  CHECK(judged.a_arrived == 0);
+  CHECK(judged.b_arrived == 5);
+  CHECK_THAT(judged.ratio.mean, WithinRel(std::exp(sum / 5), 1e-12));
+}
+
+TEST_CASE("a recipe that gives up early is not faster") {
+  // B ends after 1 s without the target, A arrives after 10 s.
+  std::vector<Pair> pairs = pairs_of({1, 1, 1, 1, 1}, none);
+  for (Pair& pair : pairs) pair.b = missed(1);
+  CHECK(judge(pairs, accuracy, std::nullopt, Looks::planned()).speed == Speed::slower);
+}
+
+TEST_CASE("where nobody arrives nothing is told of the speed") {
+  std::vector<Pair> pairs(20);
+  for (Pair& pair : pairs) pair = {.a = missed(10), .b = missed(30)};
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::planned());
+  CHECK(judged.speed == Speed::unclear);
+  CHECK(judged.p == 1);
+  CHECK_FALSE(judged.is_clear);
+}
+
+TEST_CASE("equal differences of a metric that counts samples are not certain") {
+  // Each B has one of 100 samples more right: without regard to rounding, t would be infinite.
+  std::vector<Pair> pairs;
+  for (int i = 0; i < 3; ++i) {
+    pairs.push_back({.a = arrived(10, 0.90 + 0.01 * i), .b = arrived(10, 0.91 + 0.01 * i)});
+  }
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::fixed(3));
+  CHECK(judged.quality == Quality::unclear);
+  const double half = 4.30265 * 0.01 / std::sqrt(6.0 * 3);
+  CHECK_THAT(judged.difference.low, WithinAbs(0.01 - half, 1e-6));
+}
+
+TEST_CASE("the distance of two counts is found where none of them are neighbours") {
+  // Multiples of 1/700: 630, 632, 635, 645.
+  std::vector<Pair> pairs;
+  for (const double a : {630, 635, 632}) pairs.push_back({.a = arrived(10, a / 700), .b = arrived(10, (a + 10) / 700)});
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::fixed(3));
+  CHECK_THAT(judged.difference.mean - judged.difference.low, WithinAbs(4.30265 / 700 / std::sqrt(18.0), 1e-6));
+}
+
+TEST_CASE("equal trainings of a continuous metric are certain") {
+  const Judgement judged = judge(pairs_of({1, 1, 1, 1, 1}, none), accuracy, 1e-6, Looks::planned());
+  CHECK(judged.quality == Quality::not_worse);
+}
+
+TEST_CASE("a training without a value stays out of the quality, not out of the speed") {
+  std::vector<Pair> pairs = pairs_of({0.5, 0.52, 0.49, 0.51, 0.48, 0.5}, {.012, .008, .015, .004, .011, 9});
+  pairs[5].b = {.seconds = 3, .best = NAN, .has_failed = true};
+  const Judgement judged = judge(pairs, accuracy, std::nullopt, Looks::any_time());
+  CHECK(judged.without_value == 1);
+  CHECK_THAT(judged.difference.mean, WithinAbs(0.01, 1e-12));
+  CHECK(judged.b_failed == 1);
+  CHECK(judged.b_arrived == 5);
+  CHECK(judged.pairs == 6);
+}
+
+TEST_CASE("with one or two pairs nothing is told") {
+  for (const std::size_t count : {0, 1, 2}) {
+    std::vector<Pair> pairs = pairs_of(std::vector<double>(count, 0.1), std::vector<double>(count, 0.3));
+    for (const Looks& looks : {Looks::planned(), Looks::any_time()}) {
+      const Judgement judged = judge(pairs, accuracy, 0.1, looks);
+      CHECK(judged.speed == Speed::unclear);
+      CHECK(judged.quality == Quality::unclear);
+      CHECK(judged.p == 1);
+      CHECK_FALSE(judged.is_clear);
+    }
+  }
+}

@@ -1,0 +1,78 @@
+// The share of false verdicts of recipes that do not differ, and the power where they do. The streams are fixed: the
+// counts are always the same.
+#include <catch2/catch.hpp>
+
+#include "support/simulated_pairs.h"
+
+using namespace trainlab;
+using namespace trainlab::compare;
+
+namespace {
+
+struct Counts {
+  int faster = 0, slower = 0, better = 0, worse = 0;
+  double pairs = 0;
+
+  int wrong_speed() const { return faster + slower; }
+  int wrong_quality() const { return better + worse; }
+};
+
+Counts counted(int comparisons, const SimulatedRecipes& recipes, const Looks& looks, int most) {
+  Counts counts;
+  for (int i = 0; i < comparisons; ++i) {
+    Stream stream(Key(20'26).fold(static_cast<std::uint64_t>(i)));
+    const Judgement judged = simulated_comparison(stream, recipes, std::nullopt, looks, most);
+    counts.faster += judged.speed == Speed::faster;
+    counts.slower += judged.speed == Speed::slower;
+    counts.better += judged.quality == Quality::better;
+    counts.worse += judged.quality == Quality::worse;
+    counts.pairs += judged.pairs;
+  }
+  return counts;
+}
+
+}  // namespace
+
+TEST_CASE("a recipe against itself has 4.5 to 5.5 % of false verdicts, wherever the planned looks end") {
+  constexpr int comparisons = 20'000;
+  const Counts counts = counted(comparisons, {}, Looks::planned(), 20);
+  CHECK(counts.wrong_speed() >= 0.045 * comparisons);
+  CHECK(counts.wrong_speed() <= 0.055 * comparisons);
+  CHECK(counts.wrong_quality() <= 0.05 * comparisons);
+  // Neither way is preferred: of n verdicts the difference of both has a deviation of √n, some 32.
+  CHECK(std::abs(counts.faster - counts.slower) < 130);
+}
+
+TEST_CASE("no more than that with heavy tails, trainings that never arrive, and counted samples") {
+  constexpr int comparisons = 4'000;
+  for (const SimulatedRecipes& recipes : {SimulatedRecipes{.has_heavy_tails = true}, SimulatedRecipes{.missing = 0.3},
+                                          SimulatedRecipes{.resolution = 0.05}}) {
+    const Counts counts = counted(comparisons, recipes, Looks::planned(), 20);
+    CHECK(counts.wrong_speed() <= 0.055 * comparisons);
+    CHECK(counts.wrong_quality() <= 0.055 * comparisons);
+  }
+}
+
+TEST_CASE("a comparison that may end at any time, or when its time is up, is wrong no more often") {
+  constexpr int comparisons = 4'000;
+  CHECK(counted(comparisons, {}, Looks::any_time(), 30).wrong_speed() <= 0.05 * comparisons);
+  CHECK(counted(comparisons, {}, Looks::fixed(7), 7).wrong_speed() <= 0.06 * comparisons);
+  for (const int out_of_time : {3, 6, 10, 15}) {
+    CHECK(counted(comparisons, {}, Looks::planned(), out_of_time).wrong_speed() <= 0.05 * comparisons);
+  }
+}
+
+TEST_CASE("a real difference is found, with fewer pairs where it is greater") {
+  constexpr int comparisons = 2'000;
+  const Counts half = counted(comparisons, {.speed = 0.5}, Looks::planned(), 20);
+  const Counts one = counted(comparisons, {.speed = 1}, Looks::planned(), 20);
+  const Counts two = counted(comparisons, {.speed = 2}, Looks::planned(), 20);
+  // The powers are .48, .98 and 1; their deviations over 2,000 comparisons are below .012.
+  CHECK(half.faster > 0.44 * comparisons);
+  CHECK(half.faster < 0.52 * comparisons);
+  CHECK(one.faster > 0.965 * comparisons);
+  CHECK(two.faster > 0.995 * comparisons);
+  CHECK(two.slower + one.slower == 0);
+  CHECK(one.pairs / comparisons < 13);
+  CHECK(two.pairs / comparisons < 7);
+}

@@ -1,0 +1,86 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+#include "compare/training.h"
+
+using namespace trainlab;
+using namespace trainlab::compare;
+using Catch::Matchers::WithinAbs;
+
+namespace {
+
+const Target accuracy{.metric = "val.accuracy", .value = 0.9, .minimize = false};
+
+}  // namespace
+
+TEST_CASE("a training arrives between the validation before and the first that has reached the target") {
+  const std::vector<Point> rows{{1, 0.5}, {2, 0.8}, {3, 1.0}, {4, 0.7}};
+  const Training reached = training(rows, accuracy);
+  CHECK_THAT(reached.arrival.value(), WithinAbs(2.5, 1e-12));
+  CHECK_FALSE(reached.is_first);
+  CHECK(reached.best == 1.0);
+  CHECK(reached.value == 0.7);
+  CHECK(reached.seconds == 4);
+  CHECK(reached.validations == 4);
+  CHECK_THAT(training(rows, {"val.accuracy", 0.8, false}).arrival.value(), WithinAbs(2, 1e-12));
+}
+
+TEST_CASE("of a loss smaller is better") {
+  const std::vector<Point> rows{{1, 2.0}, {3, 1.0}, {4, 1.5}};
+  const Training reached = training(rows, {"val.loss", 1.5, true});
+  CHECK_THAT(reached.arrival.value(), WithinAbs(2, 1e-12));
+  CHECK(reached.best == 1.0);
+  CHECK(best_within(rows, 2.9, true) == 2.0);
+  CHECK(best_within(rows, 4, true) == 1.0);
+  CHECK_FALSE(best_within(rows, 0.5, true).has_value());
+}
+
+TEST_CASE("a target that the first validation has reached is told") {
+  const Training reached = training(std::vector<Point>{{1, 0.95}, {2, 0.99}}, accuracy);
+  CHECK(reached.arrival == 1);
+  CHECK(reached.is_first);
+}
+
+TEST_CASE("a training that never arrives has no arrival, and values that are no numbers count for nothing") {
+  const std::vector<Point> rows{{1, NAN}, {2, 0.5}, {3, NAN}, {4, 0.6}, {5, NAN}};
+  const Training missed = training(rows, accuracy);
+  CHECK_FALSE(missed.arrival.has_value());
+  CHECK(missed.best == 0.6);
+  CHECK(missed.value == 0.6);
+  CHECK(missed.seconds == 5);
+  const Training reached = training(rows, {"val.accuracy", 0.55, false});
+  CHECK_THAT(reached.arrival.value(), WithinAbs(3, 1e-12));  // from 0.5 at 2 s to 0.6 at 4 s
+}
+
+TEST_CASE("a training without rows") {
+  const Training none = training({}, accuracy);
+  CHECK_FALSE(none.arrival.has_value());
+  CHECK_FALSE(none.value.has_value());
+  CHECK(std::isnan(none.best));
+  CHECK(none.validations == 0);
+}
+
+TEST_CASE("a more frequent validation moves the arrival of a straight curve by nothing") {
+  for (const int count : {3, 10, 97}) {
+    std::vector<Point> rows;
+    for (int i = 1; i <= count; ++i) rows.push_back({10.0 * i / count, 1.0 * i / count});
+    CHECK_THAT(training(rows, accuracy).arrival.value(), WithinAbs(9, 1e-9));
+  }
+}
+
+TEST_CASE("a training survives a file") {
+  Training one = training(std::vector<Point>{{1, 0.5}, {2, 1.0}}, accuracy);
+  one.has_failed = true;
+  const Training same = Training::from_value(parse_json(to_json(one.to_value()), "test"));
+  CHECK(same.arrival == one.arrival);
+  CHECK(same.seconds == one.seconds);
+  CHECK(same.value == one.value);
+  CHECK(same.best == one.best);
+  CHECK(same.validations == 2);
+  CHECK(same.has_failed);
+  CHECK_FALSE(same.is_first);
+  const Training none = Training::from_value(parse_json(to_json(training({}, accuracy).to_value()), "test"));
+  CHECK_FALSE(none.arrival.has_value());
+  CHECK(std::isnan(none.best));
+}

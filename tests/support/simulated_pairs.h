@@ -1,0 +1,62 @@
+// Comparisons of two recipes that do not exist, for the error rate and the power of a comparison.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "compare/judgement.h"
+#include "core/random.h"
+
+namespace trainlab::compare {
+
+// How two recipes differ, in standard deviations of the differences inside pairs.
+struct SimulatedRecipes {
+  double speed = 0;              // B is sooner at the target by this
+  double quality = 0;            // and better
+  bool has_heavy_tails = false;  // Student's t with 3 degrees of freedom in place of a normal distribution
+  double missing = 0;            // the chance that a training never arrives, of A and B alike
+  double resolution = 0;         // to which the quality is rounded; 0: it is not
+};
+
+constexpr double simulated_deviation = 0.1;  // of differences, of log times and of qualities
+
+inline double simulated_noise(Stream& stream, bool has_heavy_tails) {
+  const double x = stream.normal() * simulated_deviation / std::sqrt(2.0);
+  if (!has_heavy_tails) return x;
+  double squares = 0;
+  for (int i = 0; i < 3; ++i) squares += std::pow(stream.normal(), 2);
+  return x / std::sqrt(squares / 3);
+}
+
+inline Training simulated_training(Stream& stream, const SimulatedRecipes& recipes, double speed, double quality) {
+  constexpr double usual = 100, longest = 150;
+  Training result{.seconds = longest, .validations = 100};
+  const double seconds = usual * std::exp(simulated_noise(stream, recipes.has_heavy_tails) - speed);
+  if (stream.uniform() >= recipes.missing) result.arrival = seconds;
+  const double value = quality + simulated_noise(stream, recipes.has_heavy_tails);
+  result.value = recipes.resolution > 0 ? std::round(value / recipes.resolution) * recipes.resolution : value;
+  result.best = *result.value;
+  return result;
+}
+
+inline Pair simulated_pair(Stream& stream, const SimulatedRecipes& recipes) {
+  return {.a = simulated_training(stream, recipes, 0, 0),
+          .b = simulated_training(stream, recipes, recipes.speed * simulated_deviation,
+                                  recipes.quality * simulated_deviation)};
+}
+
+// A comparison to its end: looked at as `looks` say, after at most `most` pairs. Greater values are better.
+inline Judgement simulated_comparison(Stream& stream, const SimulatedRecipes& recipes, std::optional<double> margin,
+                                      const Looks& looks, int most) {
+  std::vector<Pair> pairs;
+  while (true) {
+    pairs.push_back(simulated_pair(stream, recipes));
+    const int count = static_cast<int>(pairs.size());
+    if (count < most && !looks.is_look(count)) continue;
+    const Judgement judged = judge(pairs, {.metric = "val.accuracy", .value = 0, .minimize = false}, margin, looks);
+    if (judged.is_clear || count >= most) return judged;
+  }
+}
+
+}  // namespace trainlab::compare
