@@ -3,8 +3,8 @@
 
 #include "core/error.h"
 #include "csv.h"
+#include "report/rows.h"
 #include "report/texts.h"
-#include "rows.h"
 #include "study_report.h"
 
 namespace trainlab::report {
