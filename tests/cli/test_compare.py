@@ -1,0 +1,382 @@
+"""`trainlab compare`: pairs of recipes are trained until it is clear which is faster, and runs that have ended."""
+
+import json
+import math
+import shutil
+import signal
+import statistics
+import unittest
+
+from program import PROGRAM, CliTest, fit
+
+DATA = "lab.data.digits():split { train = 0.2, val = 0.2, test = 0.6, seed = 7 }"
+# The loss of validation falls from 2.3 to 1.2 with every seed, below 1.5 in epoch 5. With `pause`, each validation
+# takes so many loops: the rows are the same, and only the time differs.
+RECIPE = """local pause = lab.param { "pause", 0, min = 0 }
+local rate = lab.param { "rate", 0.05 }
+""" + fit(data=DATA, optim="lab.optim.SGD { lr = rate }", model="nn.Sequential { nn.Flatten(), nn.Linear(10) }",
+          epochs="8", more='  metrics = { "accuracy" },\n'
+                           "  on = { validate = function() for i = 1, pause do end end },\n")
+TARGET = ("--target", "val.loss=1.5")
+NEVER = ("--b", "rate=0.02")  # ends at 1.7
+OWN_METRIC = """{ name = "mine", init = function() return 0 end, update = function(sum, out, batch) return sum end,
+    compute = function(sum) return sum end }"""
+PAUSE = "pause=10000000"  # some 100 ms, which a training without a pause does not take on a machine at work
+
+
+class Compare(CliTest):
+    def compare(self, *arguments, code=0, **options):
+        return self.run_program("compare", *arguments, "--threads", "1", code=code, **options)
+
+    def refused(self, text, *arguments, code=2):
+        result = self.compare(*arguments, code=code)
+        self.assertIn(text, result.err, result)
+        self.assertFalse((self.folder / "runs/compare").exists(), result)
+        return result
+
+
+class Training(Compare):
+    def setUp(self):
+        super().setUp()
+        self.write("a.lua", RECIPE)
+
+    def test_a_recipe_that_waits_is_slower(self):
+        result = self.compare("a.lua", *TARGET, "--b", PAUSE)
+        self.assertRegex(result.out, r"\AB is [\d.]+ \([\d.]+–[\d.]+\) times slower, p ", result)
+        self.assertIn("  in     runs/compare/a/001\n", result.out)
+        folder = self.folder / "runs/compare/a/001"
+        stored = json.loads((folder / "comparison.json").read_text())
+        count = len(stored["pairs"])
+        self.assertIn(count, (5, 8, 12, 20))
+        self.assertEqual([pair["seed"] for pair in stored["pairs"]], list(range(1, count + 1)))
+        for seed in range(1, count + 1):
+            a, b = (folder / f"{side}-{seed:03d}" for side in "ab")
+            self.assertEqual(self.summary(a)["status"], "done")
+            # Equal seeds: the same training but for its time.
+            self.assert_same_end(a, b)
+        # In alternating order.
+        started = {path.name: (path / "manifest.toml").stat().st_mtime_ns for path in folder.glob("?-00?")}
+        self.assertLess(started["a-001"], started["b-001"])
+        self.assertLess(started["b-002"], started["a-002"])
+
+    def test_faster_and_not_worse(self):
+        result = self.compare("a.lua", *TARGET, "--a", PAUSE, "--not-worse", "0.002", "--seeds", "4", "--json",
+                              "--quiet")
+        value = result.json()
+        self.assertEqual((value["kind"], value["status"], value["verdict"]), ("comparison", "done", "faster"), result)
+        self.assertGreater(value["speed"]["low"], 1)
+        self.assertLess(value["speed"]["low"], value["speed"]["ratio"])
+        self.assertLess(value["speed"]["ratio"], value["speed"]["high"])
+        self.assertLessEqual(value["p"], 0.05)
+        self.assertEqual(value["quality"]["verdict"], "not_worse")
+        for name in ("difference", "low", "high"):
+            self.assertAlmostEqual(value["quality"][name], 0, 6)
+        self.assertEqual((value["quality"]["not_worse"], value["quality"]["margin"]), (True, 0.002))
+        self.assertEqual((value["seeds"], value["more_seeds"]), (4, 0))
+        self.assertEqual(value["speed"]["arrived"], {"a": 4, "b": 4})
+        self.assertEqual(result.err, "")
+
+    def test_two_recipes_one_of_which_never_arrives(self):
+        self.write("b.lua", RECIPE.replace('"rate", 0.05', '"rate", 0.02'))
+        result = self.compare("a.lua", "b.lua", *TARGET, "--json")
+        value = result.json()
+        self.assertEqual((value["verdict"], value["quality"]["verdict"]), ("slower", "worse"), result)
+        self.assertTrue(value["speed"]["is_bounded"])
+        self.assertEqual(value["speed"]["arrived"], {"a": value["seeds"], "b": 0})
+        self.assertGreater(value["quality"]["low"], 0)  # of a loss
+        self.assertTrue((self.folder / "runs/compare/a-b/001/b-001/summary.json").exists())
+
+    def test_a_loss_that_is_not_finite_is_a_failure(self):
+        value = self.compare("a.lua", *TARGET, "--b", "rate=1e38", "--json", "--seeds", "5").json()
+        self.assertEqual(value["verdict"], "slower")
+        self.assertEqual(value["failed"]["a"], 0)
+        self.assertEqual(value["failed"]["b"], 5)
+        self.assertAlmostEqual(value["failed"]["p"], 2 / 252)
+
+    def test_out(self):
+        first = self.compare("a.lua", *TARGET, *NEVER, "--out", "c", "--seeds", "3")
+        self.assertTrue((self.folder / "c/b-003/summary.json").exists())
+        # The same again trains nothing, and says the same.
+        rows = (self.folder / "c/a-001/metrics.jsonl").stat().st_mtime_ns
+        again = self.compare("a.lua", *TARGET, *NEVER, "--out", "c", "--seeds", "3")
+        self.assertEqual(again.out, first.out)
+        self.assertEqual((self.folder / "c/a-001/metrics.jsonl").stat().st_mtime_ns, rows)
+        result = self.compare("a.lua", "--target", "val.loss=1.6", *NEVER, "--out", "c", "--seeds", "3", code=2)
+        self.assert_message(result, f"trainlab: the comparison in {self.folder}/c is another one: target was "
+                                    "val.loss = 1.5, is val.loss = 1.6")
+
+    def test_a_pipe(self):
+        line = (f"'{PROGRAM}' compare a.lua --target val.loss=1.5 --b rate=0.02 --seeds 3 --threads 1 --quiet")
+        self.write("lines.sh", f"set -o pipefail\n{line} --json | head -c 1\n{line} | cat\n")
+        result = self.run_program("lines.sh", program=shutil.which("bash"))
+        self.assertEqual(result.err, "")
+        self.assertRegex(result.out, r"\A{B is .* times slower", result)
+
+    def test_a_folder_of_something_else(self):
+        self.write("c/mine.txt", "precious")
+        result = self.compare("a.lua", *TARGET, *NEVER, "--out", "c", code=2)
+        self.assert_said(result, "is not empty and holds no comparison")
+        self.assertEqual([path.name for path in (self.folder / "c").iterdir()], ["mine.txt"])
+
+    def test_a_damaged_record(self):
+        self.write("c/comparison.json", '{"format": 1, "asked": 3, "pairs": [{"seed": "x"}]}')
+        result = self.compare("a.lua", *TARGET, *NEVER, "--out", "c", code=2)
+        self.assert_said(result, "is another one")
+        self.write("c/comparison.json", "{")
+        self.assert_said(self.compare("a.lua", *TARGET, *NEVER, "--out", "c", code=3), "comparison.json is damaged")
+
+    def test_within(self):
+        result = self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
+        self.assertIn("cannot tell", result.out)
+        self.assertIn("  took   1 seed, ", result.out)
+        self.assert_said(result, "the time of --within is used up")
+        again = self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
+        self.assert_said(again, "continues the comparison in runs/compare/a/001, which has 1 pair")
+        self.assertIn("  took   2 seeds, ", again.out)
+
+
+class Interrupted(Compare):
+    def test_the_same_command_goes_on(self):
+        self.write("a.lua", RECIPE.replace('epochs = 8', 'epochs = 10, checkpoint = "1 epochs"'))
+        line = ("compare", "a.lua", *TARGET, "--b", PAUSE, "--threads", "1", "--seeds", "3")
+        folder = self.folder / "runs/compare/a/001"
+        running = self.start(*line)
+        running.until_said("seed 1 of at most 3")
+        running.until_rows(folder / "b-002", 3)
+        running.send(signal.SIGINT)
+        result = self.end(running, 130)
+        self.assertEqual(result.out, "")
+        self.assert_said(result, "to continue: the same command again")
+        self.assertEqual(len(json.loads((folder / "comparison.json").read_text())["pairs"]), 1)
+        first = (folder / "a-001/metrics.jsonl").read_bytes()
+
+        value = self.run_program(*line, "--json").json()
+        self.assertEqual((value["seeds"], value["verdict"], value["status"]), (3, "slower", "done"))
+        self.assertEqual((folder / "a-001/metrics.jsonl").read_bytes(), first)
+        self.assertEqual(len(self.summary(folder / "b-002")["resumed"]), 1)
+        for seed in (1, 2, 3):
+            self.assert_same_end(folder / f"a-{seed:03d}", folder / f"b-{seed:03d}")
+        self.assertFalse((folder.parent / "002").exists())
+
+    def test_json_of_an_interrupted_comparison(self):
+        self.write("a.lua", RECIPE)
+        running = self.start("compare", "a.lua", *TARGET, "--b", PAUSE, "--threads", "1", "--json")
+        running.until_rows(self.folder / "runs/compare/a/001/b-001", 2)
+        running.send(signal.SIGTERM)
+        value = self.end(running, 143).json()
+        self.assertEqual((value["status"], value["seeds"], value["verdict"]), ("interrupted", 0, "unclear"))
+
+    def test_killed(self):
+        self.write("a.lua", RECIPE)
+        line = ("compare", "a.lua", *TARGET, "--b", PAUSE, "--threads", "1", "--seeds", "3")
+        running = self.start(*line)
+        running.until_rows(self.folder / "runs/compare/a/001/b-001", 3)
+        running.kill()
+        self.assertEqual(self.run_program(*line, "--json").json()["seeds"], 3)
+
+    def test_a_changed_recipe_is_a_new_comparison(self):
+        self.write("a.lua", RECIPE)
+        self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
+        self.write("a.lua", RECIPE + "\n")
+        self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
+        self.assertTrue((self.folder / "runs/compare/a/002/a-001").exists())
+
+    def test_a_changed_module(self):
+        self.write("m.lua", "return 0")
+        self.write("a.lua", 'local zero = require "m"\n' + RECIPE)
+        self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
+        self.write("m.lua", "return 0.0")
+        result = self.compare("a.lua", *TARGET, *NEVER, code=2)
+        self.assert_said(result, "a source of a.lua has changed since the comparison began")
+
+
+class BadInput(Compare):
+    def setUp(self):
+        super().setUp()
+        self.write("a.lua", RECIPE)
+
+    def test_the_line(self):
+        self.refused("needs the target", "a.lua", *NEVER)
+        self.refused("--target: expected a metric and a number, as val.accuracy=0.97, found \"val.loss\"", "a.lua",
+                     "--target", "val.loss", *NEVER)
+        self.refused("--target: expected", "a.lua", "--target", "val.loss=nan", *NEVER)
+        self.refused("needs a second recipe, or parameters that differ", "a.lua", *TARGET)
+        self.refused("there is no recipe b.lua", "a.lua", "b.lua", *TARGET)
+        self.refused("one or two seeds say nothing", "a.lua", *TARGET, *NEVER, "--seeds", "1")
+        self.refused("--not-worse: expected a number above 0", "a.lua", *TARGET, *NEVER, "--not-worse", "0")
+        self.refused("--b: expected NAME=VALUE, found \"rate\"", "a.lua", *TARGET, "--b", "rate")
+        self.write("d/x.txt", "")
+        self.refused("expected two recipes or two folders of runs", "a.lua", "d", *TARGET)
+
+    def test_the_metric(self):
+        self.refused('there is no metric "val.acuracy"', "a.lua", "--target", "val.acuracy=0.9", *NEVER, code=1)
+        self.refused("cannot be watched", "a.lua", "--target", "test.accuracy=0.9", *NEVER, code=1)
+        self.write("own.lua", RECIPE.replace('"accuracy"', OWN_METRIC))
+        self.refused("declares no better direction", "own.lua", "--target", "val.mine=0.9", *NEVER, code=1)
+        self.refused("no model can have a val.accuracy above 1", "a.lua", "--target", "val.accuracy=1.2", *NEVER)
+
+    def test_a_parameter_that_is_not_there(self):
+        self.refused("--b reite=1: the recipe has no parameter 'reite'", "a.lua", *TARGET, "--b", "reite=1")
+
+    def test_a_target_that_is_met_at_the_start_or_never(self):
+        result = self.compare("a.lua", "--target", "val.loss=50", *NEVER, code=2)
+        self.assert_said(result, "A and B have reached val.loss = 50 at their first validation", "harder to reach")
+        result = self.compare("a.lua", "--target", "val.loss=-1", *NEVER, code=2)
+        self.assert_said(result, "neither A nor B has reached val.loss = -1: A came to ")
+
+    def test_recipes_that_return_no_fit(self):
+        self.write("nothing.lua", "return nil")
+        self.refused("returns no stage", "nothing.lua", *TARGET, *NEVER, code=1)
+        self.write("task.lua", 'return lab.task { name = "t", run = function(ctx) end }')
+        self.refused("expected lab.fit as what a compared recipe returns, found lab.task", "task.lua", *TARGET,
+                     *NEVER, code=1)
+        self.write("two.lua", 'lab.run(lab.task { name = "t", run = function(ctx) end })\n' + RECIPE)
+        self.refused("one with lab.run", "two.lua", *TARGET, "--b", "rate=1", code=1)
+
+    def test_a_fit_with_a_seed_of_its_own(self):
+        self.write("fixed.lua", RECIPE.replace('name = "f"', 'name = "f", seed = 1'))
+        self.refused("all trainings of a comparison would have this seed", "fixed.lua", *TARGET, *NEVER, code=1)
+        self.write("free.lua", RECIPE.replace('name = "f"', 'name = "f", seed = lab.seed'))
+        self.compare("free.lua", *TARGET, *NEVER, "--within", "0.001 s")
+
+    def test_other_data(self):
+        self.write("b.lua", RECIPE.replace("seed = 7", "seed = 8"))
+        self.refused("val.loss of A and B cannot be compared: it is measured on other samples (360 samples in A, 360 "
+                     "in B)", "a.lua", "b.lua", *TARGET)
+        self.write("b.lua", RECIPE.replace("val = 0.2", "val = 0.1"))
+        self.refused("cannot be compared", "a.lua", "b.lua", *TARGET)
+        self.write("b.lua", RECIPE.replace('"cross_entropy"', "lab.loss.cross_entropy { label_smoothing = 0.1 }"))
+        self.refused("they compute it in different ways", "a.lua", "b.lua", *TARGET)
+        # The accuracy means the same all the same.
+        self.compare("a.lua", "b.lua", "--target", "val.accuracy=0.8", "--within", "0.001 s")
+        self.write("b.lua", RECIPE.replace("seed = 7 }", "seed = 7 }:normalize()"))
+        result = self.compare("a.lua", "b.lua", *TARGET, "--within", "0.001 s")
+        self.assert_said(result, "A and B prepare the same samples in different ways")
+
+
+class Finished(Compare):
+    """Folders of runs that have ended. Their times are written by the test, so that every figure is known."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("a.lua", RECIPE)
+
+    def train_runs(self, folder, seeds, *parameters):
+        for seed in seeds:
+            self.train(*parameters, "--seed", seed, "--out", f"{folder}/{seed}", "--quiet", recipe="a.lua")
+
+    def set_times(self, folder, times):
+        """Validations of the run of each seed end after 1, 2, 3, … times so many seconds."""
+        for seed, time in times.items():
+            path = self.folder / folder / str(seed) / "metrics.jsonl"
+            rows = [{**row, "seconds": time * row["epoch"]} for row in self.rows(path.parent)]
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def test_known_times(self):
+        seeds = range(1, 7)
+        self.train_runs("a", range(1, 8))
+        self.train_runs("b", range(0, 7), "--rate", "0.06")
+        self.set_times("a", {seed: 1 + seed / 10 for seed in seeds})
+        self.set_times("b", {seed: (1 + seed / 10) * (0.5 + seed / 1000) for seed in seeds})
+
+        def arrival(folder, seed):
+            rows = self.rows(self.folder / folder / str(seed))
+            at = next(i for i, row in enumerate(rows) if row["val.loss"] <= 1.5)
+            before, after = rows[at - 1], rows[at]
+            share = (1.5 - before["val.loss"]) / (after["val.loss"] - before["val.loss"])
+            return before["seconds"] + share * (after["seconds"] - before["seconds"])
+
+        result = self.run_program("compare", "a", "b", *TARGET, "--json")
+        value = result.json()
+        self.assert_said(result, "trainings whose seed the other side lacks are left out; 6 pairs")
+        logs = [math.log(arrival("a", seed) / arrival("b", seed)) for seed in seeds]
+        mean, deviation = statistics.mean(logs), statistics.stdev(logs)
+        half = 5.4525 * deviation / math.sqrt(6)  # the t of an e-value of 20 for 6 pairs
+        self.assertEqual((value["seeds"], value["verdict"], value["out"]), (6, "faster", None), result)
+        self.assertAlmostEqual(math.log(value["speed"]["ratio"]), mean, 9)
+        self.assertAlmostEqual(math.log(value["speed"]["low"]), mean - half, 4)
+        self.assertAlmostEqual(math.log(value["speed"]["high"]), mean + half, 4)
+        ends = [self.rows(self.folder / "b" / str(seed))[-1]["val.loss"]
+                - self.rows(self.folder / "a" / str(seed))[-1]["val.loss"] for seed in seeds]
+        self.assertAlmostEqual(value["quality"]["difference"], statistics.mean(ends), 9)
+        self.assertEqual(value["quality"]["verdict"], "better")
+
+        text = self.run_program("compare", "a", "b", *TARGET).out
+        ratio = f"{math.exp(mean):.3g}"
+        self.assertTrue(text.startswith(f"B is {ratio} ("), text)
+        self.assertIn(") times faster and better, p ", text)
+        self.assertFalse((self.folder / "runs").exists())
+        text = self.run_program("compare", "b", "a", *TARGET).out
+        self.assertTrue(text.startswith(f"B is {ratio} ("), text)
+        self.assertIn(") times slower and worse, p ", text)
+
+    def test_equal_and_unclear(self):
+        self.train_runs("a", range(1, 6))
+        shutil.copytree(self.folder / "a", self.folder / "b")
+        self.set_times("a", {seed: 1 for seed in range(1, 6)})
+        self.set_times("b", {seed: 1 + seed / 10000 for seed in range(1, 6)})
+        result = self.run_program("compare", "a", "b", *TARGET, "--not-worse", "0.001")
+        self.assertRegex(result.out, r"\AB is as fast as A \(within 2 %\) and not worse \(by more than 0.001\), p ")
+        self.set_times("b", {seed: 1 + (-1) ** seed * seed / 10 for seed in range(1, 6)})
+        result = self.run_program("compare", "a", "b", *TARGET)
+        self.assertRegex(result.out, r"\Acannot tell; would need about \d+ more seeds\n", result)
+        value = self.run_program("compare", "a", "b", *TARGET, "--json").json()
+        self.assertEqual(value["verdict"], "unclear")
+        self.assertIn(f"about {value['more_seeds']} more", result.out)
+
+    def test_runs_that_say_nothing(self):
+        self.train_runs("a", (1, 2, 3))
+        self.train_runs("b", (1, 2, 3), "--rate", "0.1")
+        summary, rows = (self.folder / "b/3" / name for name in ("summary.json", "metrics.jsonl"))
+        kept = summary.read_text()
+        summary.write_text(kept.replace('"done"', '"interrupted"'))
+        self.assert_said(self.run_program("compare", "a", "b", *TARGET, code=2), "the run in b/3 has not ended",
+                         "trainlab resume b/3")
+        summary.write_text(kept)
+        rows.write_text("")
+        self.assert_said(self.run_program("compare", "a", "b", *TARGET, code=2),
+                         "there are no rows in b/3/metrics.jsonl")
+        rows.write_text('{"seconds": 2, "val.loss": 1}\n{"seconds": 1, "val.loss": 1}\n')
+        self.assert_said(self.run_program("compare", "a", "b", *TARGET, code=3), "b/3/metrics.jsonl is damaged")
+        rows.write_text('{"seconds": 2, "val.lost": 1}\n')
+        self.assert_said(self.run_program("compare", "a", "b", *TARGET, code=2), "the rows of b/3 have no val.loss")
+
+    def test_too_few(self):
+        self.train_runs("a", (1,))
+        self.train_runs("b", (1,), "--rate", "0.1")
+        for words in (("a", "b"), ("a/1", "b/1")):
+            result = self.run_program("compare", *words, *TARGET, code=2)
+            self.assert_said(result, "expected at least 3 seeds with which both were trained, found 1")
+        self.train_runs("a", (2,), "--rate", "0.1")
+        result = self.run_program("compare", "a", "b", *TARGET, code=2)
+        self.assert_said(result, "are runs of different recipes or parameters")
+        shutil.copytree(self.folder / "b/1", self.folder / "b/again")
+        self.assert_said(self.run_program("compare", "b", "b", *TARGET, code=2), "have the same seed, 1")
+        self.write("empty/x", "")
+        self.assert_said(self.run_program("compare", "empty", "b", *TARGET, code=2), "there are no runs in empty")
+        result = self.run_program("compare", "a", "b", *TARGET, "--seeds", "5", code=2)
+        self.assert_said(result, "--seeds means nothing to runs that have ended")
+
+    def test_ensembles(self):
+        for name, rate in (("a", "0.05"), ("b", "0.1")):
+            self.write(f"{name}.lua", f"""local nn = lab.nn
+return lab.ensemble {{
+  name = "e", seeds = 8, keep = 2, metric = "val.loss",
+  build = function()
+    return lab.fit {{
+      name = "m", data = {DATA}, model = nn.Sequential {{ nn.Flatten(), nn.Linear(10) }}, loss = "cross_entropy",
+      optim = lab.optim.SGD {{ lr = {rate} }}, batch = 16, epochs = 8,
+    }}
+  end,
+}}""")
+            self.train("--out", f"run-{name}", "--quiet", recipe=f"{name}.lua")
+        result = self.run_program("compare", "run-a", "run-b", *TARGET, "--json")
+        self.assertEqual(result.json()["seeds"], 8, result)  # also those that were not kept
+        self.assertEqual(result.json()["quality"]["verdict"], "better", result)
+        self.assert_said(result, "members of an ensemble that were trained side by side have slowed each other down")
+        result = self.run_program("compare", "run-a", "run-b", "--target", "val.accuracy=0.9", code=2)
+        self.assert_said(result, "is compared by the metric that it names, \"val.loss\", found val.accuracy")
+
+
+if __name__ == "__main__":
+    unittest.main()

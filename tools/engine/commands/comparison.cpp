@@ -1,0 +1,103 @@
+// What `trainlab compare` asks of a recipe before any training: the direction of the metric, and by what the metric is
+// measured. The engine answers with JSON.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "command.h"
+#include "core/files.h"
+#include "data/data_hashes.h"
+#include "execution.h"
+#include "objective/metrics.h"
+#include "same_stages.h"
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+namespace {
+
+// Metrics of which no model can have more than 1.
+constexpr std::array<std::string_view, 13> at_most_one{"metric.accuracy",
+                                                       "metric.top_k",
+                                                       "metric.precision",
+                                                       "metric.recall",
+                                                       "metric.f1",
+                                                       "metric.iou",
+                                                       "metric.auc",
+                                                       "metric.pearson",
+                                                       "metric.average_precision",
+                                                       "metric.spearman",
+                                                       "metric.r2",
+                                                       "metric.mcc",
+                                                       "metric.balanced_accuracy"};
+
+// What a part asks of a model: its rows and their targets, or all columns where there is no target y.
+std::string questions_of(const Part& part) {
+  DataParts alone;
+  alone.train = part;
+  const Value hashes = data_hashes(alone);
+  const Value& targets = hashes["train.y"];
+  std::string rows;
+  for (std::int64_t i = 0; i < part.size(); ++i) rows += std::to_string(part.row(i)) + " ";
+  return fingerprint(Value::List{hash_bytes(rows), targets.is_nil() ? hashes : targets});
+}
+
+Value described(const Part& part) { return Value::Map{{"samples", part.size()}, {"questions", questions_of(part)}}; }
+
+class ComparisonExecution final : public Execution {
+ public:
+  using Execution::Execution;
+
+ private:
+  StageResult run_stage(const std::shared_ptr<const Spec>&) override { throw ExecutionEnds(); }
+
+  int end(const Recipe::Outcome& outcome) override {
+    if (!outcome.stage) {
+      const std::string found = outcome.ended ? "one with lab.run" : "one that returns no stage";
+      throw recipe_error(shown_name() +
+                         ": expected a recipe that runs nothing but the lab.fit that it returns, found " + found);
+    }
+    const std::shared_ptr<const Spec> spec = with_set(*outcome.stage, true);
+    const Options stage(registry(), spec, "");
+    if (stage.entry().name != "fit") {
+      throw stage.error("", "expected lab.fit as what a compared recipe returns, found lab." + stage.entry().name);
+    }
+    if (stage.given("seed") && stage.integer("seed") != run().settings().seed) {
+      throw stage.error("seed", "all trainings of a comparison would have this seed")
+          .hint("seed = lab.seed, or leave `seed` out");
+    }
+    send(to_json(answer(plan_fit(stage, run().settings()), comparable_stage(*spec))) + "\n");
+    return 0;
+  }
+
+  Value answer(const FitPlan& plan, const Value& comparable) const {
+    const std::string metric = request().options["metric"].string();
+    Value answer = Value::Map{{"minimize", plan.minimize(metric)},
+                              {"data", comparable["data"]},
+                              {"measure", comparable["loss"]},
+                              {"train", described(plan.data.train)}};
+    if (plan.data.val) answer.set("val", described(*plan.data.val));
+    const std::string name = metric.substr(metric.find('.') + 1);
+    std::size_t place = 1;
+    for (const Options::Element& element : plan.options.elements("metrics")) {
+      if (metric_of(element, place++).name != name) continue;
+      if (!element.entry) {
+        answer.set("measure", "a function");
+        continue;
+      }
+      answer.set("measure", element.entry->value());
+      const auto best = std::ranges::find(at_most_one, element.entry->entry().name);
+      if (best != at_most_one.end()) answer.set("best", 1);
+    }
+    answer.set("measure", fingerprint(answer["measure"]));
+    return answer;
+  }
+};
+
+}  // namespace
+
+Command comparison_command() {
+  return {"comparison", [](const EngineStart& start) { return ComparisonExecution(start).execute(); }};
+}
+
+}  // namespace trainlab

@@ -1,0 +1,138 @@
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/arguments.h"
+#include "comparing/question.h"
+#include "core/error.h"
+#include "core/printable.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+Error wrong(const std::string& flag, const std::string& expected, const std::string& text) {
+  return usage_error(flag + ": expected " + expected + ", found \"" + text + "\"");
+}
+
+template <class Number>
+bool is_read(std::string_view text, Number& number) {
+  const auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc() && rest == text.data() + text.size();
+}
+
+FlagType target_type() {
+  return {.operand = "METRIC=VALUE", .read = [](const std::string& flag, const std::string& text) -> Value {
+            const std::size_t equals = text.find('=');
+            double value = 0;
+            if (equals == 0 || equals == std::string::npos || !is_read(text.substr(equals + 1), value) ||
+                !std::isfinite(value)) {
+              throw wrong(flag, "a metric and a number, as val.accuracy=0.97", text);
+            }
+            return Value::Map{{"metric", text.substr(0, equals)}, {"value", value}};
+          }};
+}
+
+FlagType seeds_type() {
+  return {.operand = "auto|N",
+          .read = [](const std::string& flag, const std::string& text) -> Value {
+            constexpr std::int64_t fewest = 3, most = 1000;
+            std::int64_t count = 0;
+            if (text == "auto") return text;
+            if (is_read(text, count) && count >= fewest && count <= most) return count;
+            throw wrong(flag, "auto or a whole number from 3 to 1000 (one or two seeds say nothing)", text);
+          },
+          .words = {"auto"}};
+}
+
+FlagType parameter_type() {
+  return {.operand = "NAME=VALUE", .read = [](const std::string& flag, const std::string& text) -> Value {
+            const std::size_t equals = text.find('=');
+            if (equals == 0 || equals == std::string::npos) throw wrong(flag, "NAME=VALUE", text);
+            return text;
+          }};
+}
+
+// A run, or a folder that holds runs.
+bool is_folder(const std::string& word) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(word, ignored);
+}
+
+void check_compare(const Arguments& given) {
+  if (!given.has("target")) {
+    throw usage_error("`trainlab compare` needs the target to which both are timed: --target val.accuracy=0.97");
+  }
+  const bool of_runs = is_folder(given.words.front());
+  if (given.words.size() == 2 && is_folder(given.words.back()) != of_runs) {
+    throw usage_error("expected two recipes or two folders of runs, found " + given.words.front() + " and " +
+                      given.words.back());
+  }
+  if (!of_runs) {
+    if (given.words.size() == 2 || given.has("a") || given.has("b")) return;
+    throw usage_error("`trainlab compare` needs a second recipe, or parameters that differ: --a lr=0.01 --b lr=0.03");
+  }
+  if (given.words.size() == 1) throw usage_error("`trainlab compare` needs a second folder of runs");
+  for (const char* flag : {"a", "b", "seeds", "within", "out"}) {
+    if (given.has(flag)) throw usage_error(std::string("--") + flag + " means nothing to runs that have ended");
+  }
+}
+
+int run_compare(const Program&, const Arguments& given) {
+  Question question;
+  question.target = {.metric = given.flags["target"]["metric"].string(),
+                     .value = given.flags["target"]["value"].number()};
+  if (given.has("not-worse")) question.margin = given.flags["not-worse"].number();
+  if (given.flags["seeds"].is_integer()) question.seeds = static_cast<int>(given.flags["seeds"].integer());
+  if (given.has("within")) question.within = given.flags["within"].number();
+  return is_folder(given.words.front()) ? compare_runs(given, question) : compare_recipes(given, question);
+}
+
+}  // namespace
+
+compare::Looks Question::looks() const { return seeds ? compare::Looks::fixed(*seeds) : compare::Looks::planned(); }
+
+void say(const Arguments& given, const std::string& line) {
+  if (given.has("quiet")) return;
+  const std::string text = "trainlab: " + printable(line) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+Command compare_command() {
+  constexpr double smallest_margin = 1e-300, largest = 1e300;
+  return {
+      .name = "compare",
+      .line = "whether a second recipe is faster than a first, and not worse",
+      .text =
+          "A and B are recipes that return a fit, one recipe with --a and --b, or folders of runs that have ended (an\n"
+          "ensemble, or a folder with a run for each seed). Recipes are trained in pairs with seeds 1, 2, 3, … in\n"
+          "runs/compare, until it is clear whether B reaches the target sooner: after 5, 8, 12 or 20 seeds. The same\n"
+          "command continues a comparison that was interrupted.\n",
+      .words = {.operand = "A B",
+                .what = "two recipes, or two folders of runs",
+                .least = 1,
+                .most = 2,
+                .names = FlagType::Names::files},
+      .flags = {{.name = "target",
+                 .type = target_type(),
+                 .help = "the metric's value to which both are timed: val.accuracy=0.97"},
+                {.name = "not-worse",
+                 .type = number_type("MARGIN", smallest_margin, largest, "above 0"),
+                 .help = "also ask whether B ends worse than A by less than MARGIN, in the metric's unit"},
+                {.name = "seeds",
+                 .type = seeds_type(),
+                 .help = "pairs to train: as many as it takes (auto), or exactly N"},
+                {.name = "within",
+                 .type = time_type(),
+                 .help = "begin no pair that would probably end later than this: \"30 min\""},
+                {.name = "a", .type = parameter_type(), .help = "a parameter of A", .repeats = true},
+                {.name = "b", .type = parameter_type(), .help = "a parameter of B", .repeats = true},
+                common_flag("out", "the comparison's folder (default: the next free runs/compare/NAME/NNN)")},
+      .works = Command::Works::with_engine,
+      .check = check_compare,
+      .run = run_compare,
+  };
+}
+
+}  // namespace trainlab::cli

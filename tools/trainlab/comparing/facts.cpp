@@ -1,0 +1,60 @@
+#include "comparing/facts.h"
+
+#include <cmath>
+
+#include "core/error.h"
+#include "report/texts.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+// The bits of no number that a recipe would write: a fit whose seed is another one has fixed the seed itself.
+constexpr std::int64_t unlikely_seed = 6'700'417'641;
+
+std::string samples_of(const Value& a, const Value& b) {
+  return std::to_string(a["samples"].integer()) + " samples in A, " + std::to_string(b["samples"].integer()) + " in B";
+}
+
+Error not_comparable(const std::string& metric, const std::string& why) {
+  return usage_error(metric + " of A and B cannot be compared: " + why);
+}
+
+}  // namespace
+
+Answer ask_about(Request request, const std::string& metric) {
+  request.command = "comparison";
+  request.options.set("metric", metric);
+  request.options.set("seed", unlikely_seed);
+  request.options.set("quiet", true);
+  Answer answer;
+  answer.outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
+  if (answer.outcome.code == 0 && !answer.outcome.error) {
+    answer.facts = parse_json(answer.outcome.result["text"].string(), "the engine's answer");
+  }
+  return answer;
+}
+
+void settle_target(const Arguments& given, Question& question, const Value& a, const Value& b) {
+  const std::string& metric = question.target.metric;
+  if (a["measure"] != b["measure"] || a["minimize"] != b["minimize"]) {
+    throw not_comparable(metric, "they compute it in different ways");
+  }
+  question.target.minimize = a["minimize"].boolean();
+  if (a["best"].is_number() && question.target.value > a["best"].number()) {
+    throw usage_error("--target " + metric + "=" + number_text(question.target.value) + ": no model can have a " +
+                      metric + " above " + report::short_number(a["best"].number()));
+  }
+  const std::string part = metric.substr(0, metric.find('.'));
+  if (a[part]["questions"] != b[part]["questions"]) {
+    throw not_comparable(metric, "it is measured on other samples (" + samples_of(a[part], b[part]) + ")")
+        .hint("split both alike: data:split { train = 0.8, val = 0.2, seed = 7 }");
+  }
+  if (a["train"]["questions"] != b["train"]["questions"]) {
+    say(given, "A and B train on different samples (" + samples_of(a["train"], b["train"]) + ")");
+  } else if (a["data"] != b["data"]) {
+    say(given, "A and B prepare the same samples in different ways (the option data differs)");
+  }
+}
+
+}  // namespace trainlab::cli

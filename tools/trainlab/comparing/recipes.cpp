@@ -1,0 +1,328 @@
+// `trainlab compare A.lua B.lua`: pairs of runs with the same seed, one run after the other so that neither disturbs
+// the other's times, and in alternating order so that a machine that slows down favours neither.
+//
+// The comparison's folder holds the runs a-001, b-001, a-002, … and comparison.json: what was asked, and the pairs that
+// have ended. A comparison that was interrupted goes on with the same command.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "cli/ending.h"
+#include "cli/requests.h"
+#include "comparing/facts.h"
+#include "comparing/question.h"
+#include "comparing/training_runs.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "report/texts.h"
+#include "run/folder.h"
+#include "run/manifest.h"
+
+namespace trainlab::cli {
+
+namespace fs = std::filesystem;
+using report::duration_text, report::shown_path;
+
+namespace {
+
+struct Side {
+  std::string name;  // "a"
+  fs::path recipe;
+  std::vector<GivenParameter> parameters;
+
+  std::string shown() const {
+    std::string text = shown_path(recipe);
+    for (const GivenParameter& one : parameters) text += " " + one.name + "=" + one.text;
+    return text;
+  }
+};
+
+Side side_of(const Arguments& given, const std::string& name, const std::string& recipe) {
+  Side side{.name = name, .recipe = recipe, .parameters = {}};
+  if (!given.has(name)) return side;
+  for (const Value& text : given.flags[name].list()) {
+    const std::size_t equals = text.string().find('=');
+    side.parameters.push_back(
+        {text.string().substr(0, equals), text.string().substr(equals + 1), "--" + name + " " + text.string()});
+  }
+  return side;
+}
+
+Request request_for(const Arguments& given, const Side& side) {
+  Arguments plain = given;
+  plain.words = {side.recipe.string()};
+  plain.parameters = side.parameters;
+  for (const Flag& flag : given.command->flags) plain.flags.map().erase(flag.name);
+  return request_for_recipe(plain);
+}
+
+// What makes two comparisons the same. The recipe's own modules are compared when a run has ended.
+Value asked_value(const Arguments& given, const Question& question, const Side& a, const Side& b) {
+  const auto side = [](const Side& one) {
+    Value::Map parameters;
+    for (const GivenParameter& parameter : one.parameters) parameters.emplace(parameter.name, parameter.text);
+    return Value::Map{{"recipe", absolute_path(one.recipe).string()},
+                      {"hash", hash_file(one.recipe)},
+                      {"parameters", std::move(parameters)}};
+  };
+  return Value::Map{{"a", side(a)},
+                    {"b", side(b)},
+                    {"target", target_text(question.target)},
+                    {"not_worse", question.margin ? Value(*question.margin) : Value()},
+                    {"seeds", question.seeds ? Value(*question.seeds) : Value("auto")},
+                    {"device", given.flags["device"]},
+                    {"threads", given.flags["threads"]}};
+}
+
+Value optional_value(const std::optional<double>& number) { return number ? Value(*number) : Value(); }
+
+std::optional<double> optional_number(const Value& value) {
+  return value.is_nil() ? std::nullopt : std::optional(value.number());
+}
+
+Value to_value(const compare::Pair& pair) {
+  return Value::Map{{"seed", pair.seed},
+                    {"a", pair.a.to_value()},
+                    {"b", pair.b.to_value()},
+                    {"a_at_equal_time", optional_value(pair.a_at_equal_time)},
+                    {"b_at_equal_time", optional_value(pair.b_at_equal_time)}};
+}
+
+compare::Pair pair_from(const Value& value) {
+  return {.seed = value["seed"].integer(),
+          .a = compare::Training::from_value(value["a"]),
+          .b = compare::Training::from_value(value["b"]),
+          .a_at_equal_time = optional_number(value["a_at_equal_time"]),
+          .b_at_equal_time = optional_number(value["b_at_equal_time"])};
+}
+
+// comparison.json of a folder.
+class Record {
+ public:
+  Record(fs::path folder, Value asked) : folder_(std::move(folder)), asked_(std::move(asked)) {}
+
+  // False where the folder holds no comparison. Raises Error{usage} for another one.
+  bool read() {
+    const Value stored = read_json(path());
+    if (stored.is_nil()) return false;
+    try {
+      if (stored["format"].integer() != 1) throw usage_error(path().string() + " is of another version of trainlab");
+      for (const auto& [name, now] : asked_.map()) {
+        const Value& before = stored["asked"][name];
+        if (before == now) continue;
+        throw usage_error("the comparison in " + folder_.string() + " is another one: " + name + " was " +
+                          text(before) + ", is " + text(now))
+            .hint("choose another --out");
+      }
+      for (const Value& pair : stored["pairs"].list()) pairs.push_back(pair_from(pair));
+      has_ended = stored["has_ended"].boolean();
+    } catch (const std::logic_error&) {
+      throw damaged_file(path(), "it is no comparison");
+    }
+    return true;
+  }
+
+  // Whole and atomic: pairs are few.
+  void write() const {
+    Value::List list;
+    for (const compare::Pair& pair : pairs) list.push_back(to_value(pair));
+    const Value value =
+        Value::Map{{"format", 1}, {"asked", asked_}, {"pairs", std::move(list)}, {"has_ended", has_ended}};
+    write_atomic(path(), to_json(value, 1) + "\n");
+  }
+
+  const fs::path& folder() const { return folder_; }
+
+  std::vector<compare::Pair> pairs;
+  bool has_ended = false;  // the same command begins a new comparison
+
+ private:
+  fs::path path() const { return folder_ / "comparison.json"; }
+  static std::string text(const Value& value) {
+    return value.is_nil() ? "not given" : value.is_string() ? value.string() : to_json(value);
+  }
+
+  fs::path folder_;
+  Value asked_;
+};
+
+// The folders runs/compare/NAME/NNN, the newest last.
+std::vector<fs::path> numbered(const fs::path& parent) {
+  std::vector<fs::path> all;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    if (name.size() >= 3 && name.size() <= 9 && std::ranges::all_of(name, is_digit)) all.push_back(entry.path());
+  }
+  std::ranges::sort(all, {}, [](const fs::path& path) { return std::stoi(path.filename().string()); });
+  return all;
+}
+
+fs::path made_folder(const fs::path& parent) {
+  make_directories(parent);
+  const std::vector<fs::path> before = numbered(parent);
+  for (int number = before.empty() ? 1 : std::stoi(before.back().filename().string()) + 1;; ++number) {
+    std::array<char, 16> name{};
+    std::snprintf(name.data(), name.size(), "%03d", number);
+    const fs::path folder = parent / name.data();
+    if (file_calls().make_directory(folder) == 0) return folder;
+    if (errno != EEXIST) throw usage_error("cannot make the folder " + folder.string() + ": " + std::strerror(errno));
+  }
+}
+
+// The comparison of --out, or the last one of this name if it asks the same and has not ended, or a new one.
+Record opened(const Arguments& given, const Value& asked, const std::string& name) {
+  if (given.has("out")) {
+    Record record(absolute_path(given.flags["out"].string()), asked);
+    if (record.read()) return record;
+    std::error_code ignored;
+    if (fs::exists(record.folder(), ignored) && !fs::is_empty(record.folder(), ignored)) {
+      throw usage_error("the folder " + record.folder().string() + " is not empty and holds no comparison")
+          .hint("choose another --out");
+    }
+    make_directories(record.folder());
+    record.write();
+    return record;
+  }
+  const fs::path parent = fs::current_path() / "runs" / "compare" / name;
+  const std::vector<fs::path> before = numbered(parent);
+  if (!before.empty()) {
+    Record last(before.back(), asked);
+    try {
+      if (last.read() && !last.has_ended) return last;
+    } catch (const Error&) {
+      // Another comparison of the same recipes.
+    }
+  }
+  Record record(made_folder(parent), asked);
+  record.write();
+  return record;
+}
+
+class Trainer {
+ public:
+  Trainer(const Arguments& given, const Question& question, const Side& a, const Side& b, Record& record)
+      : given_(given), question_(question), sides_{&a, &b}, record_(record) {}
+
+  // Trains pairs until the question is answered, or the time is used up. False when a signal, or an error that
+  // `outcome` tells, has ended a training.
+  bool train() {
+    const compare::Looks looks = question_.looks();
+    const double begun = steady_seconds();
+    double longest = 0;
+    while (!record_.has_ended) {
+      const double now = steady_seconds() - begun;
+      if (question_.within && longest > 0 && now + longest > *question_.within) {
+        say(given_, "the time of --within is used up; the same command goes on");
+        return true;
+      }
+      if (!train_pair(static_cast<std::int64_t>(record_.pairs.size()) + 1)) return false;
+      longest = std::max(longest, steady_seconds() - begun - now);
+      const int count = static_cast<int>(record_.pairs.size());
+      const bool is_clear =
+          looks.is_look(count) && compare::judge(record_.pairs, question_.target, question_.margin, looks).is_clear;
+      record_.has_ended = is_clear || count >= looks.most();
+      record_.write();
+      tell_pair();
+    }
+    return true;
+  }
+
+  Outcome outcome;
+
+ private:
+  fs::path folder_of(const Side& side, std::int64_t seed) const {
+    std::array<char, 32> name{};
+    std::snprintf(name.data(), name.size(), "%s-%03d", side.name.c_str(), static_cast<int>(seed));
+    return record_.folder() / name.data();
+  }
+
+  bool train_pair(std::int64_t seed) {
+    const bool a_first = seed % 2 == 1;
+    if (!train_side(*sides_[a_first ? 0 : 1], seed) || !train_side(*sides_[a_first ? 1 : 0], seed)) return false;
+    record_.pairs.push_back(
+        read_pair(seed, folder_of(*sides_[0], seed), folder_of(*sides_[1], seed), question_.target));
+    if (seed == 1) check_target(record_.pairs, question_.target);
+    return true;
+  }
+
+  bool train_side(const Side& side, std::int64_t seed) {
+    const fs::path folder = folder_of(side, seed);
+    if (!is_finished(read_summary(folder))) {
+      Request request = request_for(given_, side);
+      request.command = "run";
+      request.options.set("out", folder.string());
+      request.options.set("seed", seed);
+      request.options.set("quiet", true);
+      outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
+      // A fit that fails by itself, by a loss that is not finite, is a result.
+      const bool has_failed = outcome.code == 3 && !outcome.error;
+      if (outcome.code != 0 && !has_failed) return false;
+    }
+    const Manifest first = read_manifest(folder_of(side, 1)), now = read_manifest(folder);
+    if (first.recipe_hash() != now.recipe_hash()) {
+      throw usage_error("a source of " + shown_path(side.recipe) + " has changed since the comparison began")
+          .hint("undo the change and repeat the command, or choose another --out");
+    }
+    return true;
+  }
+
+  void tell_pair() const {
+    const compare::Pair& pair = record_.pairs.back();
+    const auto time = [](const compare::Training& one) {
+      return one.has_failed ? "failed" : one.arrival ? duration_text(*one.arrival) : std::string("never");
+    };
+    say(given_, "seed " + std::to_string(pair.seed) + " of at most " + std::to_string(question_.looks().most()) +
+                    ": to " + target_text(question_.target) + " A " + time(pair.a) + ", B " + time(pair.b));
+  }
+
+  const Arguments& given_;
+  const Question& question_;
+  std::array<const Side*, 2> sides_;
+  Record& record_;
+};
+
+}  // namespace
+
+int compare_recipes(const Arguments& given, Question question) {
+  const Side a = side_of(given, "a", given.words.front());
+  const Side b = side_of(given, "b", given.words.back());
+  const Answer of_a = ask_about(request_for(given, a), question.target.metric);
+  if (of_a.facts.is_nil()) return tell(of_a.outcome, given.has("json"), "comparison");
+  const Answer of_b = ask_about(request_for(given, b), question.target.metric);
+  if (of_b.facts.is_nil()) return tell(of_b.outcome, given.has("json"), "comparison");
+  settle_target(given, question, of_a.facts, of_b.facts);
+
+  const std::string stem = a.recipe.stem().string();
+  const std::string name = a.recipe == b.recipe ? stem : stem + "-" + b.recipe.stem().string();
+  Record record = opened(given, asked_value(given, question, a, b), name);
+  if (!record.has_ended && !record.pairs.empty()) {
+    say(given, "continues the comparison in " + shown_path(record.folder()) + ", which has " +
+                   std::to_string(record.pairs.size()) + " pairs");
+  }
+  Trainer trainer(given, question, a, b, record);
+  const bool is_whole = trainer.train();
+  const bool is_interrupted = trainer.outcome.code == 130 || trainer.outcome.code == 143;
+  if (!is_whole && !is_interrupted) return tell(trainer.outcome, given.has("json"), "comparison");
+
+  const Comparison comparison{.pairs = record.pairs,
+                              .looks = question.looks(),
+                              .folder = record.folder(),
+                              .a = a.shown(),
+                              .b = b.shown(),
+                              .is_interrupted = !is_whole};
+  if (given.has("json")) {
+    print(to_json(comparison_value(comparison, question), 2) + "\n");
+  } else if (is_whole) {
+    print(comparison_text(comparison, question));
+  }
+  if (is_whole) return 0;
+  say(given, "to continue: the same command again");
+  return trainer.outcome.code;
+}
+
+}  // namespace trainlab::cli

@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "comparing/question.h"
+#include "comparing/training_runs.h"
+#include "report/texts.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+using compare::Interval, compare::Judgement, compare::Pair, compare::Quality, compare::Speed;
+using report::duration_text, report::shown_path, report::short_number;
+
+std::string digits(double x, int count) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.*g", count, x);
+  return text.data();
+}
+
+std::string range_text(double low, double high) {
+  return std::isinf(low) || std::isinf(high) ? "" : " (" + digits(low, 3) + "–" + digits(high, 3) + ")";
+}
+
+std::string seconds_text(double seconds) {
+  constexpr double coarse = 10;  // from here on a tenth of a second is enough
+  return seconds < coarse ? digits(seconds, 3) + " s" : duration_text(seconds);
+}
+
+std::string signed_text(double x) { return (x < 0 ? "−" : "+") + digits(std::abs(x), 2); }
+
+std::string difference_text(const Interval& difference) {
+  if (std::isnan(difference.mean)) return "unknown";
+  std::string text = signed_text(difference.mean);
+  if (!std::isinf(difference.low))
+    text += " (" + signed_text(difference.low) + " to " + signed_text(difference.high) + ")";
+  return text;
+}
+
+std::string speed_text(const Judgement& judged) {
+  const Interval& ratio = judged.ratio;
+  switch (judged.speed) {
+    case Speed::faster: return "B is " + digits(ratio.mean, 3) + range_text(ratio.low, ratio.high) + " times faster";
+    case Speed::slower:
+      return "B is " + digits(1 / ratio.mean, 3) + range_text(1 / ratio.high, 1 / ratio.low) + " times slower";
+    case Speed::equal: return "B is as fast as A (within 2 %)";
+    case Speed::unclear: break;
+  }
+  return "cannot tell which is faster";
+}
+
+std::string quality_text(const Judgement& judged, const Question& question) {
+  const bool is_good = judged.speed == Speed::faster || judged.speed == Speed::equal;
+  switch (judged.quality) {
+    case Quality::better: return (judged.speed == Speed::slower ? " but" : " and") + std::string(" better");
+    case Quality::not_worse: return " and not worse (by more than " + number_text(*question.margin) + ")";
+    case Quality::worse: return (is_good ? " but" : " and") + std::string(" worse");
+    case Quality::unclear: break;
+  }
+  return question.margin ? ", and cannot tell whether it is worse" : "";
+}
+
+constexpr int most_seeds = 1000;
+
+// Seeds beyond those that were trained, with which a new comparison would find what the present estimates say with a
+// probability of 80 %.
+int more_seeds(const Judgement& judged) {
+  return judged.is_clear ? 0 : std::max(compare::pairs_needed(judged.effect, most_seeds) - judged.pairs, 1);
+}
+
+std::string more_text(const Judgement& judged) {
+  if (judged.is_clear) return "";
+  const int more = more_seeds(judged);
+  return "; would need " + (more + judged.pairs >= most_seeds ? "more than " + std::to_string(most_seeds) + " seeds"
+                                                              : "about " + std::to_string(more) + " more seeds");
+}
+
+std::string headline(const Judgement& judged, const Question& question) {
+  const std::string quality = quality_text(judged, question);
+  if (judged.speed == Speed::unclear && judged.quality == Quality::unclear) return "cannot tell" + more_text(judged);
+  std::string text = speed_text(judged);
+  if (judged.speed == Speed::unclear) {
+    constexpr std::size_t joint = 4;  // " and"
+    text += "; B is" + quality.substr(joint);
+  } else {
+    text += quality;
+  }
+  return text + more_text(judged) + ", p " + digits(judged.p, 2);
+}
+
+std::string count_text(int count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string arrivals_text(const Judgement& judged, const compare::Target& target) {
+  const int a = judged.pairs - judged.a_arrived, b = judged.pairs - judged.b_arrived;
+  return "  " + count_text(a, "training") + " of A and " + std::to_string(b) + " of B never came to " +
+         target_text(target) + ": they count with the longest training, and the true ratio is further from 1\n";
+}
+
+double seconds_of(const std::vector<Pair>& pairs) {
+  double seconds = 0;
+  for (const Pair& pair : pairs) seconds += pair.a.seconds + pair.b.seconds;
+  return seconds;
+}
+
+// The median time of the trainings that have arrived.
+std::string usual_time(const std::vector<Pair>& pairs, const compare::Training Pair::*side) {
+  std::vector<double> times;
+  for (const Pair& pair : pairs) {
+    if ((pair.*side).arrival) times.push_back(*(pair.*side).arrival);
+  }
+  if (times.empty()) return "never";
+  std::ranges::sort(times);
+  const std::size_t half = times.size() / 2;
+  return seconds_text(times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2);
+}
+
+// With the same noise the recipe that validates more often has more chances to be beyond the target.
+std::string validations_text(const std::vector<Pair>& pairs) {
+  const std::int64_t a = pairs.front().a.validations, b = pairs.front().b.validations;
+  if (a == 0 || b == 0 || (a <= 2 * b && b <= 2 * a)) return "";
+  return "  A validates " + std::to_string(a) + " times, B " + std::to_string(b) +
+         " times: who validates more often seems to arrive sooner; give both the same `validate`\n";
+}
+
+std::string_view word(Speed speed) {
+  constexpr std::array<std::string_view, 4> words{"faster", "slower", "equal", "unclear"};
+  return words[static_cast<std::size_t>(speed)];
+}
+
+std::string_view word(Quality quality) {
+  constexpr std::array<std::string_view, 4> words{"better", "not_worse", "worse", "unclear"};
+  return words[static_cast<std::size_t>(quality)];
+}
+
+}  // namespace
+
+std::string comparison_text(const Comparison& comparison, const Question& question) {
+  const std::vector<Pair>& pairs = comparison.pairs;
+  if (pairs.empty()) return "no pair has ended\n";
+  const Judgement judged = compare::judge(pairs, question.target, question.margin, comparison.looks);
+  std::string text = headline(judged, question) + "\n";
+  text += "  A      " + comparison.a + "\n  B      " + comparison.b + "\n";
+  text += "  time   to " + target_text(question.target) + ", median: A " + usual_time(pairs, &Pair::a) + ", B " +
+          usual_time(pairs, &Pair::b) + "\n";
+  if (judged.is_bounded) text += arrivals_text(judged, question.target);
+  text += "  end    " + question.target.metric + ", B − A: " + difference_text(judged.difference) +
+          "; at the end of the shorter training " + difference_text(judged.at_equal_time) + "\n";
+  if (judged.a_failed + judged.b_failed > 0) {
+    text += "  failed " + std::to_string(judged.a_failed) + " trainings of A, " + std::to_string(judged.b_failed) +
+            " of B, by a loss that is not finite (p " + digits(judged.failures_p, 2) + ")\n";
+  }
+  if (judged.without_value > 0) {
+    text += "  " + count_text(judged.without_value, "pair") + " without a value stays out of the difference\n";
+  }
+  text += validations_text(pairs);
+  text += "  took   " + count_text(judged.pairs, "seed") + ", " + seconds_text(seconds_of(pairs)) + " of training\n";
+  if (!comparison.folder.empty()) text += "  in     " + shown_path(comparison.folder) + "\n";
+  return text;
+}
+
+Value comparison_value(const Comparison& comparison, const Question& question) {
+  const Judgement judged = compare::judge(comparison.pairs, question.target, question.margin, comparison.looks);
+  const auto interval = [](const Interval& given, const char* mean) {
+    return Value::Map{{mean, given.mean}, {"low", given.low}, {"high", given.high}};
+  };
+  Value speed = interval(judged.ratio, "ratio");
+  speed.set("is_bounded", judged.is_bounded);
+  speed.set("arrived", Value::Map{{"a", judged.a_arrived}, {"b", judged.b_arrived}});
+  Value quality = interval(judged.difference, "difference");
+  quality.set("verdict", word(judged.quality));
+  quality.set("not_worse", judged.quality == Quality::better || judged.quality == Quality::not_worse);
+  quality.set("margin", question.margin ? Value(*question.margin) : Value());
+  quality.set("at_equal_time", interval(judged.at_equal_time, "difference"));
+  return Value::Map{
+      {"kind", "comparison"},
+      {"status", comparison.is_interrupted ? "interrupted" : "done"},
+      {"verdict", word(judged.speed)},
+      {"speed", std::move(speed)},
+      {"quality", std::move(quality)},
+      {"failed", Value::Map{{"a", judged.a_failed}, {"b", judged.b_failed}, {"p", judged.failures_p}}},
+      {"target", Value::Map{{"metric", question.target.metric}, {"value", question.target.value}}},
+      {"seeds", judged.pairs},
+      {"more_seeds", more_seeds(judged)},
+      {"seconds", seconds_of(comparison.pairs)},
+      {"p", judged.p},
+      {"out", comparison.folder.empty() ? Value() : Value(comparison.folder.string())},
+  };
+}
+
+}  // namespace trainlab::cli
