@@ -48,7 +48,7 @@ TEST_CASE("bash completes commands, flags and values") {
   CHECK(completed({"x.lua", "--device", "="}) == Lines{"auto", "cpu", "cuda"});
   CHECK(completed({"predict", "runs/x/001", "--format", ""}) == Lines{"csv", "json"});
   CHECK(completed({"completion", ""}) == Lines{"bash", "zsh"});
-  CHECK(completed({"help", "co"}) == Lines{"completion"});
+  CHECK(completed({"help", "co"}) == Lines{"compare", "completion"});
   CHECK(completed({"--threads", "2", "li"}) == Lines{"list"});
 }
 

@@ -22,36 +22,40 @@ bool is_read(std::string_view text, Number& number) {
   return code == std::errc() && rest == text.data() + text.size();
 }
 
-FlagType target_type() {
-  return {.operand = "METRIC=VALUE", .read = [](const std::string& flag, const std::string& text) -> Value {
-            const std::size_t equals = text.find('=');
-            double value = 0;
-            if (equals == 0 || equals == std::string::npos || !is_read(text.substr(equals + 1), value) ||
-                !std::isfinite(value)) {
-              throw wrong(flag, "a metric and a number, as val.accuracy=0.97", text);
-            }
-            return Value::Map{{"metric", text.substr(0, equals)}, {"value", value}};
-          }};
+compare::Target target_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  compare::Target target;
+  if (equals == 0 || equals == std::string::npos || !is_read(std::string_view(text).substr(equals + 1), target.value) ||
+      !std::isfinite(target.value)) {
+    throw wrong("--target", "a metric and a number, as val.accuracy=0.97", text);
+  }
+  target.metric = text.substr(0, equals);
+  return target;
 }
 
-FlagType seeds_type() {
-  return {.operand = "auto|N",
-          .read = [](const std::string& flag, const std::string& text) -> Value {
-            constexpr std::int64_t fewest = 3, most = 1000;
-            std::int64_t count = 0;
-            if (text == "auto") return text;
-            if (is_read(text, count) && count >= fewest && count <= most) return count;
-            throw wrong(flag, "auto or a whole number from 3 to 1000 (one or two seeds say nothing)", text);
-          },
-          .words = {"auto"}};
+std::optional<int> seeds_of(const std::string& text) {
+  constexpr int fewest = 3, most = 1000;
+  int count = 0;
+  if (text == "auto") return std::nullopt;
+  if (is_read(text, count) && count >= fewest && count <= most) return count;
+  throw wrong("--seeds", "auto or a whole number from 3 to 1000 (one or two seeds say nothing)", text);
 }
 
-FlagType parameter_type() {
-  return {.operand = "NAME=VALUE", .read = [](const std::string& flag, const std::string& text) -> Value {
-            const std::size_t equals = text.find('=');
-            if (equals == 0 || equals == std::string::npos) throw wrong(flag, "NAME=VALUE", text);
-            return text;
-          }};
+void check_parameters(const Arguments& given, const std::string& flag) {
+  if (!given.has(flag)) return;
+  for (const Value& text : given.flags[flag].list()) {
+    const std::size_t equals = text.string().find('=');
+    if (equals == 0 || equals == std::string::npos) throw wrong("--" + flag, "NAME=VALUE", text.string());
+  }
+}
+
+Question question_of(const Arguments& given) {
+  Question question;
+  question.target = target_of(given.flags["target"].string());
+  if (given.has("not-worse")) question.margin = given.flags["not-worse"].number();
+  if (given.has("seeds")) question.seeds = seeds_of(given.flags["seeds"].string());
+  if (given.has("within")) question.within = given.flags["within"].number();
+  return question;
 }
 
 // A run, or a folder that holds runs.
@@ -64,6 +68,9 @@ void check_compare(const Arguments& given) {
   if (!given.has("target")) {
     throw usage_error("`trainlab compare` needs the target to which both are timed: --target val.accuracy=0.97");
   }
+  question_of(given);
+  check_parameters(given, "a");
+  check_parameters(given, "b");
   const bool of_runs = is_folder(given.words.front());
   if (given.words.size() == 2 && is_folder(given.words.back()) != of_runs) {
     throw usage_error("expected two recipes or two folders of runs, found " + given.words.front() + " and " +
@@ -80,12 +87,7 @@ void check_compare(const Arguments& given) {
 }
 
 int run_compare(const Program&, const Arguments& given) {
-  Question question;
-  question.target = {.metric = given.flags["target"]["metric"].string(),
-                     .value = given.flags["target"]["value"].number()};
-  if (given.has("not-worse")) question.margin = given.flags["not-worse"].number();
-  if (given.flags["seeds"].is_integer()) question.seeds = static_cast<int>(given.flags["seeds"].integer());
-  if (given.has("within")) question.within = given.flags["within"].number();
+  const Question question = question_of(given);
   return is_folder(given.words.front()) ? compare_runs(given, question) : compare_recipes(given, question);
 }
 
@@ -115,19 +117,19 @@ Command compare_command() {
                 .most = 2,
                 .names = FlagType::Names::files},
       .flags = {{.name = "target",
-                 .type = target_type(),
+                 .type = text_type("METRIC=VALUE"),
                  .help = "the metric's value to which both are timed: val.accuracy=0.97"},
                 {.name = "not-worse",
                  .type = number_type("MARGIN", smallest_margin, largest, "above 0"),
                  .help = "also ask whether B ends worse than A by less than MARGIN, in the metric's unit"},
                 {.name = "seeds",
-                 .type = seeds_type(),
+                 .type = text_type("auto|N"),
                  .help = "pairs to train: as many as it takes (auto), or exactly N"},
                 {.name = "within",
                  .type = time_type(),
                  .help = "begin no pair that would probably end later than this: \"30 min\""},
-                {.name = "a", .type = parameter_type(), .help = "a parameter of A", .repeats = true},
-                {.name = "b", .type = parameter_type(), .help = "a parameter of B", .repeats = true},
+                {.name = "a", .type = text_type("NAME=VALUE"), .help = "a parameter of A", .repeats = true},
+                {.name = "b", .type = text_type("NAME=VALUE"), .help = "a parameter of B", .repeats = true},
                 common_flag("out", "the comparison's folder (default: the next free runs/compare/NAME/NNN)")},
       .works = Command::Works::with_engine,
       .check = check_compare,
