@@ -43,7 +43,8 @@ int l_study(lua_State* L) {
     resolve_paths(entry.options, map, state.host().recipe_folder);
     spec->value = registry.check(map, "lab.study");
     // Trials that such a study gives are taken from it for good, as those of a stage.
-    if (spec->value["file"].is_string() && (state.host().describes || state.host().checks)) throw ExecutionEnds();
+    const bool is_kept = spec->value["file"].is_string() || spec->value["name"].is_string();
+    if (is_kept && (state.host().describes || state.host().checks)) throw ExecutionEnds();
     std::shared_ptr<StudyObject> study;
     {
       const EngineWork work(L);

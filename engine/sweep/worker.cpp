@@ -74,7 +74,7 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function
       context_(context),
       used_(used_time(plan, context, seconds)),
       study_(open_study(plan, context)),
-      keeper_(StudyPlace::of_stage(context.folder)),
+      keeper_(study_.storage()),
       fits_(plan, context, study_, [this] { reported(); }),
       progress_(plan, context, study_.study(), std::move(seconds), used_ ? used_->seconds() : 0) {
   if (used_) begin_time();

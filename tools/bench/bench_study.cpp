@@ -1,14 +1,19 @@
 // Ask and tell without training: the time of samplers. Prints one JSON object of seconds by row.
 //
-//   bench_study [ROW…]     all rows unless named; peer_study.py has rows of the same names
+//   bench_study [ROW…]     all rows unless named; peer_study.py has rows of the same names. Rows of PostgreSQL are
+//   there
+//                          when TRAINLAB_STORAGE in the environment is the URL of a database
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
 #include "core/clock.h"
 #include "study/place.h"
@@ -56,8 +61,8 @@ double seconds(const Row& row) {
   return steady_seconds() - begin;
 }
 
-// Ask, tell and their transactions in a SQLite file in the current folder.
-double stored_seconds(std::int64_t trials) {
+// Ask, tell and their transactions, by so many processes that start together.
+double stored_seconds(const StudyPlace& place, std::int64_t trials, int processes) {
   SpaceParameter x, y;
   x.name = "x";
   y.name = "y";
@@ -66,21 +71,40 @@ double stored_seconds(std::int64_t trials) {
   Registry registry;
   register_study(registry);
   const auto spec = std::make_shared<const Spec>(Spec{registry.check(Value::Map{{"@", "sampler.random"}}), {}});
-  const std::filesystem::path folder = std::filesystem::current_path() / ("bench_study-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  double seconds = 0;
-  {
-    const double begin = steady_seconds();
-    auto storage = StudyPlace(folder / "study.db").open();
+  const auto work = [&] {
+    auto storage = place.open();
     storage->open(space.to_value());
     SharedStudy study(std::move(storage), Study(space, make_sampler(Options(registry, spec, ""), space, 1, 1), {}),
                       {.name = "bench", .supervisor = "bench", .expires = 0});
     while (const auto lease = study.ask(0, 1000, trials).lease)
       study.end(*lease, TrialState::complete, std::array{0.5}, {});
-    seconds = steady_seconds() - begin;
+  };
+  const double begin = steady_seconds();
+  std::fflush(nullptr);
+  for (int other = 1; other < processes; ++other) {
+    if (::fork() > 0) continue;
+    work();
+    ::_exit(0);
   }
+  work();
+  while (::wait(nullptr) > 0) {
+  }
+  return steady_seconds() - begin;
+}
+
+// In a SQLite file in the current folder.
+double sqlite_seconds(std::int64_t trials, int processes) {
+  const std::filesystem::path folder = std::filesystem::current_path() / ("bench_study-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const double seconds = stored_seconds(StudyPlace(folder / "study.db"), trials, processes);
   std::filesystem::remove_all(folder);
   return seconds;
+}
+
+// In a new study of the database.
+double postgresql_seconds(const char* url, std::int64_t trials, int processes) {
+  const Database database(url);
+  return stored_seconds(StudyPlace(database, database.make_next("bench")), trials, processes);
 }
 
 }  // namespace
@@ -101,7 +125,8 @@ int main(int argc, char** argv) {
                           {"cma_es 10 × 10000", "sampler.cma_es", 10, 10'000},
                           {"nsga2 2 × 10000, two objectives", "sampler.nsga2", 2, 10'000, 2},
                           {"gp 4 × 100", "sampler.gp", 4, 100}};
-  constexpr const char* stored = "random 2 × 1000, SQLite";
+  constexpr std::int64_t stored_trials = 1000;
+  const char* const url = std::getenv("TRAINLAB_STORAGE");
   const auto wanted = [&](const char* name) {
     return argc == 1 ||
            std::any_of(argv + 1, argv + argc, [&](const char* one) { return std::strcmp(one, name) == 0; });
@@ -114,7 +139,12 @@ int main(int argc, char** argv) {
   for (const Row& row : rows) {
     if (wanted(row.name)) print(row.name, seconds(row));
   }
-  if (wanted(stored)) print(stored, stored_seconds(1000));
+  for (const int processes : {1, 8, 32}) {
+    const std::string with = processes == 1 ? "" : ", " + std::to_string(processes) + " processes";
+    const std::string file = "random 2 × 1000, SQLite" + with, database = "random 2 × 1000, PostgreSQL" + with;
+    if (wanted(file.c_str())) print(file.c_str(), sqlite_seconds(stored_trials, processes));
+    if (url && wanted(database.c_str())) print(database.c_str(), postgresql_seconds(url, stored_trials, processes));
+  }
   std::printf("}\n");
   return 0;
 }

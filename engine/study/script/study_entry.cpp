@@ -28,6 +28,9 @@ void register_study_entry(Registry& registry) {
           .with(Option("file",
                        "path of a SQLite file, NAME.db, that keeps the study; several processes may share the file")
                     .path())
+          .with(storage_option())
+          .with(
+              Option("name", "the study's name in the database, where several processes may share the study").string())
           .returns("study")
           .example("local study = lab.study { space = { x = lab.space.uniform(-5, 5) }, sampler = lab.sampler.tpe() }\n"
                    "for _ = 1, 50 do\n"
@@ -35,9 +38,10 @@ void register_study_entry(Registry& registry) {
                    "  study:tell(trial, (trial.params.x - 2) ^ 2)\n"
                    "end\n"
                    "print(study.best.value, study.best.params.x)")
-          .note("With a file, a trial's value is on disk when study:tell returns. A trial whose process ended before "
-                "study:tell "
-                "waits and is begun again. lab.sweep drives a study by itself, in several processes."));
+          .note(
+              "With a file or a database, a trial's value is on disk when study:tell returns. A trial whose process "
+              "ended "
+              "before study:tell waits and is begun again. lab.sweep drives a study by itself, in several processes."));
 
   registry.add(Entry("study:ask", "method", "Begins a trial.")
                    .returns("trial; or nil and the reason: the space is used up, or other trials must end first")

@@ -1,6 +1,7 @@
 #include "study/study_object.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 
 #include "analysis/pareto.h"
@@ -50,7 +51,7 @@ StudyObject::StudyObject(const Options& options, std::int64_t seed) {
   }
   auto sampler = make_sampler(options.child("sampler"), space, seed, settings.maximize.size());
   Study study(space, std::move(sampler), std::move(settings));
-  if (options.given("file")) {
+  if (options.given("file") || options.given("name") || options.given("storage")) {
     open(options, std::move(study), first, seed);
   } else {
     for (const auto& point : first) study.enqueue(point);
@@ -58,14 +59,42 @@ StudyObject::StudyObject(const Options& options, std::int64_t seed) {
   }
 }
 
+// The place of a study that other processes share, made in a database where there is none.
+StudyPlace StudyObject::place_of(const Options& options) {
+  if (options.given("file")) {
+    for (const char* other : {"storage", "name"}) {
+      if (options.given(other))
+        throw options.error(other, "goes with a study in a database; `file` keeps it in a file");
+    }
+    const std::string& file = options.string("file");
+    if (!file.ends_with(".db")) throw options.error("file", "expected a name that ends in .db, found \"" + file + "\"");
+    const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+    std::error_code ignored;
+    if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
+      throw options.error("file", "there is no folder " + folder.string());
+    check_reading(file);
+    return StudyPlace(std::filesystem::path(file));
+  }
+  const std::optional<Database> database = storage_of(options);
+  if (!database) {
+    throw options.error("storage", "missing; `name` is the name of a study in a database")
+        .hint("storage = \"postgresql://USER@HOST/DATABASE\", or TRAINLAB_STORAGE in the environment");
+  }
+  if (!options.given("name")) throw options.error("name", "missing; expected the study's name in the database");
+  const std::string& name = options.string("name");
+  const auto is_allowed = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+  };
+  constexpr std::size_t longest = 63;
+  if (name.empty() || name.size() > longest || !std::ranges::all_of(name, is_allowed))
+    throw options.error("name", "expected at most 63 letters, digits, '_' and '-', found \"" + name + "\"");
+  database->make(name);
+  return {*database, name};
+}
+
 void StudyObject::open(const Options& options, Study study, const std::vector<std::vector<double>>& first,
                        std::int64_t seed) {
-  const std::string& file = options.string("file");
-  if (!file.ends_with(".db")) throw options.error("file", "expected a name that ends in .db, found \"" + file + "\"");
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  std::error_code ignored;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored))
-    throw options.error("file", "there is no folder " + folder.string());
+  const StudyPlace place = place_of(options);
   Value::List objectives;
   for (const Value& goal : options.get("goal").list()) objectives.push_back(Value::Map{{"goal", goal}});
   const Value description = Value::Map{{"format", 1},
@@ -75,18 +104,18 @@ void StudyObject::open(const Options& options, Study study, const std::vector<st
                                        {"sampler", options.registry().print(options.get("sampler"))},
                                        {"by_order", study.by_order()},
                                        {"seed", seed}};
-  check_reading(file);
-  const StudyPlace place(file);
   auto storage = place.open();
   storage->open(description, first, [&](const Value& stored) {
     for (const auto& [part, name] : {std::pair{"space", "space"}, {"objectives", "goal"}}) {
       if (to_json(stored[part]) == to_json(description[part])) continue;
-      throw options.error("file", file + " holds a study with another " + name).hint("name another file");
+      const char* const option = options.given("file") ? "file" : "name";
+      throw options.error(option, place.text() + " holds a study with another " + name)
+          .hint(std::string("give another ") + option);
     }
   });
   shared_ = std::make_unique<SharedStudy>(std::move(storage), std::move(study),
                                           Storage::Owner{.name = this_process(), .supervisor = "", .expires = 0});
-  keeper_ = std::make_unique<LeaseKeeper>(place);
+  keeper_ = std::make_unique<LeaseKeeper>(shared_->storage());
 }
 
 StudyObject::~StudyObject() {

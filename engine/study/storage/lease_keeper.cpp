@@ -7,7 +7,7 @@
 
 namespace trainlab {
 
-LeaseKeeper::LeaseKeeper(const StudyPlace& place) : thread_([this, place] { run(place); }) {}
+LeaseKeeper::LeaseKeeper(Storage& storage) : thread_([this, &storage] { run(storage); }) {}
 
 LeaseKeeper::~LeaseKeeper() {
   {
@@ -28,18 +28,14 @@ void LeaseKeeper::remove(const Lease& lease) {
   leases_.erase(lease.trial);
 }
 
-void LeaseKeeper::run(const StudyPlace& place) {
-  std::unique_ptr<Storage> storage;
+void LeaseKeeper::run(Storage& storage) {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, std::chrono::duration<double>(lease_seconds / 6), [this] { return ends_; })) {
     const auto held = leases_;
     lock.unlock();
     for (const auto& [trial, lease] : held) {
       try {
-        // To open a study that was deleted meanwhile would make an empty one.
-        if (!storage && !place.exists()) break;
-        if (!storage) storage = place.open();
-        storage->renew(lease, wall_seconds() + lease_seconds);
+        storage.renew(lease, wall_seconds() + lease_seconds);
       } catch (const std::exception&) {
         // Lost, or the disk is full: the thread that trains learns of it when it reports.
       }

@@ -7,8 +7,9 @@
 
 namespace trainlab {
 
-SharedStudy::SharedStudy(std::unique_ptr<Storage> storage, Study study, Storage::Owner owner)
-    : storage_(std::move(storage)), study_(std::move(study)), owner_(std::move(owner)) {
+SharedStudy::SharedStudy(std::unique_ptr<Storage> storage, Study study, Storage::Owner owner,
+                         std::unique_ptr<Storage> copy)
+    : storage_(std::move(storage)), copy_(std::move(copy)), study_(std::move(study)), owner_(std::move(owner)) {
   follow();
 }
 
@@ -31,6 +32,7 @@ SharedStudy::Asked SharedStudy::ask(double now, double expires, std::int64_t mos
   owner_.expires = expires;
   asked.lease = storage_->begin(owner_, now, [&](const StudyChanges& changes) -> std::optional<Storage::Begin> {
     apply(changes);
+    asked.is_over = changes.is_over;
     // Others wait meanwhile: nothing is chosen in vain.
     const Trials& trials = study_.trials();
     const bool may_add = !changes.is_over && trials.size() < most;
@@ -111,6 +113,7 @@ void SharedStudy::apply(const StudyChanges& changes) {
       case TrialState::running: break;
     }
   }
+  if (copy_) copy_->copy(changes);
 }
 
 }  // namespace trainlab

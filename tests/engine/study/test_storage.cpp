@@ -11,12 +11,14 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <vector>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/host.h"
 #include "study/shared_study.h"
 #include "study_support.h"
+#include "support/postgresql_server.h"
 
 using namespace trainlab;
 
@@ -28,26 +30,39 @@ Storage::Owner owner(const std::string& name, double expires = 100) {
   return {.name = name, .supervisor = "s1", .expires = expires};
 }
 
-// Every kind of storage that there is: where a study lies that is kept in a folder. A new kind is tested by standing
-// here.
-using Kind = StudyPlace (*)(const std::filesystem::path& folder);
-constexpr Kind kinds[] = {[](const std::filesystem::path& folder) { return StudyPlace(folder / "study.db"); }};
+// Every kind of storage that there is, where it is there: a place for a study, which is empty at first, by a folder or
+// a name. A new kind is tested by standing here.
+using Kind = StudyPlace (*)(const std::filesystem::path& folder, const std::string& name);
+StudyPlace in_file(const std::filesystem::path& folder, const std::string&) { return StudyPlace(folder / "study.db"); }
+StudyPlace in_postgresql(const std::filesystem::path&, const std::string& name) {
+  const Database database(*test::postgresql_server());
+  database.make(name);
+  return {database, name};
+}
+std::vector<Kind> kinds() {
+  if (test::postgresql_server()) return {in_file, in_postgresql};
+  WARN("skipped: PostgreSQL is not installed");
+  return {in_file};
+}
 
 // A place for a study of each kind, empty, in the scratch folder in which tests run.
 struct Folder {
-  explicit Folder(Kind its_kind = kinds[0]) : kind(its_kind), place(std::filesystem::current_path() / "study") {
+  explicit Folder(Kind its_kind = in_file) : kind(its_kind), place(std::filesystem::current_path() / "study") {
+    static int count = 0;
+    name = "study-" + std::to_string(++count);
     std::filesystem::remove_all(place);
     std::filesystem::create_directories(place);
   }
   ~Folder() { std::filesystem::remove_all(place); }
   Folder(const Folder&) = delete;
   const std::filesystem::path& path() const { return place; }
-  std::unique_ptr<Storage> open() const { return kind(place).open(); }
+  std::unique_ptr<Storage> open() const { return kind(place, name).open(); }
   Kind kind;
   std::filesystem::path place;
+  std::string name;
 };
 // In each test once: it runs for every kind.
-Kind any_kind() { return GENERATE(from_range(std::begin(kinds), std::end(kinds))); }
+Kind any_kind() { return GENERATE(from_range(kinds())); }
 
 // One who works on the study: knows its trials, and begins the first that waits or a new one.
 struct Worker {
@@ -345,6 +360,47 @@ TEST_CASE("a shared study chooses the same trials with 1, 2 and 8 workers") {
     CHECK(chosen[1] == chosen[0]);
     CHECK(chosen[2] == chosen[0]);
   }
+}
+
+TEST_CASE("a copy has what the study has told, however often it was told") {
+  const Folder folder(any_kind());
+  Worker a(folder);
+  const std::filesystem::path file = folder.path() / "copy.db";
+  const auto copy = StudyPlace(file).open();
+  copy->open("x");
+  const auto all_of = [](Storage& storage) { return storage.changes(); };
+  const Lease first = *a.take(owner("a"));
+  a->report(first, std::vector<TrialReport>{{1, 1, {0.5}}, {1, 2, {infinity}}});
+  copy->copy(all_of(*folder.open()));
+  a->end(first, TrialState::complete, std::vector<double>{0.1 + 0.2}, Value::Map{{"how", "alone"}});
+  a->enqueue(std::vector{std::nan("")});
+  const Lease second = *a->begin(owner("b"), 0, [](const StudyChanges&) {
+    return Storage::Begin{2, {0.25}, Segment{.parent = 0, .until = 3}};
+  });
+  a->lose(second);
+  const StudyChanges all = all_of(*folder.open());
+  copy->copy(all);
+  copy->copy(all);
+  StudyPlace(file).read([&](StudyReader& reader) {
+    const std::vector<StoredTrial> trials = reader.trials(/*with_info=*/true);
+    REQUIRE(trials.size() == 3);
+    CHECK(trials[0].state == TrialState::complete);
+    CHECK(trials[0].values == std::vector<double>{0.1 + 0.2});
+    CHECK(trials[0].info["how"] == Value("alone"));
+    CHECK(trials[0].owner == "a");
+    CHECK(std::isnan(trials[1].point.at(0)));
+    CHECK(trials[2].state == TrialState::waiting);
+    CHECK(trials[2].attempt == 1);
+    REQUIRE(trials[2].segment);
+    CHECK(trials[2].segment->parent == 0);
+    CHECK(trials[2].segment->until == 3);
+    const std::vector<std::int64_t> numbers = {0};
+    const std::vector<StoredReport> reports = reader.reports(numbers);
+    REQUIRE(reports.size() == 2);
+    CHECK(reports[0].report.values == std::vector<double>{0.5});
+    CHECK(reports[1].report.resource == 2);
+  });
+  CHECK(copy->changes().trials.size() == 3);
 }
 
 TEST_CASE("files of a newer version and damaged ones are told") {

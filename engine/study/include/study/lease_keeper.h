@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "study/place.h"
+#include "study/storage.h"
 
 namespace trainlab {
 
@@ -16,8 +16,8 @@ class LeaseKeeper {
   // Seconds that a lease holds without being renewed: longer than a process is stopped for by anything but a person.
   static constexpr double lease_seconds = 60;
 
-  // Opens the study for itself.
-  explicit LeaseKeeper(const StudyPlace& place);
+  // The storage outlives the keeper.
+  explicit LeaseKeeper(Storage& storage);
   ~LeaseKeeper();
   LeaseKeeper(const LeaseKeeper&) = delete;
 
@@ -25,7 +25,7 @@ class LeaseKeeper {
   void remove(const Lease& lease);
 
  private:
-  void run(const StudyPlace& place);
+  void run(Storage& storage);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -7,38 +7,56 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
+#include "study/database.h"
 #include "study/reader.h"
 #include "study/storage.h"
 
 namespace trainlab {
 
+// What a process does while its database is away: it tries to reach the database again and again.
+struct Waiting {
+  static constexpr double usual_patience = 120;
+  double patience = usual_patience;                       // seconds
+  std::function<void(const std::string& line)> say = {};  // when the waiting begins and ends; any thread
+  std::function<bool()> gives_up = {};                    // whether to end before; asked often, by any thread
+};
+
 class StudyPlace {
  public:
   // A SQLite file.
   explicit StudyPlace(std::filesystem::path file) : file_(std::move(file)) {}
-  // The study of a sweep or an ensemble, by the stage's folder.
+  // The study of this name in a database, which Database has made.
+  StudyPlace(Database database, std::string study) : database_(std::move(database)), study_(std::move(study)) {}
+  // The file of the study of a sweep or an ensemble, by the stage's folder: the study, or a copy of a study that lies
+  // in a database.
   static StudyPlace of_stage(const std::filesystem::path& folder) { return StudyPlace(folder / "study.db"); }
 
-  // For messages.
-  std::string text() const { return file_.string(); }
-  // Whether there is a study. SQLite takes an empty file for a database without tables; such a file is no study.
+  // For messages; of a file its name.
+  std::string text() const;
+  // Whether there is a file with a study. SQLite takes an empty file for a database without tables; such a file is no
+  // study.
   bool exists() const;
 
-  // To work on the study, which is made where there is none. Error{usage} when the study is of a newer version or the
-  // place holds something else, Error{run} when the place cannot be used.
-  std::unique_ptr<Storage> open() const;
+  // To work on the study, which is made in a file where there is none. Error{usage} when the study is of a newer
+  // version or the place holds something else, Error{run} when the place cannot be used or has lost the study.
+  // A database that goes away later is waited for; when that was in vain, Error{interrupted} is raised.
+  std::unique_ptr<Storage> open(Waiting waiting = {}) const;
 
-  // Hands a reader to `read`, which may be called a second time, with a new reader, where the study changed under it.
-  // Raises as open() does.
+  // Hands a reader of a file to `read`, which may be called a second time, with a new reader, where the study changed
+  // under it. Raises as open() does.
   void read(const std::function<void(StudyReader&)>& read) const;
 
-  // After processes that were killed: nothing lies beside the study any more, unless other processes work on it. Never
+  // After processes that were killed: nothing lies beside the file any more, unless other processes work on it. Never
   // raises, because whoever opens the study next does the same.
   void settle() const noexcept;
 
  private:
   std::filesystem::path file_;
+  std::optional<Database> database_;
+  std::string study_;  // its name in the database
 };
 
 }  // namespace trainlab

@@ -15,8 +15,10 @@ namespace trainlab {
 
 class SharedStudy {
  public:
-  // `study` is empty, and is what the storage's description says. Both belong to one thread.
-  SharedStudy(std::unique_ptr<Storage> storage, Study study, Storage::Owner owner);
+  // `study` is empty, and is what the storage's description says. It belongs to one thread. `copy`: gets all that this
+  // process learns of the study; null: nothing is copied.
+  SharedStudy(std::unique_ptr<Storage> storage, Study study, Storage::Owner owner,
+              std::unique_ptr<Storage> copy = nullptr);
 
   const Study& study() const { return study_; }
   Storage& storage() { return *storage_; }
@@ -24,6 +26,7 @@ class SharedStudy {
   struct Asked {
     std::optional<Lease> lease;  // a trial that runs now, of this process until `expires`
     bool wait = false;           // ask again when something has changed; without both: there is nothing left to do
+    bool is_over = false;        // the study's deadline has passed
   };
   // `most`: trials of the study altogether; those that wait are begun whatever it is. Trials of processes of this host
   // that have died are given to the next who asks.
@@ -49,7 +52,7 @@ class SharedStudy {
   void apply(const StudyChanges& changes);
   void lose_trials_of_the_dead();
 
-  std::unique_ptr<Storage> storage_;
+  std::unique_ptr<Storage> storage_, copy_;
   Study study_;
   Storage::Owner owner_;
   std::vector<StoredTrial> stored_;  // by number

@@ -4,9 +4,10 @@
 // one attempt. Who writes into a trial shows its lease; when the trial went back to waiting in the meantime (its time
 // was over, its supervisor has gone) the write is refused, whoever has it now. Final trials never change.
 //
-// A Storage belongs to one thread of one process; any number of processes open the same study. Readers never wait for
-// writers, and writers wait for each other. All functions raise Error{run} when the store fails (a full disk, a damaged
-// file) and say what to do. StudyPlace::open() gives a Storage.
+// A Storage belongs to one process, whose threads take turns; any number of processes open the same study. Readers
+// never wait for writers, and writers wait for each other. All functions raise Error{run} when the store fails (a full
+// disk, a damaged file) and say what to do, and Error{interrupted} when a database was away for too long.
+// StudyPlace::open() gives a Storage.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +51,7 @@ struct StoredTrial {
 struct StoredReport {
   std::int64_t trial = 0, attempt = 1;
   TrialReport report;
+  std::int64_t id = 0;  // grows in the order in which reports came
 };
 
 // What happened since a reader looked last: trials as they are now, in the order of their last change, and reports in
@@ -112,6 +114,9 @@ class Storage {
   // Engines that other supervisors spawned have been killed: their trials are lost. Not those of engines that joined
   // from outside.
   virtual void revoke_all_but(const std::string& supervisor) = 0;
+
+  // Takes over what another storage has told of its study, so that this one is a copy.
+  virtual void copy(const StudyChanges& changes) = 0;
 };
 
 }  // namespace trainlab

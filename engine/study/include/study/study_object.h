@@ -1,5 +1,5 @@
 // lab.study: a search that a recipe drives by itself. The recipe asks for trials, reports their intermediate values and
-// tells how they ended. The study lives in memory, or in a file on which other processes work too.
+// tells how they ended. The study lives in memory, or in a file or a database, where other processes work on it too.
 //
 // Used by the recipe's thread only.
 #pragma once
@@ -15,6 +15,7 @@
 #include "core/callable.h"
 #include "core/registry.h"
 #include "study/lease_keeper.h"
+#include "study/place.h"
 #include "study/pruner.h"
 #include "study/shared_study.h"
 #include "study/study.h"
@@ -25,7 +26,7 @@ class StudyObject final : public Object {
  public:
   // `options`: the checked options of the entry "study". `seed`: the seed if the options give none.
   StudyObject(const Options& options, std::int64_t seed);
-  // Running trials of this process go back to waiting in the file.
+  // Running trials of this process go back to waiting where other processes work on the study.
   ~StudyObject() override;
   std::string_view type_name() const override { return "study"; }
 
@@ -50,6 +51,7 @@ class StudyObject final : public Object {
   void tell(std::int64_t trial, TrialState state, std::span<const double> values);
 
  private:
+  static StudyPlace place_of(const Options& options);
   void open(const Options& options, Study study, const std::vector<std::vector<double>>& first, std::int64_t seed);
   void require_running(std::int64_t trial);
   void drop(std::int64_t trial);  // its lease
@@ -59,7 +61,7 @@ class StudyObject final : public Object {
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> judged_;
   bool deterministic_ = false;
   std::optional<Study> own_;             // in memory
-  std::unique_ptr<SharedStudy> shared_;  // in a file
+  std::unique_ptr<SharedStudy> shared_;  // in a file or a database
   std::map<std::int64_t, Lease> leases_;
   std::unique_ptr<LeaseKeeper> keeper_;
 };

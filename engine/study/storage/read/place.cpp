@@ -1,3 +1,4 @@
+// The programs that only read studies are linked without SOCI.
 #include "study/place.h"
 
 #include <cstdint>
@@ -6,6 +7,8 @@
 #include "sqlite.h"
 
 namespace trainlab {
+
+std::string StudyPlace::text() const { return database_ ? database_->text() + ", study " + study_ : file_.string(); }
 
 bool StudyPlace::exists() const {
   std::error_code error;

@@ -4,6 +4,8 @@
 
 namespace trainlab {
 
-std::unique_ptr<Storage> StudyPlace::open() const { return sql_storage(sqlite_dialect(file_)); }
+std::unique_ptr<Storage> StudyPlace::open(Waiting waiting) const {
+  return sql_storage(database_ ? postgresql_dialect(*database_, study_) : sqlite_dialect(file_), std::move(waiting));
+}
 
 }  // namespace trainlab

@@ -1,13 +1,13 @@
 #include "sql_storage.h"
 
-#include <soci/soci.h>
-
 #include <cmath>
-#include <map>
-#include <string_view>
+#include <mutex>
+#include <optional>
+#include <tuple>
 
 #include "core/clock.h"
 #include "core/host.h"
+#include "sql_connection.h"
 #include "storage/read/stored.h"
 
 namespace trainlab {
@@ -16,46 +16,52 @@ namespace {
 
 class SqlStorage final : public Storage {
  public:
-  explicit SqlStorage(std::unique_ptr<SqlDialect> dialect) : dialect_(std::move(dialect)) {
-    guarded([&] { dialect_->connect(sql_); });
-  }
+  SqlStorage(std::unique_ptr<SqlDialect> dialect, Waiting waiting)
+      : connection_(std::move(dialect), std::move(waiting)) {}
 
   Value open(const Value& description, std::span<const std::vector<double>> first, const Accept& accept) override {
+    const std::lock_guard lock(mutex_);
     Value stored;
     transaction(/*durable=*/true, [&] {
-      const int schema = dialect_->schema(sql_);
+      const int schema = dialect().schema(sql());
       if (schema == 0) {
         create();
         const std::string text = to_json(description);
         run("INSERT INTO study (id, description, change, deadline) VALUES (1, :d, 0, NULL)", soci::use(text));
-        stored = parse_json(text, dialect_->place());
+        stored = parse_json(text, dialect().place());
         for (const std::vector<double>& point : first) add_waiting(point);
         return;
       }
       std::string text;
       run("SELECT description FROM study WHERE id = 1", soci::into(text));
-      stored = parse_json(text, dialect_->place());
+      stored = parse_json(text, dialect().place());
       if (accept) accept(stored);
-      if (!dialect_->is_for_many_hosts()) require_one_host();
+      if (!dialect().is_for_many_hosts()) require_one_host();
       if (schema < study_schema) migrate();
     });
     return stored;
   }
 
   StudyChanges changes() override {
+    const std::lock_guard lock(mutex_);
     StudyChanges all;
     // One snapshot for both tables.
-    bracketed(dialect_->begin_to_read(), [&] { all = read(); });
+    rewinding([&](const auto& whole) { connection_.read(whole); }, [&] { all = read(); });
     return all;
   }
 
   std::optional<Lease> begin(const Owner& owner, double now, const Choose& choose) override {
+    const std::lock_guard lock(mutex_);
     const double asked = steady_seconds();
     end_leases(now);
     std::optional<Lease> lease;
+    const long long known = seen_change_;
     transaction(/*durable=*/false, [&] {
+      lease.reset();
+      if (connection_.is_repeated() && (lease = begun_after(known, owner.name))) return;
       // Others may have kept this one waiting.
-      const double waited = steady_seconds() - asked, moment = now + waited, expires = owner.expires + waited;
+      const double later = steady_seconds() - asked + dialect().clock_lead(sql());
+      const double moment = now + later, expires = owner.expires + later;
       int over = 0;
       run("SELECT CASE WHEN deadline < :now THEN 1 ELSE 0 END FROM study WHERE id = 1", soci::use(moment),
           soci::into(over));
@@ -95,31 +101,42 @@ class SqlStorage final : public Storage {
   }
 
   std::int64_t enqueue(std::span<const double> point) override {
+    const std::lock_guard lock(mutex_);
     std::int64_t number = 0;
-    transaction(/*durable=*/true, [&] { number = add_waiting(point); });
+    const long long known = seen_change_;
+    transaction(/*durable=*/true, [&] {
+      const std::optional<std::int64_t> added = connection_.is_repeated() ? enqueued_after(known, point) : std::nullopt;
+      number = added ? *added : add_waiting(point);
+    });
     return number;
   }
 
   void set_deadline(double time) override {
+    const std::lock_guard lock(mutex_);
     transaction(/*durable=*/false, [&] {
       soci::indicator known = std::isfinite(time) ? soci::i_ok : soci::i_null;
-      run("UPDATE study SET deadline = :t", soci::use(time, known));
+      const double deadline = time + dialect().clock_lead(sql());
+      run("UPDATE study SET deadline = :t", soci::use(deadline, known));
     });
   }
 
   void renew(const Lease& lease, double expires) override {
+    const std::lock_guard lock(mutex_);
     const double asked = steady_seconds();
     transaction(/*durable=*/false, [&] {
       require(lease);
       const long long number = lease.trial;
-      const double until = expires + (steady_seconds() - asked);
+      const double until = expires + (steady_seconds() - asked) + dialect().clock_lead(sql());
       run("UPDATE trials SET expires = :e WHERE number = :n", soci::use(until), soci::use(number));
     });
   }
 
   void report(const Lease& lease, std::span<const TrialReport> reports) override {
+    const std::lock_guard lock(mutex_);
+    const long long known = seen_report_;
     transaction(/*durable=*/false, [&] {
       require(lease);
+      if (connection_.is_repeated() && reported_after(known, lease, reports)) return;
       for (const TrialReport& one : reports) {
         const long long trial = lease.trial, attempt = lease.attempt, repeat = one.repeat, resource = one.resource;
         const std::string values = numbers_text(one.values);
@@ -130,7 +147,9 @@ class SqlStorage final : public Storage {
   }
 
   void end(const Lease& lease, TrialState state, std::span<const double> values, const Value& info) override {
+    const std::lock_guard lock(mutex_);
     transaction(/*durable=*/true, [&] {
+      if (connection_.is_repeated() && has_ended(lease)) return;
       require(lease);
       const long long number = lease.trial, change = next_change();
       const std::string name(trial_state_name(state)), numbers = numbers_text(values), text = to_json(info);
@@ -140,6 +159,7 @@ class SqlStorage final : public Storage {
   }
 
   void give_back(const Lease& lease) override {
+    const std::lock_guard lock(mutex_);
     transaction(/*durable=*/false, [&] {
       require(lease);
       const long long number = lease.trial, change = next_change();
@@ -148,6 +168,7 @@ class SqlStorage final : public Storage {
   }
 
   void lose(const Lease& lease) override {
+    const std::lock_guard lock(mutex_);
     transaction(/*durable=*/false, [&] {
       const long long number = lease.trial, attempt = lease.attempt, change = next_change();
       run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE number = :n AND "
@@ -157,6 +178,7 @@ class SqlStorage final : public Storage {
   }
 
   void revoke_all_but(const std::string& supervisor) override {
+    const std::lock_guard lock(mutex_);
     transaction(/*durable=*/false, [&] {
       const long long change = next_change();
       // Whoever stopped in good order has given back what it had: these engines were killed.
@@ -166,124 +188,104 @@ class SqlStorage final : public Storage {
     });
   }
 
+  void copy(const StudyChanges& changes) override {
+    if (changes.trials.empty() && changes.reports.empty()) return;
+    const std::lock_guard lock(mutex_);
+    transaction(/*durable=*/false, [&] {
+      const long long change = next_change();
+      for (const StoredTrial& trial : changes.trials) copy(trial, change);
+      for (const StoredReport& one : changes.reports) {
+        const long long id = one.id, trial = one.trial, attempt = one.attempt, repeat = one.report.repeat,
+                        resource = one.report.resource;
+        const std::string values = numbers_text(one.report.values);
+        run("INSERT INTO reports (id, trial, attempt, repeat, resource, value) VALUES (:i, :t, :a, :r, :s, :v) "
+            "ON CONFLICT (id) DO NOTHING",
+            soci::use(id), soci::use(trial), soci::use(attempt), soci::use(repeat), soci::use(resource),
+            soci::use(values));
+      }
+    });
+  }
+
  private:
-  template <class F>
-  void guarded(F&& f) {
-    try {
-      f();
-    } catch (const soci::soci_error& error) {
-      throw dialect_->error(error.get_error_message());
-    }
-  }
-
-  // A statement with its values and the places of its columns, which are used until it has been executed. It is
-  // compiled at its first use: that costs more than most of them take.
-  template <class... Bindings>
-  soci::statement& prepared(const char* text, Bindings&&... bindings) {
-    const auto [found, is_new] = statements_.try_emplace(text, sql_);
-    soci::statement& statement = found->second;
-    if (is_new) {
-      statement.alloc();
-      statement.prepare(text);
-    } else {
-      statement.bind_clean_up();
-    }
-    (statement.exchange(std::forward<Bindings>(bindings)), ...);
-    statement.define_and_bind();
-    return statement;
-  }
-
-  // To its end, so that it holds no lock. Whether it had a row; the columns are those of the first.
+  const SqlDialect& dialect() const { return connection_.dialect(); }
+  soci::session& sql() { return connection_.sql(); }
+  // See SqlConnection::run.
   template <class... Bindings>
   bool run(const char* text, Bindings&&... bindings) {
-    soci::statement& statement = prepared(text, std::forward<Bindings>(bindings)...);
-    const bool found = statement.execute(true);
-    while (found && statement.fetch()) {
+    return connection_.run(text, std::forward<Bindings>(bindings)...);
+  }
+
+  // Changes that were read in a transaction which has not happened count as not seen: they come again.
+  template <class Begin, class F>
+  void rewinding(const Begin& begin, F&& f) {
+    const auto seen = std::pair(seen_change_, seen_report_);
+    try {
+      begin([&] {
+        std::tie(seen_change_, seen_report_) = seen;
+        f();
+      });
+    } catch (...) {
+      std::tie(seen_change_, seen_report_) = seen;
+      throw;
     }
-    return found;
   }
 
   template <class F>
   void transaction(bool durable, F&& f) {
-    guarded([&] {
-      if (durable != is_durable_) dialect_->set_durable(sql_, durable);
-      is_durable_ = durable;
-    });
-    // Looked at when no other process can write: what the session sees then is all that there is, and one process after
-    // the other writes it again.
-    bracketed(dialect_->begin_to_write(), [&] {
-      if (!dialect_->is_in_place()) throw dialect_->rescue(sql_);
-      f();
-    });
-  }
-
-  // Changes that were read in a transaction which is rolled back count as not seen: they come again.
-  template <class F>
-  void bracketed(const char* begin, F&& f) {
-    guarded([&] {
-      run(begin);
-      const auto seen = std::pair(seen_change_, seen_report_);
-      try {
-        f();
-        run("COMMIT");
-      } catch (...) {
-        std::tie(seen_change_, seen_report_) = seen;
-        try {
-          run("ROLLBACK");
-        } catch (const soci::soci_error&) {
-          // The database has done it already.
-        }
-        throw;
-      }
-    });
+    rewinding([&](const auto& whole) { connection_.write(durable, whole); }, f);
   }
 
   // Who has not renewed has gone. In a transaction of its own: what is chosen next may raise.
   void end_leases(double now) {
     int ended = 0;
-    guarded([&] {
-      run("SELECT COUNT(*) FROM trials WHERE state = 'running' AND expires < :now", soci::use(now), soci::into(ended));
+    double moment = 0;
+    connection_.guarded([&] {
+      moment = now + dialect().clock_lead(sql());
+      run("SELECT COUNT(*) FROM trials WHERE state = 'running' AND expires < :now", soci::use(moment),
+          soci::into(ended));
     });
     if (ended == 0) return;
     transaction(/*durable=*/false, [&] {
       const long long change = next_change();
       run("UPDATE trials SET state = 'waiting', lost = lost + 1, change = :c WHERE state = 'running' AND expires < "
           ":now",
-          soci::use(change), soci::use(now));
+          soci::use(change), soci::use(moment));
     });
   }
 
   void create() {
-    sql_ << "CREATE TABLE study (id INTEGER PRIMARY KEY, description TEXT NOT NULL, change INTEGER NOT NULL, "
-            "deadline DOUBLE PRECISION)";
-    sql_ << "CREATE TABLE trials (number INTEGER PRIMARY KEY, state TEXT NOT NULL, attempt INTEGER NOT NULL, "
-            "lost INTEGER NOT NULL DEFAULT 0, "
-            "point TEXT NOT NULL, values_ TEXT NOT NULL, owner TEXT NOT NULL, supervisor TEXT NOT NULL, "
-            "expires DOUBLE PRECISION NOT NULL, change INTEGER NOT NULL, info TEXT, parent INTEGER, until INTEGER)";
-    sql_ << "CREATE INDEX trials_by_change ON trials (change)";
-    sql_ << "CREATE INDEX trials_running ON trials (expires) WHERE state = 'running'";
-    sql_ << "CREATE TABLE reports (id " + std::string(dialect_->counting_key()) +
-                ", trial INTEGER NOT NULL, attempt INTEGER NOT NULL, repeat INTEGER NOT NULL, "
-                "resource INTEGER NOT NULL, value TEXT NOT NULL)";
-    dialect_->set_schema(sql_, study_schema);
+    const std::string whole = dialect().whole_number(), count = whole + " NOT NULL";
+    sql() << "CREATE TABLE study (id INTEGER PRIMARY KEY, description TEXT NOT NULL, change " + count +
+                 ", deadline DOUBLE PRECISION)";
+    sql() << "CREATE TABLE trials (number " + whole + " PRIMARY KEY, state TEXT NOT NULL, attempt " + count +
+                 ", lost " + count +
+                 " DEFAULT 0, point TEXT NOT NULL, values_ TEXT NOT NULL, owner TEXT NOT NULL, supervisor TEXT " +
+                 "NOT NULL, expires DOUBLE PRECISION NOT NULL, change " + count + ", info TEXT, parent " + whole +
+                 ", until " + whole + ")";
+    sql() << "CREATE INDEX trials_by_change ON trials (change)";
+    sql() << "CREATE INDEX trials_running ON trials (expires) WHERE state = 'running'";
+    sql() << "CREATE TABLE reports (id " + std::string(dialect().counting_key()) + ", trial " + count + ", attempt " +
+                 count + ", repeat " + count + ", resource " + count + ", value TEXT NOT NULL)";
+    dialect().set_schema(sql(), study_schema);
   }
 
   // From schema 1.
   void migrate() {
-    sql_ << "ALTER TABLE trials ADD COLUMN parent INTEGER";
-    sql_ << "ALTER TABLE trials ADD COLUMN until INTEGER";
-    dialect_->set_schema(sql_, study_schema);
+    const std::string whole = dialect().whole_number();
+    sql() << "ALTER TABLE trials ADD COLUMN parent " + whole;
+    sql() << "ALTER TABLE trials ADD COLUMN until " + whole;
+    dialect().set_schema(sql(), study_schema);
   }
 
   void require_one_host() {
     std::string owner;
     const double now = wall_seconds();
-    soci::statement& rows = prepared("SELECT owner FROM trials WHERE state = 'running' AND expires >= :now",
-                                     soci::use(now), soci::into(owner));
+    soci::statement& rows = connection_.prepared("SELECT owner FROM trials WHERE state = 'running' AND expires >= :now",
+                                                 soci::use(now), soci::into(owner));
     rows.execute();
     while (rows.fetch()) {
       if (host_of(owner) == host_name()) continue;
-      throw usage_error(dialect_->place() + ": the machine " + host_of(owner) + " works on this study")
+      throw usage_error(dialect().place() + ": the machine " + host_of(owner) + " works on this study")
           .hint("a study in a file is for the processes of one machine; wait until it has ended there");
     }
   }
@@ -327,13 +329,65 @@ class SqlStorage final : public Storage {
     throw lost;
   }
 
+  // What this process has done in a transaction of which only the answer was lost. Its number is after all that were
+  // seen before.
+  std::optional<Lease> begun_after(long long known, const std::string& owner) {
+    long long number = 0, attempt = 0;
+    const bool found = run("SELECT number, attempt FROM trials WHERE state = 'running' AND owner = :o AND change > :c",
+                           soci::use(owner), soci::use(known), soci::into(number), soci::into(attempt));
+    return found ? std::optional(Lease{.trial = number, .attempt = attempt, .owner = owner}) : std::nullopt;
+  }
+  std::optional<std::int64_t> enqueued_after(long long known, std::span<const double> point) {
+    long long number = 0;
+    const std::string text = numbers_text(point);
+    const bool found = run("SELECT number FROM trials WHERE attempt = 0 AND point = :p AND change > :c",
+                           soci::use(text), soci::use(known), soci::into(number));
+    return found ? std::optional<std::int64_t>(number) : std::nullopt;
+  }
+  bool reported_after(long long known, const Lease& lease, std::span<const TrialReport> reports) {
+    if (reports.empty()) return true;
+    const long long trial = lease.trial, attempt = lease.attempt, repeat = reports.back().repeat,
+                    resource = reports.back().resource;
+    long long id = 0;
+    return run("SELECT id FROM reports WHERE id > :i AND trial = :t AND attempt = :a AND repeat = :r AND resource = :s",
+               soci::use(known), soci::use(trial), soci::use(attempt), soci::use(repeat), soci::use(resource),
+               soci::into(id));
+  }
+  bool has_ended(const Lease& lease) {
+    std::string state, owner;
+    long long attempt = 0;
+    const long long number = lease.trial;
+    return run("SELECT state, attempt, owner FROM trials WHERE number = :n", soci::use(number), soci::into(state),
+               soci::into(attempt), soci::into(owner)) &&
+           is_final(parse_state(state)) && attempt == lease.attempt && owner == lease.owner;
+  }
+
+  void copy(const StoredTrial& trial, long long change) {
+    const long long number = trial.number, attempt = trial.attempt, lost = trial.lost;
+    const Segment segment = trial.segment.value_or(Segment{});
+    const long long parent = segment.parent.value_or(0), until = segment.until;
+    const std::string state(trial_state_name(trial.state)),
+        point = numbers_text(trial.point), values = numbers_text(trial.values), info = to_json(trial.info);
+    soci::indicator has_info = trial.info.is_nil() ? soci::i_null : soci::i_ok;
+    soci::indicator has_parent = segment.parent ? soci::i_ok : soci::i_null;
+    soci::indicator has_segment = trial.segment ? soci::i_ok : soci::i_null;
+    run("INSERT INTO trials (number, state, attempt, lost, point, values_, owner, supervisor, expires, change, info, "
+        "parent, until) VALUES (:n, :s, :a, :l, :p, :v, :o, '', 0, :c, :i, :f, :u) ON CONFLICT (number) DO UPDATE SET "
+        "state = excluded.state, attempt = excluded.attempt, lost = excluded.lost, point = excluded.point, values_ = "
+        "excluded.values_, owner = excluded.owner, change = excluded.change, info = excluded.info, parent = "
+        "excluded.parent, until = excluded.until",
+        soci::use(number), soci::use(state), soci::use(attempt), soci::use(lost), soci::use(point), soci::use(values),
+        soci::use(trial.owner), soci::use(change), soci::use(info, has_info), soci::use(parent, has_parent),
+        soci::use(until, has_segment));
+  }
+
   StudyChanges read() {
     StudyChanges all;
     {
       long long number = 0, attempt = 0, lost = 0, change = 0, parent = 0, until = 0;
       std::string state, point, values, owner, info;
       soci::indicator has_info = soci::i_null, has_parent = soci::i_null, has_segment = soci::i_null;
-      soci::statement& rows = prepared(
+      soci::statement& rows = connection_.prepared(
           "SELECT number, state, attempt, lost, point, values_, owner, info, change, parent, until FROM trials "
           "WHERE change > :c ORDER BY change, number",
           soci::use(seen_change_), soci::into(number), soci::into(state), soci::into(attempt), soci::into(lost),
@@ -353,41 +407,40 @@ class SqlStorage final : public Storage {
                               .values = parse_numbers(values),
                               .segment = segment,
                               .owner = owner,
-                              .info = has_info == soci::i_ok ? parse_json(info, dialect_->place()) : Value()});
+                              .info = has_info == soci::i_ok ? parse_json(info, dialect().place()) : Value()});
         last = change;
       }
       seen_change_ = last;
     }
     long long id = 0, trial = 0, attempt = 0, repeat = 0, resource = 0;
     std::string value;
-    soci::statement& rows =
-        prepared("SELECT id, trial, attempt, repeat, resource, value FROM reports WHERE id > :i ORDER BY id",
-                 soci::use(seen_report_), soci::into(id), soci::into(trial), soci::into(attempt), soci::into(repeat),
-                 soci::into(resource), soci::into(value));
+    soci::statement& rows = connection_.prepared(
+        "SELECT id, trial, attempt, repeat, resource, value FROM reports WHERE id > :i ORDER BY id",
+        soci::use(seen_report_), soci::into(id), soci::into(trial), soci::into(attempt), soci::into(repeat),
+        soci::into(resource), soci::into(value));
     rows.execute();
     long long last = seen_report_;
     while (rows.fetch()) {
       all.reports.push_back(
           {.trial = trial,
            .attempt = attempt,
-           .report = {.repeat = repeat, .resource = resource, .values = report_values(value, dialect_->place())}});
+           .report = {.repeat = repeat, .resource = resource, .values = report_values(value, dialect().place())},
+           .id = id});
       last = id;
     }
     seen_report_ = last;
     return all;
   }
 
-  std::unique_ptr<SqlDialect> dialect_;
-  soci::session sql_;
-  std::map<std::string_view, soci::statement> statements_;  // by their text
-  bool is_durable_ = true;
+  std::mutex mutex_;  // held by whoever uses the connection
+  SqlConnection connection_;
   long long seen_change_ = 0, seen_report_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect) {
-  return std::make_unique<SqlStorage>(std::move(dialect));
+std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect, Waiting waiting) {
+  return std::make_unique<SqlStorage>(std::move(dialect), std::move(waiting));
 }
 
 }  // namespace trainlab

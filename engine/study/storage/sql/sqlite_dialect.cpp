@@ -66,6 +66,8 @@ class SqliteDialect final : public SqlDialect {
     return sqlite_error(file_, name == std::string::npos ? words : words.substr(name + 2));
   }
 
+  bool is_busy(std::string_view) const override { return false; }
+
   void connect(soci::session& sql) override {
     sql.open(soci::sqlite3, "dbname=\"" + place_ + "\" timeout=" + std::to_string(patience_seconds));
     id_ = id_of(file_);
@@ -121,7 +123,9 @@ class SqliteDialect final : public SqlDialect {
   }
 
   const char* begin_to_read() const override { return "BEGIN"; }
-  const char* begin_to_write() const override { return "BEGIN IMMEDIATE"; }
+  const std::vector<std::string>& begin_to_write() const override { return begin_to_write_; }
+  double clock_lead(soci::session&) const override { return 0; }  // the processes of one machine share its clock
+  const char* whole_number() const override { return "INTEGER"; }
   const char* counting_key() const override { return "INTEGER PRIMARY KEY"; }
   // The log is shared through the memory of one machine: two of them would overwrite what the other has written.
   bool is_for_many_hosts() const override { return false; }
@@ -129,6 +133,7 @@ class SqliteDialect final : public SqlDialect {
  private:
   std::filesystem::path file_;
   std::string place_;
+  const std::vector<std::string> begin_to_write_ = {"BEGIN IMMEDIATE"};
   std::optional<FileId> id_;  // of the open file
 };
 
