@@ -61,6 +61,8 @@ std::vector<std::string> differences(const Manifest& recorded, const Manifest& p
     if (!equal) lines.push_back(changed("--" + name, shown(before), shown(now)));
   }
 
+  const auto study_of = [](const Manifest& manifest) { return manifest.study.empty() ? "none" : manifest.study; };
+  if (recorded.study != present.study) lines.push_back(changed("--study", study_of(recorded), study_of(present)));
   add_settings(lines, recorded, present, Recorded::Difference::refused, "--");
   return lines;
 }

@@ -87,7 +87,7 @@ std::string Manifest::recipe_hash() const {
 
 fs::path manifest_path(const fs::path& run) { return run / "manifest.toml"; }
 
-void write_manifest(const fs::path& run, const Manifest& manifest) {
+Value to_value(const Manifest& manifest) {
   Value::Map hashes;
   for (const auto& [path, hash] : manifest.sources) hashes.emplace(path, hash);
   Value::Map map{
@@ -110,13 +110,18 @@ void write_manifest(const fs::path& run, const Manifest& manifest) {
       continue;
     map.emplace(flag.name, manifest.setting(flag.name));
   }
+  if (!manifest.study.empty()) map["study"] = manifest.study;
   if (!manifest.mended.empty()) map["mended"] = list_of(manifest.mended);
   if (manifest.extension) {
     Value extension = Value::Map{{"stage", manifest.extension->stage}};
     for (const NewTotal& total : manifest.extension->totals) extension.set(total.unit, total.count);
     map["extend"] = std::move(extension);
   }
-  write_atomic(manifest_path(run), to_toml(map));
+  return map;
+}
+
+void write_manifest(const fs::path& run, const Manifest& manifest) {
+  write_atomic(manifest_path(run), to_toml(to_value(manifest)));
 }
 
 Manifest read_manifest(const fs::path& run) {
@@ -127,10 +132,17 @@ Manifest read_manifest(const fs::path& run) {
         .hint("`trainlab list` shows the runs below this folder");
   }
   try {
-    const Value map = read_toml(path);
+    return manifest_from(read_toml(path), path);
+  } catch (const Damage& damage) {
+    throw damaged_file(path, damage.what());
+  }
+}
+
+Manifest manifest_from(const Value& map, const fs::path& place) {
+  try {
     const auto text = [&](const char* name) { return stored_value(map, name, "").string(); };
     if (stored_value(map, "format", 1).integer() != Manifest::current_format) {
-      throw usage_error(path.string() + " has format " + map["format"].brief() + "; this trainlab reads format " +
+      throw usage_error(place.string() + " has format " + map["format"].brief() + "; this trainlab reads format " +
                         std::to_string(Manifest::current_format));
     }
     Manifest manifest;
@@ -149,6 +161,7 @@ Manifest read_manifest(const fs::path& run) {
     manifest.cores = static_cast<int>(stored_value(map, "cores", 1).integer());
     manifest.exact = stored_value(map, "exact", true).boolean();
     manifest.continued = strings_of(stored_value(map, "continued", Value::List{}));
+    if (!map["study"].is_nil()) manifest.study = text("study");
     if (!map["mended"].is_nil()) manifest.mended = strings_of(stored_value(map, "mended", Value::List{}));
     if (!map["extend"].is_nil()) {
       const Value& extension = stored_value(map, "extend", Value::Map{});
@@ -159,7 +172,7 @@ Manifest read_manifest(const fs::path& run) {
     }
     return manifest;
   } catch (const Damage& damage) {
-    throw damaged_file(path, damage.what());
+    throw damaged_file(place, damage.what());
   }
 }
 

@@ -23,6 +23,7 @@ RunSettings settled(const Request& request) {
   settings.threads = static_cast<int>(given["threads"].integer());
   if (settings.threads == 0) settings.threads = usable_cores();
   if (request.has("workers")) settings.workers = static_cast<int>(request.options["workers"].integer());
+  if (request.has("study")) settings.study = request.options["study"].string();
   settings.device = given["device"].string();
   settings.quiet = request.has("quiet");
   return settings;

@@ -20,6 +20,7 @@ constexpr std::chrono::milliseconds poll{20};
 void Run::join() {
   folder_ = *request_.path("out");
   manifest_ = read_manifest(*folder_);
+  settings_.study = manifest_.study;
   Manifest now = present();
   // Parameters and --set are those that the manifest gave.
   const std::vector<std::string> changes = differences(manifest_, now);
@@ -79,6 +80,7 @@ Value Run::help(const Options& stage) {
     context.settings = &settings;
     context.resumed = true;
     context.helps = true;
+    context.manifest = &manifest_;
     if (!request_.joins) context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
     context.say = [this](const std::string& line) { say(line); };
     context.say_damage = [this](const std::string& line) { say_damage(line); };

@@ -53,6 +53,7 @@ Manifest Run::present() const {
   manifest.settings = recorded_settings(request_.options);
   manifest.settings["device"] = environment_.device;
   manifest.cores = usable_cores();
+  manifest.study = settings_.study;
   return manifest;
 }
 
@@ -65,6 +66,7 @@ void Run::begin_fresh() {
 
 void Run::continue_existing() {
   const Manifest recorded = read_manifest(*folder_);
+  if (settings_.study.empty()) settings_.study = recorded.study;
   Manifest now = present();
   for (const Flag& flag : common_flags()) {
     const bool follows = flag.recorded && flag.recorded->difference == Recorded::Difference::noted;

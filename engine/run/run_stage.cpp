@@ -63,6 +63,7 @@ Value Run::stage(const Options& stage, bool returned) {
       done_.insert_or_assign(name, Done{stage.value(), summary, records_[position_ - 1].folder});
       return summary;
     }
+    check_joining(stage, name);
     StageWork prepared;
     if (!folder_) {
       // A new run writes nothing before its first stage is known to be right.
@@ -82,6 +83,19 @@ Value Run::stage(const Options& stage, bool returned) {
     ended_ = with_origin(as_error(exception), request_.texts("set"), name, returned);
     throw *ended_;
   }
+}
+
+// `trainlab worker --study`: this run has a folder of its own, and not what other stages have left in the run that it
+// helps.
+void Run::check_joining(const Options& stage, const std::string& name) const {
+  if (settings_.study.empty()) return;
+  const StageKind& kind = registry_.implementation<StageKind>(stage.entry());
+  const std::string why = kind.is_shared ? kind.needs_folder(stage) : "one process trains it";
+  if (why.empty()) return;
+  if (position_ > 0) throw NothingLeft();  // what came before has been helped with
+  throw usage_error("expected a stage that trains without the files of others, found " +
+                    spoken(stage.entry().name, name) + ": " + why)
+      .hint("on a machine that sees the run's folder: trainlab worker RUN");
 }
 
 fs::path Run::stage_folder(const std::string& name) const {
@@ -203,6 +217,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   context.folder = folder_of(record);
   context.settings = &settings;
   context.resumed = resumed;
+  context.manifest = &manifest_;
   context.say = [this](const std::string& line) { say(line); };
   context.say_damage = [this](const std::string& line) { say_damage(line); };
   context.seconds_before = seconds_before;

@@ -27,6 +27,7 @@ Entry ensemble_entry() {
       .with(Option("goal", "the better direction of the metric, if the metric does not declare one")
                 .choice({"min", "max"})
                 .many())
+      .with(storage_option())
       .with(workers_option())
       .with(study_threads_option())
       .with(stack_option())
@@ -54,7 +55,7 @@ Entry ensemble_entry() {
 StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
   const auto plan = std::make_shared<const EnsemblePlan>(stage, settings);
   if (stage.given("from")) {
-    for (const char* option : {"params", "seeds", "seed"}) {
+    for (const char* option : {"params", "seeds", "seed", "storage"}) {
       if (stage.given(option)) throw stage.error(option, "goes with members that are trained, not with `from`");
     }
     return [plan](const StageContext& context) { return context.helps ? Value() : greedy_ensemble(*plan, context); };
@@ -73,7 +74,10 @@ std::string check_ensemble(const Options& stage, const RunSettings& settings, co
 }  // namespace
 
 void register_ensemble_entry(Registry& registry) {
-  registry.add(ensemble_entry(), StageKind{.is_shared = true, .prepare = prepare_ensemble, .check = check_ensemble});
+  const auto why_folder = [](const Options&) { return std::string("its members predict together, by their weights"); };
+  registry.add(
+      ensemble_entry(),
+      StageKind{.is_shared = true, .needs_folder = why_folder, .prepare = prepare_ensemble, .check = check_ensemble});
 }
 
 }  // namespace trainlab

@@ -6,6 +6,7 @@
 #include "core/params.h"
 #include "objective/metric.h"
 #include "stacking.h"
+#include "study/database.h"
 #include "train/model_file.h"
 
 namespace trainlab {
@@ -58,6 +59,7 @@ StudyPlan::StudyPlan(const Options& stage, const RunSettings& settings, Space sp
       space_(std::move(space)),
       build_(stage.function("build")) {
   settle_for_fits(settings_);
+  storage_of(options_);  // a wrong URL is told before anything begins
   plan_objectives();
 }
 

@@ -107,6 +107,7 @@ Entry sweep_entry() {
       .with(Option("aggregate", "how the values of the seeds give the value of a trial")
                 .choice({"mean", "median"})
                 .or_default("mean"))
+      .with(storage_option())
       .with(workers_option())
       .with(study_threads_option())
       .with(stack_option())
@@ -152,6 +153,11 @@ Entry sweep_entry() {
           "an error or whose loss is not a number has failed; the sweep continues.");
 }
 
+std::string why_folder(const Options& stage) {
+  if (!stage.given("scheduler")) return "";
+  return "trials of " + stage.child("scheduler").entry().name + " go on from the checkpoints of other trials";
+}
+
 StageWork prepare_sweep(const Options& stage, const RunSettings& settings) {
   const auto plan = std::make_shared<const SweepPlan>(stage, settings);
   return [plan](const StageContext& context) {
@@ -168,7 +174,9 @@ std::string check_sweep(const Options& stage, const RunSettings& settings, const
 }  // namespace
 
 void register_sweep_entry(Registry& registry) {
-  registry.add(sweep_entry(), StageKind{.is_shared = true, .prepare = prepare_sweep, .check = check_sweep});
+  registry.add(
+      sweep_entry(),
+      StageKind{.is_shared = true, .needs_folder = why_folder, .prepare = prepare_sweep, .check = check_sweep});
 }
 
 }  // namespace trainlab

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/registry.h"
+#include "study/database.h"
 #include "study_plan.h"
 #include "worker.h"
 

@@ -38,25 +38,29 @@ constexpr std::int64_t most_lost = 10;
 
 }  // namespace
 
-SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
-  const StudyPlace place = StudyPlace::of_stage(context.folder);
+SharedStudy open_study(const StudyPlan& plan, const StageContext& context, const StudyHome& home) {
+  const StudyPlace& place = home.place;
   Study study = plan.study();
-  const Value description = plan.description(study);
+  Value description = plan.description(study);
+  if (home.is_in_database) description.set("run", run_description(context));
   // Without this check the trials would begin again from the first, in the folders of those that have ended.
   const std::filesystem::path trials = context.folder / "trials";
   std::error_code ignored;
-  if (!place.exists() && std::filesystem::exists(trials, ignored) && !std::filesystem::is_empty(trials, ignored)) {
+  if (!home.is_in_database && !place.exists() && std::filesystem::exists(trials, ignored) &&
+      !std::filesystem::is_empty(trials, ignored)) {
     throw usage_error(place.text() + ": expected the study whose trials lie in " + trials.string() + ", found none")
         .hint("put the file back, or begin a new run with another --out");
   }
-  std::unique_ptr<Storage> storage;
+  std::unique_ptr<Storage> storage, copy;
   try {
-    storage = place.open();
+    storage = place.open(waiting_of(context));
     storage->open(description, plan.enqueued(), [&](const Value& stored) {
       if (stored["space"] != parse_json(to_json(description["space"]), "space"))
         throw usage_error(place.text() + ": holds a study of another space").hint("choose another --out");
+      description = stored;
     });
-    if (!context.helps) {
+    if (home.is_in_database && !context.helps) copy = empty_copy(context, description);
+    if (!context.helps && !home.is_joined) {
       storage->revoke_all_but(context.supervisor);
       storage->set_deadline(std::numeric_limits<double>::infinity());
     }
@@ -65,15 +69,20 @@ SharedStudy open_study(const StudyPlan& plan, const StageContext& context) {
     if (error.kind() != ErrorKind::run || !plan.extends()) throw;
     throw usage_error(error.message()).hint(error.hint());
   }
-  return {
-      std::move(storage), std::move(study), {.name = this_process(), .supervisor = context.supervisor, .expires = 0}};
+  // Engines of a run that has joined are not those of the run that owns the study, which revokes the leases of its own.
+  const std::string supervisor = home.is_joined ? "" : context.supervisor;
+  return {std::move(storage),
+          std::move(study),
+          {.name = this_process(), .supervisor = supervisor, .expires = 0},
+          std::move(copy)};
 }
 
 Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function<double()> seconds)
     : plan_(plan),
       context_(context),
-      used_(used_time(plan, context, seconds)),
-      study_(open_study(plan, context)),
+      home_(find_home(plan, context)),
+      used_(home_.is_joined ? std::optional<UsedTime>() : used_time(plan, context, seconds)),
+      study_(open_study(plan, context, home_)),
       keeper_(study_.storage()),
       fits_(plan, context, study_, [this] { reported(); }),
       progress_(plan, context, study_.study(), std::move(seconds), used_ ? used_->seconds() : 0) {
@@ -85,6 +94,7 @@ bool Worker::take(std::vector<LeasedTrial>& trials) {
   const double now = wall_seconds();
   SharedStudy::Asked asked = study_.ask(now, now + LeaseKeeper::lease_seconds, plan_.trials());
   wait_ = asked.wait;
+  if (asked.is_over) stopped_ = "the time budget is used";
   if (!asked.lease) return false;
   study_.follow();
   const std::int64_t number = asked.lease->trial;

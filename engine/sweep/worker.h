@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "study/lease_keeper.h"
+#include "study_home.h"
 #include "study_plan.h"
 #include "study_progress.h"
 #include "trial_fits.h"
@@ -16,7 +17,7 @@ namespace trainlab {
 
 class Worker {
  public:
-  // Opens the study in the stage's folder, or makes a new study. Error{usage} if the study has another space.
+  // Opens the stage's study, or makes a new study. Error{usage} if the study has another space.
   // `seconds`: the clock of its budget of time and of its lines about the progress.
   Worker(const StudyPlan& plan, const StageContext& context, std::function<double()> seconds = steady_seconds);
 
@@ -50,6 +51,7 @@ class Worker {
 
   const StudyPlan& plan_;
   const StageContext& context_;
+  StudyHome home_;
   std::optional<UsedTime> used_;
   SharedStudy study_;
   LeaseKeeper keeper_;
@@ -60,6 +62,6 @@ class Worker {
 };
 
 // Opens the study of a stage as a copy of this process.
-SharedStudy open_study(const StudyPlan& plan, const StageContext& context);
+SharedStudy open_study(const StudyPlan& plan, const StageContext& context, const StudyHome& home);
 
 }  // namespace trainlab

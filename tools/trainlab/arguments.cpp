@@ -79,9 +79,14 @@ class Parser {
     }
   }
 
+  bool takes_recipe() const {
+    const Command* const command = result_.command;
+    return command && (command->takes_recipe() || (!command->recipe_flag.empty() && result_.has(command->recipe_flag)));
+  }
+
   // Parameters stand after the recipe's path, and no command on a recipe has a flag of a parameter's name.
   bool may_be_parameter(const std::string& name) const {
-    if (!result_.command || !result_.command->takes_recipe() || result_.words.empty()) return false;
+    if (!takes_recipe() || result_.words.empty()) return false;
     if (!name.starts_with("--") || name.size() <= 2) return false;
     return std::ranges::none_of(commands_, [flag = name.substr(2)](const Command& command) {
       return command.takes_recipe() && own_flag(command, flag);
@@ -161,7 +166,8 @@ class Parser {
     if (result_.has("help") || result_.has("version") || !result_.command) return;
     const Command& command = *result_.command;
     for (const std::string& name : seen_) {
-      if (takes_flag(&command, *find_flag(&command, name))) continue;
+      const Flag& flag = *find_flag(&command, name);
+      if (takes_flag(&command, flag) || (takes_recipe() && flag.concerns == Flag::Concerns::new_run)) continue;
       Error error = usage_error("--" + name + " means nothing to `trainlab " + command.name + "`");
       if (command.continues_run) {
         error.hint("a run that is continued keeps its parameters, seed, settings and folder");

@@ -36,11 +36,9 @@ void check_set_once(const Request& request) {
 
 Request common(const Arguments& arguments) {
   Request request;
-  for (const Flag& flag : flags_of(arguments.command)) {
-    if (!arguments.has(flag.name)) continue;
-    const Value& value = arguments.flags[flag.name];
-    const bool is_path = flag.type.names != FlagType::Names::nothing;
-    request.options.set(flag.name, is_path ? with_absolute_paths(value) : value);
+  for (const auto& [name, value] : arguments.flags.map()) {
+    const bool is_path = find_flag(arguments.command, name)->type.names != FlagType::Names::nothing;
+    request.options.set(name, is_path ? with_absolute_paths(value) : value);
   }
   request.terminal = ::isatty(STDERR_FILENO) == 1;
   return request;

@@ -3,6 +3,7 @@
 #include "cli/requests.h"
 #include "core/error.h"
 #include "run/folder.h"
+#include "study/database.h"
 
 namespace trainlab::cli {
 
@@ -22,6 +23,14 @@ Request request_for_worker(const Arguments& given) {
   return request;
 }
 
+// A run of its own, whose sweep is the study that another run has begun.
+Request request_for_study(const Arguments& given) {
+  given_database(given.flags["study"].string());
+  Request request = request_for_recipe(given);
+  request.command = "run";
+  return request;
+}
+
 }  // namespace
 
 Command worker_command() {
@@ -33,10 +42,24 @@ Command worker_command() {
           "any number of\n"
           "them. A run's own workers are asked for with --workers N or in the recipe. They share the GPUs of the "
           "machine;\n"
-          "a worker that joins takes the first, unless it is given another: --device cuda:1.\n",
-      .words = {.operand = "RUN", .what = "one run folder", .least = 1, .most = 1},
+          "a worker that joins takes the first, unless it is given another: --device cuda:1.\n"
+          "With a study in a database (docs/database.md), workers help from any machine that sees the run's folder;\n"
+          "with --study URL also from a machine that does not, in a run of their own.\n",
+      .words = {.operand = "RUN | RECIPE.lua",
+                .what = "one run folder, or with --study one recipe",
+                .least = 1,
+                .most = 1,
+                .names = FlagType::Names::files},
+      .flags = {{.name = "study",
+                 .type = text_type("URL"),
+                 .help = "execute the recipe, with the parameters of the run, and help with the newest\n"
+                         "unfinished study of its sweep in the database postgresql://USER@HOST/DATABASE"}},
       .works = Command::Works::with_engine,
-      .run = [](const Program&, const Arguments& given) { return supervise(request_for_worker(given), given); },
+      .recipe_flag = "study",
+      .run =
+          [](const Program&, const Arguments& given) {
+            return supervise(given.has("study") ? request_for_study(given) : request_for_worker(given), given);
+          },
   };
 }
 

@@ -47,6 +47,8 @@ struct Manifest {
   };
   std::optional<Extension> extension;
 
+  std::string study;  // RunSettings::study
+
   const Value& setting(const std::string& flag) const { return settings.at(flag); }
   // Threads of a single training: those of --threads, or all cores.
   int training_threads() const;
@@ -54,6 +56,11 @@ struct Manifest {
   // One hash of all sources and their paths.
   std::string recipe_hash() const;
 };
+
+// The manifest as data, and back. Raises damaged_file naming `place` for what is no manifest, Error{usage} for a newer
+// format.
+Value to_value(const Manifest& manifest);
+Manifest manifest_from(const Value& map, const std::filesystem::path& place);
 
 std::filesystem::path manifest_path(const std::filesystem::path& run);
 

@@ -141,6 +141,7 @@ class Run {
   bool run_goes_on() const;
 
   // run_stage.cpp
+  void check_joining(const Options& stage, const std::string& name) const;
   StageRecord place(const Options& stage, const std::string& name, bool returned, bool& resumed);
   StageWork prepare(const Options& stage, const RunSettings& settings) const;
   Value perform(const StageWork& work, const StageContext& context) const;

@@ -17,6 +17,8 @@
 
 namespace trainlab {
 
+struct Manifest;
+
 // How a stage works: from the command line, or recorded in the manifest of a run that is continued. Every default is
 // settled (run.h: settled, Run::settings_for).
 struct RunSettings {
@@ -29,6 +31,8 @@ struct RunSettings {
   bool extends_now = false;    // by this process: then the last must be more than the total so far
   bool is_mended = false;      // `trainlab resume --recipe`, now or earlier: rules may be others than before
   std::optional<int> workers;  // --workers: processes that work on a study's trials
+  // `trainlab worker --study URL`: this run helps with studies that another run has begun in this database. Else empty.
+  std::string study = {};
 };
 
 // One stage while it runs.
@@ -47,7 +51,8 @@ struct StageContext {
   // For stages on which several processes work. `helps`: the stage belongs to another engine; this engine only takes
   // trials, and the value that its stage returns is ignored.
   bool helps = false;
-  std::string supervisor = {};  // "HOST:PID" of the run's; empty: this engine joined from outside
+  std::string supervisor = {};         // "HOST:PID" of the run's; empty: this engine joined from outside
+  const Manifest* manifest = nullptr;  // what the run was begun with
   // Asks for engines, so that `count` work on this stage, this one included.
   std::function<void(int count)> ask_for_workers = {};
 
@@ -81,6 +86,9 @@ using StageWork = std::function<Value(const StageContext& context)>;
 struct StageKind {
   // Whether engines that do not own the stage can help with it.
   bool is_shared = false;
+  // Why only engines that see the run's folder can help with such a stage; an empty text where others can too. Null of
+  // a stage that is not shared.
+  std::function<std::string(const Options& stage)> needs_folder = {};
 
   // Checks the stage completely and gets ready to run it (data opened, shapes inferred); writes nothing, so that a
   // recipe that is wrong leaves no run folder.

@@ -4,6 +4,7 @@
 // A plain value. Thread-safe.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,14 @@
 #include "core/registry.h"
 
 namespace trainlab {
+
+// What a process does while its database is away: it tries to reach the database again and again.
+struct Waiting {
+  static constexpr double usual_patience = 120;
+  double patience = usual_patience;                       // seconds
+  std::function<void(const std::string& line)> say = {};  // when the waiting begins and ends; any thread
+  std::function<bool()> gives_up = {};                    // whether to end before; asked often, by any thread
+};
 
 class Database {
  public:
@@ -26,16 +35,16 @@ class Database {
   // The words of an error, without the password.
   std::string without_password(std::string words) const;
 
-  // These ask the server. Each raises Error{run} when the server cannot be reached or refuses, and Error{usage} when
-  // SOCI's library for PostgreSQL is not installed.
+  // These ask the server. Each waits for a server that is starting or has no connection left, and raises Error{run}
+  // when the server cannot be reached or refuses, and Error{usage} when SOCI's library for PostgreSQL is not installed.
   //
   // Makes an empty study of the next free number, PREFIX/001, PREFIX/002, …; its name. PREFIX is cut to what a name in
   // PostgreSQL has room for.
-  std::string make_next(const std::string& prefix) const;
+  std::string make_next(const std::string& prefix, const Waiting& waiting = {}) const;
   // Makes an empty study of this name, if there is none.
   void make(const std::string& study) const;
   // The names of the studies that make_next(prefix) has made and that have been opened since; the newest first.
-  std::vector<std::string> studies(const std::string& prefix) const;
+  std::vector<std::string> studies(const std::string& prefix, const Waiting& waiting = {}) const;
 
  private:
   std::string url_, text_;

@@ -16,14 +16,6 @@
 
 namespace trainlab {
 
-// What a process does while its database is away: it tries to reach the database again and again.
-struct Waiting {
-  static constexpr double usual_patience = 120;
-  double patience = usual_patience;                       // seconds
-  std::function<void(const std::string& line)> say = {};  // when the waiting begins and ends; any thread
-  std::function<bool()> gives_up = {};                    // whether to end before; asked often, by any thread
-};
-
 class StudyPlace {
  public:
   // A SQLite file.
@@ -43,7 +35,7 @@ class StudyPlace {
   // To work on the study, which is made in a file where there is none. Error{usage} when the study is of a newer
   // version or the place holds something else, Error{run} when the place cannot be used or has lost the study.
   // A database that goes away later is waited for; when that was in vain, Error{interrupted} is raised.
-  std::unique_ptr<Storage> open(Waiting waiting = {}) const;
+  std::unique_ptr<Storage> open(const Waiting& waiting = {}) const;
 
   // Hands a reader of a file to `read`, which may be called a second time, with a new reader, where the study changed
   // under it. Raises as open() does.

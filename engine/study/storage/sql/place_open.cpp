@@ -4,8 +4,8 @@
 
 namespace trainlab {
 
-std::unique_ptr<Storage> StudyPlace::open(Waiting waiting) const {
-  return sql_storage(database_ ? postgresql_dialect(*database_, study_) : sqlite_dialect(file_), std::move(waiting));
+std::unique_ptr<Storage> StudyPlace::open(const Waiting& waiting) const {
+  return sql_storage(database_ ? postgresql_dialect(*database_, study_) : sqlite_dialect(file_), waiting);
 }
 
 }  // namespace trainlab

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "core/clock.h"
+#include "sql_connection.h"
 #include "sql_storage.h"
 #include "storage/read/stored.h"
 
@@ -99,15 +100,27 @@ Error database_error(const Database& database, const std::string& place, const s
   return error;
 }
 
+// Whether a server that says so may soon have a connection to give.
+bool is_short_of_connections(std::string_view words) {
+  constexpr std::array reasons = {"too many clients", "remaining connection slots",    "is starting up",
+                                  "is shutting down", "not yet accepting connections", "in recovery mode"};
+  return std::ranges::any_of(reasons, [&](const char* why) { return words.find(why) != std::string_view::npos; });
+}
+
 // Asks the database without opening a study.
 template <class F>
-auto ask_database(const Database& database, F&& ask) {
-  try {
-    soci::session sql(postgresql_factory(), connection_url(database));
-    sql << "SET client_min_messages TO warning";
-    return ask(sql);
-  } catch (const soci::soci_error& error) {
-    throw database_error(database, database.text(), error.get_error_message());
+auto ask_database(const Database& database, const Waiting& waiting, F&& ask) {
+  for (Absence absence(waiting);;) {
+    try {
+      soci::session sql(postgresql_factory(), connection_url(database));
+      sql << "SET client_min_messages TO warning";
+      absence.end(database.text());
+      return ask(sql);
+    } catch (const soci::soci_error& error) {
+      const Error told = database_error(database, database.text(), error.get_error_message());
+      if (!absence.has_begun() && !is_short_of_connections(told.message())) throw told;
+      absence.wait(told);
+    }
   }
 }
 
@@ -144,11 +157,7 @@ class PostgresqlDialect final : public SqlDialect {
 
   const std::string& place() const override { return place_; }
   Error error(const std::string& words) const override { return database_error(database_, place_, words); }
-  bool is_busy(std::string_view words) const override {
-    constexpr std::array reasons = {"too many clients", "remaining connection slots",    "is starting up",
-                                    "is shutting down", "not yet accepting connections", "in recovery mode"};
-    return std::ranges::any_of(reasons, [&](const char* why) { return words.find(why) != std::string_view::npos; });
-  }
+  bool is_busy(std::string_view words) const override { return is_short_of_connections(words); }
 
   void connect(soci::session& sql) override {
     sql.open(postgresql_factory(), connection_url(database_));
@@ -211,8 +220,8 @@ class PostgresqlDialect final : public SqlDialect {
 
 }  // namespace
 
-std::string Database::make_next(const std::string& prefix) const {
-  return ask_database(*this, [&](soci::session& sql) {
+std::string Database::make_next(const std::string& prefix, const Waiting& waiting) const {
+  return ask_database(*this, waiting, [&](soci::session& sql) {
     const std::string begin = prefix_of(prefix);
     soci::transaction transaction(sql);
     sql << lock_of("");
@@ -227,7 +236,7 @@ std::string Database::make_next(const std::string& prefix) const {
 }
 
 void Database::make(const std::string& study) const {
-  ask_database(*this, [&](soci::session& sql) {
+  ask_database(*this, {}, [&](soci::session& sql) {
     soci::transaction transaction(sql);
     sql << lock_of("");
     sql << "CREATE SCHEMA IF NOT EXISTS " + in_quotes(study, '"');
@@ -235,8 +244,8 @@ void Database::make(const std::string& study) const {
   });
 }
 
-std::vector<std::string> Database::studies(const std::string& prefix) const {
-  return ask_database(*this, [&](soci::session& sql) {
+std::vector<std::string> Database::studies(const std::string& prefix, const Waiting& waiting) const {
+  return ask_database(*this, waiting, [&](soci::session& sql) {
     std::vector<std::string> names;
     for (const auto& [number, name] : numbered(sql, prefix_of(prefix), "study")) names.push_back(name);
     return names;

@@ -14,11 +14,28 @@
 
 namespace trainlab {
 
+// How long a database has been away, and the waiting for it.
+class Absence {
+ public:
+  explicit Absence(const Waiting& waiting) : waiting_(waiting) {}
+
+  // After a failed attempt to reach the database: waits for the time of the next attempt. Raises Error{interrupted}
+  // with the words of `reason` when patience is at its end.
+  void wait(const Error& reason);
+  bool has_begun() const { return since_.has_value(); }
+  // `place` is there again.
+  void end(const std::string& place);
+
+ private:
+  Waiting waiting_;
+  std::optional<double> since_;  // steady seconds
+};
+
 // Used by one thread at a time. Functions raise what Storage says.
 class SqlConnection {
  public:
   // Connects at once.
-  SqlConnection(std::unique_ptr<SqlDialect> dialect, Waiting waiting);
+  SqlConnection(std::unique_ptr<SqlDialect> dialect, const Waiting& waiting);
 
   soci::session& sql() { return sql_; }
   const SqlDialect& dialect() const { return *dialect_; }
@@ -28,7 +45,7 @@ class SqlConnection {
   void guarded(F&& f) {
     for (is_repeated_ = false;; is_repeated_ = true) {
       try {
-        if (away_since_) reconnect();
+        if (absence_.has_begun()) connect();
         return f();
       } catch (const soci::soci_error& error) {
         failed(error);
@@ -101,16 +118,13 @@ class SqlConnection {
   soci::statement& compiled(const char* text);
   void connect();
   void failed(const soci::soci_error& error);
-  void wait(const Error& reason);
-  void reconnect();
 
   std::unique_ptr<SqlDialect> dialect_;
-  Waiting waiting_;
+  Absence absence_;
   soci::session sql_;
   std::map<std::string_view, soci::statement> statements_;  // by their text
   bool is_durable_ = true;
   bool is_repeated_ = false;
-  std::optional<double> away_since_;  // steady seconds; nullopt while there is a connection
 };
 
 }  // namespace trainlab

@@ -16,8 +16,7 @@ namespace {
 
 class SqlStorage final : public Storage {
  public:
-  SqlStorage(std::unique_ptr<SqlDialect> dialect, Waiting waiting)
-      : connection_(std::move(dialect), std::move(waiting)) {}
+  SqlStorage(std::unique_ptr<SqlDialect> dialect, const Waiting& waiting) : connection_(std::move(dialect), waiting) {}
 
   Value open(const Value& description, std::span<const std::vector<double>> first, const Accept& accept) override {
     const std::lock_guard lock(mutex_);
@@ -439,8 +438,8 @@ class SqlStorage final : public Storage {
 
 }  // namespace
 
-std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect, Waiting waiting) {
-  return std::make_unique<SqlStorage>(std::move(dialect), std::move(waiting));
+std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect, const Waiting& waiting) {
+  return std::make_unique<SqlStorage>(std::move(dialect), waiting);
 }
 
 }  // namespace trainlab

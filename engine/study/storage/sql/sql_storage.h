@@ -59,7 +59,7 @@ class SqlDialect {
 };
 
 // Connects at once.
-std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect, Waiting waiting);
+std::unique_ptr<Storage> sql_storage(std::unique_ptr<SqlDialect> dialect, const Waiting& waiting);
 
 // The dialect of a SQLite file.
 std::unique_ptr<SqlDialect> sqlite_dialect(const std::filesystem::path& file);

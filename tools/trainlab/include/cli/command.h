@@ -54,6 +54,8 @@ struct Command {
   std::vector<Flag> flags = {};
   Alternatives alternatives = {};
   Works works = Works::alone;
+  // A flag of the command's own with which its word is a recipe whatever `works` says, and its line one on a recipe.
+  std::string recipe_flag = {};
   bool continues_run = false;  // the command continues an existing run; messages then list what cannot change
 
   // Raises Error{usage} for flags that contradict each other; the words are right by then.
