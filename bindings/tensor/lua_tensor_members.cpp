@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bindings/lua_error.h"
+#include "core/trace.h"
 #include "lua_tensor.h"
 #include "sandbox/underway.h"
 #include "tensor/operator_errors.h"
@@ -82,6 +83,7 @@ int l_item(lua_State* L) {
           .in("tensor:item")
           .hint("t:tolist() gives all values, t[i] one row");
     }
+    const Span span(Phase::read);
     with_operator_errors([&] { push_element(L, tensor.detach()); });
     return 1;
   });
@@ -111,6 +113,7 @@ void push_list(lua_State* L, const at::Tensor& tensor) {
 
 int l_tolist(lua_State* L) {
   return guarded(L, [&] {
+    const Span span(Phase::read);
     with_operator_errors([&] {
       const at::Tensor& given = check_tensor(L, 1);
       const std::int64_t most = LuaState::of(L).host().limits.memory / kValueBytes;
@@ -195,6 +198,7 @@ int l_backward(lua_State* L) {
     try {
       const EngineWork work(L);
       const Underway underway(L, "tensor:backward");
+      const Span span(Phase::backward);
       for_recipe(L, /*once=*/true, [&] { tensor.backward(gradient, retain, create); });
     } catch (const std::exception& exception) {
       Error plain = operator_error(exception);

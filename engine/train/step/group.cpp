@@ -125,8 +125,10 @@ std::vector<MetricMap> Evaluator::run(const Forward& forward) {
   each([&](const BatchView& view, std::span<const at::Tensor> inputs) {
     const at::Tensor out = forward(inputs);
     meter_.add(loss_of(plan_, out, view), view.size);
+    const Span measured(Phase::metrics);
     for (const auto& metric : metrics_) metric->update(out, view);
   });
+  const Span measured(Phase::metrics);
   std::vector<MetricMap> results(key_count(members_));
   for (std::size_t m = 0; m < results.size(); ++m) results[m] = meter_.metrics(prefix_, m);
   for (std::size_t i = 0; i < metrics_.size(); ++i) {

@@ -5,6 +5,7 @@
 // error leaves a phase, its end is told.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -24,7 +25,10 @@ enum class Phase : std::uint8_t {
   validate,   // an evaluation; the span's name is that of the part, "val" or "test"
   commit,     // the writing of checkpoints
   callback,   // a function of the recipe: "start", "step" … of the option `on`, and "own step" for a training step
+  metrics,    // the metrics of an evaluation
+  read,       // a value of a tensor that the recipe reads, for which a device is waited for
 };
+inline constexpr std::size_t phase_count = 15;
 
 // "step", "fetch", …
 std::string_view phase_name(Phase phase);
