@@ -67,4 +67,11 @@ void send_text(Channel& channel, const std::string& text) noexcept {
   }
 }
 
+void send_object(Channel& channel, const Value& object) noexcept {
+  try {
+    channel.send(Value::Map{{"type", "result"}, {"object", object}});
+  } catch (...) {
+  }
+}
+
 }  // namespace trainlab

@@ -183,9 +183,13 @@ Value Run::perform(const StageWork& work, const StageContext& context) const {
 }
 
 std::string Run::check(const Options& stage, const CheckedToo& too) const {
+  return registry_.implementation<StageKind>(stage.entry()).check(stage, begin_trial_of(stage), too);
+}
+
+RunSettings Run::begin_trial_of(const Options& stage) const {
   const RunSettings settings = settings_for(stage);
   environment_.use_threads(settings.threads);
-  return registry_.implementation<StageKind>(stage.entry()).check(stage, settings, too);
+  return settings;
 }
 
 RunSettings Run::settings_for(const Options& stage) const {

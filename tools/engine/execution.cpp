@@ -50,7 +50,7 @@ void limit_reading_of(const Request& request) {
     allow_reading(request.recipe.parent_path().parent_path());  // the run, before its folder is opened
   }
   // The run that is continued or predicts, and what the command line itself names.
-  for (const char* option : {"out", "folder", "input", "stdlib"}) {
+  for (const char* option : {"out", "folder", "input", "stdlib", "against"}) {
     if (request.has(option)) allow_reading(*request.path(option));
   }
 }
@@ -124,7 +124,7 @@ LuaHost Execution::host(bool describes) {
   host.started = environment_.started;
   if (begun_ && begun_->trainlab != version()) host.begun_by = begun_->trainlab;
   host.describes = describes;
-  host.checks = request().command == "check";
+  host.checks = request().command != "run" && request().command != "predict";
   host.recipe_folder = request().recipe_folder.string();
   host.print = [this](const std::string& line) { run_.say(line); };
   const Value& options = request().options;

@@ -39,6 +39,7 @@ class Execution {
   // The recipe's name as the user would type it.
   std::string shown_name() const;
   void send(const std::string& text) const { send_text(*start_.channel, text); }
+  void send_json(const Value& object) const { send_object(*start_.channel, object); }
 
   const Request& request() const { return start_.request; }
   const Registry& registry() const { return registry_; }

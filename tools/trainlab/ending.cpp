@@ -119,6 +119,8 @@ int tell(const Outcome& outcome, bool json, const std::string& kind) {
     if (outcome.code == 1 && !told && has_rows(outcome.folder)) {
       complain("everything saved until then is in " + shown_path(outcome.folder) + "\n");
     }
+  } else if (outcome.result["object"].is_map()) {
+    print(to_json(outcome.result["object"]) + "\n");
   } else if (outcome.result["text"].is_string()) {
     print_text(outcome.result["text"].string(), json, kind);
   } else if (has_summary(outcome.folder)) {

@@ -55,7 +55,7 @@ struct LuaHost {
   std::function<std::string()> device;            // device of the run, for lab.build and results; empty: the CPU
   double started = 0;                             // value of os.time(): wall seconds of the run's start
   bool describes = false;                         // only the recipe's parameters are wanted (--help)
-  bool checks = false;                            // nothing is run (`check`)
+  bool checks = false;                            // nothing is run, or nothing that counts (`check`)
   std::string begun_by;                           // version of trainlab that began the run; empty: this version
   std::string recipe_folder;                      // absolute: option values that are paths are relative to it
   std::function<void(const std::string&)> print;  // one line, without control characters

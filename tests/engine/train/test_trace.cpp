@@ -61,6 +61,7 @@ TEST_CASE("a listener hears the phases of a fit nested and in order") {
   CHECK(notes.heard("  layer fit.model"));
   CHECK(notes.heard("   layer fit.model[2].Linear"));
   CHECK(notes.heard("validate val"));
+  CHECK(notes.heard(" metrics"));
   CHECK(notes.heard(" loss"));
   CHECK(notes.heard("commit"));
   CHECK(notes.heard("validate test"));

@@ -8,9 +8,9 @@
 //   error   {error}      why the engine is going to end; error = {kind, message, file, line, path, hint, traceback}
 //   silent  {error}      the recipe shows no sign of life: the engine ends at once, and nobody has recorded why
 //   text    {text}       the next part of a text for standard output that is too long for one message
-//   result  {folder | text | kind}
+//   result  {folder | text | object | kind}
 //                        it ended well, or its stage says how: folder holds summary.json; text is for standard output
-//                        (check, parameters, predict); kind = "none": no stage ran
+//                        (check, parameters, predict), and object too, as JSON (profile); kind = "none": no stage ran
 //   workers {count}      so many engines should work on the run, this one included
 // supervisor → engine, before all else, if the engine was started without a request
 //   request {request}    what it is to do; an engine whose channel closes first was not needed, and ends
@@ -75,6 +75,7 @@ Error error_from(const Value& value);
 void send_error(Channel& channel, const Error& error) noexcept;
 void send_silent(Channel& channel, const Error& error) noexcept;
 void send_text(Channel& channel, const std::string& text) noexcept;  // what check, parameters and predict print
+void send_object(Channel& channel, const Value& object) noexcept;    // what --json prints of a command without a run
 
 // How an engine begins, before anything else runs: it dies with its supervisor (and ends at once where that is dead
 // already or there never was one), takes SIGTERM as "checkpoint and stop" (see stage.h), ignores SIGINT, SIGHUP,

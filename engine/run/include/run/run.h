@@ -76,6 +76,9 @@ class Run {
 
   // The text that `trainlab check` prints of a stage. Raises Error.
   std::string check(const Options& stage, const CheckedToo& too) const;
+  // The settings with which the stage would run, for commands that try a stage. Arithmetic uses their threads from now
+  // on.
+  RunSettings begin_trial_of(const Options& stage) const;
 
   // A source that was loaded: the recipe first, then each module, by path relative to the recipe's folder, '/'
   // between. Kept in recipe/. Raises Error{usage} when a continued run had other text under this path.

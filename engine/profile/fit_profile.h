@@ -1,0 +1,13 @@
+// Private to the room.
+#pragma once
+
+#include "profile/profile.h"
+#include "steps/measure.h"
+
+namespace trainlab {
+
+// The figures of a fit. The plan is as before afterwards; the names of the stage, the cores and the time of a call are
+// not filled in.
+Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& limits);
+
+}  // namespace trainlab

@@ -1,0 +1,85 @@
+// The verdict of a profile: which part of the work a training step waits for most.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace trainlab {
+
+// Parts of the wall time of a step, to which the validations and checkpoints that come between steps are added in
+// proportion. Their sum is 1.
+struct Shares {
+  double input = 0;     // the training thread waits for a batch, or makes it
+  double transfer = 0;  // batches are moved to the device
+  double forward = 0;   // forward pass and loss, and operators that functions of the recipe call
+  double backward = 0;
+  double optimizer = 0;        // gradient passes, optimizer, averages of weights
+  double metrics = 0;          // metrics of validations
+  double recipe = 0;           // functions of the recipe, without the operators that they call
+  double synchronisation = 0;  // the recipe reads values of tensors
+  double launch_gap = 0;       // the calls of operators, without the arithmetic; an estimate
+  double checkpoint = 0;
+  double evaluation = 0;  // validations without their metrics
+  double other = 0;       // the loop itself
+};
+
+// In the order above, with the names that JSON has.
+std::vector<std::pair<std::string_view, double>> listed(const Shares& shares);
+
+// Numbers from which the verdict follows. What nobody has measured is absent.
+struct Measures {
+  std::int64_t steps = 0;      // that were timed; with fewer than 3 there is no verdict
+  bool is_precise = false;     // the interval of a step is narrow
+  bool is_steady = true;       // the time of a step does not drift
+  bool is_synchronous = true;  // the device works while the host waits; else the phases are those of the host
+  Shares shares;
+  std::optional<double> communication;  // part of a step in which processes exchange gradients; of `optimizer`
+
+  std::optional<double> run_queue;   // part of the time in which the training thread had no core to run on
+  std::optional<double> cores_busy;  // cores that the process kept busy, on average
+  double cores = 0;                  // that the process may use
+
+  std::optional<double> operators;         // calls of operators in a step
+  std::optional<double> operator_seconds;  // of one call, on average
+
+  std::optional<double> flops, flops_roof;  // per second, in forward and backward passes; what the machine can do
+  std::optional<double> bytes, bytes_roof;  // ditto, of memory
+  std::string limiting_stage;               // of the input pipeline; empty: unknown
+};
+
+enum class Bottleneck {
+  input,
+  host,
+  compute,
+  bandwidth,
+  transfer,
+  synchronisation,
+  launch,
+  optimizer,
+  evaluation,
+  checkpoint,
+  communication,
+  contention,
+  none,
+  unknown
+};
+
+std::string_view bottleneck_name(Bottleneck bottleneck);
+
+struct StepVerdict {
+  Bottleneck bottleneck = Bottleneck::unknown;
+  Bottleneck otherwise = Bottleneck::unknown;  // the verdict if the machine had nothing else to do
+  double share = 0;                            // of the wall time of a step
+  std::string confidence = {};                 // "high", "medium", "low"; "none" without a verdict
+  std::string plain = {};                      // the words that people use: "I/O-bound", …
+  std::vector<std::string> evidence = {};      // whole sentences
+};
+
+// A pure function of the measures.
+StepVerdict judge(const Measures& measures);
+
+}  // namespace trainlab

@@ -1,0 +1,81 @@
+#include "profile/profile.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fit_profile.h"
+#include "journal/record.h"
+#include "run/run.h"
+#include "tensor/device.h"
+#include "tensor/types.h"
+
+namespace trainlab {
+
+namespace {
+
+// Steps from one automatic checkpoint to the next, by the rule of the fit (see FitLoop).
+std::optional<double> steps_of_checkpoints(const FitPlan& plan, double step_seconds) {
+  if (plan.checkpoint_every) return static_cast<double>(*plan.checkpoint_every);
+  if (step_seconds <= 0) return std::nullopt;
+  if (plan.checkpoint_seconds) return std::max(1.0, *plan.checkpoint_seconds / step_seconds);
+  const auto every = static_cast<double>(plan.validate_every);
+  return every * std::max(1.0, std::ceil(default_checkpoint_seconds / (every * step_seconds)));
+}
+
+// The rule of a task's checkpoints stands in its loops: their number while steps were timed says how often.
+Profile profile_of_task(const Measured& how, const StepLimits& limits) {
+  Profile profile;
+  profile.is_synchronous = device_at(parse_device(how.settings.device)).is_synchronous();
+  profile.steps = measure_task(how, limits);
+  const StepFigures& steps = profile.steps;
+  profile.checkpoint.seconds = steps.commit.seconds;
+  if (steps.commits_timed > 0) {
+    profile.checkpoint.every = static_cast<double>(steps.steps) / static_cast<double>(steps.commits_timed);
+  }
+  return profile;
+}
+
+}  // namespace
+
+Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {
+  Profile profile;
+  profile.samples = plan.length.batch;
+  profile.is_synchronous = device_at(plan.device).is_synchronous();
+  if (!plan.step) {
+    const Flops flops = plan.model->flops();
+    const double all = (flops.forward + flops.backward) * static_cast<double>(plan.length.batch);
+    if (std::isfinite(all) && all > 0) profile.flops = all;
+  }
+  profile.steps = measure_fit(plan, how, limits);
+  const StepFigures& steps = profile.steps;
+  if (plan.data.val && plan.measures() && steps.validation.count > 0) {
+    profile.validation = {.seconds = steps.validation.seconds, .every = static_cast<double>(plan.validate_every)};
+  }
+  profile.checkpoint = {.seconds = steps.commit.seconds, .every = steps_of_checkpoints(plan, profile.wall())};
+  return profile;
+}
+
+Profile profile_stage(const Options& stage, const RunSettings& settings, const ProfileOptions& options) {
+  return with_torch_errors([&] {
+    const double call_seconds = seconds_of_a_call();
+    const Measured how{
+        .stage = stage, .settings = settings, .say = options.say ? options.say : [](const std::string&) {}};
+    const StepLimits limits{.seconds = options.seconds, .precision = options.precision};
+    const std::string& kind = stage.entry().name;
+    Profile profile;
+    if (kind == "fit") {
+      FitPlan plan = plan_fit(stage, settings);
+      profile = profile_of_fit(plan, how, limits);
+    } else {
+      profile = profile_of_task(how, limits);
+    }
+    profile.stage = stage.string("name");
+    profile.where = stage.where();
+    profile.kind = kind;
+    profile.cores = usable_cores();
+    profile.call_seconds = call_seconds;
+    return profile;
+  });
+}
+
+}  // namespace trainlab

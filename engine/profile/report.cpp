@@ -1,0 +1,161 @@
+// A profile as text and as data.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "profile/profile.h"
+
+namespace trainlab {
+
+namespace {
+
+// "1.23 ms": three digits with a unit.
+std::string time_text(double seconds) {
+  constexpr std::array<std::pair<double, const char*>, 4> units{{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}}};
+  for (const auto& [unit, name] : units)
+    if (seconds >= unit) return fmt::format("{:.3g} {}", seconds / unit, name);
+  return fmt::format("{:.3g} s", seconds);
+}
+
+// "12,345"
+std::string count_text(double x) {
+  std::string text = fmt::format("{:.0f}", x);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+// Full blocks, 20 of them for all of a step.
+std::string bar(double share) {
+  constexpr int columns = 20;
+  const int filled = std::clamp(static_cast<int>(std::lround(share * columns)), 0, columns);
+  std::string text;
+  for (int i = 0; i < filled; ++i) text += "█";
+  return text + std::string(static_cast<std::size_t>(columns - filled), ' ');
+}
+
+Value to_value(const Interval& interval) {
+  return Value::Map{{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
+}
+
+Value optional_value(const std::optional<double>& x) { return x ? Value(*x) : Value(); }
+
+// Samples a second, from the interval of a step.
+std::optional<Interval> samples_per_second(const Profile& profile) {
+  const Interval& step = profile.steps.step;
+  if (profile.samples == 0 || step.low <= 0) return std::nullopt;
+  const auto samples = static_cast<double>(profile.samples);
+  return Interval{.median = samples / step.median, .low = samples / step.high, .high = samples / step.low};
+}
+
+Value rhythm_value(const Rhythm& rhythm) {
+  return Value::Map{{"seconds", rhythm.seconds}, {"every_steps", optional_value(rhythm.every)}};
+}
+
+std::string steadiness(const StepFigures& steps) {
+  if (!steps.drift) return "too few steps to say whether they are steady";
+  if (steps.is_steady()) return "steady";
+  return fmt::format("not steady: the later half is {:.0f} % {}", 100 * std::abs(*steps.drift),
+                     *steps.drift > 0 ? "slower" : "faster");
+}
+
+std::string rhythm_text(const char* name, const Rhythm& rhythm) {
+  if (rhythm.seconds <= 0) return "";
+  return fmt::format(
+      "{:<16} {} each, {}\n", name, time_text(rhythm.seconds),
+      rhythm.every ? "every " + count_text(std::max(1.0, *rhythm.every)) + " steps" : "how often is unknown");
+}
+
+}  // namespace
+
+std::string profile_text(const Profile& profile, const StepVerdict& verdict) {
+  const StepFigures& steps = profile.steps;
+  const Measures measures = measures_of(profile);
+  std::string text = fmt::format("{}: {}", bottleneck_name(verdict.bottleneck), verdict.plain);
+  if (verdict.share > 0)
+    text += fmt::format(", {:.0f} % of {}", 100 * verdict.share,
+                        verdict.bottleneck == Bottleneck::contention ? "the time" : "a step");
+  text += ", confidence " + verdict.confidence + "\n";
+  for (const std::string& sentence : verdict.evidence) text += "  " + sentence + "\n";
+  text += "\n" + profile.kind + " " + profile.stage + "  " + profile.where + "\n";
+  if (steps.steps == 0) return text;
+
+  text += fmt::format("{:<16} {} ({} to {} with 95 % probability)\n", "step", time_text(steps.step.median),
+                      time_text(steps.step.low), time_text(steps.step.high));
+  if (const auto speed = samples_per_second(profile)) {
+    text += fmt::format("{:<16} {} ({} to {})\n", "samples/s", count_text(speed->median), count_text(speed->low),
+                        count_text(speed->high));
+  }
+  text += fmt::format("{:<16} {} timed, {} cold ones dropped; {}{}\n", "steps", count_text(double(steps.steps)),
+                      steps.cold, steadiness(steps), steps.is_precise ? "" : "; the interval is wider than ±2 %");
+  text += rhythm_text("validation", profile.validation) + rhythm_text("checkpoint", profile.checkpoint);
+  text += "\nof " + time_text(profile.wall()) + " a step, with its part of validations and checkpoints\n";
+  for (const auto& [name, share] : listed(measures.shares)) {
+    if (share < 0.0005) continue;
+    text += fmt::format("{:<16} {} {:5.1f} %  {}\n", name, bar(share), 100 * share, time_text(share * profile.wall()));
+  }
+  text += "\n";
+  if (measures.operators) {
+    text += fmt::format("{:<16} {} a step, {} each; {} for one without arithmetic\n", "operators",
+                        count_text(*measures.operators), time_text(measures.operator_seconds.value_or(0)),
+                        time_text(profile.call_seconds));
+  }
+  if (measures.flops)
+    text += fmt::format("{:<16} {:.3g} GFLOP/s in both passes\n", "arithmetic", 1e-9 * *measures.flops);
+  if (measures.cores_busy) {
+    text += fmt::format(
+        "{:<16} {:.2f} of {:.0f} busy; the training thread waited {} of the time for one, {} a second "
+        "switched it off\n",
+        "cores", *measures.cores_busy, profile.cores,
+        measures.run_queue ? fmt::format("{:.1f} %", 100 * *measures.run_queue) : "an unknown part",
+        fmt::format("{:.0f}", double(steps.thread.switches) / steps.thread.seconds));
+  }
+  return text;
+}
+
+Value profile_value(const Profile& profile, const StepVerdict& verdict) {
+  const StepFigures& steps = profile.steps;
+  const Measures measures = measures_of(profile);
+  Value::List evidence(verdict.evidence.begin(), verdict.evidence.end());
+  Value::Map shares, phases;
+  for (const auto& [name, share] : listed(measures.shares)) shares.emplace(name, share);
+  for (std::size_t i = 0; i < phase_count; ++i) {
+    if (steps.self[i] > 0) phases.emplace(std::string(phase_name(static_cast<Phase>(i))), steps.self[i]);
+  }
+  const std::optional<Interval> speed = samples_per_second(profile);
+  return Value::Map{
+      {"kind", "profile"},
+      {"status", "done"},
+      {"stage", profile.stage},
+      {"stage_kind", profile.kind},
+      {"verdict", bottleneck_name(verdict.bottleneck)},
+      {"otherwise", bottleneck_name(verdict.otherwise)},
+      {"plain", verdict.plain},
+      {"share", verdict.share},
+      {"confidence", verdict.confidence},
+      {"evidence", std::move(evidence)},
+      {"step_seconds", to_value(steps.step)},
+      {"samples_per_second", speed ? to_value(*speed) : Value()},
+      {"is_precise", steps.is_precise},
+      {"is_steady", steps.drift ? Value(steps.is_steady()) : Value()},
+      {"steps", steps.steps},
+      {"cold_steps", steps.cold},
+      {"wall_seconds", profile.wall()},
+      {"shares", std::move(shares)},
+      {"phase_seconds", std::move(phases)},
+      {"validation", rhythm_value(profile.validation)},
+      {"checkpoint", rhythm_value(profile.checkpoint)},
+      {"operators", Value::Map{{"per_step", optional_value(measures.operators)},
+                               {"seconds", optional_value(measures.operator_seconds)},
+                               {"call_seconds", profile.call_seconds}}},
+      {"flops_per_second", optional_value(measures.flops)},
+      {"cores", Value::Map{{"busy", optional_value(measures.cores_busy)},
+                           {"usable", profile.cores},
+                           {"run_queue", optional_value(measures.run_queue)},
+                           {"switches", steps.thread.switches}}},
+  };
+}
+
+}  // namespace trainlab

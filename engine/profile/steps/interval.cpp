@@ -1,0 +1,35 @@
+#include "profile/interval.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trainlab {
+
+namespace {
+
+// k of median_interval for n ≥ least_for_interval values. Above 1000 values the normal approximation is within one.
+std::size_t rank_of(std::size_t n) {
+  const auto count = static_cast<double>(n);
+  if (n > 1000) return static_cast<std::size_t>(std::floor(count / 2 - 0.98 * std::sqrt(count)));
+  double term = std::pow(0.5, count), below = 0;  // P(X = k), P(X < k)
+  std::size_t k = 0;
+  while (below + term <= 0.025) {
+    below += term;
+    term *= (count - static_cast<double>(k)) / static_cast<double>(k + 1);
+    ++k;
+  }
+  return k;
+}
+
+}  // namespace
+
+Interval median_interval(std::vector<double> values) {
+  const std::size_t n = values.size();
+  if (n == 0) return {};
+  std::ranges::sort(values);
+  const double median = n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+  const std::size_t k = n < least_for_interval ? 1 : rank_of(n);
+  return {.median = median, .low = values[k - 1], .high = values[n - k]};
+}
+
+}  // namespace trainlab

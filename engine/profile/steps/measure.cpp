@@ -1,0 +1,149 @@
+#include "measure.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "core/files.h"
+#include "task/task.h"
+#include "tensor/types.h"
+#include "train/fit.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+ScratchFolder::ScratchFolder() {
+  std::string pattern = (fs::temp_directory_path() / "trainlab-profile-XXXXXX").string();
+  if (!::mkdtemp(pattern.data())) {
+    throw run_error("cannot make a folder in " + fs::temp_directory_path().string() + ": " +
+                    std::generic_category().message(errno))
+        .hint("the environment variable TMPDIR names another folder for temporary files");
+  }
+  path_ = pattern;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+namespace {
+
+// Validations and checkpoints that are measured, the first of which is slower than those that follow.
+constexpr std::int64_t enough = 3;
+
+StageContext context_in(const ScratchFolder& folder, const Measured& how) {
+  return {.name = how.stage.string("name"),
+          .folder = folder.path(),
+          .settings = &how.settings,
+          .say = how.say,
+          .say_damage = how.say};
+}
+
+void check_end(const Value& summary) {
+  if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while steps were measured");
+  if (summary["status"] != Value("failed")) return;
+  throw run_error("the stage failed while its steps were measured: " + summary["reason"].string());
+}
+
+// Runs the stage again and again until the collector has enough, or learns nothing more.
+template <class Run>
+void repeat(StepCollector& collector, const Run& run) {
+  std::int64_t before = -1;
+  while (!collector.is_done() && collector.measured() > before) {
+    before = collector.measured();
+    collector.run_began();
+    const ScratchFolder folder;
+    const Listening listening(collector);
+    run(folder);
+  }
+}
+
+// Ends a fit in which each step is followed by a validation and a checkpoint.
+class EndsSoon final : public LoopObserver {
+ public:
+  explicit EndsSoon(double seconds) : until_(steady_seconds() + seconds) {}
+  void stepped(std::int64_t step) override {
+    if (step > enough || (step > 1 && steady_seconds() > until_)) throw StepsMeasured();
+  }
+
+ private:
+  double until_;
+};
+
+// Whether a fit shorter than the cold steps would never be measured.
+StepLimits fitting(StepLimits limits, std::int64_t total_steps) {
+  if (total_steps > 0) limits.cold = std::min(limits.cold, total_steps / 4);
+  return limits;
+}
+
+class TaskSteps final : public RowJudge {
+ public:
+  explicit TaskSteps(StepCollector& collector) : collector_(collector) {}
+  void row(const std::function<std::optional<double>(const std::string&)>&) override {}
+  std::optional<std::string> over() override {
+    if (collector_.in_step()) collector_.step_ended();
+    if (collector_.is_done()) return "the steps are measured";
+    collector_.step_began();
+    return std::nullopt;
+  }
+
+ private:
+  StepCollector& collector_;
+};
+
+}  // namespace
+
+void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFolder& folder,
+                      const std::shared_ptr<LoopObserver>& observer) {
+  const FitMember member{.options = how.stage, .context = context_in(folder, how), .shows_progress = false};
+  FitCompany company;
+  if (observer) company.observers.push_back(observer);
+  try {
+    check_end(run_fits(plan, {&member, 1}, false, company).front());
+  } catch (const StepsMeasured&) {
+    // The collector, or the observer, has ended the fit.
+  }
+}
+
+StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits) {
+  StepCollector collector(fitting(limits, plan.length.total_steps));
+  repeat(collector, [&](const ScratchFolder& folder) { run_measured_fit(plan, how, folder); });
+  StepFigures figures = collector.figures();
+  const bool validates = plan.data.val && plan.measures();
+  if ((!validates || figures.validation.count >= enough) && figures.commit.count >= enough) return figures;
+
+  const std::int64_t validate_every = std::exchange(plan.validate_every, 1);
+  const std::optional<std::int64_t> checkpoint_every = std::exchange(plan.checkpoint_every, 1);
+  StepCollector between({.seconds = limits.seconds, .cold = 0, .counted = 0});
+  {
+    const ScratchFolder folder;
+    between.run_began();
+    const Listening listening(between);
+    run_measured_fit(plan, how, folder, std::make_shared<EndsSoon>(limits.seconds / 3));
+  }
+  plan.validate_every = validate_every;
+  plan.checkpoint_every = checkpoint_every;
+  const StepFigures more = between.figures();
+  if (figures.validation.count < enough) {
+    figures.validation = more.validation;
+    figures.validation_metrics = more.validation_metrics;
+  }
+  if (figures.commit.count < enough) figures.commit = more.commit;
+  return figures;
+}
+
+StepFigures measure_task(const Measured& how, const StepLimits& limits) {
+  StepCollector collector(limits);
+  repeat(collector, [&](const ScratchFolder& folder) {
+    TaskCompany company;
+    company.judge = std::make_shared<TaskSteps>(collector);
+    company.shows_progress = false;
+    check_end(run_task(how.stage, context_in(folder, how), company));
+  });
+  return collector.figures();
+}
+
+}  // namespace trainlab

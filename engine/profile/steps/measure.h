@@ -1,0 +1,41 @@
+// The stage that is profiled, run until its steps are measured. Private to the room.
+#pragma once
+
+#include "profile/profile.h"
+#include "step_collector.h"
+#include "train/fit_plan.h"
+#include "train/loop_observer.h"
+
+namespace trainlab {
+
+// A new folder below the folder for temporary files, which is removed with the object. Raises Error{run}.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// How a stage runs while it is measured.
+struct Measured {
+  const Options& stage;
+  const RunSettings& settings;
+  std::function<void(const std::string&)> say;
+};
+
+// Runs a fit to its end, or until a listener or the observer raises StepsMeasured. Raises the error of the fit.
+void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFolder& folder,
+                      const std::shared_ptr<LoopObserver>& observer = nullptr);
+
+// The steps of a fit. Where validations or checkpoints did not come often enough meanwhile, the fit is run for some
+// further steps with both after each.
+StepFigures measure_fit(FitPlan& plan, const Measured& how, const StepLimits& limits);
+
+// The steps of a task: passes through its loops.
+StepFigures measure_task(const Measured& how, const StepLimits& limits);
+
+}  // namespace trainlab

@@ -1,0 +1,252 @@
+#include "step_collector.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "thread_load.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr std::size_t most_blocks = 4096;                // then neighbours are joined
+constexpr std::size_t most_durations = 256;              // of validations and of checkpoints
+constexpr std::size_t least_blocks = 20;                 // before an interval may end the timing
+constexpr double cold_share = 0.2, counted_share = 0.1;  // of the seconds allowed, at most
+
+constexpr std::size_t place(Phase phase) { return static_cast<std::size_t>(phase); }
+
+double sum(const PhaseSeconds& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
+
+void add(PhaseSeconds& all, const PhaseSeconds& more) {
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] += more[i];
+}
+
+void note(std::vector<double>& durations, double seconds) {
+  if (durations.size() < most_durations) durations.push_back(seconds);
+}
+
+Occasional occasional(const std::vector<double>& durations) {
+  return {.count = static_cast<std::int64_t>(durations.size()), .seconds = median_interval(durations).median};
+}
+
+}  // namespace
+
+StepCollector::StepCollector(StepLimits limits, double (*now)())
+    : limits_(limits), now_(now), cold_left_(limits.cold), block_seconds_(limits.block) {
+  open_.reserve(64);
+  blocks_.reserve(most_blocks);
+  validations_.reserve(most_durations);
+  commits_.reserve(most_durations);
+}
+
+StepCollector::~StepCollector() = default;
+
+void StepCollector::run_began() {
+  settle_thread();
+  counting_.reset();
+  open_.clear();
+  in_step_ = false;
+  apart_ = 0;
+  settle_phase();
+  callbacks_ = between_ = 0;
+  commits_since_ = 0;
+  validated_since_ = false;
+  if (stage_ == Stage::done) return;
+  goal_ = stage_ == Stage::cold ? goal_ : stage_;
+  stage_ = limits_.cold > 0 ? Stage::cold : goal_;
+  cold_left_ = limits_.cold;
+  last_ = now_();
+}
+
+void StepCollector::settle_phase() {
+  phase_ = open_.empty() ? Phase::step : open_.back();
+  counted_phase_ = in_step_ && apart_ == 0 ? phase_ : Phase::validate;
+}
+
+void StepCollector::charge() {
+  const double now = now_();
+  const double seconds = now - std::exchange(last_, now);
+  if (apart_ > 0) {
+    if (phase_ == Phase::metrics) apart_metrics_ += seconds;
+  } else if (in_step_) {
+    step_[place(phase_)] += seconds;
+  } else {
+    (open_.empty() ? between_ : callbacks_) += seconds;
+  }
+}
+
+void StepCollector::open_step(Phase frame) {
+  if (stage_ == Stage::timing && !thread_runs_) {
+    thread_before_ = thread_load();
+    thread_runs_ = true;
+  }
+  if (stage_ == Stage::counting && !counting_) {
+    settle_thread();
+    counting_ = std::make_unique<OperatorCount>(counted_phase_, tally_);
+  }
+  charge();
+  if (std::exchange(validated_since_, false) && !validations_.empty()) {
+    // What the loop does beside an evaluation: rows, stop rules, the best weights.
+    validations_.back() += between_;
+    validation_seconds_ += between_;
+    between_ = 0;
+  }
+  if (started_ == 0) started_ = last_;
+  step_ = {};
+  in_step_ = true;
+  open_.push_back(frame);
+  settle_phase();
+}
+
+void StepCollector::step_began() { open_step(Phase::callback); }
+
+void StepCollector::step_ended() noexcept { ended(Phase::callback, {}); }
+
+void StepCollector::began(Phase phase, std::string_view name) {
+  if (phase == Phase::layer) return;
+  if (phase == Phase::step) {
+    if (is_done()) throw StepsMeasured();
+    return open_step(phase);
+  }
+  charge();
+  open_.push_back(phase);
+  if (apart_ == 0 && (phase == Phase::validate || phase == Phase::commit)) {
+    apart_ = open_.size();
+    apart_counts_ = name != "test";
+    apart_began_ = last_;
+    apart_metrics_ = 0;
+  }
+  settle_phase();
+}
+
+void StepCollector::ended(Phase phase, std::string_view) noexcept {
+  if (phase == Phase::layer || open_.empty()) return;
+  charge();
+  if (apart_ == open_.size() && std::exchange(apart_, 0) > 0 && apart_counts_) {
+    const double seconds = last_ - apart_began_;
+    note(phase == Phase::commit ? commits_ : validations_, seconds);
+    if (phase == Phase::commit) ++commits_since_;
+    if (phase == Phase::validate) {
+      validated_since_ = true;
+      validation_seconds_ += seconds;
+      validation_metrics_ += apart_metrics_;
+    }
+  }
+  open_.pop_back();
+  const bool ends_step = in_step_ && open_.empty();
+  if (ends_step) in_step_ = false;
+  settle_phase();
+  if (ends_step) step_is_over(last_);
+}
+
+void StepCollector::step_is_over(double now) noexcept {
+  const double seconds = sum(step_);
+  switch (stage_) {
+    case Stage::cold:
+      ++cold_steps_;
+      cold_seconds_ += seconds;
+      if (--cold_left_ <= 0 || cold_seconds_ >= cold_share * limits_.seconds) stage_ = goal_;
+      break;
+    case Stage::timing:
+      ++timed_steps_;
+      add(timed_, step_);
+      timed_callbacks_ += callbacks_;
+      timed_between_ += between_;
+      timed_commits_ += commits_since_;
+      add_to_block(seconds);
+      if (now - started_ >= limits_.seconds || (block_.steps == 0 && is_precise()))
+        stage_ = limits_.counted > 0 ? Stage::counting : Stage::done;
+      break;
+    case Stage::counting:
+      ++counted_steps_;
+      add(counted_, step_);
+      counted_seconds_ += seconds;
+      if (counted_steps_ >= limits_.counted || counted_seconds_ >= counted_share * limits_.seconds) {
+        stage_ = Stage::done;
+        counting_.reset();
+      }
+      break;
+    case Stage::done: break;
+  }
+  callbacks_ = between_ = 0;
+  commits_since_ = 0;
+}
+
+void StepCollector::add_to_block(double seconds) {
+  block_.seconds += seconds;
+  block_.steps += 1;
+  if (block_.seconds < block_seconds_) return;
+  blocks_.push_back(std::exchange(block_, {}));
+  if (blocks_.size() < most_blocks) return;
+  for (std::size_t i = 0; i < most_blocks / 2; ++i) {
+    const Block& first = blocks_[2 * i];
+    const Block& second = blocks_[2 * i + 1];
+    blocks_[i] = {.seconds = first.seconds + second.seconds, .steps = first.steps + second.steps};
+  }
+  blocks_.resize(most_blocks / 2);
+  block_seconds_ *= 2;
+}
+
+std::vector<double> StepCollector::block_means() const {
+  std::vector<double> means;
+  for (const Block& block : blocks_) means.push_back(block.seconds / static_cast<double>(block.steps));
+  if (means.empty() && block_.steps > 0) means.push_back(block_.seconds / static_cast<double>(block_.steps));
+  return means;
+}
+
+bool StepCollector::is_precise() const {
+  return blocks_.size() >= least_blocks && median_interval(block_means()).half_width() <= limits_.precision;
+}
+
+void StepCollector::settle_thread() {
+  if (!std::exchange(thread_runs_, false)) return;
+  const ThreadFigures more = since(thread_before_);
+  const bool is_first = thread_.seconds == 0;
+  thread_.seconds += more.seconds;
+  thread_.switches += more.switches;
+  thread_.process_cpu += more.process_cpu;
+  if (is_first) {
+    thread_.waited = more.waited;
+  } else if (thread_.waited && more.waited) {
+    *thread_.waited += *more.waited;
+  }
+}
+
+StepFigures StepCollector::figures() {
+  settle_thread();
+  const auto mean_of = [](double total, std::int64_t count) {
+    return count > 0 ? total / static_cast<double>(count) : 0;
+  };
+  StepFigures figures;
+  const std::vector<double> means = block_means();
+  figures.step = median_interval(means);
+  figures.mean = mean_of(sum(timed_), timed_steps_);
+  for (std::size_t i = 0; i < phase_count; ++i) {
+    figures.self[i] = mean_of(timed_[i], timed_steps_);
+    figures.counted_self[i] = mean_of(counted_[i], counted_steps_);
+    figures.operators[i] = {.calls = mean_of(tally_[i].calls, counted_steps_),
+                            .seconds = mean_of(tally_[i].seconds, counted_steps_)};
+  }
+  figures.callbacks = mean_of(timed_callbacks_, timed_steps_);
+  figures.between = mean_of(timed_between_, timed_steps_);
+  figures.steps = timed_steps_;
+  figures.cold = cold_steps_;
+  figures.counted = counted_steps_;
+  figures.is_precise = means.size() >= least_for_interval && figures.step.half_width() <= limits_.precision;
+  if (means.size() >= 2 * least_for_interval) {
+    const auto middle = means.begin() + static_cast<std::ptrdiff_t>(means.size() / 2);
+    const double earlier = median_interval({means.begin(), middle}).median;
+    figures.drift = median_interval({middle, means.end()}).median / earlier - 1;
+  }
+  figures.validation = occasional(validations_);
+  if (validation_seconds_ > 0)
+    figures.validation_metrics = figures.validation.seconds * validation_metrics_ / validation_seconds_;
+  figures.commit = occasional(commits_);
+  figures.commits_timed = timed_commits_;
+  figures.thread = thread_;
+  return figures;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,228 @@
+#include "profile/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace trainlab {
+
+namespace {
+
+// A part of the work that a change of the recipe or of the machine can make smaller. Above `high` it is the verdict if
+// no other such part is larger; above `notable` it is the verdict where nothing else is.
+struct Rule {
+  Bottleneck bottleneck;
+  double notable, high;
+  const char* plain;
+  const char* what;  // follows "31 % of a step: "
+};
+
+// Sources of the thresholds: openxla/xprof calls a program moderately input-bound from 5 % and highly from 20 % of a
+// step, and does the same for kernel launches and for the rest of the host at 3 % and 15 %
+// (op_stats_to_input_pipeline); its suggestions speak of data transfer when transfer is 30 % of an input that takes
+// above 10 %. The plugin of PyTorch for TensorBoard warns of communication above 10 %. Calls of operators are estimated
+// here, not measured, so that 30 % stand for xprof's 15 %. For synchronisation, optimizer, evaluation and checkpoints
+// no tool has numbers: the values are those at which their removal would be felt.
+constexpr std::array<Rule, 9> rules{{
+    {Bottleneck::input, 0.05, 0.20, "I/O-bound", "the training thread waits for batches"},
+    {Bottleneck::transfer, 0.05, 0.20, "transfer-bound", "batches are moved to the device"},
+    {Bottleneck::synchronisation, 0.05, 0.15, "bound by synchronisation", "the recipe reads values of tensors"},
+    {Bottleneck::launch, 0.05, 0.30, "bound by overhead",
+     "operators are called that are too small to be worth the call"},
+    {Bottleneck::host, 0.05, 0.15, "CPU-bound", "functions of the recipe and the loop itself run on the host"},
+    {Bottleneck::communication, 0.05, 0.10, "bound by communication", "processes exchange gradients"},
+    {Bottleneck::checkpoint, 0.05, 0.15, "bound by checkpoints", "checkpoints are written"},
+    {Bottleneck::evaluation, 0.10, 0.30, "bound by validation", "the validation part is measured"},
+    {Bottleneck::optimizer, 0.15, 0.30, "bound by the optimizer", "weights are updated"},
+}};
+
+constexpr std::int64_t least_steps = 3;
+// From a fifth of the time on the other figures are those of a machine that does something else. Below a twentieth the
+// wait is what a quiet machine shows.
+constexpr double contended = 0.20, quiet = 0.05;
+constexpr double most = 0.5;  // of a step: forward and backward passes are the verdict if nothing else is large
+// xprof's suggestions: bound by memory where it is used to more than 70 % and the arithmetic to less than 50 %.
+constexpr double used = 0.7, idle = 0.5;
+
+double share_of(Bottleneck bottleneck, const Measures& measures) {
+  const Shares& shares = measures.shares;
+  const double communication = measures.communication.value_or(0);
+  switch (bottleneck) {
+    case Bottleneck::input: return shares.input;
+    case Bottleneck::transfer: return shares.transfer;
+    case Bottleneck::synchronisation: return shares.synchronisation;
+    case Bottleneck::launch: return shares.launch_gap;
+    case Bottleneck::host: return shares.recipe + shares.other;
+    case Bottleneck::communication: return communication;
+    case Bottleneck::checkpoint: return shares.checkpoint;
+    case Bottleneck::evaluation: return shares.evaluation + shares.metrics;
+    case Bottleneck::optimizer: return std::max(shares.optimizer - communication, 0.0);
+    default: return shares.forward + shares.backward;
+  }
+}
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+struct Kind {
+  Bottleneck bottleneck = Bottleneck::compute;
+  bool is_known = false;
+  std::string evidence;
+};
+
+// Whether arithmetic or memory limits the forward and backward passes.
+Kind kind_of_compute(const Measures& m) {
+  const bool knows_flops = m.flops && m.flops_roof, knows_bytes = m.bytes && m.bytes_roof;
+  if (!knows_flops && !knows_bytes) {
+    return {.evidence =
+                "Whether arithmetic or memory limits them is unknown: the speed of this machine was not "
+                "measured."};
+  }
+  const double arithmetic = knows_flops ? *m.flops / *m.flops_roof : 0;
+  const double memory = knows_bytes ? *m.bytes / *m.bytes_roof : 0;
+  std::string text = "They reach ";
+  if (knows_flops) text += percent(arithmetic) + " of the machine's FLOP/s";
+  if (knows_bytes) text += (knows_flops ? " and " : "") + percent(memory) + " of its memory bandwidth";
+  text += ".";
+  const bool memory_limits = memory > used && arithmetic < idle;
+  const bool arithmetic_limits = arithmetic > used && memory < idle;
+  return {.bottleneck = memory_limits || (!arithmetic_limits && memory > arithmetic) ? Bottleneck::bandwidth
+                                                                                     : Bottleneck::compute,
+          .is_known = memory_limits || arithmetic_limits,
+          .evidence = text};
+}
+
+// How far the verdict can be trusted, from 0 (low) to 2 (high), with the reasons why not further.
+int trust(const Measures& m, std::vector<std::string>& reasons) {
+  int trust = 2;
+  const auto doubt = [&](int at_most, const std::string& reason) {
+    trust = std::min(trust, at_most);
+    reasons.push_back(reason);
+  };
+  if (!m.is_precise) doubt(1, "The time of a step is not known to 2 %: the interval is wider.");
+  if (!m.is_steady) doubt(1, "The time of a step drifts, so that the shares are an average of different states.");
+  if (!m.run_queue) {
+    doubt(1, "How long the training thread waited for a core is unknown on this system.");
+  } else if (*m.run_queue >= quiet) {
+    doubt(*m.run_queue >= 2 * quiet ? 0 : 1, "The training thread waited for a core " + percent(*m.run_queue) +
+                                                 " of the time: other work on this machine disturbs the figures.");
+  }
+  if (!m.is_synchronous) {
+    doubt(0,
+          "The device works by itself: the phases are the host's, and the device's work shows where the host waits.");
+  }
+  return trust;
+}
+
+constexpr std::array<const char*, 3> words{"low", "medium", "high"};
+
+std::string input_evidence(const Measures& m) {
+  if (!m.limiting_stage.empty()) return "The slowest stage of the input is " + m.limiting_stage + ".";
+  if (!m.cores_busy) return "";
+  return fmt::format("The process kept {:.1f} of {:.0f} cores busy: {}.", *m.cores_busy, m.cores,
+                     *m.cores_busy > 0.9 * m.cores ? "batches cost more CPU time than the machine has"
+                                                   : "cores are left for more loader threads");
+}
+
+std::string calls_evidence(const Measures& m) {
+  if (!m.operators || !m.operator_seconds) return "";
+  return fmt::format("A step calls {:.0f} operators of {:.1f} µs each.", *m.operators, 1e6 * *m.operator_seconds);
+}
+
+// The verdict by the parts of a step.
+StepVerdict by_shares(const Measures& m) {
+  StepVerdict verdict;
+  const auto share = [&](const Rule& rule) { return share_of(rule.bottleneck, m); };
+  const auto largest = [&](double Rule::*threshold) {
+    const Rule* found = nullptr;
+    for (const Rule& rule : rules)
+      if (share(rule) >= rule.*threshold && (!found || share(rule) > share(*found))) found = &rule;
+    return found;
+  };
+  const double compute = share_of(Bottleneck::compute, m);
+  const Rule* const high = largest(&Rule::high);
+  const Rule* const chosen = high || compute >= most ? high : largest(&Rule::notable);
+  std::vector<std::string> doubts;
+  int trusted = trust(m, doubts);
+  if (chosen) {
+    verdict.bottleneck = chosen->bottleneck;
+    verdict.share = share(*chosen);
+    verdict.plain = chosen->plain;
+    if (!high) trusted = std::min(trusted, 1);
+    verdict.evidence.push_back(percent(verdict.share) + " of a step: " + chosen->what + ".");
+    const std::string more = chosen->bottleneck == Bottleneck::input    ? input_evidence(m)
+                             : chosen->bottleneck == Bottleneck::launch ? calls_evidence(m)
+                                                                        : "";
+    if (!more.empty()) verdict.evidence.push_back(more);
+  } else if (compute >= most) {
+    const Kind kind = kind_of_compute(m);
+    verdict.bottleneck = kind.bottleneck;
+    verdict.share = compute;
+    verdict.plain = kind.bottleneck == Bottleneck::bandwidth ? "memory-bound" : "compute-bound";
+    if (!kind.is_known) trusted = std::min(trusted, 1);
+    verdict.evidence.push_back(percent(compute) + " of a step: forward and backward passes.");
+    verdict.evidence.push_back(kind.evidence);
+  } else {
+    verdict.bottleneck = Bottleneck::none;
+    verdict.plain = "balanced";
+    verdict.evidence.emplace_back("No part of a step is large enough to be called a bottleneck.");
+  }
+  for (const Rule& rule : rules) {
+    if (&rule == chosen || share(rule) < rule.notable) continue;
+    verdict.evidence.push_back("Also " + percent(share(rule)) + " of a step: " + rule.what + ".");
+  }
+  verdict.otherwise = verdict.bottleneck;
+  verdict.confidence = words[static_cast<std::size_t>(trusted)];
+  verdict.evidence.insert(verdict.evidence.end(), doubts.begin(), doubts.end());
+  return verdict;
+}
+
+StepVerdict contention(const Measures& m) {
+  StepVerdict verdict{.bottleneck = Bottleneck::contention,
+                      .share = *m.run_queue,
+                      .confidence = m.is_precise ? "high" : "medium",
+                      .plain = "short of cores"};
+  verdict.evidence.push_back("The training thread could run and had no core " + percent(*m.run_queue) +
+                             " of the time.");
+  if (m.cores_busy) {
+    const bool own = *m.cores_busy > 0.9 * m.cores;
+    verdict.evidence.push_back(
+        fmt::format("The process kept {:.1f} of {:.0f} cores busy: {}.", *m.cores_busy, m.cores,
+                    own ? "its own threads compete for them" : "other processes take the cores"));
+  }
+  const StepVerdict parts = by_shares(m);
+  verdict.otherwise = parts.bottleneck;
+  verdict.evidence.push_back("Apart from that the verdict would be " + std::string(bottleneck_name(parts.bottleneck)) +
+                             ": " + parts.evidence.front());
+  return verdict;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string_view, double>> listed(const Shares& shares) {
+  return {{"input", shares.input},           {"transfer", shares.transfer},
+          {"forward", shares.forward},       {"backward", shares.backward},
+          {"optimizer", shares.optimizer},   {"metrics", shares.metrics},
+          {"recipe", shares.recipe},         {"synchronisation", shares.synchronisation},
+          {"launch_gap", shares.launch_gap}, {"checkpoint", shares.checkpoint},
+          {"evaluation", shares.evaluation}, {"other", shares.other}};
+}
+
+std::string_view bottleneck_name(Bottleneck bottleneck) {
+  constexpr std::array<std::string_view, 14> names{
+      "input",      "host",       "compute",       "bandwidth",  "transfer", "synchronisation", "launch", "optimizer",
+      "evaluation", "checkpoint", "communication", "contention", "none",     "unknown"};
+  return names[static_cast<std::size_t>(bottleneck)];
+}
+
+StepVerdict judge(const Measures& m) {
+  if (m.steps < least_steps) {
+    return {.confidence = "none",
+            .plain = "unknown",
+            .evidence = {fmt::format("Only {} step{} could be timed: {} are the least.", m.steps,
+                                     m.steps == 1 ? "" : "s", least_steps)}};
+  }
+  return m.run_queue.value_or(0) >= contended ? contention(m) : by_shares(m);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,92 @@
+"""`trainlab profile`: the form of what it prints. Which verdict a machine deserves is a question for benchmarks."""
+
+import os
+import unittest
+
+from program import SOURCE, CliTest, fit
+
+VERDICTS = {"input", "host", "compute", "bandwidth", "transfer", "synchronisation", "launch", "optimizer", "evaluation",
+            "checkpoint", "communication", "contention", "none", "unknown"}
+SHARES = ["input", "transfer", "forward", "backward", "optimizer", "metrics", "recipe", "synchronisation", "launch_gap",
+          "checkpoint", "evaluation", "other"]
+
+
+class Profile(CliTest):
+    def profile(self, *arguments):
+        return self.run_program("profile", *arguments, "--seconds", "0.5", "--threads", "1", "--json").json()
+
+    def check_form(self, profile):
+        self.assertEqual((profile["kind"], profile["status"]), ("profile", "done"))
+        self.assertIn(profile["verdict"], VERDICTS)
+        self.assertIn(profile["confidence"], ("high", "medium", "low", "none"))
+        self.assertTrue(profile["evidence"])
+        self.assertEqual(sorted(profile["shares"]), sorted(SHARES))
+        self.assertAlmostEqual(sum(profile["shares"].values()), 1, delta=0.01)
+        self.assertTrue(all(0 <= share <= 1 for share in profile["shares"].values()), profile["shares"])
+        step = profile["step_seconds"]
+        self.assertTrue(0 < step["low"] <= step["median"] <= step["high"], step)
+
+    def test_a_fit(self):
+        profile = self.profile(SOURCE / "recipes" / "digits.lua")
+        self.check_form(profile)
+        self.assertEqual((profile["stage"], profile["stage_kind"]), ("digits", "fit"))
+        for phase in ("forward", "backward", "optimizer", "fetch"):
+            self.assertGreater(profile["phase_seconds"][phase], 0)
+        self.assertGreater(profile["validation"]["seconds"], 0)
+        self.assertGreater(profile["checkpoint"]["seconds"], 0)
+        self.assertGreater(profile["samples_per_second"]["median"], 0)
+        self.assertEqual(os.listdir(self.folder), [], "a profile leaves nothing behind")
+
+    def test_text_begins_with_the_verdict(self):
+        self.recipe()
+        text = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1").out
+        self.assertIn(text.split(":")[0], VERDICTS)
+        for word in ("confidence", "samples/s", "launch_gap", "operators"):
+            self.assertIn(word, text)
+
+    def test_of_a_sweep_the_first_trial(self):
+        self.write("r.lua", "local function build(hp)\n" + fit(optim="lab.optim.SGD { lr = hp.lr }") + """end
+            return lab.sweep { name = "search", metric = "val.loss", trials = 4, build = build,
+                               space = { lr = lab.space.log(0.01, 0.1) } }
+        """.replace("            ", ""))
+        profile = self.profile("r.lua")
+        self.check_form(profile)
+        self.assertEqual((profile["stage"], profile["note"]), ("f", "the first trial of sweep search"))
+
+    def test_a_task_and_what_its_recipe_reads(self):
+        profile = self.profile(SOURCE / "recipes" / "by_hand.lua")
+        self.check_form(profile)
+        self.assertEqual(profile["stage_kind"], "task")
+        self.assertGreater(profile["phase_seconds"]["backward"], 0)
+
+    def test_reads_of_an_own_step_are_synchronisation(self):
+        self.recipe(more="  step = function(run, batch)\n    local out = run.model:forward(batch.x)\n"
+                         "    local loss = lab.ops.cross_entropy_loss(out, batch.y)\n    run.optim:zero_grad()\n"
+                         "    loss:backward()\n    run.optim:step()\n    loss:item()\n"
+                         "    return { loss = loss }\n  end,\n")
+        profile = self.profile("r.lua")
+        self.check_form(profile)
+        for phase in ("read", "backward", "optimizer", "callback"):
+            self.assertGreater(profile["phase_seconds"][phase], 0)
+        self.assertGreater(profile["shares"]["synchronisation"], 0)
+
+    def test_stages(self):
+        self.write("r.lua", "lab.run((function()\n" + fit() + "end)())\n" + fit().replace('"f"', '"g"'))
+        self.assertEqual(self.profile("r.lua")["stage"], "f")
+        self.assertEqual(self.profile("r.lua", "--stage", "f")["stage"], "f")
+        result = self.run_program("profile", "r.lua", "--stage", "g", code=2)
+        self.assert_said(result, '--stage g: the recipe runs stage "f" first')
+        self.recipe()
+        result = self.run_program("profile", "r.lua", "--stage", "g", code=2)
+        self.assert_said(result, '--stage g: the recipe has no such stage, only "f"')
+        self.assertEqual(self.profile("r.lua", "--set", "batch=8")["stage"], "f")
+        self.write("r.lua", "return nil\n")
+        self.assert_said(self.run_program("profile", "r.lua", code=2), "the recipe returns no stage")
+
+    def test_seconds(self):
+        self.recipe()
+        self.assert_said(self.run_program("profile", "r.lua", "--seconds", "0", code=2), "--seconds: expected")
+
+
+if __name__ == "__main__":
+    unittest.main()

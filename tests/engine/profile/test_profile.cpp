@@ -1,0 +1,135 @@
+// Fits and tasks, profiled as the command does.
+#include <catch2/catch.hpp>
+
+#include <ATen/ops/ones.h>
+
+#include <filesystem>
+
+#include "core/files.h"
+#include "profile/profile.h"
+#include "support/fit_support.h"
+#include "task/task.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+double sum_of_shares(const Profile& profile) {
+  double sum = 0;
+  for (const auto& [name, share] : listed(shares_of(profile))) sum += share;
+  return sum;
+}
+
+Profile profiled(const Options& stage, double seconds = 0.5) {
+  RunSettings settings = test_settings();
+  settings.device = "cpu";
+  return profile_stage(stage, settings, {.seconds = seconds});
+}
+
+std::size_t folders_left() {
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator(fs::temp_directory_path()))
+    if (entry.path().filename().string().starts_with("trainlab-profile-")) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("profile: a fit's phases, its validations and checkpoints") {
+  const std::size_t before = folders_left();
+  const Profile profile =
+      profiled(parse_options(digits_fit(R"(, "steps": 60, "validate": "20 steps", "checkpoint": "30 steps")")));
+  CHECK(folders_left() == before);
+  CHECK(profile.kind == "fit");
+  CHECK(profile.samples > 0);
+  CHECK(profile.steps.steps > 0);
+  CHECK(profile.steps.per_step(Phase::forward) > 0);
+  CHECK(profile.steps.per_step(Phase::backward) > 0);
+  CHECK(profile.steps.per_step(Phase::optimizer) > 0);
+  CHECK(profile.steps.counted > 0);
+  CHECK(profile.steps.operators_in(Phase::forward).calls > 3);
+  CHECK(profile.steps.operators_in(Phase::backward).calls > 3);
+  CHECK(*profile.validation.every == 20);
+  CHECK(profile.validation.seconds > 0);
+  CHECK(*profile.checkpoint.every == 30);
+  CHECK(profile.checkpoint.seconds > 0);
+  CHECK(profile.flops);
+  CHECK(sum_of_shares(profile) == Approx(1));
+}
+
+TEST_CASE("profile: validation and checkpoint are measured where none came meanwhile") {
+  const Profile profile = profiled(parse_options(digits_fit(R"(, "steps": 1000000, "validate": "500000 steps")")), 0.2);
+  CHECK(*profile.validation.every == 500000);
+  CHECK(profile.validation.seconds > 0);
+  CHECK(profile.checkpoint.seconds > 0);
+  CHECK(*profile.checkpoint.every >= 500000);
+}
+
+TEST_CASE("profile: a fit of very few steps has a verdict from repeated runs, or none") {
+  const Profile profile = profiled(parse_options(digits_fit(R"(, "steps": 4)")), 0.2);
+  CHECK(profile.steps.steps >= 3);
+  const Profile shortest = profiled(parse_options(digits_fit(R"(, "steps": 1)")), 0.1);
+  CHECK(sum_of_shares(shortest) == Approx(1));
+}
+
+TEST_CASE("profile: functions of the recipe are told apart from operators") {
+  const auto counts = native([](std::span<const Argument>) {
+    volatile double x = 0;
+    for (int i = 0; i < 20'000'000; ++i) x = x + 1;
+    return std::vector<Argument>{};
+  });
+  const Profile profile = profiled(
+      parse_options(digits_fit(R"(, "steps": 40, "on": {"step": {"@": "function", "index": 0}})"), {counts}), 0.3);
+  const Shares shares = shares_of(profile);
+  CHECK(shares.recipe > shares.forward + shares.backward);  // some milliseconds against some microseconds
+}
+
+TEST_CASE("profile: a failing fit says why") {
+  const auto fails = native([](std::span<const Argument>) -> std::vector<Argument> { throw recipe_error("no"); });
+  const Options fit =
+      parse_options(digits_fit(R"(, "steps": 40, "on": {"step": {"@": "function", "index": 0}})"), {fails});
+  const std::size_t before = folders_left();
+  CHECK(error_of([&] { profiled(fit); }).ends_with("no"));
+  CHECK(folders_left() == before);
+}
+
+TEST_CASE("profile: a request to stop ends the measurement") {
+  const auto stops = native([](std::span<const Argument>) {
+    request_stop();
+    return std::vector<Argument>{};
+  });
+  const Options fit =
+      parse_options(digits_fit(R"(, "steps": 40, "on": {"step": {"@": "function", "index": 0}})"), {stops});
+  CHECK(error_of([&] { profiled(fit); }) == "asked to stop while steps were measured");
+  clear_stop_request();
+}
+
+TEST_CASE("profile: the passes through a task's loop") {
+  Registry registry;
+  register_task(registry);
+  auto spec = std::make_shared<Spec>();
+  spec->value = registry.check(
+      parse_json(R"({"@": "task", "name": "by_hand", "run": {"@": "function", "index": 0}})", "test"), "task");
+  const Part part = open_data(parse_options(R"({"@": "data.digits"})"), {.seed = 1}).train;
+  spec->functions.push_back(native([&](std::span<const Argument> arguments) {
+    auto& task = dynamic_cast<TaskContext&>(*std::get<std::shared_ptr<Object>>(arguments.front()));
+    TaskLoopOptions options;
+    options.part = part;
+    options.loader.batch = 64;
+    options.epochs = 2;
+    const at::Tensor weight = at::ones({64});
+    options.save = {weight};
+    const auto loop = task.loop(options);
+    while (loop->next()) weight.add_(loop->batch()->columns.at("x").flatten(1).mean(0));
+    return std::vector<Argument>{};
+  }));
+  const Profile profile = profiled(Options(registry, spec, "task"), 0.3);
+  CHECK(profile.kind == "task");
+  CHECK(profile.steps.steps > 0);
+  CHECK(profile.steps.per_step(Phase::callback) > 0);
+  CHECK(profile.steps.operators_in(Phase::callback).calls >= 2);
+  CHECK(profile.steps.commit.count > 0);
+  CHECK(sum_of_shares(profile) == Approx(1));
+}

@@ -1,0 +1,104 @@
+// Parts of a step from figures.
+#include <catch2/catch.hpp>
+
+#include <map>
+#include <string>
+
+#include "profile/profile.h"
+
+using namespace trainlab;
+
+namespace {
+
+std::size_t place(Phase phase) { return static_cast<std::size_t>(phase); }
+
+// A step of 10 s without what comes between steps.
+Profile profile() {
+  Profile profile;
+  StepFigures& steps = profile.steps;
+  steps.steps = 100;
+  steps.mean = 10;
+  steps.self[place(Phase::step)] = 1;
+  steps.self[place(Phase::fetch)] = 2;
+  steps.self[place(Phase::forward)] = 2;
+  steps.self[place(Phase::loss)] = 0.5;
+  steps.self[place(Phase::backward)] = 3;
+  steps.self[place(Phase::optimizer)] = 1;
+  steps.self[place(Phase::callback)] = 0.5;
+  return profile;
+}
+
+std::map<std::string, double> parts(const Profile& profile) {
+  std::map<std::string, double> all;
+  for (const auto& [name, share] : listed(shares_of(profile))) all.emplace(name, share);
+  return all;
+}
+
+double total(const Profile& profile) {
+  double sum = 0;
+  for (const auto& [name, share] : listed(shares_of(profile))) sum += share;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("parts are those of the phases, and their sum is one") {
+  std::map<std::string, double> found = parts(profile());
+  CHECK(total(profile()) == Approx(1));
+  CHECK(found["input"] == Approx(0.2));
+  CHECK(found["forward"] == Approx(0.25));
+  CHECK(found["backward"] == Approx(0.3));
+  CHECK(found["optimizer"] == Approx(0.1));
+  CHECK(found["recipe"] == Approx(0.05));
+  CHECK(found["other"] == Approx(0.1));
+  CHECK(found["launch_gap"] == 0);
+}
+
+TEST_CASE("validations and checkpoints count in proportion") {
+  Profile one = profile();
+  one.validation = {.seconds = 40, .every = 10};
+  one.steps.validation_metrics = 10;
+  one.checkpoint = {.seconds = 12, .every = 2};
+  CHECK(one.wall() == Approx(20));
+  std::map<std::string, double> found = parts(one);
+  CHECK(total(one) == Approx(1));
+  CHECK(found["evaluation"] == Approx(0.15));
+  CHECK(found["metrics"] == Approx(0.05));
+  CHECK(found["checkpoint"] == Approx(0.3));
+  CHECK(found["backward"] == Approx(0.15));
+  one.checkpoint.every.reset();
+  CHECK(parts(one)["checkpoint"] == 0);
+}
+
+TEST_CASE("calls of operators are the launch gap, at most the phase in which they are called") {
+  Profile one = profile();
+  one.call_seconds = 0.01;
+  one.steps.counted = 8;
+  one.steps.operators[place(Phase::forward)] = {.calls = 50, .seconds = 2};
+  one.steps.operators[place(Phase::backward)] = {.calls = 1000, .seconds = 3};
+  std::map<std::string, double> found = parts(one);
+  CHECK(total(one) == Approx(1));
+  CHECK(found["launch_gap"] == Approx(0.05 + 0.3));
+  CHECK(found["backward"] == Approx(0).margin(1e-12));
+  CHECK(found["forward"] == Approx(0.2));
+  // A thread that has a core half of the time takes twice as long for a call.
+  one.steps.thread = {.seconds = 10, .waited = 5};
+  CHECK(parts(one)["launch_gap"] == Approx(0.1 + 0.3));
+}
+
+TEST_CASE("operators that functions of the recipe call are no part of the recipe") {
+  Profile one = profile();
+  one.steps.counted = 8;
+  one.steps.counted_self[place(Phase::callback)] = 2;
+  one.steps.operators[place(Phase::callback)] = {.calls = 4, .seconds = 1};
+  std::map<std::string, double> found = parts(one);
+  CHECK(total(one) == Approx(1));
+  CHECK(found["recipe"] == Approx(0.025));
+  CHECK(found["forward"] == Approx(0.275));
+}
+
+TEST_CASE("without a measured step there are no parts") {
+  const Profile nothing;
+  CHECK(total(nothing) == 0);
+  CHECK(judge(measures_of(nothing)).bottleneck == Bottleneck::unknown);
+}

@@ -1,0 +1,219 @@
+// What a StepCollector makes of spans, by a clock that the tests move.
+#include <catch2/catch.hpp>
+
+#include <ATen/ops/add.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/ones.h>
+
+#include <numeric>
+
+#include "steps/step_collector.h"
+
+using namespace trainlab;
+
+namespace {
+
+double present = 0;
+double present_time() { return present; }
+
+void pass(double seconds) { present += seconds; }
+
+void work(Phase phase, double seconds, const char* name = "") {
+  const Span span(phase, name);
+  pass(seconds);
+}
+
+// A step of 15 s, of which the layer inside the forward pass is a part.
+void step(double longer = 0) {
+  const Span whole(Phase::step);
+  pass(1);
+  work(Phase::fetch, 2);
+  {
+    const Span forward(Phase::forward);
+    pass(1);
+    work(Phase::layer, 2, "model[1].Linear");
+  }
+  work(Phase::backward, 4 + longer);
+  {
+    const Span optimizer(Phase::optimizer);
+    pass(1);
+    work(Phase::forward, 3);  // an evaluation that the optimizer asks for
+  }
+  work(Phase::callback, 1, "step");
+}
+
+double sum(const PhaseSeconds& seconds) { return std::accumulate(seconds.begin(), seconds.end(), 0.0); }
+
+// Without cold steps, a block for each step.
+StepLimits each_step() { return {.seconds = 1e9, .cold = 0, .counted = 0, .block = 1e-9}; }
+
+}  // namespace
+
+TEST_CASE("self times of the phases add up to the step") {
+  StepCollector collector(each_step(), present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  for (int i = 0; i < 4; ++i) step();
+  const StepFigures figures = collector.figures();
+  CHECK(figures.steps == 4);
+  CHECK(figures.mean == Approx(15));
+  CHECK(sum(figures.self) == Approx(figures.mean));
+  CHECK(figures.per_step(Phase::step) == Approx(1));
+  CHECK(figures.per_step(Phase::fetch) == Approx(2));
+  CHECK(figures.per_step(Phase::forward) == Approx(6));
+  CHECK(figures.per_step(Phase::layer) == 0);
+  CHECK(figures.per_step(Phase::backward) == Approx(4));
+  CHECK(figures.per_step(Phase::optimizer) == Approx(1));
+  CHECK(figures.per_step(Phase::callback) == Approx(1));
+  CHECK(figures.step.median == Approx(15));
+}
+
+TEST_CASE("what comes between steps is no part of them") {
+  StepCollector collector(each_step(), present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  for (int i = 0; i < 4; ++i) {
+    step();
+    {
+      const Span validation(Phase::validate, "val");
+      work(Phase::fetch, 3);
+      work(Phase::forward, 5);
+      work(Phase::metrics, 2);
+    }
+    work(Phase::callback, 7, "validate");
+    work(Phase::commit, 11);
+    pass(0.5);
+  }
+  work(Phase::validate, 1000, "test");
+  const StepFigures figures = collector.figures();
+  CHECK(figures.mean == Approx(15));
+  CHECK(figures.validation.count == 4);
+  CHECK(figures.validation.seconds == Approx(10.5));  // with the half second of the loop after it
+  CHECK(figures.validation_metrics == Approx(10.5 * 8 / 41.5));  // 2 s of each; the last one has no step after it
+  CHECK(figures.commit.count == 4);
+  CHECK(figures.commit.seconds == Approx(11));
+  CHECK(figures.commits_timed == 3);
+  // What follows the last step belongs to a step that did not come.
+  CHECK(figures.callbacks == Approx(7 * 3.0 / 4));
+  CHECK(figures.between == 0);
+}
+
+TEST_CASE("the first steps of each run are dropped") {
+  StepCollector collector({.seconds = 1e9, .cold = 2, .counted = 0, .block = 1e-9}, present_time);
+  const Listening listening(collector);
+  for (int run = 0; run < 2; ++run) {
+    collector.run_began();
+    for (int i = 0; i < 5; ++i) step(i < 2 ? 100 : 0);
+  }
+  const StepFigures figures = collector.figures();
+  CHECK(figures.steps == 6);
+  CHECK(figures.cold == 4);
+  CHECK(figures.mean == Approx(15));
+}
+
+TEST_CASE("equal steps end the timing early, and the next step of a fit does not begin") {
+  StepCollector collector({.seconds = 1e9, .cold = 0, .counted = 2, .block = 1e-9}, present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  int steps = 0;
+  CHECK_THROWS_AS(
+      [&] {
+        for (;; ++steps) step();
+      }(),
+      StepsMeasured);
+  CHECK(steps == 22);  // 20 blocks and two steps whose operators are counted
+  CHECK(collector.is_done());
+  CHECK(collector.figures().is_precise);
+}
+
+TEST_CASE("steps that differ are timed until the seconds are up") {
+  StepCollector collector({.seconds = 3000, .cold = 0, .counted = 1, .block = 1e-9}, present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  int steps = 0;
+  CHECK_THROWS_AS(
+      [&] {
+        for (;; ++steps) step(steps % 2 == 0 ? 30 : 0);
+      }(),
+      StepsMeasured);
+  CHECK(steps == 101);  // of 30 s on average
+  CHECK_FALSE(collector.figures().is_precise);
+}
+
+TEST_CASE("steps that become slower are not steady") {
+  StepCollector collector(each_step(), present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  for (int i = 0; i < 16; ++i) step(i < 8 ? 0 : 15);
+  const StepFigures figures = collector.figures();
+  REQUIRE(figures.drift);
+  CHECK(*figures.drift == Approx(1));
+  CHECK_FALSE(figures.is_steady());
+}
+
+TEST_CASE("any number of steps takes the same memory, and none is lost") {
+  StepCollector collector({.seconds = 1e12, .precision = -1, .cold = 0, .counted = 0, .block = 1e-9}, present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  for (int i = 0; i < 20'000; ++i) step(i % 2);
+  const StepFigures figures = collector.figures();
+  CHECK(figures.steps == 20'000);
+  CHECK(figures.mean == Approx(15.5));
+  CHECK(figures.step.median == Approx(15.5));
+}
+
+TEST_CASE("the steps of a task are the passes through its loop") {
+  StepCollector collector(each_step(), present_time);
+  collector.run_began();
+  const Listening listening(collector);
+  for (int i = 0; i < 3; ++i) {
+    if (collector.in_step()) collector.step_ended();
+    collector.step_began();
+    work(Phase::fetch, 2);
+    pass(5);
+    work(Phase::read, 1);
+    work(Phase::commit, 50);
+  }
+  const StepFigures figures = collector.figures();
+  CHECK(figures.steps == 2);
+  CHECK(figures.mean == Approx(8));
+  CHECK(figures.per_step(Phase::callback) == Approx(5));
+  CHECK(figures.per_step(Phase::read) == Approx(1));
+  CHECK(figures.commit.seconds == Approx(50));
+  CHECK(figures.commit.count == 3);
+  CHECK(figures.commits_timed == 2);  // the last one belongs to a step that did not end
+}
+
+TEST_CASE("operators are counted by phase, those of evaluations apart") {
+  const at::Tensor x = at::ones({2, 2});
+  const auto counted_step = [&] {
+    const Span whole(Phase::step);
+    pass(1);
+    {
+      const Span forward(Phase::forward);
+      for (int i = 0; i < 3; ++i) at::add(x, x);
+    }
+    const Span optimizer(Phase::optimizer);
+    at::linear(x, x);  // calls others
+  };
+  StepCollector collector({.seconds = 1e9, .cold = 0, .counted = 4, .block = 1e-9}, present_time);
+  collector.run_began();
+  {
+    const Listening listening(collector);
+    while (!collector.is_done()) {
+      counted_step();
+      const Span validation(Phase::validate, "val");
+      const Span forward(Phase::forward);
+      at::add(x, x);
+    }
+  }
+  at::add(x, x);
+  const StepFigures figures = collector.figures();
+  CHECK(figures.counted == 4);
+  CHECK(figures.operators_in(Phase::forward).calls == 3);
+  CHECK(figures.operators_in(Phase::optimizer).calls > 1);
+  CHECK(figures.operators_in(Phase::forward).seconds > 0);
+  CHECK(figures.operators_in(Phase::backward).calls == 0);
+}
+
+TEST_CASE("a call without arithmetic takes some time") { CHECK(seconds_of_a_call() > 0); }

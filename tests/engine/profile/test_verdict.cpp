@@ -1,0 +1,165 @@
+// The verdict as a function of measures.
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "profile/verdict.h"
+
+using namespace trainlab;
+
+namespace {
+
+// Many steps on a quiet machine, all of whose time is in the forward and the backward pass.
+Measures quiet() {
+  Measures m;
+  m.steps = 1000;
+  m.is_precise = true;
+  m.shares = {.forward = 0.4, .backward = 0.6};
+  m.run_queue = 0.01;
+  m.cores_busy = 1.0;
+  m.cores = 2;
+  return m;
+}
+
+// Takes a part of the forward and backward passes.
+Measures with(double Shares::*part, double share) {
+  Measures m = quiet();
+  m.shares.*part = share;
+  m.shares.forward = 0.4 * (1 - share);
+  m.shares.backward = 0.6 * (1 - share);
+  return m;
+}
+
+std::string name(const Measures& m) { return std::string(bottleneck_name(judge(m).bottleneck)); }
+
+bool says(const StepVerdict& verdict, const std::string& words) {
+  for (const std::string& sentence : verdict.evidence)
+    if (sentence.find(words) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a large part of a step is the verdict") {
+  struct Case {
+    double Shares::*part;
+    double share;
+    const char* verdict;
+  };
+  const Case cases[] = {
+      {&Shares::input, 0.21, "input"},
+      {&Shares::input, 0.19, "compute"},
+      {&Shares::transfer, 0.25, "transfer"},
+      {&Shares::synchronisation, 0.2, "synchronisation"},
+      {&Shares::launch_gap, 0.35, "launch"},
+      {&Shares::launch_gap, 0.25, "compute"},
+      {&Shares::recipe, 0.2, "host"},
+      {&Shares::other, 0.2, "host"},
+      {&Shares::checkpoint, 0.16, "checkpoint"},
+      {&Shares::evaluation, 0.4, "evaluation"},
+      {&Shares::metrics, 0.4, "evaluation"},
+      {&Shares::optimizer, 0.4, "optimizer"},
+      {&Shares::optimizer, 0.2, "compute"},
+  };
+  for (const Case& one : cases) {
+    INFO(one.verdict << " " << one.share);
+    CHECK(name(with(one.part, one.share)) == one.verdict);
+  }
+}
+
+TEST_CASE("of several large parts the largest is the verdict, and the others are told") {
+  Measures m = quiet();
+  m.shares = {.input = 0.25, .forward = 0.2, .backward = 0.15, .evaluation = 0.4};
+  const StepVerdict verdict = judge(m);
+  CHECK(verdict.bottleneck == Bottleneck::evaluation);
+  CHECK(verdict.share == Approx(0.4));
+  CHECK(says(verdict, "Also 25 % of a step: the training thread waits for batches."));
+}
+
+TEST_CASE("parts that are notable decide only where the passes are less than half of the step") {
+  Measures m = quiet();
+  m.shares = {.input = 0.18, .forward = 0.2, .backward = 0.25, .optimizer = 0.25, .other = 0.12};
+  CHECK(name(m) == "optimizer");
+  CHECK(judge(m).confidence == "medium");
+  m.shares = {.input = 0.04, .forward = 0.2, .backward = 0.25, .optimizer = 0.14, .recipe = 0.02, .other = 0.02};
+  CHECK(name(m) == "none");
+}
+
+TEST_CASE("without enough steps there is no verdict") {
+  Measures m = with(&Shares::input, 0.9);
+  m.steps = 2;
+  const StepVerdict verdict = judge(m);
+  CHECK(verdict.bottleneck == Bottleneck::unknown);
+  CHECK(verdict.confidence == "none");
+  m.steps = 3;
+  CHECK(name(m) == "input");
+}
+
+TEST_CASE("arithmetic and memory are told apart where the machine's speed is known") {
+  Measures m = quiet();
+  CHECK(name(m) == "compute");
+  CHECK(judge(m).confidence == "medium");
+  CHECK(says(judge(m), "unknown"));
+  m.flops_roof = 100;
+  m.bytes_roof = 100;
+  m.flops = 80;
+  m.bytes = 30;
+  CHECK(name(m) == "compute");
+  CHECK(judge(m).plain == "compute-bound");
+  CHECK(judge(m).confidence == "high");
+  m.flops = 30;
+  m.bytes = 80;
+  CHECK(name(m) == "bandwidth");
+  CHECK(judge(m).plain == "memory-bound");
+  CHECK(judge(m).confidence == "high");
+  m.bytes = 40;
+  CHECK(name(m) == "bandwidth");
+  CHECK(judge(m).confidence == "medium");
+}
+
+TEST_CASE("a thread without a core is the verdict before all others") {
+  Measures m = with(&Shares::input, 0.5);
+  m.run_queue = 0.3;
+  CHECK(name(m) == "contention");
+  CHECK(judge(m).otherwise == Bottleneck::input);
+  CHECK(says(judge(m), "Apart from that the verdict would be input: 50 % of a step"));
+  CHECK(says(judge(m), "other processes take the cores"));
+  m.cores_busy = 2.0;
+  CHECK(says(judge(m), "its own threads compete for them"));
+}
+
+TEST_CASE("what disturbs the figures lowers the confidence, with the reason") {
+  Measures m = with(&Shares::input, 0.5);
+  CHECK(judge(m).confidence == "high");
+  m.run_queue = 0.07;
+  CHECK(judge(m).confidence == "medium");
+  m.run_queue = 0.15;
+  CHECK(judge(m).confidence == "low");
+  CHECK(says(judge(m), "waited for a core 15 % of the time"));
+  m = with(&Shares::input, 0.5);
+  m.is_precise = false;
+  CHECK(judge(m).confidence == "medium");
+  m.is_synchronous = false;
+  CHECK(judge(m).confidence == "low");
+  m = with(&Shares::input, 0.5);
+  m.is_steady = false;
+  CHECK(judge(m).confidence == "medium");
+  m = with(&Shares::input, 0.5);
+  m.run_queue.reset();
+  CHECK(judge(m).confidence == "medium");
+}
+
+TEST_CASE("communication is taken from the optimizer's part") {
+  Measures m = with(&Shares::optimizer, 0.4);
+  m.communication = 0.3;
+  CHECK(name(m) == "communication");
+  m.communication = 0.02;
+  CHECK(name(m) == "optimizer");
+}
+
+TEST_CASE("the evidence of an input names the slowest stage, or whether cores are left") {
+  Measures m = with(&Shares::input, 0.5);
+  CHECK(says(judge(m), "cores are left for more loader threads"));
+  m.limiting_stage = "decoding";
+  CHECK(says(judge(m), "The slowest stage of the input is decoding."));
+}
