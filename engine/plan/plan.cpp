@@ -35,7 +35,7 @@ std::string in_flops(double flops) {
   return text;
 }
 
-// What the question leaves open comes from the budget or, without one, from the law.
+// The budget or, without one, the law says how many parameters or tokens the question leaves open.
 Allocation chosen_by(const PlanQuestion& question, const std::optional<double>& budget, const Law& law,
                      double unique_tokens) {
   const std::optional<double> parameters = parameters_in(question), &tokens = question.tokens;

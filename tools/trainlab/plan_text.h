@@ -1,4 +1,4 @@
-// What `trainlab plan` prints for people.
+// The text that `trainlab plan` prints for people.
 #pragma once
 
 #include <string>

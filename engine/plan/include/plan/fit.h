@@ -28,7 +28,7 @@ struct LawFit {
   double deviation = 0;  // the root mean square of the differences between the logarithms of the losses
 };
 
-// What the fit makes small: the sum over the runs of Huber's function, delta = 1e-3, of the differences between the
+// The objective of the fit: the sum over the runs of Huber's function, delta = 1e-3, of the differences between the
 // logarithms of the law's loss and the run's (Hoffmann et al. 2022, section D.2). The sum and not the mean: with the
 // mean a minimiser ends too early (Besiroglu et al. 2024, arXiv 2404.10102).
 double huber_sum(const Law& law, std::span<const RunPoint> points);

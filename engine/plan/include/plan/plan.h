@@ -13,19 +13,19 @@
 
 namespace trainlab {
 
-// What the flags of `trainlab plan` say. Numbers are above 0.
+// The flags of `trainlab plan`. Numbers are above 0.
 struct PlanQuestion {
   // The budget, one of these.
   std::optional<double> flops{}, gpu_hours{}, within_seconds{};
   std::optional<std::string> money{};
 
   std::optional<double> usable_seconds{};  // of within_seconds
-  // How fast it is: FLOP/s that training reaches; or the device's peak and the share of the peak that training reaches.
+  // The speed: FLOP/s that training reaches; or the device's peak and the share of the peak that training reaches.
   std::optional<double> rate{}, peak{}, mfu{};
   std::optional<std::string> device_name{};
   std::optional<std::string> prices{};  // the file of prices
 
-  // What is chosen already.
+  // The choices that are made already. The transformer stands for its number of parameters.
   std::optional<double> parameters{}, tokens{};
   std::optional<Transformer> transformer{};
   std::optional<double> unique_tokens{};
@@ -41,9 +41,9 @@ struct Speed {
   std::optional<double> mfu() const;
 };
 
-// What is wrong with a choice of parameters and tokens, with the figure behind each.
+// The faults of a choice of parameters and tokens, each with the figure behind it. Any thread.
 struct Judgement {
-  double compute_share = 1;             // of the FLOPs that suffice for the same loss
+  double compute_share = 1;             // the FLOPs that suffice for the same loss, over those spent
   Allocation instead;                   // the allocation that reaches the loss with this share
   double best_tokens_share = 0;         // tokens for each parameter that are best for the same FLOPs
   double epochs = 0;                    // passes over the unique tokens; 0 where their number is not given

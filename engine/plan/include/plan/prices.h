@@ -1,4 +1,4 @@
-// What computing costs: prices that the user gives in a TOML file, because prices change from day to day.
+// The cost of computing: prices that the user gives in a TOML file, because prices change from day to day.
 #pragma once
 
 #include <optional>
@@ -34,8 +34,8 @@ std::vector<Price> read_prices(const std::string& file);
 const Price& find_price(const std::vector<Price>& prices, const std::optional<std::string>& device,
                         const std::optional<std::string>& currency);
 
-// What so many seconds cost, and how many seconds the money pays for: whole steps, 0 where the money is below the least
-// that is billed. The currency of both must be the price's.
+// The cost of so many seconds, and the seconds that the money pays for: whole steps, 0 where the money is below the
+// least that is billed. The currency of both must be the price's.
 double cost_of(const Price& price, double seconds);
 double seconds_for(const Price& price, double amount);
 

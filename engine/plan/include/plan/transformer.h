@@ -8,8 +8,9 @@ struct Transformer {
   double layers = 0, width = 0, heads = 0, ffw = 0, vocabulary = 0, context = 0;
 };
 
-// As the models of the paper: relative positions with a matrix of their own in each layer, biases, two normalisations
-// in each layer, and one matrix of vocabulary × width, the embedding or the output's. Table A4 follows with it.
+// The parameters of such a model of the paper: relative positions with a matrix of their own in each layer, biases, two
+// normalisations in each layer, and one matrix of vocabulary × width, the embedding or the output's. Table A4 follows
+// with it.
 double parameters_of(const Transformer& transformer);
 
 // A training step on one sequence of `context` tokens: forward, and backward for twice as much (appendix F). Embedding
