@@ -25,7 +25,8 @@ std::optional<UsedTime> used_time(const StudyPlan& plan, const StageContext& con
   if (budget == 0 || context.helps) return std::nullopt;
   UsedTime used(context.folder, context.seconds_before, seconds);
   if (plan.extends() && used.seconds() >= budget) {
-    throw usage_error("the sweep has used its " + to_text(Duration{budget, Unit::seconds}) + ": no trial would begin")
+    throw usage_error("the sweep has used all of its " + to_text(Duration{budget, Unit::seconds}) +
+                      ": no trial would begin")
         .hint("trainlab extend RUN --time TIME");
   }
   return used;

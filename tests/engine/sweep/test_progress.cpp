@@ -108,7 +108,7 @@ TEST_CASE("a budget of time ends the rounds before the trials do") {
       for (std::int64_t trial = 0; trial < 2; ++trial) study.tell(trial, {1.0});
       progress.show();
       REQUIRE(sweep.lines.size() == 1);
-      // Of the rounds of 60 s, four begin in 240 s, and three in 150 s, the last of which goes on beyond them.
+      // Four rounds of 60 s begin in 240 s, and three in 150 s, the last of which goes on beyond them.
       CHECK(left_in(sweep.lines.back().text) == (used == 0 ? 240 : 180));
     }
   }
