@@ -32,22 +32,45 @@ std::vector<char> choices_of(const Space& space) {
   return choices;
 }
 
-// Values that are further above the median than the best is below it come closer, by their logarithm: a few that are
-// very bad say little of where the good ones are, and would set the process's scale.
-void shorten_tail(Eigen::Ref<Vector> values) {
-  std::vector<double> sorted(values.begin(), values.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  const double reach = *middle - values.minCoeff(), from = *middle + reach;
+// The points of the first front, by number.
+std::vector<std::uint32_t> front_of(std::span<const double> values, std::size_t objectives) {
+  return pareto_fronts(values, objectives, 1).front();
+}
+
+// Values that are further above `middle` than the best is below it come closer, by their logarithm: a few that are very
+// bad say little of where the good ones are, and would set the process's scale.
+void shorten_tail(Eigen::Ref<Vector> values, double middle) {
+  const double reach = middle - values.minCoeff(), from = middle + reach;
   if (!(reach > 0)) return;
   for (double& value : values) {
     if (value > from) value = from + reach * std::log1p((value - from) / reach);
   }
 }
 
-// The points of the first front, by number.
-std::vector<std::uint32_t> front_of(std::span<const double> values, std::size_t objectives) {
-  return pareto_fronts(values, objectives, 1).front();
+double median_of(const Vector& values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return *middle;
+}
+
+// The tails of the values [point, objective]. With up to two objectives the middle is the median. With three, most
+// trials may have the best value of an objective, namely those at the edges of the space: the median would then lie at
+// the best value, and everything else, the front too, would be pressed together. The middle is the front's worst value.
+void shorten_tails(Matrix& values) {
+  const Eigen::Index objectives = values.cols();
+  if (objectives <= 2) {
+    for (auto column : values.colwise()) shorten_tail(column, median_of(column));
+    return;
+  }
+  const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> rows = values;
+  const std::vector<std::uint32_t> front =
+      front_of({rows.data(), static_cast<std::size_t>(rows.size())}, static_cast<std::size_t>(objectives));
+  for (auto column : values.colwise()) {
+    double worst = column.minCoeff();
+    for (const std::uint32_t i : front) worst = std::max(worst, column[i]);
+    shorten_tail(column, worst);
+  }
 }
 
 // Below a reference point a tenth of the front's range beyond its worst values; where the front has no range, of the
@@ -56,8 +79,10 @@ std::vector<std::uint32_t> front_of(std::span<const double> values, std::size_t 
 // in one objective counts with all the way to the reference in the others. For the same reason values below the best
 // that is known or predicted are not hoped for: an objective that cannot become better than it is at an edge of the
 // space is as uncertain there as anywhere else.
+//
+// `share`: of the front's values of an objective, those up to which the worst is looked for.
 ExpectedVolume volume_of(const std::vector<GaussianProcess>& processes,
-                         const std::vector<GaussianProcess::Predictions>& seen) {
+                         const std::vector<GaussianProcess::Predictions>& seen, double share) {
   const std::size_t objectives = processes.size();
   std::vector<double> values;
   for (Eigen::Index row = 0; row < processes.front().values().size(); ++row) {
@@ -70,11 +95,11 @@ ExpectedVolume volume_of(const std::vector<GaussianProcess>& processes,
   }
   std::vector<double> reference;
   for (std::size_t k = 0; k < objectives; ++k) {
-    double best = front.front()[k], worst = best;
-    for (const auto& point : front) {
-      best = std::min(best, point[k]);
-      worst = std::max(worst, point[k]);
-    }
+    std::vector<double> sorted;
+    for (const auto& point : front) sorted.push_back(point[k]);
+    std::ranges::sort(sorted);
+    double best = sorted.front(),
+           worst = sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
     if (best == worst) {
       best = processes[k].values().minCoeff();
       worst = processes[k].values().maxCoeff();
@@ -204,8 +229,8 @@ void ExpectedImprovement::gather(std::int64_t count, Matrix& points, Matrix& val
     auto column = values.col(static_cast<Eigen::Index>(k));
     for (Eigen::Index at = 0; at < column.size(); ++at)
       column[at] = std::clamp(values_[rows[static_cast<std::size_t>(at)] * objectives_ + k], best, worst);
-    shorten_tail(column);
   }
+  shorten_tails(values);
 }
 
 void ExpectedImprovement::settle() {
@@ -327,7 +352,11 @@ ExpectedImprovement::Best ExpectedImprovement::best(Stream random, std::span<con
   std::vector<GaussianProcess::Predictions> seen;
   seen.reserve(processes.size());
   for (const GaussianProcess& process : processes) seen.push_back(process.predict_all(points));
-  ExpectedVolume volume = volume_of(processes, seen);
+  // With three objectives many trials of the front lie at edges of the space, good in one objective or two and bad in
+  // the others. Below the worst of them a search would spend its trials on the ends of the front; so every other choice
+  // leaves out the worst tenth of each objective.
+  const double share = objectives_ > 2 && count() % 2 == 1 ? 0.9 : 1;
+  ExpectedVolume volume = volume_of(processes, seen, share);
   const Outlook outlook{.processes = std::move(processes), .volume = std::move(volume)};
   const std::vector<double> losses = outlook.losses(seen);
   for (std::size_t s = 0; s < scatter; ++s) places[s].loss = losses[s];

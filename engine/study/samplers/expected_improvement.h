@@ -4,7 +4,8 @@
 //
 // With several objectives each has a process of its own, and the improvement is the volume that the trials dominate
 // more (expected_volume.h), measured in standardised values below a reference point: in each objective a tenth of the
-// front's range beyond its worst value. Values better than all known and predicted ones add nothing.
+// front's range beyond its worst value; with three objectives every other choice leaves out the ends of the front.
+// Values better than all known and predicted ones add nothing.
 //
 // All parameters of the space are searched. The coordinate of an inactive parameter has a fixed value, so that trials
 // are compared by the parameters that are active in both.
