@@ -107,7 +107,7 @@ def attack(name, default, one, prepare=None, unit="attacks", warm=False):
     if warm and "TORTURE_COLD" not in os.environ:
         PROGRAM = warmed(PROGRAM, place)
     prepared = prepare(place) if prepare else None
-    found, begin, tallies = 0, time.monotonic(), {}
+    found, done, begin, tallies = 0, 0, time.monotonic(), {}
     numbers = [options.only] if options.only is not None else range(int(options.count))
     for number in numbers:
         folder = place / f"{number:05}"
@@ -116,13 +116,16 @@ def attack(name, default, one, prepare=None, unit="attacks", warm=False):
             tally = one(random.Random(f"{name} {options.seed} {number}"), folder, prepared, number)
             tallies[tally] = tallies.get(tally, 0) + 1
             shutil.rmtree(folder)
+        except KeyboardInterrupt:  # what was done until then counts
+            break
         except Exception:  # whatever an attack meets is a find
             found += 1
             print(f"attack {number}, see {folder}:\n{traceback.format_exc()}", flush=True)
+        done += 1
         if sys.stderr.isatty():
-            print(f"\r{number + 1} of {len(numbers)}, {found} finds ", end="", file=sys.stderr)
+            print(f"\r{done} of {len(numbers)}, {found} finds ", end="", file=sys.stderr)
     told = ", ".join(f"{count} {tally}" for tally, count in sorted(tallies.items(), key=str) if tally)
-    print(f"{name}: {len(numbers)} {unit} with seed {options.seed} in {time.monotonic() - begin:.0f} s: "
+    print(f"{name}: {done} {unit} with seed {options.seed} in {time.monotonic() - begin:.0f} s: "
           f"{found} finds{': ' if told else ''}{told}")
     if not found:
         shutil.rmtree(place)
