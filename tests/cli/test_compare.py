@@ -110,7 +110,7 @@ class Training(Compare):
         self.write("lines.sh", f"set -o pipefail\n{line} --json | head -c 1\n{line} | cat\n")
         result = self.run_program("lines.sh", program=shutil.which("bash"))
         self.assertEqual(result.err, "")
-        self.assertRegex(result.out, r"\A{B is .* times slower", result)
+        self.assertRegex(result.out, r"\A{(B is|cannot tell) .*\n  A      a.lua\n  B      a.lua rate=0.02\n", result)
 
     def test_a_folder_of_something_else(self):
         self.write("c/mine.txt", "precious")
@@ -127,7 +127,7 @@ class Training(Compare):
 
     def test_within(self):
         result = self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
-        self.assertIn("cannot tell", result.out)
+        self.assertTrue(result.out.startswith("cannot tell from one seed\n"), result)
         self.assertIn("  took   1 seed, ", result.out)
         self.assert_said(result, "the time of --within is used up")
         again = self.compare("a.lua", *TARGET, *NEVER, "--within", "0.001 s")
@@ -319,7 +319,7 @@ class Finished(Compare):
         self.assertRegex(result.out, r"\AB is as fast as A \(within 2 %\) and not worse \(by more than 0.001\), p ")
         self.set_times("b", {seed: 1 + (-1) ** seed * seed / 10 for seed in range(1, 6)})
         result = self.run_program("compare", "a", "b", *TARGET)
-        self.assertRegex(result.out, r"\Acannot tell; would need about \d+ more seeds\n", result)
+        self.assertRegex(result.out, r"\Acannot tell; would need about \d+ more seeds?\n", result)
         value = self.run_program("compare", "a", "b", *TARGET, "--json").json()
         self.assertEqual(value["verdict"], "unclear")
         self.assertIn(f"about {value['more_seeds']} more", result.out)

@@ -1,5 +1,7 @@
 // `trainlab compare RUN_A RUN_B`: runs that have ended, paired by seed. Nobody has planned their number, so that the
 // limits are those that hold at any number.
+#include <algorithm>
+#include <charconv>
 #include <map>
 
 #include "cli/ending.h"
@@ -76,8 +78,11 @@ void add_members(Trainings& all, const fs::path& run, const fs::path& stage) {
     throw usage_error("the ensemble in " + shown_path(run) + " has trained no members");
   }
   for (const fs::path& trial : folders_in(stage / "trials")) {
-    const fs::path folder = trial / "seed-1";
-    if (fs::exists(folder, ignored)) all.by_seed.emplace(std::stoll(trial.filename().string()) + 1, folder);
+    const std::string name = trial.filename().string();
+    std::int64_t number = 0;
+    const auto [rest, code] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (code != std::errc() || rest != name.data() + name.size()) continue;  // a folder that is no trial's
+    if (fs::exists(trial / "seed-1", ignored)) all.by_seed.emplace(number + 1, trial / "seed-1");
   }
 }
 

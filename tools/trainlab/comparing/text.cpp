@@ -65,16 +65,19 @@ std::string quality_text(const Judgement& judged, const Question& question) {
 constexpr int most_seeds = 1000;
 
 // Seeds beyond those that were trained, with which a new comparison would find what the present estimates say with a
-// probability of 80 %.
-int more_seeds(const Judgement& judged) {
-  return judged.is_clear ? 0 : std::max(compare::pairs_needed(judged.effect, most_seeds) - judged.pairs, 1);
+// probability of 80 %; nullopt from one pair, which estimates nothing.
+std::optional<int> more_seeds(const Judgement& judged) {
+  if (judged.is_clear) return 0;
+  if (judged.pairs < 2) return std::nullopt;
+  return std::max(compare::pairs_needed(judged.effect, most_seeds) - judged.pairs, 1);
 }
 
 std::string more_text(const Judgement& judged) {
-  if (judged.is_clear) return "";
-  const int more = more_seeds(judged);
-  return "; would need " + (more + judged.pairs >= most_seeds ? "more than " + std::to_string(most_seeds) + " seeds"
-                                                              : "about " + std::to_string(more) + " more seeds");
+  const std::optional<int> more = more_seeds(judged);
+  if (!more) return " from one seed";
+  if (*more == 0) return "";
+  if (*more + judged.pairs >= most_seeds) return "; would need more than " + std::to_string(most_seeds) + " seeds";
+  return "; would need about " + std::to_string(*more) + " more seed" + (*more == 1 ? "" : "s");
 }
 
 std::string headline(const Judgement& judged, const Question& question) {
@@ -97,7 +100,7 @@ std::string count_text(int count, const std::string& what) {
 std::string arrivals_text(const Judgement& judged, const compare::Target& target) {
   const int a = judged.pairs - judged.a_arrived, b = judged.pairs - judged.b_arrived;
   return "  " + count_text(a, "training") + " of A and " + std::to_string(b) + " of B never came to " +
-         target_text(target) + ": they count with the longest training, and the true ratio is further from 1\n";
+         target_text(target) + ": they count with the longest training, and would have taken longer\n";
 }
 
 double seconds_of(const std::vector<Pair>& pairs) {
@@ -175,6 +178,7 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
   quality.set("not_worse", judged.quality == Quality::better || judged.quality == Quality::not_worse);
   quality.set("margin", question.margin ? Value(*question.margin) : Value());
   quality.set("at_equal_time", interval(judged.at_equal_time, "difference"));
+  const std::optional<int> more = more_seeds(judged);
   return Value::Map{
       {"kind", "comparison"},
       {"status", comparison.is_interrupted ? "interrupted" : "done"},
@@ -184,7 +188,7 @@ Value comparison_value(const Comparison& comparison, const Question& question) {
       {"failed", Value::Map{{"a", judged.a_failed}, {"b", judged.b_failed}, {"p", judged.failures_p}}},
       {"target", Value::Map{{"metric", question.target.metric}, {"value", question.target.value}}},
       {"seeds", judged.pairs},
-      {"more_seeds", more_seeds(judged)},
+      {"more_seeds", more ? Value(*more) : Value()},
       {"seconds", seconds_of(comparison.pairs)},
       {"p", judged.p},
       {"out", comparison.folder.empty() ? Value() : Value(comparison.folder.string())},

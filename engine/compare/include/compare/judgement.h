@@ -39,7 +39,7 @@ struct Judgement {
 
   Speed speed = Speed::unclear;
   Interval ratio = {};      // A's time to the target through B's: above 1 B is faster
-  bool is_bounded = false;  // some training never arrived: the true ratio is further from 1
+  bool is_bounded = false;  // some training never arrived: its time is longer than it counts
   double p = 1;             // of the speed
 
   Quality quality = Quality::unclear;
