@@ -82,8 +82,9 @@ std::string profile_text(const Profile& profile, const StepVerdict& verdict) {
   text += "\n" + profile.kind + " " + profile.stage + "  " + profile.where + "\n";
   if (steps.steps == 0) return text;
 
-  text += fmt::format("{:<16} {} ({} to {} with 95 % probability)\n", "step", time_text(steps.step.median),
-                      time_text(steps.step.low), time_text(steps.step.high));
+  text += fmt::format("{:<16} {} ({} to {}{})\n", "step", time_text(steps.step.median), time_text(steps.step.low),
+                      time_text(steps.step.high),
+                      steps.has_interval ? " with 95 % probability" : ", too few for an interval");
   if (const auto speed = samples_per_second(profile)) {
     text += fmt::format("{:<16} {} ({} to {})\n", "samples/s", count_text(speed->median), count_text(speed->low),
                         count_text(speed->high));
@@ -138,6 +139,7 @@ Value profile_value(const Profile& profile, const StepVerdict& verdict) {
       {"evidence", std::move(evidence)},
       {"step_seconds", to_value(steps.step)},
       {"samples_per_second", speed ? to_value(*speed) : Value()},
+      {"has_interval", steps.has_interval},
       {"is_precise", steps.is_precise},
       {"is_steady", steps.drift ? Value(steps.is_steady()) : Value()},
       {"steps", steps.steps},

@@ -1,6 +1,9 @@
-"""`trainlab profile`: the form of what it prints. Which verdict a machine deserves is a question for benchmarks."""
+"""`trainlab profile` and `trainlab bench`: the form of what they print. Which verdict a fit deserves is a question for
+tools/bench/verdicts.py."""
 
+import json
 import os
+import re
 import unittest
 
 from program import SOURCE, CliTest, fit
@@ -82,6 +85,64 @@ class Profile(CliTest):
         self.assertEqual(self.profile("r.lua", "--set", "batch=8")["stage"], "f")
         self.write("r.lua", "return nil\n")
         self.assert_said(self.run_program("profile", "r.lua", code=2), "the recipe returns no stage")
+
+    def test_remedies(self):
+        profile = self.profile(SOURCE / "recipes" / "digits.lua")
+        for remedy in profile["remedies"]:
+            self.assertEqual(sorted(remedy), ["name", "ratio", "reason", "result", "set", "tried"])
+            self.assertEqual(remedy["tried"], remedy["reason"] is None, remedy)
+            self.assertEqual(remedy["tried"], remedy["ratio"] is not None, remedy)
+
+    def test_changes_that_were_tried_are_applied(self):
+        self.recipe()
+        self.run_program("profile", "r.lua", "--seconds", "0.2", "--threads", "1", "--apply", "faster.toml")
+        text = (self.folder / "faster.toml").read_text()
+        self.assertIn("stage = 'f'", text.replace('"', "'"))
+        recipe = re.search(r"recipe = .*", text).group(0)
+        self.write("faster.toml", recipe + '\nstage = "f"\nset = [ "batch=8", "epochs=2" ]\nthreads = 1\n')
+        summary = self.run_program("run", "r.lua", "--apply", "faster.toml", "--json").json()
+        self.assertEqual(summary["steps"], 2 * 60 // 8 + 1)
+        summary = self.run_program("run", "r.lua", "--apply", "faster.toml", "--set", "epochs=1", "--json").json()
+        self.assertEqual(summary["steps"], 60 // 8 + 1)
+        self.write("faster.toml", recipe + '\nstage = "g"\nset = [ "batch=8" ]\n')
+        self.run_program("run", "r.lua", "--apply", "faster.toml", code=2)
+        self.write("faster.toml", recipe + '\nstage = "f"\n')
+        self.assert_said(self.run_program("run", "r.lua", "--apply", "faster.toml", code=2),
+                         "expected a list under set")
+        self.write("faster.toml", recipe + '\nstage = "f"\nset = [ "batch=8" ]\n')
+        self.recipe(epochs="4")
+        self.assert_said(self.run_program("run", "r.lua", "--apply", "faster.toml", code=2),
+                         "the changes were tried with another text of the recipe")
+
+    def test_speed(self):
+        self.recipe()
+        arguments = ["bench", "r.lua", "--seconds", "0.3", "--threads", "1"]
+        speed = self.run_program(*arguments, "--json").json()
+        self.assertEqual((speed["kind"], speed["status"], speed["stage"]), ("bench", "done", "f"))
+        for unit in ("samples_per_second", "steps_per_second"):
+            self.assertTrue(0 < speed[unit]["low"] <= speed[unit]["median"] <= speed[unit]["high"], speed)
+        self.assertIn("samples a second", self.run_program(*arguments).out)
+
+        def against(factor, code, **more):
+            before = {**speed, **more}
+            for unit in ("samples_per_second", "steps_per_second"):
+                before[unit] = {name: factor * value for name, value in speed[unit].items()}
+            self.write("before.json", json.dumps(before))
+            return self.run_program(*arguments, "--against", "before.json", "--json", code=code).json()["against"]
+
+        self.assertTrue(against(1000, 1)["is_slower"])
+        self.assertFalse(against(0.001, 0)["is_slower"])
+        other = against(1000, 0, machine={**speed["machine"], "processor": "another"})
+        self.assertFalse(other["is_slower"])
+        self.assertIn("not judged: processor", other["text"])
+        self.write("before.json", json.dumps({**speed, "stage": "g"}))
+        self.assert_said(self.run_program(*arguments, "--against", "before.json", code=2), 'found that of "g"')
+        self.write("before.json", "{}")
+        self.assert_said(self.run_program(*arguments, "--against", "before.json", code=2),
+                         "expected what `trainlab bench")
+        self.assert_said(self.run_program(*arguments, "--tolerance", "3%", code=2), "means nothing without --against")
+        self.assert_said(self.run_program(*arguments, "--against", "before.json", "--tolerance", "3", code=2),
+                         "--tolerance: expected a percentage")
 
     def test_seconds(self):
         self.recipe()

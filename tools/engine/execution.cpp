@@ -50,7 +50,7 @@ void limit_reading_of(const Request& request) {
     allow_reading(request.recipe.parent_path().parent_path());  // the run, before its folder is opened
   }
   // The run that is continued or predicts, and what the command line itself names.
-  for (const char* option : {"out", "folder", "input", "stdlib", "against"}) {
+  for (const char* option : {"out", "folder", "input", "stdlib", "against", "apply"}) {
     if (request.has(option)) allow_reading(*request.path(option));
   }
 }

@@ -42,14 +42,18 @@ int MeasuredStage::end(const Recipe::Outcome& outcome) {
 }
 
 void MeasuredStage::measure_stage(const Spec& given, bool returned) {
-  const Options stage(registry(), with_set(given, returned), "");
+  const std::shared_ptr<const Spec> spec = with_set(given, returned);
+  const Options stage(registry(), spec, "");
   try {
     const RunSettings settings = run().begin_trial_of(stage);
     const std::string& kind = stage.entry().name;
     if (kind == "fit" || kind == "task") {
-      code_ = measure(stage, settings, "");
+      code_ = measure({.stage = stage, .spec = spec, .note = ""}, settings);
     } else {
-      code_ = measure(first_trial(stage, settings), settings, "the first trial of " + kind + " " + stage_name(given));
+      code_ = measure({.stage = first_trial(stage, settings),
+                       .spec = nullptr,
+                       .note = "the first trial of " + kind + " " + stage_name(given)},
+                      settings);
     }
   } catch (const Error& error) {
     throw with_origin(error, request().texts("set"), stage_name(given), returned);

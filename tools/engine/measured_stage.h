@@ -1,4 +1,4 @@
-// Commands that measure one stage of a recipe: `profile`.
+// Commands that measure one stage of a recipe: `profile`, `bench`.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,20 @@
 
 namespace trainlab {
 
+struct WhatToMeasure {
+  Options stage;                     // a fit or a task; of a sweep or an ensemble that of the first trial
+  std::shared_ptr<const Spec> spec;  // of a stage that the recipe names; null for a trial
+  std::string note;                  // "the first trial of sweep search", or empty
+};
+
 // Executes the recipe up to the stage of --stage, or up to its first stage, measures that stage, and ends.
 class MeasuredStage : public Execution {
  public:
   using Execution::Execution;
 
  protected:
-  // `stage`: a fit or a task, which of a sweep or an ensemble is that of the first trial; `note` says so, and is empty
-  // otherwise. Sends the result and returns the exit code.
-  virtual int measure(const Options& stage, const RunSettings& settings, const std::string& note) = 0;
+  // Sends the result and returns the exit code.
+  virtual int measure(const WhatToMeasure& what, const RunSettings& settings) = 0;
 
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) final;

@@ -33,8 +33,7 @@ Occasional occasional(const std::vector<double>& durations) {
 
 }  // namespace
 
-StepCollector::StepCollector(StepLimits limits, double (*now)())
-    : limits_(limits), now_(now), cold_left_(limits.cold), block_seconds_(limits.block) {
+StepCollector::StepCollector(StepLimits limits, double (*now)()) : limits_(limits), now_(now), cold_left_(limits.cold) {
   open_.reserve(64);
   blocks_.reserve(most_blocks);
   validations_.reserve(most_durations);
@@ -156,7 +155,8 @@ void StepCollector::step_is_over(double now) noexcept {
       timed_between_ += between_;
       timed_commits_ += commits_since_;
       add_to_block(seconds);
-      if (now - started_ >= limits_.seconds || (block_.steps == 0 && is_precise()))
+      unchecked_ += seconds;
+      if (now - started_ >= limits_.seconds || (unchecked_ >= limits_.block && is_precise()))
         stage_ = limits_.counted > 0 ? Stage::counting : Stage::done;
       break;
     case Stage::counting:
@@ -177,7 +177,7 @@ void StepCollector::step_is_over(double now) noexcept {
 void StepCollector::add_to_block(double seconds) {
   block_.seconds += seconds;
   block_.steps += 1;
-  if (block_.seconds < block_seconds_) return;
+  if (block_.steps < block_steps_) return;
   blocks_.push_back(std::exchange(block_, {}));
   if (blocks_.size() < most_blocks) return;
   for (std::size_t i = 0; i < most_blocks / 2; ++i) {
@@ -186,18 +186,26 @@ void StepCollector::add_to_block(double seconds) {
     blocks_[i] = {.seconds = first.seconds + second.seconds, .steps = first.steps + second.steps};
   }
   blocks_.resize(most_blocks / 2);
-  block_seconds_ *= 2;
+  block_steps_ *= 2;
 }
 
-std::vector<double> StepCollector::block_means() const {
+std::vector<double> StepCollector::block_means(double least_seconds) const {
   std::vector<double> means;
-  for (const Block& block : blocks_) means.push_back(block.seconds / static_cast<double>(block.steps));
-  if (means.empty() && block_.steps > 0) means.push_back(block_.seconds / static_cast<double>(block_.steps));
+  Block joined;
+  for (const Block& block : blocks_) {
+    joined.seconds += block.seconds;
+    joined.steps += block.steps;
+    if (joined.seconds < least_seconds) continue;
+    means.push_back(joined.seconds / static_cast<double>(joined.steps));
+    joined = {};
+  }
   return means;
 }
 
-bool StepCollector::is_precise() const {
-  return blocks_.size() >= least_blocks && median_interval(block_means()).half_width() <= limits_.precision;
+bool StepCollector::is_precise() {
+  unchecked_ = 0;
+  const std::vector<double> means = block_means(limits_.block);
+  return means.size() >= least_blocks && median_interval(means).half_width() <= limits_.precision;
 }
 
 void StepCollector::settle_thread() {
@@ -220,7 +228,8 @@ StepFigures StepCollector::figures() {
     return count > 0 ? total / static_cast<double>(count) : 0;
   };
   StepFigures figures;
-  const std::vector<double> means = block_means();
+  // A short measurement has shorter blocks, so that there are some.
+  const std::vector<double> means = block_means(std::min(limits_.block, sum(timed_) / (least_blocks + 1)));
   figures.step = median_interval(means);
   figures.mean = mean_of(sum(timed_), timed_steps_);
   for (std::size_t i = 0; i < phase_count; ++i) {
@@ -234,7 +243,8 @@ StepFigures StepCollector::figures() {
   figures.steps = timed_steps_;
   figures.cold = cold_steps_;
   figures.counted = counted_steps_;
-  figures.is_precise = means.size() >= least_for_interval && figures.step.half_width() <= limits_.precision;
+  figures.has_interval = means.size() >= least_for_interval;
+  figures.is_precise = figures.has_interval && figures.step.half_width() <= limits_.precision;
   if (means.size() >= 2 * least_for_interval) {
     const auto middle = means.begin() + static_cast<std::ptrdiff_t>(means.size() / 2);
     const double earlier = median_interval({means.begin(), middle}).median;

@@ -58,8 +58,9 @@ class StepCollector final : public TraceListener {
   void open_step(Phase frame);
   void step_is_over(double now) noexcept;
   void add_to_block(double seconds);
-  bool is_precise() const;
-  std::vector<double> block_means() const;
+  bool is_precise();
+  // Seconds of a step in each of the blocks, which are joined until they last so long.
+  std::vector<double> block_means(double least_seconds) const;
   void settle_thread();
 
   const StepLimits limits_;
@@ -84,7 +85,8 @@ class StepCollector final : public TraceListener {
   double timed_callbacks_ = 0, timed_between_ = 0;
   std::vector<Block> blocks_;
   Block block_;
-  double block_seconds_;
+  std::int64_t block_steps_ = 1;  // of a block
+  double unchecked_ = 0;          // seconds since the interval was looked at
   std::vector<double> validations_, commits_;
   std::int64_t commits_since_ = 0, timed_commits_ = 0;      // since the step before; between timed steps
   double validation_seconds_ = 0, validation_metrics_ = 0;  // sums

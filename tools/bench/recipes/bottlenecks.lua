@@ -27,7 +27,7 @@ local cases = {
   end,
   gemm = function()
     fit.data = blobs(2000, 1024):split { val = 0.1 }
-    fit.model, fit.batch = nn.Sequential { nn.Linear(2048), nn.ReLU(), nn.Linear(1024), nn.ReLU(), nn.Linear(4) }, 512
+    fit.model, fit.batch = nn.Sequential { nn.Linear(2048), nn.ReLU(), nn.Linear(1024), nn.ReLU(), nn.Linear(4) }, 128
   end,
   optimizer = function()
     fit.data = blobs(2000, 1024):split { val = 0.1 }
@@ -49,7 +49,7 @@ local cases = {
     fit.on = { step = function() busy(200000) end }
   end,
   validate = function()
-    fit.validate = "1 steps"
+    fit.data, fit.validate = blobs(8000, 64):split { val = 0.9 }, "1 steps"
   end,
   commit = function()
     fit.checkpoint = "1 steps"

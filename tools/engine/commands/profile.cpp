@@ -1,33 +1,72 @@
-#include "profile/profile.h"
-
 #include "command.h"
+#include "core/files.h"
 #include "measured_stage.h"
+#include "profile/remedies.h"
+#include "run/applied.h"
 
 namespace trainlab {
 
 namespace {
+
+// The remedies that are faster and keep the result, as `trainlab run --apply` takes them.
+AppliedChanges winners(const std::vector<Remedy>& remedies) {
+  constexpr std::string_view threads = "--threads ";
+  AppliedChanges changes;
+  for (const Remedy& one : remedies) {
+    if (!one.wins() || !one.keeps_result()) continue;
+    if (one.set.starts_with(threads)) {
+      changes.threads = std::stoi(one.set.substr(threads.size()));
+    } else {
+      changes.set.push_back(one.set);
+    }
+  }
+  return changes;
+}
 
 class ProfileExecution final : public MeasuredStage {
  public:
   using MeasuredStage::MeasuredStage;
 
  private:
-  int measure(const Options& stage, const RunSettings& settings, const std::string& note) override {
+  int measure(const WhatToMeasure& what, const RunSettings& settings) override {
+    if (request().has("apply") && !what.spec) {
+      throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
+          .hint("options of its fits come from the function `build`");
+    }
     ProfileOptions options{.say = [this](const std::string& line) { run().say(line); }};
     if (request().has("seconds")) options.seconds = request().options["seconds"].number();
+    const Options& stage = what.stage;
     run().say("measuring " + stage.entry().name + " " + stage.string("name") + " for at most " +
-              number_text(options.seconds) + " s");
+              number_text(options.seconds) + " s, and remedies for about as long again");
     const Profile profile = profile_stage(stage, settings, options);
     const StepVerdict verdict = judge(measures_of(profile));
+    WithSet with_set;
+    if (what.spec) with_set = [&](const std::string& set) { return changed(*what.spec, set); };
+    const std::vector<Remedy> remedies = try_remedies(profile, verdict, stage, settings, with_set, options);
+    if (request().has("apply")) {
+      AppliedChanges changes = winners(remedies);
+      changes.recipe = hash_file(request().recipe);
+      changes.stage = profile.stage;
+      write_changes(*request().path("apply"), changes);
+    }
     if (request().has("json")) {
       Value object = profile_value(profile, verdict);
       object.set("recipe", shown_name());
-      if (!note.empty()) object.set("note", note);
+      if (!what.note.empty()) object.set("note", what.note);
+      object.set("remedies", remedies_value(remedies));
       send_json(object);
     } else {
-      send(profile_text(profile, verdict) + (note.empty() ? "" : note + " was measured\n"));
+      send(profile_text(profile, verdict) + (what.note.empty() ? "" : what.note + " was measured\n") +
+           remedies_text(remedies));
     }
     return 0;
+  }
+
+  // The stage with one more --set.
+  Options changed(const Spec& stage, const std::string& set) const {
+    auto spec = std::make_shared<Spec>(stage);
+    spec->value = SetOptions({set}).apply(registry(), std::move(spec->value), true);
+    return Options(registry(), std::move(spec), "");
   }
 };
 
@@ -41,11 +80,16 @@ Command profile_command() {
       .text =
           "Runs a stage for some seconds and says where the time of its steps goes, in one word first: input, host,\n"
           "compute, bandwidth, transfer, synchronisation, launch, optimizer, evaluation, checkpoint, communication,\n"
-          "contention or none. No run folder is written. Of a sweep or an ensemble the first trial is measured.\n",
+          "contention or none. No run folder is written. Of a sweep or an ensemble the first trial is measured. "
+          "Changes\n"
+          "that suit the verdict are tried, and their gain is shown.\n",
       .flags = {{.name = "stage", .type = text_type("NAME"), .help = "name of the stage (default: the first)"},
                 {.name = "seconds",
                  .type = number_type("S", 0.1, 86400, "from 0.1 to 86400"),
-                 .help = "longest time for the steps; it is less if a step is known to ±2 % earlier (default 30)"}},
+                 .help = "longest time for the steps; it is less if a step is known to ±2 % earlier (default 30)"},
+                {.name = "apply",
+                 .type = file_type("FILE"),
+                 .help = "writes the changes that are faster and keep the result, for `trainlab run --apply FILE`"}},
   };
 }
 

@@ -1,6 +1,7 @@
 #include "cli/arguments.h"
 #include "cli/ending.h"
 #include "cli/requests.h"
+#include "run/applied.h"
 
 namespace trainlab::cli {
 
@@ -14,8 +15,16 @@ Command run_command() {
           "there is\n"
           "continued. `trainlab RECIPE.lua --help` shows the recipe's own parameters.\n",
       .words = one_recipe(),
+      .flags = {{.name = "apply",
+                 .type = file_type("FILE"),
+                 .help = "options that `trainlab profile --apply FILE` found to be faster"}},
       .works = Command::Works::on_recipe,
-      .run = [](const Program&, const Arguments& given) { return supervise(request_for_recipe(given), given); },
+      .run =
+          [](const Program&, const Arguments& given) {
+            Request request = request_for_recipe(given);
+            if (given.has("apply") && !given.has("help")) apply_changes(*request.path("apply"), request);
+            return supervise(request, given);
+          },
   };
 }
 

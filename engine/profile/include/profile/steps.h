@@ -44,6 +44,7 @@ struct StepFigures {
   double between = 0;           // other seconds between two steps
   std::int64_t steps = 0;       // that were timed
   std::int64_t cold = 0;        // that were dropped at the beginning
+  bool has_interval = false;    // else there were too few steps, and `step` has the least and the greatest block
   bool is_precise = false;      // the interval is within ±2 % of the median
   std::optional<double> drift;  // the later half of the steps against the earlier half: 0.1 is slower by a tenth
 

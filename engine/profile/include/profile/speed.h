@@ -1,0 +1,26 @@
+// `trainlab bench`: the speed of a stage, and its comparison with a speed that was measured before.
+#pragma once
+
+#include <string>
+
+#include "profile/profile.h"
+
+namespace trainlab {
+
+// The speed of a stage as data, which a later call compares with: see docs/profiling.md. `threads` and `device` are
+// those of the stage.
+Value speed_value(const Profile& profile, const Options& stage, const RunSettings& settings);
+std::string speed_text(const Value& speed);
+
+struct Comparison {
+  Interval ratio;          // of the speed now to the speed before; the bounds follow from those of both
+  bool is_slower = false;  // by more than the tolerance, whatever the true speeds within their intervals are
+  std::string text = {};   // whole lines
+  Value value() const;
+};
+
+// `tolerance`: 0.03 for 3 %. Speeds of two machines, or with other numbers of threads, are not judged: the text says
+// so. Raises Error{usage} that names `file` if `before` is no speed, or of another stage.
+Comparison compare_speed(const Value& now, const Value& before, double tolerance, const std::string& file);
+
+}  // namespace trainlab

@@ -1,0 +1,138 @@
+// Which changes suit which verdict.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "profile/remedies.h"
+
+namespace trainlab {
+
+namespace {
+
+// In the code of the recipe, which no option changes.
+Remedy in_code(const char* name, const char* where) {
+  return {.name = name, .set = "", .reason = std::string("no option: ") + where};
+}
+
+class Suggestions {
+ public:
+  explicit Suggestions(const FitFacts& facts) : facts_(facts) {}
+
+  void loader_threads() {
+    const std::int64_t most = facts_.cores;
+    if (facts_.loader_threads >= most) {
+      add({.name = "more loader threads",
+           .reason = fmt::format("the loader has {} threads, and the process {} cores", facts_.loader_threads, most)});
+    } else {
+      add({.name = "more loader threads",
+           .set = fmt::format("loader.threads={}", std::clamp<std::int64_t>(2 * facts_.loader_threads, 1, most))});
+    }
+  }
+  void no_loader_threads() {
+    if (facts_.loader_threads > 0) add({.name = "no loader threads", .set = "loader.threads=0"});
+  }
+  void prefetch() {
+    add({.name = "more batches ahead",
+         .set = fmt::format("loader.prefetch={}", std::min<std::int64_t>(4 * facts_.prefetch, 1024))});
+  }
+  void batch(std::int64_t factor) {
+    const std::int64_t larger = factor * facts_.batch;
+    const std::string name = fmt::format("a batch {} times as large", factor);
+    if (larger > facts_.samples) {
+      add({.name = name, .reason = fmt::format("the training part has {} samples", facts_.samples)});
+    } else {
+      add({.name = name, .set = fmt::format("batch={}", larger)});
+    }
+  }
+  void threads(int count) {
+    if (count == facts_.threads) {
+      add({.name = "other threads of operators",
+           .reason = fmt::format("operators use {} of {} cores", count, facts_.cores)});
+    } else {
+      add({.name = fmt::format("{} thread{} of operators", count, count == 1 ? "" : "s"),
+           .set = fmt::format("--threads {}", count)});
+    }
+  }
+  void precision() {
+    if (facts_.is_double) add({.name = "single precision", .set = "precision=\"float32\""});
+  }
+  void accumulate() {
+    add({.name = "an optimizer step for twice as many samples",
+         .set = fmt::format("accumulate={}", 2 * facts_.accumulate)});
+  }
+  void validate() {
+    add({.name = "validations a quarter as often",
+         .set = fmt::format("validate=\"{} steps\"", 4 * facts_.validate_every)});
+  }
+  void metrics() {
+    if (facts_.has_metrics) add({.name = "no metrics beside the loss", .set = "metrics=nil"});
+  }
+  void checkpoint() {
+    add({.name = "checkpoints a tenth as often",
+         .set = fmt::format("checkpoint=\"{:.0f} steps\"", std::max(10.0, 10 * facts_.checkpoint_every))});
+  }
+  void add(Remedy one) { all.push_back(std::move(one)); }
+
+  std::vector<Remedy> all;
+
+ private:
+  const FitFacts& facts_;
+};
+
+}  // namespace
+
+std::vector<Remedy> remedies_for(Bottleneck verdict, const FitFacts& facts) {
+  Suggestions suggestions(facts);
+  switch (verdict) {
+    case Bottleneck::input:
+      suggestions.loader_threads();
+      suggestions.prefetch();
+      if (facts.has_transforms) {
+        suggestions.add(in_code("augment and map instead of transform",
+                                "a transform runs on the training thread, entries of the data on the loader's"));
+      }
+      break;
+    case Bottleneck::transfer: suggestions.batch(2); break;
+    case Bottleneck::synchronisation:
+      suggestions.add(in_code("fewer reads of tensors",
+                              "t:item() stands in functions of the recipe; run:log takes a tensor and reads it later"));
+      break;
+    case Bottleneck::host:
+      suggestions.batch(2);
+      suggestions.add(in_code("less work in functions", "functions are code of the recipe"));
+      break;
+    case Bottleneck::launch:
+      suggestions.batch(2);
+      suggestions.batch(4);
+      if (facts.threads > 1) suggestions.threads(1);
+      break;
+    case Bottleneck::compute:
+      suggestions.threads(facts.cores);
+      suggestions.precision();
+      suggestions.add(in_code("a smaller model", "it is another model"));
+      break;
+    case Bottleneck::bandwidth:
+      suggestions.batch(2);
+      suggestions.precision();
+      break;
+    case Bottleneck::optimizer:
+      suggestions.batch(2);
+      suggestions.accumulate();
+      break;
+    case Bottleneck::evaluation:
+      suggestions.validate();
+      suggestions.metrics();
+      break;
+    case Bottleneck::checkpoint: suggestions.checkpoint(); break;
+    case Bottleneck::contention:
+      if (facts.threads > 1) suggestions.threads(1);
+      suggestions.no_loader_threads();
+      break;
+    case Bottleneck::communication: suggestions.accumulate(); break;
+    case Bottleneck::none:
+    case Bottleneck::unknown: break;
+  }
+  return std::move(suggestions.all);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,223 @@
+// Remedies measured beside the unchanged fit.
+#include <ATen/ops/abs.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/item.h>
+#include <ATen/ops/max.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "fit_profile.h"
+#include "journal/checkpoint.h"
+#include "profile/remedies.h"
+#include "tensor/free_memory.h"
+#include "tensor/named_tensors.h"
+#include "tensor/types.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr int rounds = 4;             // of A B B A: eight ratios, of which the median has a 95 % interval
+constexpr std::int64_t compared = 5;  // steps after which weights are compared
+constexpr double least_seconds = 0.1, most_seconds = 3;  // of one short run
+constexpr double rounding = 1e-5;                        // relative to the largest weight of a tensor
+
+// A fit as it is measured: with or without a remedy.
+struct Variant {
+  Options stage;
+  RunSettings settings;
+  FitPlan plan;
+};
+
+Variant variant_of(const Options& stage, const RunSettings& settings, const DataParts* opened) {
+  return {.stage = stage, .settings = settings, .plan = plan_fit(stage, settings, opened)};
+}
+
+// Ends a fit after a checkpoint.
+class EndsAtCheckpoint final : public LoopObserver {
+ public:
+  void committed(std::int64_t) override { throw StepsMeasured(); }
+};
+
+class Trial {
+ public:
+  Trial(const ProfileOptions& options, double seconds)
+      : say_(options.say ? options.say : [](const std::string&) {}),
+        limits_{.seconds = seconds, .precision = 0, .counted = 0} {}
+
+  // Samples a second, with validations and checkpoints.
+  double speed(Variant& one) const {
+    prepare_arithmetic(one.settings.threads);
+    const Profile profile = profile_of_fit(one.plan, measured(one), limits_);
+    if (profile.steps.steps == 0) throw run_error("no step could be timed");
+    return static_cast<double>(profile.samples) / profile.wall();
+  }
+
+  // The weights after some steps, or at the end of a shorter fit.
+  NamedTensors weights(Variant& one) const {
+    prepare_arithmetic(one.settings.threads);
+    const std::optional<std::int64_t> before = std::exchange(one.plan.checkpoint_every, compared);
+    const ScratchFolder folder;
+    run_measured_fit(one.plan, measured(one), folder, std::make_shared<EndsAtCheckpoint>());
+    one.plan.checkpoint_every = before;
+    const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder.path() / "checkpoints");
+    return newest ? tensors_below(newest->tensors, "model.") : NamedTensors{};
+  }
+
+ private:
+  Measured measured(const Variant& one) const { return {.stage = one.stage, .settings = one.settings, .say = say_}; }
+
+  std::function<void(const std::string&)> say_;
+  StepLimits limits_;
+};
+
+bool same_bytes(const at::Tensor& a, const at::Tensor& b) {
+  return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+         std::memcmp(a.contiguous().const_data_ptr(), b.contiguous().const_data_ptr(), a.nbytes()) == 0;
+}
+
+bool same_to_rounding(const at::Tensor& a, const at::Tensor& b) {
+  if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return false;
+  if (!a.is_floating_point()) return same_bytes(a, b);
+  return at::allclose(a, b, 0, rounding * (a.numel() > 0 ? a.abs().max().item<double>() : 0));
+}
+
+std::string comparison(const NamedTensors& before, const NamedTensors& after) {
+  bool same = before.size() == after.size(), close = same;
+  for (const auto& [name, tensor] : before) {
+    const auto found = after.find(name);
+    if (found == after.end()) return "changes the result";
+    same = same && same_bytes(tensor, found->second);
+    close = close && same_to_rounding(tensor, found->second);
+  }
+  return same ? "same bytes" : close ? "same to rounding" : "changes the result";
+}
+
+FitFacts facts_of(const Profile& profile, const FitPlan& plan, const RunSettings& settings) {
+  return {.batch = plan.loader.batch,
+          .accumulate = plan.accumulate,
+          .samples = plan.data.train.size(),
+          .loader_threads = plan.loader.threads,
+          .prefetch = plan.loader.prefetch,
+          .validate_every = plan.validate_every,
+          .checkpoint_every = profile.checkpoint.every.value_or(0),
+          .has_metrics = !plan.metrics.empty(),
+          .has_transforms = !plan.data.train.transforms.empty(),
+          .is_double = plan.precision.weights == at::kDouble,
+          .threads = settings.threads,
+          .cores = static_cast<int>(profile.cores)};
+}
+
+constexpr std::string_view threads_flag = "--threads ";
+
+Variant changed(const Remedy& remedy, const Variant& base, const WithSet& with_set) {
+  if (remedy.set.starts_with(threads_flag)) {
+    RunSettings settings = base.settings;
+    settings.threads = std::atoi(remedy.set.c_str() + threads_flag.size());
+    return variant_of(base.stage, settings, &base.plan.data);
+  }
+  Variant variant = variant_of(with_set(remedy.set), base.settings, &base.plan.data);
+  const double needed = estimate_memory(variant.plan).total();
+  if (needed > 0.8 * static_cast<double>(free_tensor_memory()) && needed > static_cast<double>(large_memory)) {
+    throw run_error("it needs about " + memory_text(needed) + " of memory");
+  }
+  return variant;
+}
+
+void try_one(Remedy& remedy, Variant& base, const Trial& trial, const NamedTensors& weights, const WithSet& with_set) {
+  const auto work = [&] {
+    Variant other = changed(remedy, base, with_set);
+    std::vector<double> ratios;
+    for (int i = 0; i < rounds; ++i) {
+      const double first = trial.speed(base), second = trial.speed(other);
+      ratios.push_back(second / first);
+      const double third = trial.speed(other), fourth = trial.speed(base);
+      ratios.push_back(third / fourth);
+    }
+    remedy.result = comparison(weights, trial.weights(other));
+    remedy.ratio = median_interval(ratios);
+  };
+  try {
+    with_torch_errors(work);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::interrupted) throw;
+    remedy.reason = error.headline();
+  }
+}
+
+}  // namespace
+
+std::vector<Remedy> try_remedies(const Profile& profile, const StepVerdict& verdict, const Options& stage,
+                                 const RunSettings& settings, const WithSet& with_set, const ProfileOptions& options) {
+  if (profile.kind != "fit") {
+    return {{.name = "changes of the loop", .set = "", .reason = "a task's loop is code, and has no options"}};
+  }
+  return with_torch_errors([&] {
+    Variant base = variant_of(stage, settings, nullptr);
+    std::vector<Remedy> remedies = remedies_for(verdict.bottleneck, facts_of(profile, base.plan, settings));
+    if (!with_set) {
+      for (Remedy& one : remedies)
+        if (one.is_tried()) one.reason = "the options of this fit come from a function: profile it as a fit of its own";
+    }
+    const auto to_try = std::ranges::count_if(remedies, [](const Remedy& one) { return one.is_tried(); });
+    if (to_try == 0) return remedies;
+    const double share = options.seconds / static_cast<double>(4 * rounds * to_try);
+    const double seconds = std::clamp(share, least_seconds, most_seconds);
+    const Trial trial(options, seconds);
+    // Some cold steps, some timed ones, and what is between them.
+    const bool is_too_long = 4 * profile.steps.mean > seconds;
+    const NamedTensors weights = is_too_long ? NamedTensors{} : trial.weights(base);
+    for (Remedy& remedy : remedies) {
+      if (!remedy.is_tried()) continue;
+      if (is_too_long) {
+        remedy.reason =
+            fmt::format("a step takes {:.2g} s, and --seconds {:g} leave {:.2g} s for each of {} short runs",
+                        profile.steps.mean, options.seconds, seconds, 4 * rounds * to_try);
+      } else {
+        try_one(remedy, base, trial, weights, with_set);
+      }
+    }
+    prepare_arithmetic(settings.threads);
+    return remedies;
+  });
+}
+
+std::string remedies_text(const std::vector<Remedy>& remedies) {
+  if (remedies.empty()) return "";
+  std::string text = "\nremedies (speed with to speed without, 95 % interval)\n";
+  for (const Remedy& one : remedies) {
+    const std::string flag = one.set.empty() || one.set.starts_with("--") ? one.set : "--set " + one.set;
+    text += fmt::format("  {:<34} {:<30} ", one.name, flag);
+    if (one.is_tried()) {
+      text +=
+          fmt::format("{:.2f} ({:.2f} to {:.2f}), {}\n", one.ratio.median, one.ratio.low, one.ratio.high, one.result);
+    } else {
+      text += "not tried: " + one.reason + "\n";
+    }
+  }
+  return text;
+}
+
+Value remedies_value(const std::vector<Remedy>& remedies) {
+  Value::List list;
+  for (const Remedy& one : remedies) {
+    const Interval& ratio = one.ratio;
+    list.push_back(Value::Map{
+        {"name", one.name},
+        {"set", one.set.empty() ? Value() : Value(one.set)},
+        {"tried", one.is_tried()},
+        {"ratio", one.is_tried() ? Value(Value::Map{{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}})
+                                 : Value()},
+        {"result", one.is_tried() ? Value(one.result) : Value()},
+        {"reason", one.is_tried() ? Value() : Value(one.reason)}});
+  }
+  return list;
+}
+
+}  // namespace trainlab

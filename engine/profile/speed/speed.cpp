@@ -1,0 +1,131 @@
+#include "profile/speed.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+
+#include "run/version.h"
+
+namespace trainlab {
+
+namespace {
+
+// "model name" of the first processor; empty where the system does not tell.
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
+}
+
+Value interval_value(const Interval& one, double factor) {
+  return Value::Map{{"median", factor / one.median}, {"low", factor / one.high}, {"high", factor / one.low}};
+}
+
+Interval interval_of(const Value& value) {
+  return {.median = value["median"].number(), .low = value["low"].number(), .high = value["high"].number()};
+}
+
+// Samples where both know them, else steps: of a task only steps are known.
+std::string unit_of(const Value& now, const Value& before) {
+  return now["samples_per_second"].is_map() && before["samples_per_second"].is_map() ? "samples" : "steps";
+}
+
+bool is_interval(const Value& value) {
+  for (const char* name : {"median", "low", "high"})
+    if (!value[name].is_number() || value[name].number() <= 0) return false;
+  return true;
+}
+
+void check_speed(const Value& speed, const std::string& file) {
+  if (speed["kind"] == Value("bench") && is_interval(speed["steps_per_second"]) && speed["stage"].is_string() &&
+      speed["machine"].is_map()) {
+    return;
+  }
+  throw usage_error("--against " + file + ": expected what `trainlab bench --json` prints")
+      .hint("trainlab bench RECIPE.lua --json > " + file);
+}
+
+}  // namespace
+
+Value speed_value(const Profile& profile, const Options& stage, const RunSettings& settings) {
+  const Interval& step = profile.steps.step;
+  if (profile.steps.steps == 0 || step.low <= 0) {
+    throw run_error("no step of stage " + profile.stage + " could be timed: it ends after " +
+                    std::to_string(profile.steps.cold) + " steps");
+  }
+  const auto samples = static_cast<double>(profile.samples);
+  return Value::Map{
+      {"kind", "bench"},
+      {"status", "done"},
+      {"stage", profile.stage},
+      {"options", fingerprint(stage.value())},
+      {"steps_per_second", interval_value(step, 1)},
+      {"samples_per_second", profile.samples > 0 ? interval_value(step, samples) : Value()},
+      {"has_interval", profile.steps.has_interval},
+      {"is_precise", profile.steps.is_precise},
+      {"steps", profile.steps.steps},
+      {"machine", Value::Map{{"processor", processor()},
+                             {"cores", profile.cores},
+                             {"device", settings.device},
+                             {"threads", settings.threads}}},
+      {"trainlab", std::string(version())},
+  };
+}
+
+std::string speed_text(const Value& speed) {
+  const std::string unit = unit_of(speed, speed);
+  const Interval one = interval_of(speed[unit + "_per_second"]);
+  std::string text =
+      fmt::format("{:.6g} {} a second ({:.6g} to {:.6g}{}), stage {}\n", one.median, unit, one.low, one.high,
+                  speed["has_interval"].boolean() ? " with 95 % probability" : ", too few steps for an interval",
+                  speed["stage"].string());
+  if (!speed["is_precise"].boolean()) text += "the interval is wide: measure longer (--seconds), on a quiet machine\n";
+  return text;
+}
+
+Value Comparison::value() const {
+  return Value::Map{{"ratio", Value::Map{{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}}},
+                    {"is_slower", is_slower},
+                    {"text", text}};
+}
+
+Comparison compare_speed(const Value& now, const Value& before, double tolerance, const std::string& file) {
+  check_speed(before, file);
+  if (now["stage"] != before["stage"]) {
+    throw usage_error("--against " + file + ": expected the speed of stage \"" + now["stage"].string() +
+                      "\", found that of \"" + before["stage"].string() + "\"");
+  }
+  const std::string member = unit_of(now, before) + "_per_second";
+  const Interval mine = interval_of(now[member]), theirs = interval_of(before[member]);
+  Comparison result{
+      .ratio = {.median = mine.median / theirs.median, .low = mine.low / theirs.high, .high = mine.high / theirs.low}};
+  result.text = fmt::format("{:.3f} of the speed in {} ({:.3f} to {:.3f})", result.ratio.median, file, result.ratio.low,
+                            result.ratio.high);
+  bool is_comparable = true;
+  for (const auto& [name, value] : now["machine"].map()) {
+    const Value& other = before["machine"][name];
+    if (other == value) continue;
+    is_comparable = false;
+    result.text += fmt::format("\nnot judged: {} is {}, and was {}", name, value.brief(), other.brief());
+  }
+  for (const Value* one : {&now, &before}) {
+    if ((*one)["has_interval"] == Value(true)) continue;
+    is_comparable = false;
+    result.text += "\nnot judged: too few steps were timed " + std::string(one == &now ? "now" : "then");
+  }
+  if (now["options"] != before["options"]) result.text += "\nthe options of the stage differ from those of then";
+  result.is_slower = is_comparable && result.ratio.high < 1 - tolerance;
+  if (result.is_slower) {
+    result.text += fmt::format(": slower by more than {:g} %", 100 * tolerance);
+  } else if (is_comparable && result.ratio.median < 1 - tolerance) {
+    result.text += fmt::format(": perhaps slower by more than {:g} %, the intervals leave it open", 100 * tolerance);
+  }
+  result.text += "\n";
+  return result;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,59 @@
+#include "run/applied.h"
+
+#include "core/error.h"
+#include "core/files.h"
+#include "run/toml_text.h"
+
+namespace trainlab {
+
+namespace {
+
+AppliedChanges read_changes(const std::filesystem::path& file) {
+  const Value read = parse_toml(read_file(file), file.string());
+  const auto wrong = [&](const std::string& what) {
+    return usage_error("--apply " + file.string() + ": " + what)
+        .hint("`trainlab profile RECIPE.lua --apply FILE` writes such a file");
+  };
+  AppliedChanges changes;
+  for (const auto& [name, to] : {std::pair("recipe", &changes.recipe), std::pair("stage", &changes.stage)}) {
+    if (!read[name].is_string()) throw wrong(std::string("expected a text under ") + name);
+    *to = read[name].string();
+  }
+  if (!read["set"].is_list()) throw wrong("expected a list under set");
+  for (const Value& one : read["set"].list()) {
+    if (!one.is_string()) throw wrong("expected texts under set, found " + one.brief());
+    changes.set.push_back(one.string());
+  }
+  if (const Value& threads = read["threads"]; threads.is_integer()) {
+    changes.threads = static_cast<int>(threads.integer());
+  } else if (!threads.is_nil()) {
+    throw wrong("expected a whole number under threads, found " + threads.brief());
+  }
+  return changes;
+}
+
+}  // namespace
+
+void write_changes(const std::filesystem::path& file, const AppliedChanges& changes) {
+  Value value = Value::Map{{"recipe", changes.recipe},
+                           {"stage", changes.stage},
+                           {"set", Value::List(changes.set.begin(), changes.set.end())}};
+  if (changes.threads) value.set("threads", *changes.threads);
+  write_atomic(file, to_toml(value));
+}
+
+void apply_changes(const std::filesystem::path& file, Request& request) {
+  const AppliedChanges changes = read_changes(file);
+  if (changes.recipe != hash_file(request.recipe)) {
+    throw usage_error("--apply " + file.string() + ": the changes were tried with another text of the recipe than " +
+                      request.recipe.string())
+        .hint("try them anew: trainlab profile RECIPE.lua --apply FILE");
+  }
+  Value::List set;
+  for (const std::string& one : changes.set) set.emplace_back(changes.stage + ":" + one);
+  for (const std::string& one : request.texts("set")) set.emplace_back(one);
+  if (!set.empty()) request.options.set("set", std::move(set));
+  if (changes.threads && !request.has("threads")) request.options.set("threads", *changes.threads);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,28 @@
+// Changes of a stage that were tried and found to be faster: `trainlab profile --apply FILE` writes them, and
+// `trainlab run --apply FILE` makes them.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/request.h"
+
+namespace trainlab {
+
+struct AppliedChanges {
+  std::string recipe;            // hash_file of the recipe
+  std::string stage;             // its name
+  std::vector<std::string> set;  // as after --set: "loader.threads=2"
+  std::optional<int> threads;    // of operators
+};
+
+// A TOML file. Raises the errors of write_atomic.
+void write_changes(const std::filesystem::path& file, const AppliedChanges& changes);
+
+// Makes the changes of the file part of the request, as if they stood before all other flags: --set and --threads of
+// the command line win. Raises Error{usage} for what is no such file, and for another recipe.
+void apply_changes(const std::filesystem::path& file, Request& request);
+
+}  // namespace trainlab

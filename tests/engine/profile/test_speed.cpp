@@ -1,0 +1,71 @@
+// The comparison of two speeds.
+#include <catch2/catch.hpp>
+
+#include "profile/speed.h"
+#include "support/error_of.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+Value speed(double median, double width, const std::string& more = "") {
+  const auto interval = [&](double factor) {
+    return Value::Map{
+        {"median", factor * median}, {"low", factor * median * (1 - width)}, {"high", factor * median * (1 + width)}};
+  };
+  return Value::Map{{"kind", "bench"},
+                    {"stage", "f"},
+                    {"options", "abc"},
+                    {"steps_per_second", interval(1)},
+                    {"samples_per_second", interval(64)},
+                    {"has_interval", true},
+                    {"is_precise", true},
+                    {"machine", Value::Map{{"processor", "fast" + more}, {"cores", 2}, {"threads", 1}}}};
+}
+
+Comparison compared(const Value& now, const Value& before) { return compare_speed(now, before, 0.03, "old.json"); }
+
+}  // namespace
+
+TEST_CASE("a stage is slower when the intervals leave no other answer") {
+  CHECK_FALSE(compared(speed(100, 0.01), speed(100, 0.01)).is_slower);
+  CHECK(compared(speed(90, 0.01), speed(100, 0.01)).is_slower);
+  CHECK(compared(speed(90, 0.01), speed(100, 0.01)).text.find("slower by more than 3 %") != std::string::npos);
+  const Comparison open = compared(speed(95, 0.02), speed(100, 0.02));
+  CHECK_FALSE(open.is_slower);
+  CHECK(open.text.find("perhaps slower") != std::string::npos);
+  CHECK_FALSE(compared(speed(98, 0.001), speed(100, 0.001)).is_slower);
+  CHECK_FALSE(compared(speed(200, 0.01), speed(100, 0.01)).is_slower);
+  CHECK(compared(speed(95, 0.001), speed(100, 0.001)).is_slower);
+}
+
+TEST_CASE("the ratio of two speeds has the bounds of both") {
+  const Comparison comparison = compared(speed(50, 0.1), speed(100, 0.1));
+  CHECK(comparison.ratio.median == Approx(0.5));
+  CHECK(comparison.ratio.low == Approx(45.0 / 110));
+  CHECK(comparison.ratio.high == Approx(55.0 / 90));
+}
+
+TEST_CASE("the speed of another machine is not judged") {
+  const Comparison other = compared(speed(10, 0.01), speed(100, 0.01, "er"));
+  CHECK_FALSE(other.is_slower);
+  CHECK(other.text.find("not judged: processor is \"fast\", and was \"faster\"") != std::string::npos);
+}
+
+TEST_CASE("a speed without an interval is not judged") {
+  Value few = speed(10, 0.01);
+  few.set("has_interval", false);
+  CHECK_FALSE(compared(few, speed(100, 0.01)).is_slower);
+  CHECK(compared(few, speed(100, 0.01)).text.find("too few steps were timed now") != std::string::npos);
+  CHECK(compared(speed(100, 0.01), few).text.find("too few steps were timed then") != std::string::npos);
+}
+
+TEST_CASE("what is no speed, or of another stage, is refused") {
+  CHECK(error_of([] {
+          compared(speed(1, 0.1), Value::Map{{"kind", "profile"}});
+        }).find("--against old.json: expected") != std::string::npos);
+  Value other = speed(1, 0.1);
+  other.set("stage", "g");
+  CHECK(error_of([&] { compared(speed(1, 0.1), other); }).find("found that of \"g\"") != std::string::npos);
+}
