@@ -42,6 +42,8 @@ class Model {
   void freeze(std::size_t parameter) { tables_.parameters.at(parameter).trains = false; }
   void freeze_buffer(std::size_t buffer) { tables_.buffers.at(buffer).changes = false; }
   Flops flops() const { return root_->flops(); }
+  // The layer that all others are inside.
+  const Layer& root() const { return *root_; }
   // Bytes per sample that a training step keeps for the backward pass, with as much for the loss as the model's output
   // (estimate, see KeptMemory). Weights and the batch itself are not in it.
   double kept_bytes(at::ScalarType type) const;

@@ -1,0 +1,75 @@
+// What each layer of a model costs in a training step: time forward and backward, arithmetic, bytes moved, and the
+// operators of LibTorch behind them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+// All figures are of one training step: seconds are means over the timed steps, all others over as many other steps,
+// because looking at the tensors of each operator takes time.
+struct OperatorCost {
+  std::string name;      // "aten::addmm"
+  double seconds = 0;    // without the operators that it calls
+  double calls = 0;
+  double bytes = 0;      // of the tensors that it reads and writes, less those that the operators move that it calls
+  double flops = 0;      // of products alone, from the shapes of the call
+};
+
+struct LayerCost {
+  // A layer's path, "fit.model[3].Linear", or a part of the step outside of the layers: "loss", "optimizer", "fetch",
+  // "move", "gradients", "average", "backward" (what autograd does between the layers' functions), "on.step" and other
+  // functions of the recipe, "own step", and "other" for the rest.
+  std::string path;
+  bool is_layer = false;
+  // Seconds without the layers inside. Operators of the backward pass belong to the layer whose forward pass they
+  // differentiate.
+  double forward = 0, backward = 0;
+  double calls = 0;
+  // The model's accounting of the layer (Flops, model/layer.h) without the layers inside, times the samples. The sum of
+  // the operators' for rows that are no layers, for layers whose arithmetic the model does not know, and in fits with a
+  // step of the recipe's own.
+  double flops = 0;
+  double bytes = 0;
+  std::vector<OperatorCost> operators;  // the longest first
+
+  double seconds() const { return forward + backward; }
+  double operator_flops() const;  // counted from the shapes of the calls
+};
+
+enum class LayerView { layers, operators };
+
+struct LayerTable {
+  std::vector<LayerCost> rows;  // a layer before the layers inside; in the order of the step
+  std::int64_t steps = 0;       // timed steps
+  double step_seconds = 0;      // mean of the timed steps; the rows add up to it
+  double plain_seconds = 0;     // median of steps between them without any measurement inside
+  double overhead = 0;          // how much longer a timed step takes, as a fraction: of the medians
+
+  // Operators of all rows by name, the longest first.
+  std::vector<OperatorCost> operators() const;
+  // { layers = { { path, forward, backward, flops, bytes, calls, flops_per_second, bytes_per_second, operators = { {
+  // name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds, plain_seconds, overhead }. A rate is nil
+  // where a row has no time.
+  Value to_value() const;
+  // A line for each row, or for each operator.
+  std::string text(LayerView view) const;
+};
+
+struct LayerSteps {
+  std::int64_t first = 5;   // steps that warm up
+  std::int64_t count = 20;  // steps to time, and as many each to count and to leave alone, in turns
+};
+
+// Trains the plan's fit without a folder for as many steps as are wanted, or until the fit ends by itself. Validations
+// of the fit take place as usual and are not in the table. Nothing is written, and the results are thrown away; of the
+// functions in `on` only `start` is called. Error{usage} for a device on which operators run behind the host;
+// Error{run} when the fit ended too early, and errors of the fit itself. Uses the calling thread.
+LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps = {});
+
+}  // namespace trainlab

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "profile/layers.h"
+
+namespace trainlab {
+namespace {
+
+Value rate_of(double amount, double seconds) { return seconds > 0 ? Value(amount / seconds) : Value(); }
+
+// Digits that fit a column: 0.0123, 1.23, 123.
+std::string shown(double x) { return x == 0 ? "-" : fmt::format("{:.3g}", x); }
+
+std::string shown_rate(double amount, double seconds) { return seconds > 0 ? shown(amount / seconds / 1e9) : "-"; }
+
+std::size_t widest(const auto& rows, auto name) {
+  std::size_t width = 8;
+  for (const auto& row : rows) width = std::max(width, std::invoke(name, row).size());
+  return width;
+}
+
+}  // namespace
+
+std::vector<OperatorCost> LayerTable::operators() const {
+  std::map<std::string, OperatorCost> by_name;
+  for (const LayerCost& row : rows) {
+    for (const OperatorCost& one : row.operators) {
+      OperatorCost& sum = by_name[one.name];
+      sum.name = one.name;
+      sum.seconds += one.seconds;
+      sum.calls += one.calls;
+      sum.bytes += one.bytes;
+      sum.flops += one.flops;
+    }
+  }
+  std::vector<OperatorCost> all;
+  for (auto& [name, sum] : by_name) all.push_back(std::move(sum));
+  std::ranges::stable_sort(all, std::greater<>(), &OperatorCost::seconds);
+  return all;
+}
+
+Value LayerTable::to_value() const {
+  Value::List layers;
+  for (const LayerCost& row : rows) {
+    Value::List operators;
+    for (const OperatorCost& one : row.operators) {
+      operators.push_back(Value::Map{{"name", one.name},
+                                     {"seconds", one.seconds},
+                                     {"calls", one.calls},
+                                     {"bytes", one.bytes},
+                                     {"flops", one.flops}});
+    }
+    layers.push_back(Value::Map{{"path", row.path},
+                                {"forward", row.forward},
+                                {"backward", row.backward},
+                                {"flops", row.flops},
+                                {"bytes", row.bytes},
+                                {"calls", row.calls},
+                                {"flops_per_second", rate_of(row.flops, row.seconds())},
+                                {"bytes_per_second", rate_of(row.bytes, row.seconds())},
+                                {"operators", std::move(operators)}});
+  }
+  return Value::Map{{"layers", std::move(layers)},
+                    {"steps", steps},
+                    {"step_seconds", step_seconds},
+                    {"plain_seconds", plain_seconds},
+                    {"overhead", overhead}};
+}
+
+std::string LayerTable::text(LayerView view) const {
+  if (view == LayerView::operators) {
+    const std::vector<OperatorCost> all = operators();
+    const std::size_t width = widest(all, &OperatorCost::name);
+    std::string text = fmt::format("{:<{}} {:>9} {:>6} {:>8} {:>9} {:>9}\n", "operator", width, "ms", "%", "calls",
+                                   "GFLOP/s", "GB/s");
+    for (const OperatorCost& one : all) {
+      text += fmt::format("{:<{}} {:>9.3f} {:>6.1f} {:>8.3g} {:>9} {:>9}\n", one.name, width, 1e3 * one.seconds,
+                          100 * one.seconds / step_seconds, one.calls, shown_rate(one.flops, one.seconds),
+                          shown_rate(one.bytes, one.seconds));
+    }
+    return text;
+  }
+  const std::size_t width = widest(rows, &LayerCost::path);
+  std::string text = fmt::format("{:<{}} {:>10} {:>11} {:>6} {:>8} {:>9} {:>9}\n", "layer", width, "forward ms",
+                                 "backward ms", "%", "MFLOP", "GFLOP/s", "GB/s");
+  for (const LayerCost& row : rows) {
+    text += fmt::format("{:<{}} {:>10.3f} {:>11.3f} {:>6.1f} {:>8} {:>9} {:>9}\n", row.path, width, 1e3 * row.forward,
+                        1e3 * row.backward, 100 * row.seconds() / step_seconds, shown(row.flops / 1e6),
+                        shown_rate(row.flops, row.seconds()), shown_rate(row.bytes, row.seconds()));
+  }
+  return text + fmt::format("a step of {:.3f} ms, the mean of {}; the timing took {:.1f} % more time\n",
+                            1e3 * step_seconds, steps, 100 * overhead);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "core/error.h"
+#include "few_steps.h"
+#include "profile/layers.h"
+#include "recording.h"
+#include "tensor/device.h"
+
+namespace trainlab {
+namespace {
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return std::nan("");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Samples and micro-batches of the counted steps. The last batch of an epoch may be smaller, and the last step of an
+// epoch may have fewer micro-batches.
+struct Work {
+  double samples = 0, batches = 0;
+};
+Work counted_work(const FitPlan& plan, const Recording& recording) {
+  const std::int64_t batch = plan.loader.batch, size = plan.data.train.epoch_size();
+  const std::int64_t batches = plan.loader.drop_last ? size / batch : (size + batch - 1) / batch;
+  Work work;
+  std::int64_t left = recording.counted();
+  for (std::int64_t step = 0; left > 0; ++step) {
+    if (recording.use_of(step) != StepUse::counted) continue;
+    --left;
+    const std::int64_t first = step % plan.length.steps_per_epoch * plan.accumulate;
+    const std::int64_t end = std::min(first + plan.accumulate, batches);
+    work.samples += static_cast<double>(std::min(end * batch, size) - first * batch);
+    work.batches += static_cast<double>(end - first);
+  }
+  return work;
+}
+
+// FLOPs per sample of each layer without those inside; NaN where the model does not know.
+void add_own_flops(const Layer& layer, std::map<std::string, Flops>& all) {
+  Flops own = layer.flops();
+  for (const Layer* child : layer.children()) {
+    const Flops inside = child->flops();
+    own.forward -= inside.forward;
+    own.backward -= inside.backward;
+    add_own_flops(*child, all);
+  }
+  all[layer.path] = own;
+}
+
+std::vector<OperatorCost> costs_of(const RowSums& row, double timed, double counted) {
+  std::vector<OperatorCost> all;
+  for (const auto& [name, sums] : row.operators) {
+    all.push_back({.name = name,
+                   .seconds = sums.seconds / timed,
+                   .calls = static_cast<double>(sums.calls) / counted,
+                   .bytes = sums.bytes / counted,
+                   .flops = sums.flops / counted});
+  }
+  std::ranges::stable_sort(all, std::greater<>(), &OperatorCost::seconds);
+  return all;
+}
+
+LayerTable table_of(const FitPlan& plan, const Recording& recording) {
+  LayerTable table;
+  table.steps = static_cast<std::int64_t>(recording.timed().size());
+  const auto timed = static_cast<double>(table.steps), counted = static_cast<double>(recording.counted());
+  table.step_seconds = mean_of(recording.timed());
+  table.plain_seconds = median_of(recording.plain());
+  table.overhead = median_of(recording.timed()) / table.plain_seconds - 1;
+
+  std::map<std::string, Flops> accounting;
+  if (plan.model && !plan.step) add_own_flops(plan.model->root(), accounting);
+  const Work work = counted_work(plan, recording);
+  for (const auto& row : recording.rows()) {
+    LayerCost cost{.path = row->path,
+                   .is_layer = row->is_layer,
+                   .forward = row->forward / timed,
+                   .backward = row->backward / timed,
+                   .calls = static_cast<double>(row->calls) / counted,
+                   .operators = costs_of(*row, timed, counted)};
+    for (const OperatorCost& one : cost.operators) cost.bytes += one.bytes;
+    const auto known = accounting.find(row->path);
+    // A step may pass through the model several times for one batch, as with optimizers that evaluate again.
+    const double samples = work.samples / work.batches * cost.calls;
+    cost.flops = known == accounting.end() ? std::nan("")
+                                           : (known->second.forward + known->second.backward) * samples;
+    if (std::isnan(cost.flops)) cost.flops = cost.operator_flops();
+    table.rows.push_back(std::move(cost));
+  }
+  std::ranges::stable_partition(table.rows, &LayerCost::is_layer);
+  return table;
+}
+
+}  // namespace
+
+double LayerCost::operator_flops() const {
+  double sum = 0;
+  for (const OperatorCost& one : operators) sum += one.flops;
+  return sum;
+}
+
+LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
+  if (!device_at(plan.device).is_synchronous()) {
+    throw usage_error("layers can be measured on the CPU, found the device " + plan.device.str() +
+                      ", whose operators run behind the host that the clock belongs to")
+        .hint("--device cpu");
+  }
+  Recording recording(steps.first, steps.count);
+  const Listening listening(recording);
+  const Value summary = run_few_steps(plan, recording.steps_needed());
+  if (recording.plain().empty()) {
+    const Value& reason = summary["reason"];
+    const std::string why = reason.is_string() ? ": " + reason.string() : "";
+    throw run_error("the fit ended before its step " + std::to_string(steps.first + 3) +
+                    ", the last of the first three that are measured" + why);
+  }
+  return table_of(plan, recording);
+}
+
+}  // namespace trainlab

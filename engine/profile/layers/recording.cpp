@@ -1,0 +1,220 @@
+#include "recording.h"
+
+#include <ATen/SequenceNumber.h>
+
+#include <algorithm>
+
+#include "core/clock.h"
+
+namespace trainlab {
+namespace {
+
+thread_local Recording* heard_by = nullptr;
+
+std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) {
+  heard_by->function_began(function);
+  return nullptr;
+}
+
+// Autograd evaluates a function of the backward pass: the function itself, and what is to be done for it and after it.
+bool is_evaluation(const at::RecordFunction& function) {
+  return std::string_view(function.name()).starts_with("autograd::engine::evaluate_function");
+}
+
+void on_end(const at::RecordFunction& function, at::ObserverContext*) { heard_by->function_ended(function); }
+
+}  // namespace
+
+// While the object lives, the recording hears the operators and the functions of backward passes on this thread.
+class Recording::Hearing {
+ public:
+  Hearing(Recording& recording, bool sees_tensors)
+      : handle_(at::addThreadLocalCallback(
+            at::RecordFunctionCallback(on_begin, on_end)
+                .needsInputs(sees_tensors)
+                .needsOutputs(sees_tensors)
+                .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}))) {
+    heard_by = &recording;
+  }
+  ~Hearing() {
+    at::removeCallback(handle_);
+    heard_by = nullptr;
+  }
+  Hearing(const Hearing&) = delete;
+
+ private:
+  at::CallbackHandle handle_;
+};
+
+RowSums* Recording::row(std::string_view path, bool is_layer) {
+  if (const auto found = by_path_.find(path); found != by_path_.end()) return found->second;
+  rows_.push_back(std::make_unique<RowSums>());
+  rows_.back()->path = path;
+  rows_.back()->is_layer = is_layer;
+  return by_path_.emplace(path, rows_.back().get()).first->second;
+}
+
+RowSums* Recording::row_of(Phase phase, std::string_view name) {
+  switch (phase) {
+    case Phase::layer: return row(name, true);
+    case Phase::callback: return name == "own step" ? row(name, false) : row("on." + std::string(name), false);
+    // The time of these two is what lies between the spans inside.
+    case Phase::step:
+    case Phase::forward: return row("other", false);
+    default: return row(phase_name(phase), false);
+  }
+}
+
+void Recording::charge() {
+  if (use_ != StepUse::timed) return;
+  const double now = steady_seconds();
+  const Frame& frame = frames_.back();
+  (frame.is_backward ? frame.row->backward : frame.row->forward) += now - last_;
+  if (frame.sums) frame.sums->seconds += now - last_;
+  last_ = now;
+}
+
+void Recording::own() {
+  RowSums* const row = frames_.back().row;
+  if (!owners_.empty() && owners_.back().row == row) return;
+  const std::uint64_t next = at::sequence_number::peek();
+  if (!owners_.empty() && owners_.back().first == next) {
+    owners_.back().row = row;
+  } else {
+    owners_.push_back({next, row});
+  }
+}
+
+RowSums* Recording::owner_of(std::int64_t sequence) {
+  if (sequence < 0) return differentiated_ ? differentiated_ : frames_.back().row;  // adds to a parameter's gradient
+  const auto number = static_cast<std::uint64_t>(sequence);
+  const auto after = std::ranges::upper_bound(owners_, number, {}, &Owner::first);
+  // Functions of earlier steps have no owner.
+  return differentiated_ = after == owners_.begin() ? frames_.back().row : (after - 1)->row;
+}
+
+void Recording::push(const Frame& frame) {
+  frames_.push_back(frame);
+  own();
+}
+
+void Recording::pop() {
+  frames_.pop_back();
+  own();
+}
+
+void Recording::begin_step() {
+  use_ = use_of(step_);
+  if (!is_heard()) return;
+  frames_.clear();
+  owners_.clear();
+  inside_ = 0;
+  differentiated_ = nullptr;
+  hearing_ = std::make_unique<Hearing>(*this, use_ == StepUse::counted);
+}
+
+void Recording::began(Phase phase, std::string_view name) {
+  const bool is_step = phase == Phase::step;
+  if (is_step) {
+    begin_step();
+    step_began_ = last_ = steady_seconds();
+  }
+  if (!is_heard()) return;
+  if (!is_step) charge();
+  const bool is_again = !frames_.empty() && frames_.back().is_backward;
+  RowSums* const begun = row_of(phase, name);
+  if (use_ == StepUse::counted && !is_again && phase != Phase::forward) ++begun->calls;
+  push({.row = begun, .is_backward = is_again || phase == Phase::backward});
+}
+
+void Recording::ended(Phase phase, std::string_view) noexcept {
+  if (is_heard()) {
+    charge();
+    frames_.pop_back();
+    if (!frames_.empty()) own();
+  }
+  if (phase != Phase::step) return;
+  hearing_.reset();
+  if (use_ == StepUse::timed) timed_.push_back(last_ - step_began_);
+  if (use_ == StepUse::plain) plain_.push_back(steady_seconds() - step_began_);
+  if (use_ == StepUse::counted) ++counted_;
+  use_ = StepUse::none;
+  ++step_;
+}
+
+const OperatorKind* Recording::kind_of(const at::RecordFunction& function) {
+  const auto found = kinds_.find(function.name());
+  if (found != kinds_.end()) return &found->second;
+  // The name of anything but an operator lives only as long as the record, so that its address says nothing.
+  const std::optional<OperatorKind> kind = operator_kind(function);
+  return kind ? &kinds_.emplace(function.name(), *kind).first->second : nullptr;
+}
+
+void Recording::function_began(const at::RecordFunction& function) {
+  if (inside_ > 0) {
+    ++inside_;
+    return;
+  }
+  const Frame& outer = frames_.back();
+  if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
+    charge();
+    return push({.row = owner_of(function.seqNr()), .is_backward = true});
+  }
+  const OperatorKind* const kind = kind_of(function);
+  if (!kind) {
+    if (!is_evaluation(function)) return;
+    charge();
+    return push({.row = outer.row, .is_backward = true});
+  }
+  charge();
+  OperatorSums*& sums = outer.row->by_kind[kind];
+  if (!sums) sums = &outer.row->operators[function.name()];
+  Frame frame{.row = outer.row, .is_backward = outer.is_backward, .name = function.name(), .kind = kind, .sums = sums};
+  if (use_ == StepUse::counted) {
+    if (kind->moves)
+      frame.bytes = tensor_bytes(function.inputs(), kind->reads) + tensor_bytes(function.inputs(), kind->writes);
+    if (kind->products) frame.products = kind->products(function.inputs());
+  }
+  if (kind->products) inside_ = 1;
+  frames_.push_back(frame);
+}
+
+void Recording::function_ended(const at::RecordFunction& function) {
+  if (inside_ > 0 && --inside_ > 0) return;
+  if (function.scope() == at::RecordScope::BACKWARD_FUNCTION) {
+    charge();
+    // What autograd does with the gradients that the function gave, such as to sum them over a bias, is of its layer.
+    RowSums* const differentiated = frames_.back().row;
+    frames_.pop_back();
+    if (frames_.back().is_backward && !frames_.back().kind) frames_.back().row = differentiated;
+    return own();
+  }
+  if (frames_.back().name != function.name()) {
+    if (!is_evaluation(function)) return;
+    charge();
+    return pop();
+  }
+  charge();
+  const Frame frame = frames_.back();
+  frames_.pop_back();
+  if (use_ == StepUse::counted) count_work(function, frame);
+}
+
+void Recording::count_work(const at::RecordFunction& function, const Frame& frame) {
+  const auto& outputs = function.outputs();
+  ++frame.sums->calls;
+  double own_bytes = 0;
+  if (frame.kind->moves) {
+    const c10::ArrayRef<const c10::IValue> values(outputs.data(), outputs.size());
+    const double all = frame.bytes + tensor_bytes(values, ~std::uint64_t{0});
+    own_bytes = std::max(all - frame.moved_inside, 0.0);
+  }
+  frame.sums->bytes += own_bytes;
+  frames_.back().moved_inside += own_bytes + frame.moved_inside;
+  if (!frame.kind->products) return;
+  frame.sums->flops += frame.products.fixed;
+  if (frame.products.per_output_value > 0 && !outputs.empty())
+    frame.sums->flops += frame.products.per_output_value * static_cast<double>(outputs[0].toTensor().numel());
+}
+
+}  // namespace trainlab

@@ -1,0 +1,221 @@
+// The table of layers: arithmetic against closed forms and against the operators that run, to which layer the operators
+// of the backward pass belong, sums. Times are added up, never compared with a limit.
+#include <ATen/ops/matmul.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "core/argument_table.h"
+#include "data/batch_object.h"
+#include "model/module_object.h"
+#include "objects/model_object.h"
+#include "objects/run_handle.h"
+#include "profile/layers.h"
+#include "support/fit_support.h"
+#include "support/stand_in_device.h"
+#include "tensor/types.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+LayerTable measured(const std::string& fit, const LayerSteps& steps,
+                    std::vector<std::shared_ptr<Callable>> functions = {}, const std::string& device = "cpu") {
+  prepare_arithmetic(1);
+  const Options options = parse_options(fit, std::move(functions));
+  RunSettings settings;
+  settings.device = device;
+  return measure_layers(plan_fit(options, settings), steps);
+}
+
+const LayerCost& row(const LayerTable& table, const std::string& path) {
+  const auto found = std::ranges::find(table.rows, path, &LayerCost::path);
+  if (found == table.rows.end()) FAIL("there is no row " << path);
+  return *found;
+}
+
+double calls_of(const LayerCost& row, const std::string& name) {
+  const auto found = std::ranges::find(row.operators, name, &OperatorCost::name);
+  return found == row.operators.end() ? 0 : found->calls;
+}
+
+// The fit of this model on data of this source.
+std::string fit_of(const std::string& layers, const std::string& more = "") {
+  return R"({"@": "fit", "name": "test", "data": {"@": "data.digits"}, "model": {"@": "nn.Sequential", "layers": [)" +
+         layers + R"(]}, "loss": "cross_entropy", "optim": {"@": "optim.SGD", "lr": 0.01}, "batch": 32, "steps": 30)" +
+         more + "}";
+}
+
+template <class T>
+std::shared_ptr<T> object(const Argument& argument) {
+  return std::dynamic_pointer_cast<T>(std::get<std::shared_ptr<Object>>(argument));
+}
+
+}  // namespace
+
+TEST_CASE("layers have the closed form of their arithmetic, also where the last batch of an epoch is smaller") {
+  // 1438 samples make 23 batches, the last of 30; every third step from step 1 on is counted, number 22 among them.
+  const LayerTable table = measured(digits_fit(R"(, "steps": 40)"), {.first = 1, .count = 12});
+  CHECK(table.steps == 12);
+  const double samples = (11 * 64 + 30) / 12.0;
+  CHECK(row(table, "fit.model[2].Linear").flops == Approx(samples * 2 * 2 * 64 * 24));  // no gradient of the input
+  CHECK(row(table, "fit.model[5].Linear").flops == Approx(samples * 3 * 2 * 24 * 10));
+  CHECK(row(table, "fit.model[3].ReLU").flops == 0);
+  CHECK(row(table, "fit.model").calls == 1);
+  CHECK(row(table, "optimizer").calls == 1);
+  CHECK(row(table, "fetch").calls == 1);
+}
+
+TEST_CASE("a linear layer moves its matrices") {
+  const LayerTable table = measured(fit_of(R"({"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 48},
+      {"@": "nn.Linear", "out_features": 10})"),
+                                    {.first = 2, .count = 3});
+  const auto& first = row(table, "fit.model[2].Linear");
+  const double x = 32 * 64, w = 64 * 48, b = 48, y = 32 * 48;
+  const auto found = std::ranges::find(first.operators, "aten::addmm", &OperatorCost::name);
+  REQUIRE(found != first.operators.end());
+  CHECK(found->bytes == 4 * (x + w + b + y));
+  CHECK(found->flops == 2 * x * 48);
+  CHECK(calls_of(first, "aten::mm") == 1);  // the gradient of the weight alone
+  CHECK(calls_of(row(table, "fit.model[3].Linear"), "aten::mm") == 2);
+  CHECK(calls_of(first, "aten::t") > 0);
+  const auto view = std::ranges::find(first.operators, "aten::t", &OperatorCost::name);
+  CHECK(view->bytes == 0);
+  const auto whole = std::ranges::find(first.operators, "aten::linear", &OperatorCost::name);
+  REQUIRE(whole != first.operators.end());
+  CHECK(whole->bytes == 0);  // the product inside has moved all of it
+  CHECK(whole->flops == 0);
+  // The gradient of the bias: read [32, 48], written [48]; zeros that an operator inside has written count once.
+  const auto sum = std::ranges::find(first.operators, "aten::sum", &OperatorCost::name);
+  const auto filled = std::ranges::find(first.operators, "aten::fill_", &OperatorCost::name);
+  REQUIRE(sum != first.operators.end());
+  CHECK(sum->bytes + (filled == first.operators.end() ? 0 : filled->bytes) == 4 * (y + b));
+}
+
+TEST_CASE("each operator of the backward pass belongs to the layer whose forward pass it is of") {
+  const std::string relu = R"({"@": "nn.ReLU"}, )", conv = R"({"@": "nn.Conv2d", "out_channels": 4, "kernel_size": 3,
+      "padding": 1}, )", flat = R"({"@": "nn.Flatten"}, )", linear = R"({"@": "nn.Linear", "out_features": 10})";
+  const std::string heavy = R"({"@": "nn.Conv2d", "out_channels": 64, "kernel_size": 3, "padding": 1}, )";
+  const std::vector<std::string> models = {
+      flat + R"({"@": "nn.Linear", "out_features": 16}, )" + relu + R"({"@": "nn.Linear", "out_features": 512}, )" +
+          relu + linear,
+      conv + relu + heavy + relu + conv + flat + linear,
+      conv + R"({"@": "nn.Residual", "body": [)" + conv + relu + R"({"@": "nn.Conv2d", "out_channels": 4,
+          "kernel_size": 1}], "shortcut": {"@": "nn.Conv2d", "out_channels": 4, "kernel_size": 1}}, )" + flat + linear,
+      R"({"@": "nn.Reshape", "shape": [8, 8]}, {"@": "nn.TransformerEncoderLayer", "num_heads": 2}, )"
+      R"({"@": "nn.MultiheadAttention", "num_heads": 2, "causal": true}, )" + flat + linear,
+      R"({"@": "nn.Reshape", "shape": [8, 8]}, {"@": "nn.Linear", "out_features": 5}, )"
+      R"({"@": "nn.LSTM", "hidden_size": 6}, )" + flat + linear,
+  };
+  const std::string sam = R"({"@": "optim.SAM", "base": {"@": "optim.SGD", "lr": 0.1}})";
+  for (const std::string& layers : models) {
+    for (const bool evaluates_again : {false, true}) {
+      std::string fit = fit_of(layers, R"(, "accumulate": 2, "clip": {"norm": 1})");
+      const std::string sgd = R"({"@": "optim.SGD", "lr": 0.01})";
+      if (evaluates_again) fit.replace(fit.find(sgd), sgd.size(), sam);
+      const LayerTable table = measured(fit, {.first = 1, .count = 2});
+      INFO(table.text(LayerView::layers));
+      double all = 0;
+      for (const LayerCost& one : table.rows) {
+        if (!one.is_layer) continue;
+        INFO(one.path);
+        // From the shapes of the operators that were given to this row; and from the model alone.
+        CHECK(one.operator_flops() == Approx(one.flops));
+        CHECK(one.calls == (evaluates_again ? 4 : 2));
+        all += one.flops;
+      }
+      CHECK(all > 0);
+    }
+  }
+}
+
+TEST_CASE("the rows add up to the step") {
+  const LayerTable table = measured(digits_fit(R"(, "steps": 30, "clip": {"norm": 1}, "ema": {"@": "ema"})"),
+                                    {.first = 2, .count = 8});
+  double sum = 0;
+  for (const LayerCost& one : table.rows) {
+    double operators = 0;
+    for (const OperatorCost& each : one.operators) operators += each.seconds;
+    CHECK(operators <= one.seconds() * (1 + 1e-9));
+    sum += one.seconds();
+  }
+  CHECK(sum == Approx(table.step_seconds).epsilon(1e-9));
+  for (const char* path : {"loss", "backward", "gradients", "optimizer", "average", "fetch", "other"}) {
+    CHECK_FALSE(row(table, path).is_layer);
+    CHECK(row(table, path).calls == 1);
+  }
+  CHECK(row(table, "fit.model[2].Linear").backward > 0);
+  CHECK(row(table, "loss").backward > 0);
+  double by_layer = 0, by_operator = 0;
+  for (const LayerCost& one : table.rows)
+    for (const OperatorCost& each : one.operators) by_layer += each.calls;
+  for (const OperatorCost& each : table.operators()) by_operator += each.calls;
+  CHECK(by_layer == Approx(by_operator));
+}
+
+TEST_CASE("layers and steps of the recipe's own have rows, with the arithmetic of their operators") {
+  const auto forward = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const auto self = object<ModuleObject>(arguments[0]);
+    const at::Tensor x = object<TensorObject>(arguments[1])->tensor;
+    return {std::make_shared<TensorObject>(at::matmul(x, self->parameters.at("w")))};
+  });
+  const LayerTable own_layer = measured(fit_of(R"({"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 20},
+      {"@": "nn.Module", "params": {"w": [20, 10]}, "forward": {"@": "function", "index": 0}})"),
+                                        {.first = 1, .count = 3}, {forward});
+  CHECK(row(own_layer, "fit.model[3].Module").flops == 3 * 2 * 32 * 20 * 10);
+  CHECK(row(own_layer, "fit.model").flops == 0);
+
+  const auto step = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const auto run = object<RunHandle>(arguments[0]);
+    const auto batch = object<BatchObject>(arguments[1]);
+    const auto model = std::dynamic_pointer_cast<ModelObject>(run->models().at(""));
+    const auto optimizer = std::dynamic_pointer_cast<OptimizerObject>(run->optimizers().at(""));
+    const at::Tensor out = model->forward({&batch->columns.at("x"), 1}, Key(1));
+    out.log_softmax(-1).gather(1, batch->columns.at("y").unsqueeze(1)).neg().mean().backward();
+    optimizer->step();
+    optimizer->zero_grad();
+    return {};
+  });
+  const LayerTable own_step = measured(R"({"@": "fit", "name": "test", "data": {"@": "data.digits"}, "batch": 32,
+      "steps": 20, "step": {"@": "function", "index": 0}, "optim": {"@": "optim.SGD", "lr": 0.1}, "model": {"@":
+      "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10}]}})",
+                                       {.first = 1, .count = 3}, {step});
+  const LayerCost& linear = row(own_step, "fit.model[2].Linear");
+  CHECK(linear.flops == 2 * 2 * 32 * 64 * 10);
+  CHECK(linear.flops == linear.operator_flops());
+  CHECK(linear.calls == 1);
+  const LayerCost& function = row(own_step, "own step");
+  CHECK(calls_of(function, "aten::_log_softmax") == 1);
+  CHECK(calls_of(function, "aten::_log_softmax_backward_data") == 1);
+  CHECK(row(own_step, "optimizer").calls == 1);
+}
+
+TEST_CASE("a measurement writes nothing, and its table goes into a report") {
+  const EmptyFolder folder;
+  const LayerTable table = measured(digits_fit(R"(, "steps": 30)"), {.first = 1, .count = 2});
+  CHECK(folder.is_empty());
+  const Value value = table.to_value();
+  CHECK(value["steps"] == Value(2));
+  REQUIRE(value["layers"].is_list());
+  const Value& first = value["layers"].list().at(2);
+  CHECK(first["path"] == Value("fit.model[2].Linear"));
+  for (const char* name : {"forward", "backward", "flops", "bytes", "calls", "flops_per_second", "bytes_per_second"})
+    CHECK(first[name].is_number());
+  CHECK(first["flops_per_second"].number() ==
+        Approx(first["flops"].number() / (first["forward"].number() + first["backward"].number())));
+  REQUIRE(first["operators"].is_list());
+  CHECK(first["operators"].list().at(0)["name"].is_string());
+  CHECK_THAT(table.text(LayerView::layers), Catch::Contains("fit.model[2].Linear"));
+  CHECK_THAT(table.text(LayerView::operators), Catch::Contains("aten::addmm"));
+}
+
+TEST_CASE("a fit that is too short, and a device that the host's clock says nothing of, are refused") {
+  const auto text = [](auto measure) { return error_of(measure); };
+  CHECK_THAT(text([] { measured(digits_fit(R"(, "steps": 3)"), {.first = 5, .count = 2}); }),
+             Catch::StartsWith("the fit ended before its step 8, the last of the first three"));
+  register_stand_in();
+  CHECK_THAT(text([] { measured(digits_fit(R"(, "steps": 9)"), {.first = 1, .count = 2}, {}, "stand_in:0"); }),
+             Catch::StartsWith("layers can be measured on the CPU, found the device stand_in:0"));
+}
