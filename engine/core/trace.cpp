@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "core/input_trace.h"
+
 namespace trainlab {
 
 namespace trace {
@@ -13,6 +15,16 @@ std::string_view phase_name(Phase phase) {
                                                             "loss",     "backward", "gradients", "optimizer", "average",
                                                             "validate", "commit",   "callback",  "metrics",   "read"};
   return names[static_cast<std::size_t>(phase)];
+}
+
+namespace input_trace {
+thread_local constinit InputListener* listener = nullptr;
+}
+
+std::string_view stage_name(InputStage stage) {
+  constexpr std::array<std::string_view, input_stages> names{"read",   "decompress", "decode", "augment",
+                                                             "gather", "transform",  "wait"};
+  return names[static_cast<std::size_t>(stage)];
 }
 
 }  // namespace trainlab

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/files.h"
+#include "core/input_trace.h"
 #include "core/reading.h"
 #include "core/registry.h"
 
@@ -62,6 +63,7 @@ std::string read_whole(const fs::path& path) {
     throw recipe_error("expected a file, found the folder " + path.string())
         .hint(names.empty() ? "the folder is empty" : "it holds " + joined(names, 8));
   }
+  const InputSpan span(InputStage::read, 0);
   return read_file(path);
 }
 
@@ -122,6 +124,7 @@ std::size_t InputFile::read(std::span<char> out) {
     rest_.remove_prefix(count);
     return count;
   }
+  const InputSpan span(InputStage::decompress, 0);
   z_stream& stream = inflater_->stream;
   constexpr std::size_t most = std::numeric_limits<uInt>::max();
   std::size_t done = 0;

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/input_trace.h"
 #include "core/value.h"
 
 namespace trainlab {
@@ -151,6 +152,7 @@ std::string ZipFile::read(const Member& member, std::uint64_t most) const {
   if (!member.deflated) {
     content = stored;
   } else {
+    const InputSpan span(InputStage::decompress, 0);
     z_stream stream{};
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw run_error("zlib could not be started: out of memory");
     content.resize(member.size);

@@ -132,6 +132,7 @@ std::vector<Chunks::Rows> Chunks::rows_of(std::int64_t epoch) {
 }
 
 std::vector<Batch> Chunks::make(std::int64_t number) {
+  const ListeningToInput listening(options_.listener);
   return with_torch_errors([&] { return make_here(number); });
 }
 
@@ -141,6 +142,8 @@ std::vector<Batch> Chunks::make_here(std::int64_t number) {
   const std::int64_t epoch = number / chunks_per_epoch();
   const std::int64_t first = number % chunks_per_epoch() * per_chunk_;
   const std::int64_t count = std::min(per_chunk_, batches_ - first);
+  const std::int64_t end = std::min(samples_, (first + count) * options_.batch);
+  const InputSpan span(InputStage::gather, end - first * options_.batch);
   const std::vector<Rows> rows = rows_of(epoch);
 
   std::vector<Batch> batches(static_cast<std::size_t>(count));

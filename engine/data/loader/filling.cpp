@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/input_trace.h"
+
 namespace trainlab {
 
 Filling::Filling(const Part& part, std::size_t column, at::ScalarType float_type)
@@ -20,6 +22,7 @@ Filling::Filling(const Part& part, std::size_t column, at::ScalarType float_type
 
 void Filling::fill(const BatchPlace& place, std::span<const std::int64_t> rows, std::byte* out) const {
   if (!augmentation_) return rows_.copy(rows, out);
+  const InputSpan span(InputStage::augment, changes_ ? static_cast<std::int64_t>(rows.size()) : 0);
   const Key epoch = place.key.fold("augment").fold(static_cast<std::uint64_t>(place.epoch));
   const Key samples = epoch.fold("sample");
   if (changes_ && augmentation_->changes()) {

@@ -17,17 +17,34 @@ namespace trainlab {
 
 struct Loader::Impl {
   Impl(const Part& its_part, const LoaderOptions& options, const std::vector<Key>& keys, bool group)
-      : batch(options.batch), part(its_part), chunks(its_part, options, keys, group), key(keys.front()) {
+      : batch(options.batch),
+        part(its_part),
+        chunks(its_part, options, keys, group),
+        key(keys.front()),
+        listener(options.listener) {
     if (group && !part.transforms.empty())
       throw recipe_error("data:transform does not go with stacked trials");
     if (options.threads > 0)
       ahead.emplace(options.threads, chunks.ahead(), [this](std::int64_t number) { return chunks.make(number); });
   }
 
+  std::vector<Batch> take() {
+    const InputSpan span(InputStage::wait, 0);
+    return ahead->take();
+  }
+
+  // Chunks hold as many batches each, the last one of an epoch perhaps fewer.
+  void tell_ready() {
+    const std::int64_t per_chunk = chunks.batches_per_chunk();
+    const auto left = static_cast<std::int64_t>(current.size() - at);
+    listener->taking(left + (ahead ? ahead->ready() * per_chunk : 0), (chunks.ahead() + 1) * per_chunk);
+  }
+
   const std::int64_t batch;
   const Part part;
   Chunks chunks;
   const Key key;  // of the transforms
+  InputListener* const listener;
   std::optional<Ahead<std::vector<Batch>>> ahead;  // without threads none; ends before the chunks do
 
   // The chunk in use, and what of it comes next.
@@ -67,13 +84,18 @@ void Loader::seek(std::int64_t epoch, std::int64_t position) {
 
 Batch Loader::next() {
   Impl& impl = *impl_;
+  const ListeningToInput listening(impl.listener);
+  if (impl.listener) [[unlikely]]
+    impl.tell_ready();
   if (impl.at == impl.current.size()) {
-    impl.current = impl.ahead ? impl.ahead->take() : impl.chunks.make(impl.next_chunk);
+    impl.current = impl.ahead ? impl.take() : impl.chunks.make(impl.next_chunk);
     ++impl.next_chunk;
     impl.at = std::exchange(impl.skip, 0);
   }
   Batch batch = std::move(impl.current[impl.at++]);
-  return impl.part.transforms.empty() ? batch : transformed(impl.part, std::move(batch), impl.key);
+  if (impl.part.transforms.empty()) return batch;
+  const InputSpan span(InputStage::transform, batch.size);
+  return transformed(impl.part, std::move(batch), impl.key);
 }
 
 Batch gather(const Part& part, std::span<const std::int64_t> rows, at::ScalarType float_type) {

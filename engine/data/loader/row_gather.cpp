@@ -8,6 +8,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "core/input_trace.h"
+
 namespace trainlab {
 
 namespace {
@@ -168,19 +170,24 @@ RowGather::RowGather(const Column& column, at::ScalarType float_type)
 }
 
 void RowGather::copy(std::span<const std::int64_t> rows, std::byte* out, const Change& change) const {
+  const InputSpan span(InputStage::gather, 0);
   if (!source_ && !change) return kernel_(*this, stored_, rows, out);
   constexpr std::array<std::int64_t, 1> only{0};
   const bool in_place = kernel_ == &GatherKernels::same;
   std::vector<std::byte> scratch(in_place ? 0 : stored_row_bytes_);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::int64_t row = rows[i];
+    const SampleSpan sample(row);
     std::byte* const values = in_place ? out : scratch.data();
     if (source_) {
       source_->make(row, values);
     } else {
       std::memcpy(values, stored_ + static_cast<std::size_t>(row) * stride_bytes_, stored_row_bytes_);
     }
-    if (change) change(i, values);
+    if (change) {
+      const InputSpan changing(InputStage::augment, 0);
+      change(i, values);
+    }
     if (!in_place) kernel_(*this, values, only, out);
     out += row_bytes_;
   }

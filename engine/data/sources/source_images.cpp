@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/input_trace.h"
 #include "formats/image.h"
 #include "formats/image_files.h"
 #include "set/sources.h"
@@ -33,12 +34,20 @@ class ImageRows : public RowSource {
     placed_at(spec_, "path", [&] { write(row, out); });
   }
 
+  FilePlace place(std::int64_t row) const override {
+    const ImageFile& file = rows_[static_cast<std::size_t>(row)];
+    const std::string name = files_->name_of(file);
+    if (files_->archive) return {.path = files_->path, .name = name, .offset = file.offset, .size = file.size};
+    return {.path = name, .name = name};
+  }
+
  private:
   void write(std::int64_t row, std::byte* out) const {
     thread_local Image image, scratch;
     const auto channels = static_cast<int>(shape_[0]), height = static_cast<int>(shape_[1]),
                width = static_cast<int>(shape_[2]);
     decode(row, channels, image);
+    const InputSpan span(InputStage::decode, 0);
     if (resizes_) cover(image, height, width, scratch);
     if (image.height != height || image.width != width) {
       throw recipe_error(files_->name_of(rows_[static_cast<std::size_t>(row)]) + ": " + std::to_string(image.width) +
@@ -52,7 +61,11 @@ class ImageRows : public RowSource {
   void decode(std::int64_t row, int channels, Image& image) const {
     thread_local std::string bytes;
     const ImageFile& file = rows_[static_cast<std::size_t>(row)];
-    files_->read(file, bytes);
+    {
+      const InputSpan span(InputStage::read, 1);
+      files_->read(file, bytes);
+    }
+    const InputSpan span(InputStage::decode, 1);
     decode_image(bytes, channels, files_->name_of(file), image);
   }
 

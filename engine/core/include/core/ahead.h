@@ -5,6 +5,7 @@
 // thread sanitizer can watch it.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -49,6 +50,12 @@ class Ahead {
       slots_.swap(forgotten);
     }
     room_.notify_all();
+  }
+
+  // How many items wait to be taken, at the moment.
+  std::int64_t ready() {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::count_if(slots_, [](const Slot& slot) { return slot.item.has_value(); });
   }
 
   // The next item; waits until it is made. What `make` threw for it is raised here, again at each call until seek().

@@ -22,6 +22,14 @@
 
 namespace trainlab {
 
+// Bytes of a file.
+struct FilePlace {
+  std::string path = {};           // to be opened
+  std::string name = {};           // for people: an archive's with the entry inside
+  std::int64_t offset = 0;
+  std::int64_t size = -1;          // -1: to the end of the file
+};
+
 // Rows that are made when a batch is gathered instead of being kept: decoded images. Immutable.
 class RowSource {
  public:
@@ -31,6 +39,11 @@ class RowSource {
   // Writes row `row` to `out`, in the size that type() and shape() give. The bytes depend on `row` only. Called by
   // several threads at once. Error{recipe} names the file that cannot be read.
   virtual void make(std::int64_t row, std::byte* out) const = 0;
+  // The bytes that row `row` is made from; an empty path where they lie in no file.
+  virtual FilePlace place(std::int64_t row) const {
+    (void)row;
+    return {};
+  }
 };
 
 // `values`: [N, sample…], on the CPU; each sample is contiguous, but samples may lie anywhere and may overlap: windows

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 
+#include "core/input_trace.h"
 #include "core/random.h"
 #include "data/dataset.h"
 
@@ -31,6 +32,7 @@ struct LoaderOptions {
   int prefetch = 4;                        // batches ahead, at least
   at::ScalarType float_type = at::kFloat;  // float columns are given in this type
   at::Device device = at::kCPU;            // the device to which the caller will move the batches
+  InputListener* listener = nullptr;       // hears the making and the handing over of batches; outlives the loader
 };
 
 class Loader {

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/trace.h"
+#include "layers/few_steps.h"
+#include "profile/pipeline.h"
+
+namespace trainlab {
+namespace {
+
+constexpr std::int64_t fewest_batches = 2;
+constexpr std::int64_t files_read = 512;
+constexpr std::int64_t cold_steps = 3;  // touch memory and code for the first time
+
+bool in_loader(InputStage stage) { return stage != InputStage::transform && stage != InputStage::wait; }
+
+const RowSource* source_of(const Dataset& data) {
+  for (const Column& column : data.columns)
+    if (column.source) return column.source.get();
+  return nullptr;
+}
+
+std::vector<SlowSample> slowest_of(const Dataset& data, std::vector<SampleCost> costs, std::size_t count) {
+  count = std::min(count, costs.size());
+  const auto is_slower = [](const SampleCost& a, const SampleCost& b) {
+    return a.seconds != b.seconds ? a.seconds > b.seconds : a.row < b.row;
+  };
+  std::ranges::partial_sort(costs, costs.begin() + static_cast<std::ptrdiff_t>(count), is_slower);
+  const RowSource* const source = source_of(data);
+  std::vector<SlowSample> all;
+  for (const SampleCost& one : std::span(costs).first(count))
+    all.push_back({.row = one.row, .name = source ? source->place(one.row).name : "", .seconds = one.seconds});
+  return all;
+}
+
+// Places of rows that lie all over the part.
+std::vector<FilePlace> places_of(const Part& part) {
+  const RowSource* const source = source_of(*part.data);
+  std::vector<FilePlace> places;
+  if (!source) return places;
+  const std::int64_t count = std::min(part.size(), files_read);
+  for (std::int64_t i = 0; i < count; ++i) {
+    FilePlace place = source->place(part.row(i * part.size() / count));
+    if (!place.path.empty()) places.push_back(std::move(place));
+  }
+  return places;
+}
+
+// The seconds of steps, and within them of fetching batches, on one thread.
+class StepSeconds final : public TraceListener {
+ public:
+  void began(Phase phase, std::string_view) override { at(phase) -= steady_seconds(); }
+  void ended(Phase phase, std::string_view) noexcept override {
+    at(phase) += steady_seconds();
+    if (phase == Phase::step && ++steps_ == cold_steps) step_ = fetch_ = 0;
+  }
+
+  // A transform of the recipe's own is in the fetch.
+  double without_fetch() const {
+    return steps_ > cold_steps ? (step_ - fetch_) / warm_steps() : PipelineTable::unknown;
+  }
+  double warm_steps() const { return static_cast<double>(steps_ - cold_steps); }
+
+ private:
+  // Batches of validations are fetched outside of steps, and nothing else is nested in itself.
+  double& at(Phase phase) {
+    if (phase == Phase::validate) is_validating_ = !is_validating_;
+    if (phase == Phase::step) return step_;
+    return phase == Phase::fetch && !is_validating_ ? fetch_ : others_;
+  }
+
+  double step_ = 0, fetch_ = 0, others_ = 0;
+  bool is_validating_ = false;
+  std::int64_t steps_ = 0;
+};
+
+// The plan's loaders tell the recorder while the object lives.
+class Told {
+ public:
+  Told(FitPlan& plan, PipelineRecorder& recorder) : plan_(plan), before_(plan.loader.listener) {
+    plan.loader.listener = &recorder;
+  }
+  ~Told() { plan_.loader.listener = before_; }
+  Told(const Told&) = delete;
+
+ private:
+  FitPlan& plan_;
+  InputListener* before_;
+};
+
+}  // namespace
+
+double PipelineTable::loader_seconds() const {
+  double sum = 0;
+  for (const StageCost& one : stages) sum += in_loader(one.stage) ? one.seconds : 0;
+  return sum / static_cast<double>(made) * static_cast<double>(step_samples);
+}
+
+double PipelineTable::transform_seconds() const {
+  const auto found = std::ranges::find(stages, InputStage::transform, &StageCost::stage);
+  if (found == stages.end()) return 0;
+  return found->seconds / static_cast<double>(found->samples) * static_cast<double>(step_samples);
+}
+
+std::optional<int> PipelineTable::threads_needed() const {
+  if (std::isnan(step_seconds)) return {};
+  // While a function of the recipe works on a batch, the loader makes others.
+  return static_cast<int>(std::max(1.0, std::ceil(loader_seconds() / (step_seconds + transform_seconds()))));
+}
+
+InputStage PipelineTable::slowest_stage() const {
+  const auto cost = [](const StageCost& one) { return one.stage == InputStage::wait ? -1 : one.seconds; };
+  return std::ranges::max_element(stages, {}, cost)->stage;
+}
+
+PipelineTable drain_pipeline(const Part& part, LoaderOptions options, const PipelineWork& work,
+                             const std::function<double()>& clock) {
+  PipelineRecorder recorder(clock);
+  options.listener = &recorder;
+  PipelineTable table;
+  table.batch = options.batch;
+  table.threads = options.threads;
+  {
+    Loader loader(part, options, {Key(0)}, false);
+    const double begin = steady_seconds();
+    for (std::int64_t i = 0; i < fewest_batches || table.samples < work.samples; ++i) {
+      if (i >= fewest_batches && steady_seconds() - begin > work.seconds) break;
+      table.samples += loader.next().size;
+    }
+    table.seconds = steady_seconds() - begin;
+  }
+  // Threads may have made batches that nobody has taken: their work is counted, and so are their samples.
+  table.stages = recorder.stages();
+  for (const StageCost& one : table.stages)
+    if (one.stage == InputStage::gather) table.made = one.samples;
+  table.costs = recorder.samples();
+  table.slowest = slowest_of(*part.data, table.costs, work.slowest);
+  return table;
+}
+
+PipelineTable measure_pipeline(FitPlan& plan, const PipelineWork& work) {
+  PipelineRecorder recorder;
+  StepSeconds clock;
+  {
+    const Told told(plan, recorder);
+    const Listening listening(clock);
+    run_few_steps(plan, cold_steps + work.steps);
+  }
+  PipelineTable table = drain_pipeline(plan.data.train, plan.loader, work);
+  table.fill = recorder.fill();
+  for (const StageCost& one : recorder.stages()) {
+    if (one.stage == InputStage::wait) table.wait_seconds = one.seconds / (cold_steps + clock.warm_steps());
+  }
+  table.step_seconds = clock.without_fetch();
+  table.step_samples = plan.loader.batch * plan.accumulate;
+  if (const std::vector<FilePlace> places = places_of(plan.data.train); !places.empty())
+    table.storage = measure_storage(places);
+  return table;
+}
+
+std::vector<StageCost> measure_opening(const std::function<void()>& open) {
+  PipelineRecorder recorder;
+  {
+    const ListeningToInput listening(&recorder);
+    const InputSpan span(InputStage::decode, 0);
+    open();
+  }
+  return recorder.stages();
+}
+
+}  // namespace trainlab

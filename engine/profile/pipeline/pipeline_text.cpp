@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "profile/pipeline.h"
+
+namespace trainlab {
+namespace {
+
+// The value that this share of the samples do not exceed.
+double quantile(const std::vector<SampleCost>& sorted, double share) {
+  const auto place = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5);
+  return sorted[place].seconds;
+}
+
+std::vector<SampleCost> sorted(std::vector<SampleCost> costs) {
+  std::ranges::sort(costs, {}, &SampleCost::seconds);
+  return costs;
+}
+
+// A batch was there when the consumer asked.
+double mean_ready(const std::vector<QueueFill>& fill) {
+  double sum = 0;
+  for (const QueueFill& one : fill) sum += static_cast<double>(one.ready);
+  return sum / static_cast<double>(fill.size());
+}
+
+Value queue_value(const std::vector<QueueFill>& fill) {
+  Value::List times;
+  for (const QueueFill& one : fill) times.push_back(Value::Map{{"seconds", one.seconds}, {"ready", one.ready}});
+  const auto empty = std::ranges::count(fill, std::int64_t{0}, &QueueFill::ready);
+  return Value::Map{{"capacity", fill.front().capacity},
+                    {"mean", mean_ready(fill)},
+                    {"empty", static_cast<double>(empty) / static_cast<double>(fill.size())},
+                    {"fill", std::move(times)}};
+}
+
+}  // namespace
+
+Value PipelineTable::to_value() const {
+  Value::Map all{{"batch", batch},
+                 {"threads", threads},
+                 {"limits", stage_name(slowest_stage())},
+                 {"samples_per_second", static_cast<double>(samples) / seconds}};
+  for (const StageCost& one : stages) {
+    Value::Map stage{{"seconds", one.seconds}, {"items", one.samples}, {"threads", one.seconds / seconds}};
+    if (one.samples > 0 && one.seconds > 0)
+      stage.emplace("items_per_second", static_cast<double>(one.samples) / one.seconds);
+    all.emplace(stage_name(one.stage), std::move(stage));
+  }
+  if (const std::optional<int> needed = threads_needed()) {
+    all.emplace("threads_needed", *needed);
+    all.emplace("feeds_step", std::max(threads, 1) >= *needed);
+    all.emplace("step_seconds", step_seconds);
+    all.emplace("loader_seconds", loader_seconds());
+    if (!std::isnan(wait_seconds)) all.emplace("wait_seconds", wait_seconds);
+  }
+  if (!costs.empty()) {
+    const std::vector<SampleCost> in_order = sorted(costs);
+    all.emplace("sample", Value::Map{{"median", quantile(in_order, 0.5)},
+                                     {"p95", quantile(in_order, 0.95)},
+                                     {"largest", in_order.back().seconds}});
+    Value::List named;
+    for (const SlowSample& one : slowest)
+      named.push_back(Value::Map{{"index", one.row}, {"name", one.name}, {"seconds", one.seconds}});
+    all.emplace("slowest", std::move(named));
+  }
+  if (!fill.empty()) all.emplace("queue", queue_value(fill));
+  if (storage && storage->seconds > 0) {
+    all.emplace("storage", Value::Map{{"bytes_per_second", storage->bytes / storage->seconds},
+                                      {"cold", storage->is_cold}});
+  }
+  return Value::Map{{"pipeline", std::move(all)}};
+}
+
+std::string PipelineTable::text() const {
+  std::string text = fmt::format("{:<11} {:>12} {:>10} {:>8}\n", "stage", "us/sample", "samples/s", "threads");
+  for (const StageCost& one : stages) {
+    const double count = static_cast<double>(one.samples > 0 ? one.samples : made);
+    text += fmt::format("{:<11} {:>12.3f} {:>10.0f} {:>8.2f}\n", stage_name(one.stage), 1e6 * one.seconds / count,
+                        count / one.seconds, one.seconds / seconds);
+  }
+  text += fmt::format("alone the loader gives {:.0f} samples/s with {} thread{}; \"{}\" takes longest\n",
+                      static_cast<double>(samples) / seconds, threads, threads == 1 ? "" : "s",
+                      stage_name(slowest_stage()));
+  if (const std::optional<int> needed = threads_needed()) {
+    text += fmt::format("a step of {:.3f} ms needs {:.3f} ms of the loader: {} thread{} would feed it\n",
+                        1e3 * step_seconds, 1e3 * loader_seconds(), *needed, *needed == 1 ? "" : "s");
+  }
+  if (!std::isnan(wait_seconds)) text += fmt::format("a step waits {:.3f} ms for its batches\n", 1e3 * wait_seconds);
+  if (!fill.empty()) {
+    text += fmt::format("when a step asks for a batch, {:.1f} of at most {} are ready\n", mean_ready(fill),
+                        fill.front().capacity);
+  }
+  if (!costs.empty()) {
+    const std::vector<SampleCost> in_order = sorted(costs);
+    text += fmt::format("a sample takes {:.3f} ms (median), {:.3f} ms (95 %), {:.3f} ms (largest)\n",
+                        1e3 * quantile(in_order, 0.5), 1e3 * quantile(in_order, 0.95), 1e3 * in_order.back().seconds);
+    for (const SlowSample& one : slowest)
+      text += fmt::format("  {:>9.3f} ms  sample {}{}\n", 1e3 * one.seconds, one.row,
+                          one.name.empty() ? "" : ", " + one.name);
+  }
+  if (storage && storage->seconds > 0) {
+    text += fmt::format("files are read at {:.0f} MB/s {}\n", storage->bytes / storage->seconds / 1e6,
+                        storage->is_cold ? "from storage" : "from the system's cache, which did not let go of them");
+  }
+  return text;
+}
+
+}  // namespace trainlab
