@@ -1,0 +1,177 @@
+// The measuring of this machine.
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <set>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/host.h"
+#include "machine_facts.h"
+#include "profile/machine.h"
+#include "run/run.h"
+#include "run/stage.h"
+#include "tensor/random.h"
+
+namespace trainlab {
+namespace {
+
+constexpr int fewest_repeats = 7, most_repeats = 400;
+constexpr double repeat_seconds = 0.08;  // of one figure
+constexpr double too_long = 0.25;        // a product that takes so long is not tried at a larger size
+constexpr std::int64_t most_memory = std::int64_t{512} << 20;
+
+// LibTorch's threads as they were, when the object ends.
+class ThreadsKept {
+ public:
+  ThreadsKept() : before_(at::get_num_threads()) {}
+  ~ThreadsKept() { at::set_num_threads(before_); }
+  ThreadsKept(const ThreadsKept&) = delete;
+
+ private:
+  int before_;
+};
+
+// The seconds of each of several calls, after one that is not counted.
+std::vector<double> times_of(const std::function<void()>& work) {
+  if (stop_requested()) throw run_error("the measuring of the machine was interrupted");
+  work();
+  std::vector<double> seconds;
+  double sum = 0;
+  while (seconds.size() < most_repeats && (seconds.size() < fewest_repeats || sum < repeat_seconds)) {
+    const double begin = steady_seconds();
+    work();
+    seconds.push_back(steady_seconds() - begin);
+    sum += seconds.back();
+  }
+  return seconds;
+}
+
+Spread rate_of(double amount, const std::function<void()>& work) {
+  std::vector<double> rates = times_of(work);
+  for (double& one : rates) one = amount / one;
+  return spread_of(std::move(rates));
+}
+
+at::Tensor filled(at::IntArrayRef shape, at::ScalarType type, std::uint64_t key) {
+  const at::Tensor values = at::empty(shape, at::kFloat);
+  fill_uniform(values, Key(key), -1, 1);
+  return values.to(type);
+}
+
+// 1, 2, 4 … and all cores.
+std::vector<int> thread_counts(int cores) {
+  std::set<int> counts{cores};
+  for (int n = 1; n < cores; n *= 2) counts.insert(n);
+  return {counts.begin(), counts.end()};
+}
+
+void measure_gemm(Roofline& machine) {
+  struct Type {
+    const char* name;
+    at::ScalarType type;
+    std::vector<std::int64_t> sizes;
+  };
+  const Type types[] = {{"float32", at::kFloat, {128, 512, 1024}},
+                        {"float64", at::kDouble, {512, 1024}},
+                        {"bfloat16", at::kBFloat16, {512, 1024}}};
+  for (const Type& type : types) {
+    for (const int threads : thread_counts(machine.cores)) {
+      at::set_num_threads(threads);
+      for (const std::int64_t size : type.sizes) {
+        const at::Tensor a = filled({size, size}, type.type, 1), b = filled({size, size}, type.type, 2);
+        at::Tensor out = at::empty({size, size}, type.type);
+        const double flops = 2 * std::pow(static_cast<double>(size), 3);
+        const Spread rate = rate_of(flops, [&] { at::mm_out(out, a, b); });
+        machine.gemm.push_back({.type = type.name, .size = size, .threads = threads, .flops_per_second = rate});
+        if (flops / rate.median > too_long) break;
+      }
+    }
+  }
+}
+
+TriadRoof triad(std::int64_t bytes, int threads) {
+  at::set_num_threads(threads);
+  const std::int64_t elements = bytes / 3 / static_cast<std::int64_t>(sizeof(float));
+  const at::Tensor b = filled({elements}, at::kFloat, 3), c = filled({elements}, at::kFloat, 4);
+  at::Tensor a = at::empty({elements}, at::kFloat);
+  const std::int64_t moved = 3 * elements * static_cast<std::int64_t>(sizeof(float));
+  return {.bytes = moved,
+          .threads = threads,
+          .bytes_per_second = rate_of(static_cast<double>(moved), [&] { at::add_out(a, b, c, 0.5); })};
+}
+
+void measure_memory(Roofline& machine) {
+  const std::int64_t room = std::min(most_memory, free_memory() / 8);
+  const std::int64_t beyond = std::clamp<std::int64_t>(4 * machine.cache_bytes, std::int64_t{64} << 20, room);
+  for (const int threads : thread_counts(machine.cores)) machine.memory.push_back(triad(beyond, threads));
+  const std::int64_t second = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  // One thread: LibTorch divides no arrays as small as these.
+  if (second > 0) machine.cache.push_back(triad(second / 2, 1));
+}
+
+void measure_dispatch(Roofline& machine) {
+  constexpr int calls = 200;
+  at::set_num_threads(1);
+  const at::Tensor a = filled({16}, at::kFloat, 5), b = filled({16}, at::kFloat, 6);
+  std::vector<double> seconds = times_of([&] {
+    for (int i = 0; i < calls; ++i) at::add(a, b);
+  });
+  for (double& one : seconds) one /= calls;
+  machine.dispatch_seconds = spread_of(std::move(seconds));
+}
+
+// The nanoseconds of all threads of the process so far: on a core, and ready without one.
+struct Scheduled {
+  double ran = 0, waited = 0;
+};
+Scheduled scheduled() {
+  Scheduled sum;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/proc/self/task", error), end; !error && it != end;
+       it.increment(error)) {
+    std::ifstream in(it->path() / "schedstat");
+    Scheduled one;
+    if (in >> one.ran >> one.waited) {
+      sum.ran += one.ran;
+      sum.waited += one.waited;
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+Spread spread_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+  };
+  return {.median = at(0.5), .low = at(0.25), .high = at(0.75)};
+}
+
+Roofline calibrate_machine() {
+  const ThreadsKept kept;
+  const at::NoGradGuard no_gradients;
+  Roofline machine = machine_facts();
+  const Scheduled before = scheduled();
+  measure_gemm(machine);
+  measure_memory(machine);
+  measure_dispatch(machine);
+  const Scheduled after = scheduled();
+  const double ran = after.ran - before.ran, waited = after.waited - before.waited;
+  machine.waited = ran > 0 ? waited / (ran + waited) : std::numeric_limits<double>::quiet_NaN();
+  return machine;
+}
+
+}  // namespace trainlab
