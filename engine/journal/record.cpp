@@ -133,10 +133,7 @@ void Record::sync() {
   if (rows_) rows_->sync();
 }
 
-bool Record::commit(Checkpoint checkpoint) {
-  if (!is_kept()) return false;
-  const Span span(Phase::commit);
-  rows_->sync();
+void Record::gather(Checkpoint& checkpoint) const {
   for (const Resumable& part : parts_) {
     if (part.state) {
       if (!checkpoint.info[part.name].is_nil()) throw second(part.name);
@@ -148,8 +145,19 @@ bool Record::commit(Checkpoint checkpoint) {
       if (!tensors.empty()) throw second(tensors.begin()->first);
     }
   }
+}
+
+void Record::write(const Checkpoint& checkpoint) {
+  rows_->sync();
   checkpoints_->commit(checkpoint);
   last_commit_ = steady_seconds();
+}
+
+bool Record::commit(Checkpoint checkpoint) {
+  if (!is_kept()) return false;
+  const Span span(Phase::commit);
+  gather(checkpoint);
+  write(checkpoint);
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "core/clock.h"
+#include "core/parallel.h"
 #include "core/trace.h"
 #include "tensor/device.h"
 #include "tensor/free_memory.h"
@@ -319,10 +320,26 @@ void FitLoop::validate(bool ends_epoch) {
 }
 
 void FitLoop::commit(std::span<const std::size_t> members) {
-  bool is_written = false;
-  for (const std::size_t m : members)
-    of_one(*members_[m], [&] { is_written = members_[m]->commit(position_) || is_written; });
-  if (!is_written) return;
+  std::vector<std::pair<Member*, Checkpoint>> gathered;
+  for (const std::size_t m : members) {
+    of_one(*members_[m], [&] {
+      if (std::optional<Checkpoint> next = members_[m]->gather(position_))
+        gathered.emplace_back(members_[m].get(), std::move(*next));
+    });
+  }
+  if (gathered.empty()) return;
+  {
+    // Checkpoints of a group wait for the disk side by side. Tensors of a device are fetched in the order of this thread.
+    const Span span(Phase::commit);
+    const std::int64_t threads = plan_.device.is_cpu() ? disk_threads : 1;
+    for_each_block(
+        std::ssize(gathered),
+        [&](std::int64_t i) {
+          const auto& [member, checkpoint] = gathered[static_cast<std::size_t>(i)];
+          member->write(checkpoint);
+        },
+        threads);
+  }
   for (const auto& observer : company_.observers) observer->committed(position_.step);
 }
 

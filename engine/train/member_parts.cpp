@@ -176,14 +176,16 @@ void Member::restore_rules(const Value::List& states) {
   }
 }
 
-bool Member::commit(const Position& position) {
+std::optional<Checkpoint> Member::gather(const Position& position) {
   call("checkpoint", position);  // before it is written, so that what it leaves in run.state is part of it
+  if (!record_.is_kept()) return std::nullopt;
   Checkpoint checkpoint{.step = position.step, .tensors = {}, .info = {}, .best = {}};
   checkpoint.info.set("epoch", position.epoch());
   checkpoint.info.set("position", position.in_epoch());
   checkpoint.info.set("samples", position.samples());
   if (best_ && plan_.keep_best) checkpoint.best = BestWeights{.step = best_->step, .tensors = best_->weights};
-  return record_.commit(std::move(checkpoint));
+  record_.gather(checkpoint);
+  return checkpoint;
 }
 
 void Member::write_saves(const Position& position) {

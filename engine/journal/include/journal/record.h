@@ -66,8 +66,12 @@ class Record {
   void sync();
   // Adds values to the last row, after which no row may be appended. A row that is damaged stays as it is.
   void amend(const Value& values);
-  // Adds the state of the parts to the checkpoint and commits it, after the rows that it counts are on the disk. False
-  // without a folder, where nothing is written. std::logic_error if a part uses a name that the checkpoint has.
+  // Adds the state of the parts to the checkpoint. std::logic_error if a part uses a name that the checkpoint has.
+  void gather(Checkpoint& checkpoint) const;
+  // Commits a checkpoint that is gathered, after the rows that it counts are on the disk. On any thread, while nobody
+  // else uses the record; there is a folder.
+  void write(const Checkpoint& checkpoint);
+  // Both. False without a folder, where nothing is written.
   bool commit(Checkpoint checkpoint);
 
   // Seconds since the beginning, in all processes.

@@ -62,8 +62,10 @@ class Member {
   void all_validated();
   // Tells the recipe's function once at a step.
   void epoch_ended(const Position& position);
-  // Writes a checkpoint. False in a fit without a folder, where nothing is written.
-  bool commit(const Position& position);
+  // The next checkpoint; nothing in a fit without a folder, where nothing is written.
+  std::optional<Checkpoint> gather(const Position& position);
+  // Writes a checkpoint that gather() gave, on any thread while nobody else uses the member.
+  void write(const Checkpoint& checkpoint) { record_.write(checkpoint); }
 
   // Why this member stops, when it does.
   const std::optional<std::string>& stop_reason() const { return stop_reason_; }
