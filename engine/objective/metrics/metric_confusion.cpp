@@ -135,7 +135,7 @@ class ConfusionMetric final : public Metric {
       for (std::size_t i = first; i < first + classes; ++i)
         of_member.push_back({counts[i], counts[per_row + i], counts[2 * per_row + i]});
       const bool counts_any = std::ranges::any_of(of_member, [](const Counts& c) { return c.actual > 0; });
-      values.push_back(counts_any ? summary_(of_member) : unknown);
+      values.push_back(counts_any ? summary_(of_member) : no_value);
     }
     return values;
   }

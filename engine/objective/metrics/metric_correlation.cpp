@@ -59,7 +59,7 @@ class Correlation final : public Metric {
     target_.push_back(rows(target_like(wide, batch.columns[target_column_])));
   }
   std::vector<double> compute() const override {
-    std::vector<double> values(static_cast<std::size_t>(slots_), unknown);
+    std::vector<double> values(static_cast<std::size_t>(slots_), no_value);
     if (out_.empty()) return values;
     const auto by_output = [](const std::vector<at::Tensor>& kept) {
       return at::cat(kept, 1).transpose(1, 2).cpu().contiguous();  // [S, outputs, N]

@@ -52,7 +52,7 @@ class LogLoss final : public Metric {
     const std::size_t members = sums.size() / 2;
     std::vector<double> values;
     for (std::size_t m = 0; m < members; ++m) {
-      values.push_back(sums[members + m] > 0 ? finish_(sums[m] / sums[members + m]) : unknown);
+      values.push_back(sums[members + m] > 0 ? finish_(sums[m] / sums[members + m]) : no_value);
     }
     return values;
   }
@@ -99,7 +99,7 @@ class CalibrationError final : public Metric {
         count += sums[i];
         gap += std::abs(sums[all + i] - sums[2 * all + i]);
       }
-      values.push_back(count > 0 ? gap / count : unknown);
+      values.push_back(count > 0 ? gap / count : no_value);
     }
     return values;
   }

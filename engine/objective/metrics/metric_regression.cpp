@@ -40,7 +40,7 @@ class MeanError final : public Metric {
   std::vector<double> compute() const override {
     std::vector<double> values = read_doubles(sum_);
     for (double& value : values) {
-      value = values_ > 0 ? value / static_cast<double>(values_) : unknown;
+      value = values_ > 0 ? value / static_cast<double>(values_) : no_value;
       if (squared_) value = std::sqrt(value);
     }
     return values;
@@ -98,11 +98,11 @@ class R2 final : public Metric {
       double sum = 0;
       for (std::size_t i = first; i < first + outputs; ++i) {
         if (spread[i] == 0)
-          sum += residual[i] == 0 ? 1.0 : (std::isnan(residual[i]) ? unknown : 0.0);
+          sum += residual[i] == 0 ? 1.0 : (std::isnan(residual[i]) ? no_value : 0.0);
         else
           sum += 1 - residual[i] / spread[i];
       }
-      values.push_back(samples_ > 1 ? sum / static_cast<double>(outputs_) : unknown);
+      values.push_back(samples_ > 1 ? sum / static_cast<double>(outputs_) : no_value);
     }
     return values;
   }

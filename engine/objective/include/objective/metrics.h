@@ -20,7 +20,7 @@ Option metrics_option();
 PlannedMetric metric_of(const Options::Element& element, std::size_t place);
 
 // The value of a metric without a single counted sample.
-constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
 
 // Values of a tensor on any device, as doubles (synchronises).
 std::vector<double> read_doubles(const at::Tensor& tensor);
