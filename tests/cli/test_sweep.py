@@ -157,6 +157,9 @@ class Sweep(CliTest):
                 self.assertGreater(sum(after["trials"].values()), sum(before["trials"].values()))
                 self.assertGreater(after["seconds"], before["seconds"])
                 self.assertIn("stage s extended to 1 h", self.run_program("report", run).out)
+                self.write(f"{run}/used-time.json", "{}")
+                self.assert_message(self.run_program("resume", run, code=3),
+                                    f"trainlab: {self.folder}/{run}/used-time.json is damaged: it has no seconds")
         self.sweep(trials='trials = 3, time = "1 h",')
         self.run_program("r.lua", "--out", "both", "--quiet")
         self.run_program("extend", "both", "--trials", 5, "--quiet")
