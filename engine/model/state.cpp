@@ -67,8 +67,14 @@ ModelState Model::initial_state(std::span<const Key> keys, at::ScalarType type, 
       const auto value_bytes = static_cast<double>(c10::elementSize(type));
       check_room(*root_, static_cast<double>(keys.size()), value_bytes);
     }
+    const bool has_values = !device.is_meta();  // without in a dry run
     const bool drawn_as_asked = type == at::kFloat || type == at::kDouble;
     for (const ParameterInfo& info : tables_.parameters) {
+      if (!has_values) {
+        const at::Tensor weight = at::empty(with_members(info.shape, state.members), at::device(device).dtype(type));
+        state.parameters.push_back(weight.requires_grad_(info.trains));
+        continue;
+      }
       const at::Tensor drawn = at::empty(with_members(info.shape, state.members), drawn_as_asked ? type : at::kFloat);
       for (std::size_t m = 0; m < keys.size(); ++m) {
         info.initialize(group ? drawn.select(0, static_cast<std::int64_t>(m)) : drawn,
@@ -81,12 +87,13 @@ ModelState Model::initial_state(std::span<const Key> keys, at::ScalarType type, 
       const at::ScalarType of = is_floating(info.type) ? type : info.type;
       state.buffers.push_back(
           at::empty(with_members(info.shape, state.members), at::device(device).dtype(of)).fill_(info.value));
+      if (!has_values) continue;
       if (const auto given = buffer_values_.find(i); given != buffer_values_.end()) {
         state.buffers.back().copy_(given->second);
       }
     }
     for (const BufferInfo& info : tables_.buffers) {
-      if (info.begin) info.begin(state);
+      if (info.begin && has_values) info.begin(state);
     }
     return state;
   });

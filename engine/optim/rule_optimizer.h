@@ -51,6 +51,7 @@ class RuleOptimizer : public SetOptimizer {
   int state_place(std::size_t state) const { return places_[state]; }
 
   void step_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) final {
+    if (gradient.is_meta()) return;  // a dry run: the CPU's loop takes no memory
     if (!gradient.is_cpu()) {
       update_whole(i, row, gradient, now);
     } else if (gradient.scalar_type() == at::kFloat) {

@@ -37,6 +37,7 @@ void SetOptimizer::step(std::span<const at::Tensor> gradients, const StepInputs&
   const at::NoGradGuard no_grad;
   set_.check_step(gradients, inputs);
   if (uses_fused_) {
+    if (set_.device().is_meta()) return;  // a dry run: the fused operators take no memory
     for (std::int64_t row = 0; row < set_.rows(); ++row) {
       if (!is_active(inputs.active, row)) continue;
       for (const auto& indices : alike_[static_cast<std::size_t>(row)])

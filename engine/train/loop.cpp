@@ -10,6 +10,7 @@
 #include "core/trace.h"
 #include "tensor/device.h"
 #include "tensor/free_memory.h"
+#include "train/memory_prediction.h"
 #include "train/own_step.h"
 
 namespace trainlab {
@@ -61,23 +62,33 @@ DropRates row_drops(std::span<const FitMember> members, const FitPlan& plan, boo
   return rates;
 }
 
-// All that a training keeps from step to step, before the first part of it is made.
+// What a training step takes, before the first part of it is made. The prediction is asked for where the estimate by
+// formulas, which costs nothing, says that much of the memory would be taken.
 void check_room(const FitPlan& plan, std::size_t rows) {
+  if (!plan.device.is_cpu()) return;
   const auto members = static_cast<double>(rows);
   const double weights = members * static_cast<double>(plan.parameter_count()) *
                          static_cast<double>(c10::elementSize(plan.precision.weights));
+  const double kept = members * static_cast<double>(plan.loader.batch) *
+                      (plan.model ? plan.model->kept_bytes(plan.precision.compute) : 0);
+  const double least = 4 * weights + kept;
+  if (least < static_cast<double>(large_memory) / 16) return;
   // Weights that fit in no way are the model's to refuse, which names a layer.
-  if (!plan.device.is_cpu() || weights < static_cast<double>(large_memory) / 16 ||
-      weights > static_cast<double>(free_tensor_memory())) {
-    return;
+  const auto free = static_cast<double>(free_tensor_memory());
+  if (weights > free || 8 * least < free) return;
+  const MemoryPrediction predicted = predict_memory(plan, rows);
+  const MemoryLedger& ledger = predicted.ledger;
+  double all = static_cast<double>(ledger.peak) - static_cast<double>(live_tensor_bytes());
+  if (!predicted.estimated_because.empty()) {
+    // The activations of an estimate may be too many.
+    all = static_cast<double>(ledger.of(MemoryKind::weights) + ledger.of(MemoryKind::gradients) +
+                              ledger.of(MemoryKind::optimizer));
   }
-  const MemoryEstimate one = estimate_memory(plan);
-  const double all = members * (one.weights + one.gradients + one.optimizer);
   const std::string trials = rows > 1 ? std::to_string(rows) + " trials side by side" : "the training";
+  const std::string layers = layer_text(ledger, memory_text);
   try {
-    check_free_memory(all, memory_text(all) + " for " + trials + ": weights " + memory_text(members * one.weights) +
-                               ", gradients " + memory_text(members * one.gradients) + ", optimizer " +
-                               memory_text(members * one.optimizer));
+    check_free_memory(all, memory_text(all) + " for " + trials + ": " + category_text(ledger, memory_text) +
+                               (layers.empty() ? "" : "; most activations: " + layers));
   } catch (Error& error) {
     if (rows > 1) error.hint("`stack` says how many trials train side by side");
     throw error.in(plan.options.path());

@@ -8,6 +8,7 @@
 #include "fit_handle.h"
 #include "journal/reporters.h"
 #include "metric_values.h"
+#include "tensor/memory.h"
 #include "train/model_file.h"
 #include "train/rules.h"
 
@@ -154,6 +155,7 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
   const bool minimize = plan_.minimize(plan_.monitor);
   const bool better = std::isfinite(value) && (!best_ || (minimize ? value < best_->value : value > best_->value));
   if (better) {
+    const MemoryCharge charge(MemoryUse::averages);
     best_ = Best{.value = value,
                  .step = position.step,
                  .epoch = position.epoch(),

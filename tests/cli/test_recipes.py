@@ -82,7 +82,7 @@ class Recipes(CliTest):
             "[2] Linear(128)",
             "101770",
             "203 kFLOP forward",
-            "memory (estimate)",
+            "memory (predicted)",
             "one training step",
             "one validation",
         ):

@@ -82,6 +82,15 @@ Chunks::Chunks(Part part, const LoaderOptions& options, const std::vector<Key>& 
   }
 }
 
+std::vector<std::int64_t> Chunks::buffer_bytes() const {
+  const std::int64_t chunks = (options_.threads > 0 ? ahead_ : 0) + 1;
+  std::vector<std::int64_t> bytes;
+  for (const Layout& layout : layouts_)
+    bytes.insert(bytes.end(), static_cast<std::size_t>(chunks),
+                 static_cast<std::int64_t>(layout.block_bytes) * per_chunk_);
+  return bytes;
+}
+
 std::int64_t Chunks::samples_per_epoch() const { return std::min(samples_, batches_ * options_.batch); }
 
 std::int64_t Chunks::size_of(std::int64_t batch) const {

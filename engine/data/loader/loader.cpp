@@ -61,6 +61,8 @@ Loader::~Loader() = default;
 
 std::int64_t Loader::batches_per_epoch() const { return impl_->chunks.batches_per_epoch(); }
 
+std::vector<std::int64_t> Loader::buffer_bytes() const { return impl_->chunks.buffer_bytes(); }
+
 void Loader::seek(std::int64_t epoch, std::int64_t position) {
   Impl& impl = *impl_;
   if (position == impl.chunks.samples_per_epoch()) {

@@ -62,7 +62,8 @@ class Conv final : public Layer {
     std::optional<at::Tensor> bias;
     if (bias_) bias = pass.parameter(*bias_);
     at::Tensor padded = explicit_pad_ ? at::pad(x, reversed_pads(window_), mode_) : x;
-    if (channels_last(x.scalar_type() == at::kFloat && x.device().is_cpu()))
+    // A tensor on "meta" stands for one of the CPU.
+    if (channels_last(x.scalar_type() == at::kFloat && (x.device().is_cpu() || x.is_meta())))
       padded = padded.contiguous(at::MemoryFormat::ChannelsLast);
     const Shape none(axes, 0);
     return at::convolution(padded, pass.parameter(weight_), bias, window_.stride, explicit_pad_ ? none : window_.before,

@@ -33,6 +33,7 @@ class Lamb final : public SetOptimizer {
 
  private:
   void step_slice(std::size_t i, std::int64_t row, const at::Tensor& gradient, const StepNumbers& now) override {
+    if (gradient.is_meta()) return;  // a dry run: the CPU's loop takes no memory
     if (!gradient.is_cpu()) {
       const std::int64_t member = set_.members() ? row : -1;
       const auto slice_of = [member](const at::Tensor& tensor) { return OptimizerSlot::slice(tensor, member); };

@@ -57,7 +57,7 @@ class Sam final : public Optimizer {
     for (std::size_t i = 0; i < set_.size(); ++i)
       if (gradients[i].defined()) plain[i] = set_.gradient(gradients, i);
     for (std::int64_t row = 0; row < set_.rows(); ++row) {
-      if (!is_active(active, row)) continue;
+      if (!is_active(active, row) || set_.device().is_meta()) continue;
       if (!set_.device().is_cpu()) {
         climb_whole(plain, row);
         continue;

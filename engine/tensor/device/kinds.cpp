@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cpu_device.h"
+#include "meta_device.h"
 #include "plugins.h"
 #include "tensor/types.h"
 
@@ -125,6 +126,7 @@ at::Device worker_device(std::string_view text, int worker) {
 
 const Device& device_at(at::Device place) {
   if (place.is_cpu()) return cpu_device();
+  if (place.is_meta()) return meta_device();
   static std::mutex mutex;
   static std::map<std::pair<at::DeviceType, int>, std::unique_ptr<Device>> made;
   const std::lock_guard lock(mutex);

@@ -15,9 +15,12 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "core/host.h"
+#include "tensor/dry_run.h"
 #include "tensor/free_memory.h"
+#include "tensor/memory_events.h"
 #include "tensor/script_memory.h"
 
 namespace trainlab {
@@ -30,6 +33,22 @@ thread_local MemoryUse current_use = MemoryUse::other;
 
 constexpr std::int64_t listened = std::int64_t{1} << 20;
 std::atomic<void (*)()> large_listener{nullptr};
+
+std::mutex listening_mutex;
+std::vector<MemoryListener*> listeners;  // guarded by the mutex
+std::atomic<bool> is_listened{false};    // whether there are any
+
+// Counts and tells under one lock, so that a listener's sums are the counts at each event.
+[[gnu::noinline]] void add_and_tell(const void* block, MemoryUse use, std::int64_t size) {
+  const std::lock_guard lock(listening_mutex);
+  cpu.add(use, size);
+  for (MemoryListener* const one : listeners) one->allocated(block, size, use);
+}
+[[gnu::noinline]] void remove_and_tell(const void* block, MemoryUse use, std::int64_t size) {
+  const std::lock_guard lock(listening_mutex);
+  cpu.remove(use, size);
+  for (MemoryListener* const one : listeners) one->freed(block, size, use);
+}
 
 c10::Allocator* libtorch() { return c10::GetDefaultCPUAllocator(); }
 
@@ -45,7 +64,11 @@ void free_block(void* block) {
   const std::int64_t size = block_size(block);
   MemoryUse use{};
   std::memcpy(&use, use_of(block, size), sizeof use);
-  cpu.remove(use, size);
+  if (is_listened.load(std::memory_order_relaxed)) [[unlikely]] {
+    remove_and_tell(block, use, size);
+  } else {
+    cpu.remove(use, size);
+  }
   libtorch()->raw_deleter()(block);
 }
 
@@ -76,7 +99,11 @@ class CountingAllocator final : public c10::Allocator {
     void* block = data.get();
     const std::int64_t size = block_size(block);
     std::memcpy(use_of(block, size), &use, sizeof use);
-    cpu.add(use, size);
+    if (is_listened.load(std::memory_order_relaxed)) [[unlikely]] {
+      add_and_tell(block, use, size);
+    } else {
+      cpu.add(use, size);
+    }
     data.release_context();
     return {block, block, free_block, data.device()};
   }
@@ -117,6 +144,26 @@ void count_tensor_memory() {
 }
 
 TensorMemory tensor_memory() { return cpu.now(); }
+
+MemoryListening::MemoryListening(MemoryListener& listener) : listener_(listener) {
+  const std::lock_guard lock(listening_mutex);
+  listeners.push_back(&listener_);
+  is_listened = true;
+}
+
+MemoryListening::~MemoryListening() {
+  const std::lock_guard lock(listening_mutex);
+  std::erase(listeners, &listener_);
+  is_listened = !listeners.empty();
+}
+
+std::int64_t block_bytes(std::int64_t bytes) {
+  // Larger blocks differ from what was asked for by less than a hundredth.
+  if (bytes <= 0 || bytes >= large_memory) return bytes;
+  // A block that is never touched takes no memory.
+  const c10::DataPtr block = allocate_with_use(static_cast<std::size_t>(bytes));
+  return block_size(block.get());
+}
 
 std::int64_t live_tensor_bytes() { return cpu.live(); }
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "train/memory_prediction.h"
+
 namespace trainlab {
 namespace {
 
@@ -50,6 +52,17 @@ std::string length_text(const FitPlan& plan) {
   return text;
 }
 
+// The peak with its parts, where it is, and which layers keep most for the backward pass.
+std::string memory_line(const MemoryPrediction& memory) {
+  const MemoryLedger& ledger = memory.ledger;
+  std::string text = bytes_text(static_cast<double>(ledger.peak));
+  if (!memory.estimated_because.empty())
+    return text + ": " + category_text(ledger, bytes_text) + "; " + memory.estimated_because;
+  text += " at the peak, in " + std::string(phase_name(ledger.phase)) + ": " + category_text(ledger, bytes_text);
+  const std::string layers = layer_text(ledger, bytes_text);
+  return layers.empty() ? text : text + "; most activations: " + layers;
+}
+
 std::string trees(const FitPlan& plan) {
   if (plan.model) return plan.model->tree();
   std::string text;
@@ -60,7 +73,7 @@ std::string trees(const FitPlan& plan) {
 }  // namespace
 
 std::string describe(const FitPlan& plan) {
-  const MemoryEstimate memory = estimate_memory(plan);
+  const MemoryPrediction memory = predict_memory(plan);
   std::string text = plan.options.string("name") + "  " + plan.options.where() + "\n\n" + trees(plan) + "\n";
   const auto line = [&text](const char* name, const std::string& value) {
     text += fmt::format("{:<20} {}\n", name, value);
@@ -76,10 +89,7 @@ std::string describe(const FitPlan& plan) {
     const double samples = static_cast<double>(plan.length.total_steps) * static_cast<double>(plan.length.batch);
     line("FLOPs of the run", flops_text((flops.forward + flops.backward) * samples) + " (at most)");
   }
-  line("memory (estimate)", bytes_text(memory.total()) + ": weights " + bytes_text(memory.weights) + ", gradients " +
-                                bytes_text(memory.gradients) + ", optimizer " + bytes_text(memory.optimizer) +
-                                ", activations " + bytes_text(memory.activations) + ", data " +
-                                bytes_text(memory.data));
+  line(memory.estimated_because.empty() ? "memory (predicted)" : "memory (estimate)", memory_line(memory));
   line("monitor", plan.monitor + (plan.minimize(plan.monitor) ? " (smaller is better)" : " (greater is better)") +
                       (plan.keep_best ? ", the best weights are kept" : ", the last weights are kept"));
   for (const std::string& warning : plan.warnings) text += "\nwarning: " + warning + "\n";

@@ -10,6 +10,7 @@
 #include "clip_passes.h"
 #include "core/trace.h"
 #include "tensor/device.h"
+#include "tensor/memory.h"
 #include "tensor/operator_errors.h"
 
 namespace trainlab {
@@ -355,7 +356,10 @@ bool Group::averaged(std::size_t member) const {
 const ModelState& Group::state() const {
   if (!average_) return state_;
   const at::NoGradGuard no_gradients;
-  if (validated_.parameters.empty()) validated_ = state_.snapshot();
+  if (validated_.parameters.empty()) {
+    const MemoryCharge charge(MemoryUse::averages);
+    validated_ = state_.snapshot();
+  }
   const auto fill = [&](const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& live, std::size_t first) {
     for (std::size_t i = 0; i < to.size(); ++i) {
       for (std::size_t m = 0; m < keys_.size(); ++m) {

@@ -45,6 +45,8 @@ class Loader {
   Loader(const Loader&) = delete;
 
   std::int64_t batches_per_epoch() const;
+  // The bytes of each buffer that the loader has filled and handed out once its workers are ahead.
+  std::vector<std::int64_t> buffer_bytes() const;
 
   // Goes to a place in the sequence of batches; position in samples, a multiple of the batch size. The end of an epoch
   // is the beginning of the next. Error{run} if there is no such place.

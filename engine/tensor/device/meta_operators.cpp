@@ -1,0 +1,212 @@
+// Operators for which LibTorch's C++ has no shape functions: each runs on the CPU with zeros in place of values. What
+// the operator takes for itself meanwhile is told as a block that lives as long as the operator runs.
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/_scaled_dot_product_attention_math.h>
+#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/lstm_native.h>
+#include <ATen/ops/mkldnn_rnn_layer.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "meta_device.h"
+#include "tensor/memory_events.h"
+
+namespace trainlab {
+namespace {
+
+// The most that the CPU's tensors of this thread's operator hold beyond what was there before.
+class OperatorMemory final : public MemoryListener {
+ public:
+  void allocated(const void*, std::int64_t bytes, MemoryUse) noexcept override {
+    now_ += bytes;
+    peak = std::max(peak, now_);
+  }
+  void freed(const void*, std::int64_t bytes, MemoryUse) noexcept override { now_ -= bytes; }
+  std::int64_t held() const { return now_; }
+  std::int64_t peak = 0;
+
+ private:
+  std::int64_t now_ = 0;
+};
+
+at::Tensor with_zeros(const at::Tensor& like) {
+  if (!like.defined() || !like.is_meta()) return like;
+  return at::empty_strided(like.sizes(), like.strides(), like.options().device(at::kCPU)).zero_();
+}
+
+c10::IValue on_cpu(const c10::IValue& value) {
+  if (value.isTensor()) return with_zeros(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> all;
+    for (const at::Tensor& one : value.toTensorVector()) all.push_back(with_zeros(one));
+    return all;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> all;
+    for (const std::optional<at::Tensor>& one : value.toOptionalTensorVector())
+      all.push_back(one ? std::optional(with_zeros(*one)) : std::nullopt);
+    return all;
+  }
+  if (value.isDevice()) return at::Device(at::kCPU);
+  return value;
+}
+
+at::Tensor without_values(const at::Tensor& like) {
+  if (!like.defined()) return like;
+  return at::empty_strided(like.sizes(), like.strides(), like.options().device(at::kMeta));
+}
+
+c10::IValue on_meta(const c10::IValue& value) {
+  if (value.isTensor()) return without_values(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> all;
+    for (const at::Tensor& one : value.toTensorVector()) all.push_back(without_values(one));
+    return all;
+  }
+  return value;
+}
+
+void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const auto& arguments = op.schema().arguments();
+  const auto& returns = op.schema().returns();
+  const std::vector<c10::IValue> given = torch::jit::pop(*stack, arguments.size());
+  std::vector<c10::IValue> zeros;  // kept, so that the operator is not seen to free what it was given
+  for (const c10::IValue& value : given) zeros.push_back(on_cpu(value));
+  stack->insert(stack->end(), zeros.begin(), zeros.end());
+  OperatorMemory memory;
+  {
+    const MemoryListening listening(memory);
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
+  }
+  const MetaBlock while_running(memory.peak - memory.held());
+  const std::size_t first = stack->size() - returns.size();
+  for (std::size_t r = 0; r < returns.size(); ++r) {
+    c10::IValue& result = (*stack)[first + r];
+    const c10::AliasInfo* const alias = returns[r].alias_info();
+    std::size_t same = 0;
+    while (same < given.size() && !(alias && arguments[same].alias_info() && *arguments[same].alias_info() == *alias))
+      ++same;
+    result = same < given.size() ? given[same] : on_meta(result);
+  }
+}
+
+// Operators whose results depend on values, and operators that read a value: without values they raise.
+bool depends_on_values(std::string_view name) {
+  static const std::set<std::string_view> names = {"aten::_local_scalar_dense",
+                                                   "aten::nonzero",
+                                                   "aten::masked_select",
+                                                   "aten::_unique",
+                                                   "aten::_unique2",
+                                                   "aten::unique_dim",
+                                                   "aten::bincount",
+                                                   "aten::equal",
+                                                   "aten::unique_consecutive",
+                                                   "aten::nonzero_static",
+                                                   "aten::is_set_to",
+                                                   "aten::repeat_interleave"};
+  return names.contains(name);
+}
+
+// A function of tensors that gives new tensors, or changes tensors that it is given.
+bool is_plain(const c10::FunctionSchema& schema) {
+  const auto is_tensor = [](const c10::Argument& one) {
+    return one.type()->isSubtypeOf(*c10::TensorType::get()) || one.type()->isSubtypeOf(*c10::ListType::ofTensors());
+  };
+  const auto is_view = [](const c10::Argument& one) { return one.alias_info() && !one.alias_info()->isWrite(); };
+  return !schema.returns().empty() && std::ranges::all_of(schema.returns(), is_tensor) &&
+         std::ranges::none_of(schema.returns(), is_view) && std::ranges::any_of(schema.arguments(), is_tensor);
+}
+
+at::Tensor relu(const at::Tensor& x) { return at::empty_like(x); }
+
+// The CPU takes its attention of one kernel where nothing but a mask of what is later is asked for; on "meta" LibTorch
+// would take several operators with all scores in memory.
+at::Tensor attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                     const std::optional<at::Tensor>& mask, double dropout, bool is_causal, std::optional<double> scale,
+                     bool groups_heads) {
+  if (query.dim() != 4 || mask || dropout > 0 || groups_heads) {
+    return std::get<0>(
+        at::_scaled_dot_product_attention_math(query, key, value, mask, dropout, is_causal, {}, scale, groups_heads));
+  }
+  return std::get<0>(
+      at::_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout, is_causal, mask, scale));
+}
+
+// The CPU takes oneDNN's kernel, a layer and direction at a time, where LibTorch's "meta" would take operators for each
+// step of the sequence.
+using States = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+States lstm(const at::Tensor& input, at::TensorList start, at::TensorList weights, bool has_biases, std::int64_t layers,
+            double dropout, bool training, bool both_directions, bool batch_first) {
+  constexpr std::int64_t lstm_mode = 2;  // of oneDNN's kinds of cells in LibTorch
+  const std::size_t each = has_biases ? 4 : 2, directions = both_directions ? 2 : 1;
+  const bool is_plain = weights.size() == each * directions * static_cast<std::size_t>(layers);
+  if (input.scalar_type() != at::kFloat || input.numel() == 0 || !is_plain || (dropout > 0 && training)) {
+    return at::native::lstm(input, start, weights, has_biases, layers, dropout, training, both_directions, batch_first);
+  }
+  at::Tensor now = (batch_first ? input.transpose(0, 1) : input).contiguous();
+  const at::Tensor hidden = start[0].contiguous(), cell = start[1].contiguous();
+  std::vector<at::Tensor> last_hidden, last_cell;
+  for (std::size_t first = 0; first < weights.size(); first += each * directions) {
+    std::vector<at::Tensor> outputs;
+    for (std::size_t direction = 0; direction < directions; ++direction) {
+      const auto own = weights.slice(first + direction * each, each);
+      const auto place = static_cast<std::int64_t>(last_hidden.size());
+      const at::Tensor first_bias = has_biases ? own[2] : at::zeros_like(own[0]);
+      const at::Tensor second_bias = has_biases ? own[3] : at::zeros_like(own[1]);
+      auto [output, h, c, workspace] = at::mkldnn_rnn_layer(
+          now, own[0], own[1], first_bias, second_bias, hidden.select(0, place), cell.select(0, place), direction > 0,
+          {}, lstm_mode, hidden.size(2), layers, has_biases, both_directions, batch_first, training);
+      outputs.push_back(std::move(output));
+      last_hidden.push_back(std::move(h));
+      last_cell.push_back(std::move(c));
+    }
+    now = directions == 1 ? outputs.front() : at::cat(outputs, -1);
+  }
+  return {batch_first ? now.transpose(0, 1) : now, at::stack(last_hidden, 0), at::stack(last_cell, 0)};
+}
+
+}  // namespace
+
+void register_meta_operators() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const auto add = [](torch::Library& library, const std::string& name) {
+      library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>());
+    };
+    static torch::Library own(torch::Library::IMPL, "aten", c10::DispatchKey::Meta, __FILE__, __LINE__);
+    auto& dispatcher = c10::Dispatcher::singleton();
+    for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+      if (!name.name.starts_with("aten::") || depends_on_values(name.name)) continue;
+      const auto op = dispatcher.findSchema(name);
+      if (!op || !op->hasKernelForDispatchKey(c10::DispatchKey::CPU) ||
+          op->hasKernelForDispatchKey(c10::DispatchKey::Meta) || !is_plain(op->schema()) || name.name == "aten::relu")
+        continue;
+      const std::string full = name.name.substr(6) + (name.overload_name.empty() ? "" : "." + name.overload_name);
+      add(own, full);
+    }
+    own.impl("relu", relu);  // frequent, and takes nothing but its result
+    // The CPU's library chooses its kernels in these two.
+    add(own, "convolution");
+    add(own, "convolution_backward");
+    static torch::Library gradients(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradMeta, __FILE__, __LINE__);
+    // LibTorch has shape functions for these, but on the CPU they put copies into another order of the values first.
+    add(gradients, "max_pool2d_with_indices_backward");
+    add(gradients, "avg_pool2d_backward");
+    gradients.impl("scaled_dot_product_attention", attention);
+    gradients.impl("lstm.input", lstm);
+  });
+}
+
+}  // namespace trainlab

@@ -1,0 +1,25 @@
+// DryRun: computing without values, to learn what memory a computation takes before any of that memory is taken.
+//
+// Tensors on LibTorch's device "meta" have shapes and no values. While a DryRun exists, their operators do what the
+// CPU's would do with memory: LibTorch's shape functions make tensors without memory, and an operator without a shape
+// function runs on the CPU once, with zeros, one operator at a time, so that its results and the memory that it takes
+// for itself are those of the CPU. Reading a value raises.
+#pragma once
+
+#include "tensor/memory_events.h"
+
+namespace trainlab {
+
+class DryRun {
+ public:
+  // The listener hears of the blocks that this thread's tensors on "meta" would be, in the sizes that the CPU's
+  // allocator would count, and not of the CPU's own. One object at a time on a thread.
+  explicit DryRun(MemoryListener& listener);
+  ~DryRun();
+  DryRun(const DryRun&) = delete;
+};
+
+// Bytes that tensor_memory() counts for a tensor of so many bytes: allocators hand out blocks in steps.
+std::int64_t block_bytes(std::int64_t bytes);
+
+}  // namespace trainlab

@@ -1,0 +1,80 @@
+// MemoryLedger: what the memory of a training step was for when the step held most, and where in the step this was.
+// MemoryRecorder makes the ledger of any code that opens the spans of a fit (core/trace.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/trace.h"
+#include "core/value.h"
+#include "tensor/memory_events.h"
+
+namespace trainlab {
+
+enum class MemoryKind : std::uint8_t {
+  weights,      // parameters and running statistics
+  gradients,    // made by a backward pass and there when it has ended
+  optimizer,    // the optimizer's state
+  activations,  // made by a forward pass or a loss and there when it has ended: what the backward pass needs
+  temporaries,  // all else that a step makes and gives back
+  batches,      // the loader's buffers, those of prefetched batches included
+  averages,     // averaged weights, and copies of the best weights
+  script,       // tensors that the recipe's functions make themselves
+  other,        // what was there before, such as the data
+};
+constexpr std::size_t memory_kinds = 9;
+std::string memory_kind_name(MemoryKind kind);  // "weights", …
+
+// Bytes are those that the allocator counts (tensor_memory()).
+struct MemoryLedger {
+  std::int64_t peak = 0;                              // the most at a time in the step; 0: no step was recorded
+  std::array<std::int64_t, memory_kinds> bytes = {};  // at the peak, by kind; their sum is the peak
+
+  // Where the peak is: a phase, and within a forward or backward pass a layer; empty where none is known. In a backward
+  // pass, which opens no spans of layers, this is the layer whose activations were given back last.
+  Phase phase = Phase::step;
+  std::string layer;
+
+  struct Layer {
+    std::string path;  // "fit.model[2].Linear", "loss", or "output" for what the model makes outside of its layers
+    std::int64_t activations = 0;
+  };
+  std::vector<Layer> layers;  // that have activations at the peak, in the order of the forward pass
+
+  struct Point {
+    double seconds = 0;  // since the step began
+    std::int64_t bytes = 0;
+  };
+  std::vector<Point> curve;  // over the step, at most some hundred points; the highest is the peak
+
+  std::int64_t of(MemoryKind kind) const { return bytes[static_cast<std::size_t>(kind)]; }
+  // { peak, categories = { weights, … }, at = { phase, layer }, layers = { { path, activations }, … },
+  //   curve = { { seconds, bytes }, … } }
+  Value to_value() const;
+};
+
+// Hears spans and blocks of memory while it is a listener of both; the spans are those of one thread. Blocks that other
+// threads take without a charge are counted as batches, because they prepare these.
+class MemoryRecorder : public TraceListener, public MemoryListener {
+ public:
+  // `before`: what the memory holds now, of blocks that the recorder has not heard of.
+  explicit MemoryRecorder(const TensorMemory& before);
+  ~MemoryRecorder() override;
+
+  void began(Phase phase, std::string_view name) override;
+  void ended(Phase phase, std::string_view name) noexcept override;
+  void allocated(const void* block, std::int64_t bytes, MemoryUse use) noexcept override;
+  void freed(const void* block, std::int64_t bytes, MemoryUse use) noexcept override;
+
+  // The latest training step that has ended.
+  MemoryLedger ledger() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace trainlab

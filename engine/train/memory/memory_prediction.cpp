@@ -1,0 +1,151 @@
+#include "train/memory_prediction.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "objective/losses.h"
+#include "tensor/dry_run.h"
+#include "train/group.h"
+
+namespace trainlab {
+namespace {
+
+// Lazily made state is there in the second step.
+constexpr std::int64_t dry_steps = 2;
+
+bool has_function(const Value& value) {
+  if (value.is_list()) return std::ranges::any_of(value.list(), has_function);
+  if (!value.is_map()) return false;
+  if (value["@"] == Value("function")) return true;
+  return std::ranges::any_of(value.map(), [](const auto& member) { return has_function(member.second); });
+}
+
+// Why the step cannot be taken without values; empty where it can.
+std::string functions_of(const FitPlan& plan) {
+  if (plan.step) return "the step is a function of the recipe";
+  if (has_function(plan.options.get("loss"))) return "the loss is a function of the recipe";
+  if (has_function(plan.options.get("model"))) return "the model has functions of the recipe";
+  return "";
+}
+
+// The plan for tensors without values, with what a training step looks at.
+FitPlan dry_plan(const FitPlan& plan) {
+  FitPlan dry(plan.options);
+  dry.seed = plan.seed;
+  dry.precision = plan.precision;
+  dry.device = at::kMeta;
+  dry.data = plan.data;
+  dry.inputs = plan.inputs;
+  dry.model = plan.model;
+  dry.head = plan.head;
+  dry.head.device = dry.device;
+  dry.loss = make_loss(plan.options, dry.head);
+  dry.loader = plan.loader;
+  dry.length = plan.length;
+  dry.clip = plan.clip;
+  dry.accumulate = plan.accumulate;
+  return dry;
+}
+
+// A batch of the shapes that the loader gives. The loader's buffers are counted apart.
+Batch dry_batch(const FitPlan& plan, std::int64_t members) {
+  Batch batch;
+  batch.size = plan.loader.batch;
+  const auto made = [&](const Shape& sample, at::ScalarType type) {
+    Shape shape = sample;
+    shape.insert(shape.begin(), batch.size);
+    if (members > 0) shape.insert(shape.begin(), members);
+    return at::empty(shape, at::device(at::kMeta).dtype(type));
+  };
+  for (const HeadColumn& column : plan.head.columns) batch.columns.push_back(made(column.shape, column.type));
+  batch.index = made({}, at::kLong);
+  return batch;
+}
+
+MemoryLedger dry_run(const FitPlan& plan, std::size_t rows) {
+  const FitPlan dry = dry_plan(plan);
+  const bool axis = rows > 1;
+  const auto members = static_cast<std::int64_t>(axis ? rows : 0);
+  std::vector<Key> keys;
+  for (std::size_t row = 0; row < rows; ++row) keys.emplace_back(row);
+  const Options& fit = plan.options;
+  const std::vector<Options> optimizers(rows, fit.child("optim"));
+  const std::vector<Options> averages(fit.given("ema") ? rows : 0, fit.given("ema") ? fit.child("ema") : fit);
+  const std::vector<double> rates(rows, learning_rate(optimizers.front()));
+  const std::vector<std::uint8_t> active(axis ? rows : 0, 1);
+  const std::vector<Batch> batches(static_cast<std::size_t>(plan.accumulate), dry_batch(dry, members));
+  const std::vector<std::int64_t> buffers = Loader(plan.data.train, plan.loader, keys, axis).buffer_bytes();
+
+  MemoryRecorder recorder(tensor_memory());
+  const DryRun counting(recorder);
+  const Listening listening(recorder);
+  std::vector<at::Tensor> prefetched;
+  {
+    const MemoryCharge charge(MemoryUse::batches);
+    for (const std::int64_t bytes : buffers)
+      prefetched.push_back(at::empty({bytes}, at::device(at::kMeta).dtype(at::kByte)));
+  }
+  Group group(dry, keys, optimizers, axis, averages);
+  for (std::int64_t step = 0; step < dry_steps; ++step) {
+    const Span span(Phase::step);
+    group.step(batches, step, {.rates = rates, .active = active});
+  }
+  return recorder.ledger();
+}
+
+MemoryLedger estimated(const FitPlan& plan, std::size_t rows) {
+  const MemoryEstimate one = estimate_memory(plan);
+  const auto members = static_cast<double>(rows);
+  MemoryLedger ledger;
+  const auto set = [&ledger](MemoryKind kind, double bytes) {
+    ledger.bytes[static_cast<std::size_t>(kind)] = static_cast<std::int64_t>(bytes);
+  };
+  set(MemoryKind::weights, members * one.weights);
+  set(MemoryKind::gradients, members * one.gradients);
+  set(MemoryKind::optimizer, members * one.optimizer);
+  set(MemoryKind::activations, members * one.activations);
+  set(MemoryKind::other, one.data);
+  ledger.peak = std::accumulate(ledger.bytes.begin(), ledger.bytes.end(), std::int64_t{0});
+  return ledger;
+}
+
+}  // namespace
+
+MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows) {
+  std::string why = functions_of(plan);
+  if (why.empty()) {
+    try {
+      return {.ledger = dry_run(plan, rows), .estimated_because = ""};
+    } catch (const std::exception&) {
+      // An operator that reads a value raises, and so does one that alone needs more memory than is free.
+      why = "the step cannot be taken without values";
+    }
+  }
+  return {.ledger = estimated(plan, rows), .estimated_because = std::move(why)};
+}
+
+std::string category_text(const MemoryLedger& ledger, std::string (*text)(double)) {
+  std::string all;
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind) {
+    if (ledger.bytes[kind] == 0) continue;
+    all += (all.empty() ? "" : ", ") + memory_kind_name(static_cast<MemoryKind>(kind)) + " " +
+           text(static_cast<double>(ledger.bytes[kind]));
+  }
+  return all;
+}
+
+std::string layer_text(const MemoryLedger& ledger, std::string (*text)(double)) {
+  constexpr std::size_t most = 3;
+  std::vector<MemoryLedger::Layer> layers = ledger.layers;
+  std::ranges::stable_sort(layers, std::greater(), &MemoryLedger::Layer::activations);
+  if (layers.size() > most) layers.resize(most);
+  std::string all;
+  for (const MemoryLedger::Layer& one : layers)
+    all += (all.empty() ? "" : ", ") + one.path + " " + text(static_cast<double>(one.activations));
+  return all;
+}
+
+}  // namespace trainlab
