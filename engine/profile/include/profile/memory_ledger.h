@@ -22,10 +22,10 @@ struct RecordedMemory {
   Value to_value() const;
 };
 
-// Runs the first steps of a fit on the CPU without a folder, and records the last of them. By the third step gradients
-// and the optimizer's state are what they are in the steps that follow; the loader may still take more buffers, since its
-// workers fill them ahead in their own time. A shorter fit is recorded in its last step. The recipe's `on.start` is called. Not thread-safe: nothing else listens to the memory meanwhile.
-// Errors are those of the fit.
+// Runs the first steps of a fit on the CPU without a folder, and records the last of them; a shorter fit is recorded in
+// its last step. By the third step gradients and the optimizer's state are what they are in the steps that follow. The
+// loader may still take more buffers, since its workers fill them ahead in their own time. The recipe's `on.start` is
+// called. Not thread-safe: no other code uses the CPU's tensors meanwhile. Errors are those of the fit.
 RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps = 3);
 
 }  // namespace trainlab
