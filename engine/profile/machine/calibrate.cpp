@@ -113,7 +113,7 @@ TriadRoof triad(std::int64_t bytes, int threads) {
 
 void measure_memory(Roofline& machine) {
   const std::int64_t room = std::min(most_memory, free_memory() / 8);
-  const std::int64_t beyond = std::clamp<std::int64_t>(4 * machine.cache_bytes, std::int64_t{64} << 20, room);
+  const std::int64_t beyond = std::min(std::max(4 * machine.cache_bytes, std::int64_t{64} << 20), room);
   for (const int threads : thread_counts(machine.cores)) machine.memory.push_back(triad(beyond, threads));
   const std::int64_t second = sysconf(_SC_LEVEL2_CACHE_SIZE);
   // One thread: LibTorch divides no arrays as small as these.
