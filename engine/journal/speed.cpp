@@ -33,11 +33,12 @@ std::optional<double> seconds_without_core() {
   return static_cast<double>(waited) * 1e-9;
 }
 
+SpeedMeter::SpeedMeter(CoreWait core_wait) : core_wait_(std::move(core_wait)), steps_(bins, 0) {}
+
 void SpeedMeter::begin(double now) {
   begin_ = now;
   next_look_ = now + first_look;
   wait_at_begin_ = core_wait_();
-  steps_.assign(bins, 0);
 }
 
 void SpeedMeter::count(double seconds) {

@@ -22,9 +22,9 @@ std::optional<double> seconds_without_core();
 class SpeedMeter {
  public:
   using CoreWait = std::function<std::optional<double>()>;  // seconds_without_core, except in tests
-  explicit SpeedMeter(CoreWait core_wait = seconds_without_core) : core_wait_(std::move(core_wait)) {}
+  explicit SpeedMeter(CoreWait core_wait = seconds_without_core);
 
-  // The loop begins. Before this nothing is measured.
+  // The loop begins, and with it the wall time of which shares are told.
   void begin(double now);
   // A training step that began at `begin` waited for its batches until `fetched` and ended at `end`. `samples`: those
   // that it was trained on, 0 where a step has none.
