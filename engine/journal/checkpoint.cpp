@@ -22,14 +22,17 @@ std::string stem_of(const char* kind, std::int64_t step) {
   return std::string(kind) + "-" + digits;
 }
 
-// Commits of `last`, newest first: the names sort by step.
+// Commits of `last`, newest first: the names sort by step. None where there is no folder. Raises Error{run} for a folder
+// that cannot be listed: whoever took its checkpoints for none would begin again, or remove what they need.
 std::vector<fs::path> commits(const fs::path& folder) {
   std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(folder, failed)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("last-") && name.ends_with(".json")) found.push_back(entry.path());
   }
+  if (failed && failed != std::errc::no_such_file_or_directory)
+    throw run_error("cannot list the checkpoints in " + folder.string() + ": " + failed.message());
   std::sort(found.begin(), found.end(), [](const fs::path& a, const fs::path& b) {
     const std::string x = a.filename(), y = b.filename();
     return x.size() != y.size() ? x.size() > y.size() : x > y;
@@ -274,7 +277,8 @@ void CheckpointFolder::remove_old(const std::string& newest) const {
       const Value best = read_commit(commit)["best_weights"];
       if (best.is_string()) keep.insert(best.string());
     } catch (const Error&) {
-      // A damaged older commit names nothing that must stay.
+      // The commit may name best weights, and may be readable another time: all stays until it is an older one.
+      return;
     }
   }
   std::vector<fs::path> old;
