@@ -40,12 +40,12 @@ inline float exp_of(float x) {
   return x < lowest ? 0.F : y * power;
 }
 
-// Of each row its greatest score and the logarithm of Σ exp(score − greatest).
+// The greatest score of a row, and the logarithm of Σ exp(score − greatest).
 struct Norm {
   float greatest, log_sum;
 };
 
-// e^(x[r][c] − greatest − log_sum) of each row r: with log_sum = 0 the terms of the sum, else the probabilities.
+// Gives e^(x[r][c] − greatest − log_sum) of each row r: with log_sum = 0 the terms of the sum, else the probabilities.
 inline void exponentials(const float* x, const Norm* norms, std::int64_t rows, std::int64_t classes, float* to) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const Norm norm = norms[r];
