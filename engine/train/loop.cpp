@@ -340,7 +340,8 @@ void FitLoop::commit(std::span<const std::size_t> members) {
   }
   if (gathered.empty()) return;
   {
-    // Checkpoints of a group wait for the disk side by side. Tensors of a device are fetched in the order of this thread.
+    // Checkpoints of a group wait for the disk side by side. Tensors of a device are fetched in the order of this
+    // thread.
     const Span span(Phase::commit);
     const std::int64_t threads = plan_.device.is_cpu() ? disk_threads : 1;
     for_each_block(

@@ -129,7 +129,8 @@ compdef _trainlab trainlab
 
 std::string completion_script(std::span<const Command> commands, const std::string& shell) {
   if (shell != "bash" && shell != "zsh") throw std::logic_error("no completion for " + shell);
-  return std::string(shell == "zsh" ? "#compdef trainlab\n" : "") + "# Completion of `trainlab` for " + shell + ": source <(trainlab completion " + shell + ")\n" +
+  const std::string head = shell == "zsh" ? "#compdef trainlab\n" : "";
+  return head + "# Completion of `trainlab` for " + shell + ": source <(trainlab completion " + shell + ")\n" +
          offering(commands) + (shell == "bash" ? bash_function : zsh_function);
 }
 

@@ -52,7 +52,8 @@ TEST_CASE("a summary in a few lines") {
         "  val    loss 0.08123\n"
         "  train  loss unknown\n"
         "         lr 0.001\n"
-        "  took   391 steps, 12345 samples, 1 min 15 s (75 % training, 14 % other work, 5 % checkpoints, 5 % evaluation)\n"
+        "  took   391 steps, 12345 samples, 1 min 15 s (75 % training, 14 % other work, 5 % checkpoints, 5 % "
+        "evaluation)\n"
         "  resumed from step 12, 40\n"
         "  in     /x/runs/digits/001\n");
   // The best validation is not that of the weights that were kept.

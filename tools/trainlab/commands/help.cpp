@@ -146,7 +146,8 @@ Command help_command() {
       .run =
           [](const Program& program, const Arguments& given) {
             const std::string name = given.words.empty() ? "" : given.words.front();
-            print_text(given.has("man") ? man_page(program.commands) : help_on(program, name), given.has("json"), "help");
+            const std::string text = given.has("man") ? man_page(program.commands) : help_on(program, name);
+            print_text(text, given.has("json"), "help");
             return 0;
           },
   };
