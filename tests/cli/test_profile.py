@@ -4,6 +4,7 @@ tools/bench/verdicts.py."""
 import json
 import os
 import re
+import tempfile
 import unittest
 
 from program import SOURCE, CliTest, fit
@@ -15,6 +16,13 @@ SHARES = ["input", "transfer", "forward", "backward", "optimizer", "metrics", "r
 
 
 class Profile(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        # The figures of the machine are kept here, for all tests.
+        cache = tempfile.TemporaryDirectory(dir=os.getcwd())
+        cls.addClassCleanup(cache.cleanup)
+        os.environ["XDG_CACHE_HOME"] = cache.name
+
     def profile(self, *arguments):
         return self.run_program("profile", *arguments, "--seconds", "0.5", "--threads", "1", "--json").json()
 
@@ -29,9 +37,34 @@ class Profile(CliTest):
         step = profile["step_seconds"]
         self.assertTrue(0 < step["low"] <= step["median"] <= step["high"], step)
 
+    def check_details(self, profile):
+        """Of a fit: layers and memory. The machine is measured when there is no other work on it, or was before."""
+        layers, steps = profile["layers"], profile["layer_steps"]
+        self.assertAlmostEqual(sum(row["forward"] + row["backward"] for row in layers) / steps["step_seconds"], 1,
+                               delta=0.01)
+        for name in ("loss", "backward", "optimizer"):
+            self.assertIn(name, [row["path"] for row in layers])
+        self.assertTrue(any("Linear" in row["path"] and row["flops"] > 0 for row in layers), layers)
+        memory = profile["memory"]
+        self.assertGreater(memory["predicted"]["peak"], 0)
+        self.assertGreater(memory["categories"]["weights"], 0)
+        self.assertEqual(sum(memory["categories"].values()) - memory["categories"]["program"], memory["peak"])
+        self.assertEqual(profile["pipeline"] is None, profile["shares"]["input"] < 0.05)
+        machine, roofline = profile["machine"], profile["roofline"]
+        if machine is None:
+            self.assertIsNone(roofline)
+            self.assertTrue(any(text.startswith("machine: the machine is busy now") for text in profile["missing"]))
+        else:
+            self.assertEqual(profile["missing"], [])
+            self.assertEqual((roofline["type"], roofline["threads"]), ("float32", 1))
+            self.assertEqual(roofline["flops_per_second"], profile["flops_per_second"])
+            self.assertGreater(roofline["bytes_per_second"], 0)
+            self.assertIn(roofline["flops_roof"], [one["flops_per_second"] for one in machine["gemm"]])
+
     def test_a_fit(self):
         profile = self.profile(SOURCE / "recipes" / "digits.lua")
         self.check_form(profile)
+        self.check_details(profile)
         self.assertEqual((profile["stage"], profile["stage_kind"]), ("digits", "fit"))
         for phase in ("forward", "backward", "optimizer", "fetch"):
             self.assertGreater(profile["phase_seconds"][phase], 0)
@@ -44,8 +77,46 @@ class Profile(CliTest):
         self.recipe()
         text = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1").out
         self.assertIn(text.split(":")[0], VERDICTS)
-        for word in ("confidence", "samples/s", "launch_gap", "operators"):
+        for word in ("confidence", "samples/s", "launch_gap", "operators", "at the peak, in ", "backward ms",
+                     "8 of 11 rows"):
             self.assertIn(word, text)
+
+    def test_all_rows_of_a_table(self):
+        self.recipe()
+        arguments = ["profile", "r.lua", "--seconds", "0.3", "--threads", "1", "--by"]
+        text = self.run_program(*arguments, "layer").out
+        for path in ("model[1].Linear", "model[2].ReLU", "model[3].Dropout", "model[4].Linear", "fetch", "optimizer"):
+            self.assertRegex(text, rf"(?m)^{re.escape(path)} +[\d.]+ +[\d.]+ ")
+        text = self.run_program(*arguments, "operator").out
+        self.assertRegex(text, r"(?m)^aten::addmm +[\d.]+ ")
+        self.assertNotIn("model[1].Linear  ", text)
+        self.assert_said(self.run_program(*arguments, "phase", code=2), "--by")
+
+    def test_a_table_of_a_file(self):
+        profile = self.profile(SOURCE / "recipes" / "tabular.lua")
+        self.check_form(profile)
+        self.check_details(profile)
+
+    def test_slow_input_by_its_stages(self):
+        data = ("lab.data.blobs { samples = 240 }:split { train = 0.5, val = 0.5 }:transform(function(batch)\n"
+                "    for i = 1, 300000 do end\n    return batch\n  end)")
+        self.recipe(data=data)
+        profile = self.profile("r.lua")
+        self.check_details(profile)
+        self.assertEqual(profile["otherwise"], "input")
+        pipeline = profile["pipeline"]
+        self.assertEqual((pipeline["limits"], pipeline["batch"]), ("transform", 16))
+        self.assertGreater(pipeline["transform"]["seconds"], pipeline["gather"]["seconds"])
+        if profile["verdict"] == "input":
+            self.assertIn("The slowest stage of the input is transform.", profile["evidence"])
+        text = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1").out
+        self.assertIn('"transform" takes longest', text)
+
+    def test_the_machine_is_measured_once(self):
+        self.recipe()
+        first, second = (self.profile("r.lua")["machine"] for _ in range(2))
+        if first and "not_stored" not in first:
+            self.assertEqual(second, first)
 
     def test_of_a_sweep_the_first_trial(self):
         self.write("r.lua", "local function build(hp)\n" + fit(optim="lab.optim.SGD { lr = hp.lr }") + """end
@@ -60,6 +131,9 @@ class Profile(CliTest):
         profile = self.profile(SOURCE / "recipes" / "by_hand.lua")
         self.check_form(profile)
         self.assertEqual(profile["stage_kind"], "task")
+        for name in ("layers", "layer_steps", "memory", "pipeline", "machine", "roofline"):
+            self.assertIsNone(profile[name])
+        self.assertIn("a task's loop is code", profile["missing"][0])
         self.assertGreater(profile["phase_seconds"]["backward"], 0)
 
     def test_reads_of_an_own_step_are_synchronisation(self):
@@ -72,6 +146,8 @@ class Profile(CliTest):
         for phase in ("read", "backward", "optimizer", "callback"):
             self.assertGreater(profile["phase_seconds"][phase], 0)
         self.assertGreater(profile["shares"]["synchronisation"], 0)
+        self.assertIn("own step", [row["path"] for row in profile["layers"]])
+        self.assertIn("estimated_because", profile["memory"]["predicted"])
 
     def test_stages(self):
         self.write("r.lua", "lab.run((function()\n" + fit() + "end)())\n" + fit().replace('"f"', '"g"'))

@@ -41,6 +41,13 @@ std::vector<OperatorCost> LayerTable::operators() const {
   return all;
 }
 
+LayerTable LayerTable::heaviest(std::size_t count) const {
+  LayerTable table = *this;
+  std::ranges::stable_sort(table.rows, std::greater<>(), &LayerCost::seconds);
+  if (table.rows.size() > count) table.rows.resize(count);
+  return table;
+}
+
 Value LayerTable::to_value() const {
   Value::List layers;
   for (const LayerCost& row : rows) {

@@ -94,7 +94,7 @@ Measures measures_of(const Profile& profile) {
     m.operators = calls;
     if (calls > 0) m.operator_seconds = seconds / calls;
   }
-  const double passes = steps.per_step(Phase::forward) + steps.per_step(Phase::loss) + steps.per_step(Phase::backward);
+  const double passes = profile.pass_seconds();
   if (profile.flops && passes > 0 && profile.is_synchronous) m.flops = *profile.flops / passes;
   return m;
 }

@@ -83,9 +83,11 @@ Kind kind_of_compute(const Measures& m) {
   std::string text = "They reach ";
   if (knows_flops) text += percent(arithmetic) + " of the machine's FLOP/s";
   if (knows_bytes) text += (knows_flops ? " and " : "") + percent(memory) + " of its memory bandwidth";
+  if (memory > 1) text += ", so that caches serve a part of what operators move";
   text += ".";
-  const bool memory_limits = memory > used && arithmetic < idle;
-  const bool arithmetic_limits = arithmetic > used && memory < idle;
+  // Above the roof of memory, caches serve a part, and how much memory gives is unknown.
+  const bool memory_limits = memory > used && memory <= 1 && arithmetic < idle;
+  const bool arithmetic_limits = arithmetic > used && (memory < idle || memory > 1);
   return {.bottleneck = memory_limits || (!arithmetic_limits && memory > arithmetic) ? Bottleneck::bandwidth
                                                                                      : Bottleneck::compute,
           .is_known = memory_limits || arithmetic_limits,

@@ -115,6 +115,12 @@ TEST_CASE("arithmetic and memory are told apart where the machine's speed is kno
   m.bytes = 40;
   CHECK(name(m) == "bandwidth");
   CHECK(judge(m).confidence == "medium");
+  m.bytes = 150;
+  CHECK(name(m) == "bandwidth");
+  CHECK(judge(m).confidence == "medium");
+  CHECK(says(judge(m), "150 % of its memory bandwidth, so that caches serve a part"));
+  m.flops = 80;
+  CHECK(name(m) == "compute");
 }
 
 TEST_CASE("a thread without a core is the verdict before all others") {

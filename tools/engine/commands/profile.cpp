@@ -1,6 +1,7 @@
 #include "command.h"
 #include "core/files.h"
 #include "measured_stage.h"
+#include "profile/details.h"
 #include "profile/remedies.h"
 #include "run/applied.h"
 
@@ -39,7 +40,8 @@ class ProfileExecution final : public MeasuredStage {
     run().say("measuring " + stage.entry().name + " " + stage.string("name") + " for at most " +
               number_text(options.seconds) + " s, and remedies for about as long again");
     const Profile profile = profile_stage(stage, settings, options);
-    const StepVerdict verdict = judge(measures_of(profile));
+    const FitDetails details = measure_details(profile, stage, settings, options);
+    const StepVerdict verdict = judge(measures_of(profile, details));
     WithSet with_set;
     if (what.spec) with_set = [&](const std::string& set) { return changed(*what.spec, set); };
     const std::vector<Remedy> remedies = try_remedies(profile, verdict, stage, settings, with_set, options);
@@ -53,13 +55,21 @@ class ProfileExecution final : public MeasuredStage {
       Value object = profile_value(profile, verdict);
       object.set("recipe", shown_name());
       if (!what.note.empty()) object.set("note", what.note);
+      const Value more = details_value(profile, details);
+      for (const auto& [name, value] : more.map()) object.set(name, value);
       object.set("remedies", remedies_value(remedies));
       send_json(object);
     } else {
-      send(profile_text(profile, verdict) + (what.note.empty() ? "" : what.note + " was measured\n") +
-           remedies_text(remedies));
+      send(profile_text(profile, verdict) + details_text(profile, details, view()) +
+           (what.note.empty() ? "" : what.note + " was measured\n") + remedies_text(remedies));
     }
     return 0;
+  }
+
+  DetailView view() const {
+    const Value& by = request().options["by"];
+    if (by.is_nil()) return DetailView::heaviest;
+    return by == Value("layer") ? DetailView::layers : DetailView::operators;
   }
 
   // The stage with one more --set.
@@ -87,6 +97,9 @@ Command profile_command() {
                 {.name = "seconds",
                  .type = number_type("S", 0.1, 86400, "from 0.1 to 86400"),
                  .help = "longest time for the steps; it is less if a step is known to ±2 % earlier (default 30)"},
+                {.name = "by",
+                 .type = choice_type("PART", {"layer", "operator"}),
+                 .help = "shows all rows of the table of layers, or all operators (default: the 8 longest rows)"},
                 {.name = "apply",
                  .type = file_type("FILE"),
                  .help = "writes the changes that are faster and keep the result, for `trainlab run --apply FILE`"}},

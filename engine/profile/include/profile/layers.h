@@ -57,6 +57,8 @@ struct LayerTable {
   // name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds, plain_seconds, overhead }. A rate is nil
   // where a row has no time.
   Value to_value() const;
+  // The rows with most seconds, at most so many, the longest first.
+  LayerTable heaviest(std::size_t count) const;
   // A line for each row, or for each operator.
   std::string text(LayerView view) const;
 };

@@ -38,6 +38,10 @@ struct Profile {
   Rhythm validation, checkpoint;
   double call_seconds = 0;      // of an operator without arithmetic
   std::optional<double> flops;  // of forward and backward pass of a step, where the layers say it
+  // Seconds of a step in the forward pass, the loss and the backward pass.
+  double pass_seconds() const {
+    return steps.per_step(Phase::forward) + steps.per_step(Phase::loss) + steps.per_step(Phase::backward);
+  }
   // Wall seconds of a step with what comes between steps.
   double wall() const {
     return steps.mean + steps.callbacks + steps.between + validation.per_step() + checkpoint.per_step();

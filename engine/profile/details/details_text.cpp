@@ -1,0 +1,124 @@
+// Details as text and as data.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "profile/details.h"
+
+namespace trainlab {
+namespace {
+
+constexpr std::size_t heaviest_rows = 8;
+
+std::string layers_text(const LayerTable& table, DetailView view) {
+  if (view == DetailView::operators) return table.text(LayerView::operators);
+  if (view == DetailView::layers || table.rows.size() <= heaviest_rows) return table.text(LayerView::layers);
+  return table.heaviest(heaviest_rows).text(LayerView::layers) +
+         fmt::format("{} of {} rows: --by layer shows all of them, --by operator the operators\n", heaviest_rows,
+                     table.rows.size());
+}
+
+// "4.53 MiB"
+std::string binary_text(double bytes) {
+  constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1000 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  return fmt::format("{:.3g} {}", bytes, units[unit]);
+}
+
+std::string peak_text(const RecordedMemory& memory, const MemoryPrediction& predicted) {
+  const MemoryLedger& ledger = memory.ledger;
+  return fmt::format("{:<16} {} at the peak, in {}{}; {} were predicted{}, and the process holds {}\n{:<16} {}\n",
+                     "memory", binary_text(static_cast<double>(ledger.peak)), phase_name(ledger.phase),
+                     ledger.layer.empty() ? "" : " of " + ledger.layer,
+                     binary_text(static_cast<double>(predicted.ledger.peak)),
+                     predicted.estimated_because.empty() ? "" : " (an estimate)",
+                     binary_text(static_cast<double>(memory.resident)), "", category_text(ledger, binary_text));
+}
+
+// "45.1 GFLOP/s (12 % used)": a roof, and how much of the roof is used where that is known.
+std::string roof_text(double roof, const char* unit, const std::optional<double>& rate) {
+  return fmt::format("{:.3g} {}{}", 1e-9 * roof, unit, rate ? fmt::format(" ({:.0f} % used)", 100 * *rate / roof) : "");
+}
+
+std::string roofs_text(const Measures& m, const FitDetails& details) {
+  std::string text;
+  if (m.flops_roof) text = roof_text(*m.flops_roof, ("GFLOP/s in " + details.type).c_str(), m.flops);
+  const std::string and_then = text.empty() ? "" : ", ";
+  if (m.bytes_roof) {
+    text += and_then + roof_text(*m.bytes_roof, "GB/s of memory", m.bytes);
+  } else {
+    text += and_then + "memory does not limit: the tensors of a step fit the second cache";
+  }
+  text = fmt::format("{:<16} with {} thread{} {}\n", "roofs", details.threads, details.threads == 1 ? "" : "s", text);
+  const std::string& why = details.machine->not_stored;
+  return why.empty() ? text : text + fmt::format("{:<16} not kept for the next profile: {}\n", "", why);
+}
+
+Value known(const std::optional<double>& x) { return x ? Value(*x) : Value(); }
+
+Value roofline_value(const Measures& m, const FitDetails& details) {
+  Value intensity, attainable;
+  if (m.flops && m.bytes && *m.bytes > 0) {
+    intensity = *m.flops / *m.bytes;
+    if (m.flops_roof && m.bytes_roof)
+      attainable = details.machine->attainable(*m.flops / *m.bytes, details.threads, details.type);
+  }
+  return Value::Map{{"type", details.type},
+                    {"threads", details.threads},
+                    {"fits_cache", details.fits_cache()},
+                    {"flops_roof", known(m.flops_roof)},
+                    {"bytes_roof", known(m.bytes_roof)},
+                    {"flops_per_second", known(m.flops)},
+                    {"bytes_per_second", known(m.bytes)},
+                    {"flops_per_byte", std::move(intensity)},
+                    {"attainable", std::move(attainable)}};
+}
+
+Value memory_value(const FitDetails& details) {
+  Value memory = details.memory->to_value();
+  Value predicted = Value::Map{{"peak", details.predicted->ledger.peak}};
+  const std::string& why = details.predicted->estimated_because;
+  if (!why.empty()) predicted.set("estimated_because", why);
+  memory.set("predicted", std::move(predicted));
+  return memory;
+}
+
+}  // namespace
+
+std::string details_text(const Profile& profile, const FitDetails& details, DetailView view) {
+  std::string text;
+  if (details.memory) text += peak_text(*details.memory, *details.predicted);
+  if (details.machine) text += roofs_text(measures_of(profile, details), details);
+  if (details.layers) text += "\n" + layers_text(*details.layers, view);
+  if (details.pipeline) text += "\n" + details.pipeline->text();
+  if (!details.missing.empty()) text += "\n";
+  for (const std::string& one : details.missing) text += "not measured: " + one + "\n";
+  return text;
+}
+
+Value details_value(const Profile& profile, const FitDetails& details) {
+  Value layers, layer_steps;
+  if (details.layers) {
+    const Value table = details.layers->to_value();
+    layers = table["layers"];
+    layer_steps = Value::Map{{"steps", table["steps"]},
+                             {"step_seconds", table["step_seconds"]},
+                             {"plain_seconds", table["plain_seconds"]},
+                             {"overhead", table["overhead"]}};
+  }
+  Value machine, roofline;
+  if (details.machine) {
+    machine = details.machine->to_value()["machine"];
+    roofline = roofline_value(measures_of(profile, details), details);
+  }
+  return Value::Map{{"layers", std::move(layers)},
+                    {"layer_steps", std::move(layer_steps)},
+                    {"memory", details.memory ? memory_value(details) : Value()},
+                    {"pipeline", details.pipeline ? details.pipeline->to_value()["pipeline"] : Value()},
+                    {"machine", std::move(machine)},
+                    {"roofline", std::move(roofline)},
+                    {"missing", Value::List(details.missing.begin(), details.missing.end())}};
+}
+
+}  // namespace trainlab

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "core/error.h"
+#include "profile/details.h"
+#include "run/run.h"
+#include "tensor/types.h"
+
+namespace trainlab {
+namespace {
+
+constexpr double notable_input = 0.05;  // of a step, as in the rules of the verdict
+
+std::string type_name(at::ScalarType type) {
+  switch (type) {
+    case at::kDouble: return "float64";
+    case at::kBFloat16: return "bfloat16";
+    case at::kHalf: return "float16";
+    default: return "float32";
+  }
+}
+
+class Parts {
+ public:
+  Parts(const Profile& profile, const ProfileOptions& options)
+      : step_seconds_(profile.steps.mean), seconds_(options.seconds) {}
+
+  // Runs the measurement of a part, or notes why the part is missing.
+  void measure(const char* name, const std::function<void()>& work) {
+    try {
+      with_torch_errors(work);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::interrupted) throw;
+      miss(name, error.headline());
+    }
+    if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while the stage was measured");
+  }
+  void miss(const char* name, const std::string& reason) {
+    details.missing.push_back(std::string(name) + ": " + reason);
+  }
+
+  // About a tenth of the profile's seconds.
+  double seconds() const { return seconds_ / 10; }
+  // Steps that take so long, within these bounds.
+  std::int64_t steps(double seconds, std::int64_t low, std::int64_t high) const {
+    return std::clamp(static_cast<std::int64_t>(seconds / step_seconds_), low, high);
+  }
+  // Whether the fewest steps that the parts need would take a third of the profile's seconds.
+  bool is_too_slow() const { return 8 * step_seconds_ > seconds_ / 3; }
+
+  FitDetails details;
+
+ private:
+  const double step_seconds_, seconds_;
+};
+
+void measure_layers_and_memory(Parts& parts, const FitPlan& plan) {
+  if (plan.device.type() != at::kCPU) {
+    parts.miss("layers, memory and roofs", "they are measured on the CPU");
+    return;
+  }
+  parts.measure("layers", [&] {
+    const std::int64_t total = plan.length.total_steps;
+    // Counted and timed steps take longer than plain ones.
+    const std::int64_t count = parts.steps(parts.seconds() / 5, 2, 20);
+    const std::int64_t cold = std::min<std::int64_t>(count, 5);
+    parts.details.layers =
+        measure_layers(plan, {.first = total > 0 ? std::min(cold, total / 4) : cold, .count = count});
+  });
+  parts.measure("memory", [&] {
+    MemoryPrediction predicted = predict_memory(plan);
+    parts.details.memory = record_memory(plan);
+    parts.details.predicted = std::move(predicted);
+  });
+}
+
+void measure_machine(Parts& parts, bool is_busy) {
+  Calibration calibration;
+  if (is_busy) {
+    calibration.measure = []() -> Roofline {
+      throw run_error("the machine is busy now, and was not measured before");
+    };
+  }
+  parts.measure("machine", [&] { parts.details.machine = calibrated_machine(calibration); });
+}
+
+}  // namespace
+
+FitDetails measure_details(const Profile& profile, const Options& stage, const RunSettings& settings,
+                           const ProfileOptions& options) {
+  Parts parts(profile, options);
+  const auto none = [&](const std::string& reason) {
+    parts.miss("layers, memory and roofs", reason);
+    return std::move(parts.details);
+  };
+  if (profile.kind != "fit") return none("a task's loop is code, of which trainlab knows no layers");
+  if (profile.steps.steps == 0) return none("no step could be timed");
+  if (parts.is_too_slow()) return none("a step takes too long for --seconds");
+
+  FitPlan plan = with_torch_errors([&] { return plan_fit(stage, settings); });
+  parts.details.type = type_name(plan.precision.compute);
+  parts.details.threads = settings.threads;
+  measure_layers_and_memory(parts, plan);
+  const Measures measures = measures_of(profile);
+  if (measures.shares.input >= notable_input) {
+    const PipelineWork work{.steps = parts.steps(parts.seconds(), 3, 20), .seconds = parts.seconds(), .slowest = 3};
+    parts.measure("pipeline", [&] { parts.details.pipeline = measure_pipeline(plan, work); });
+  }
+  if (plan.device.type() == at::kCPU) measure_machine(parts, judge(measures).bottleneck == Bottleneck::contention);
+  return std::move(parts.details);
+}
+
+}  // namespace trainlab

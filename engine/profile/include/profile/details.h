@@ -1,0 +1,51 @@
+// What a profile tells of a fit beside the times of its steps: its layers, its memory, its input, and the roofs of the
+// machine above both passes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profile/layers.h"
+#include "profile/machine.h"
+#include "profile/memory_ledger.h"
+#include "profile/pipeline.h"
+#include "profile/profile.h"
+#include "train/memory_prediction.h"
+
+namespace trainlab {
+
+struct FitDetails {
+  std::string type = "float32";  // of the numbers in both passes
+  int threads = 1;               // of operators
+  std::optional<LayerTable> layers = {};
+  std::optional<RecordedMemory> memory = {};
+  std::optional<MemoryPrediction> predicted = {};
+  std::optional<PipelineTable> pipeline = {};  // where a step waits for its input
+  std::optional<Roofline> machine = {};
+  std::vector<std::string> missing = {};  // "layers: a task has none", for each part that was not measured and why
+
+  // Whether the tensors of a step fit the second caches of so many cores, so that the machine's memory does not limit
+  // them. Of a last cache, which programs share, nobody knows what a program gets.
+  bool fits_cache() const;
+};
+
+// Measures the parts beside the steps of a profiled stage, in further steps of the fit without a folder. Each part
+// takes about a tenth of `options.seconds`, or a few steps; the machine is calibrated if no calibration is kept. A part
+// that cannot be measured is missing with the reason. Raises Error{interrupted} when the run was asked to stop. On the
+// recipe's thread.
+FitDetails measure_details(const Profile& profile, const Options& stage, const RunSettings& settings,
+                           const ProfileOptions& options);
+
+// The measures of the profile with what the details add: roofs, bytes, the slowest stage of the input. Pure.
+Measures measures_of(const Profile& profile, const FitDetails& details);
+
+// What the table of layers shows: the rows that take most time, all rows, or all operators.
+enum class DetailView { heaviest, layers, operators };
+
+// Text for a terminal, which follows profile_text.
+std::string details_text(const Profile& profile, const FitDetails& details, DetailView view);
+// The members `layers`, `layer_steps`, `memory`, `pipeline`, `machine`, `roofline` and `missing` of docs/profiling.md.
+Value details_value(const Profile& profile, const FitDetails& details);
+
+}  // namespace trainlab

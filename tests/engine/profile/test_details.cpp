@@ -1,0 +1,174 @@
+// What a profile tells of a fit beside its steps, as it reaches the verdict, the text and the data.
+#include <catch2/catch.hpp>
+
+#include "profile/details.h"
+#include "support/fit_support.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+constexpr std::int64_t mib = std::int64_t{1} << 20;
+
+// Passes of 2 s with 100 GFLOP.
+Profile passes() {
+  Profile profile;
+  profile.kind = "fit";
+  profile.flops = 100e9;
+  profile.steps.steps = 100;
+  profile.steps.is_precise = true;
+  profile.steps.mean = 2.1;
+  profile.steps.self[static_cast<std::size_t>(Phase::forward)] = 0.5;
+  profile.steps.self[static_cast<std::size_t>(Phase::loss)] = 0.5;
+  profile.steps.self[static_cast<std::size_t>(Phase::backward)] = 1;
+  profile.steps.self[static_cast<std::size_t>(Phase::optimizer)] = 0.1;
+  return profile;
+}
+
+// A machine of 200 GFLOP/s and 20 GB/s under a step that moves 36 GB and needs 1 GiB.
+FitDetails under_roofs() {
+  FitDetails details;
+  details.threads = 2;
+  Roofline machine;
+  const auto spread = [](double x) { return Spread{.median = x, .low = x, .high = x}; };
+  machine.gemm = {{.type = "float32", .size = 512, .threads = 2, .flops_per_second = spread(200e9)},
+                  {.type = "float64", .size = 512, .threads = 2, .flops_per_second = spread(100e9)}};
+  machine.memory = {{.bytes = 512 * mib, .threads = 2, .bytes_per_second = spread(20e9)}};
+  machine.cache = {{.bytes = 32 * mib, .threads = 1, .bytes_per_second = spread(100e9)}};
+  details.machine = machine;
+  LayerTable table;
+  table.step_seconds = 2.1;
+  for (int i = 1; i <= 10; ++i) {
+    LayerCost row;
+    row.path = "model[" + std::to_string(i) + "].Linear";
+    row.is_layer = true;
+    row.forward = 0.01 * i;
+    row.backward = 0.02 * i;
+    row.bytes = 3.6e9;
+    table.rows.push_back(row);
+  }
+  LayerCost optimizer;
+  optimizer.path = "optimizer";
+  optimizer.forward = 0.1;
+  optimizer.bytes = 9e9;
+  table.rows.push_back(optimizer);
+  details.layers = table;
+  RecordedMemory memory;
+  memory.resident = 1500 * mib;
+  memory.ledger.peak = 1024 * mib;
+  memory.ledger.bytes[static_cast<std::size_t>(MemoryKind::activations)] = 1000 * mib;
+  memory.ledger.bytes[static_cast<std::size_t>(MemoryKind::batches)] = 24 * mib;
+  memory.ledger.phase = Phase::backward;
+  memory.ledger.layer = "model[3].Linear";
+  details.memory = memory;
+  details.predicted.emplace();
+  details.predicted->ledger.peak = 1000 * mib;
+  return details;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("details: roofs and bytes tell compute from bandwidth") {
+  FitDetails details = under_roofs();
+  const Measures m = measures_of(passes(), details);
+  CHECK(*m.flops == Approx(50e9));
+  CHECK(*m.flops_roof == 200e9);
+  CHECK(*m.bytes == Approx(18e9));  // of the layers, without the optimizer's
+  CHECK(*m.bytes_roof == 20e9);
+  CHECK(judge(m).bottleneck == Bottleneck::bandwidth);
+
+  details.type = "float64";
+  CHECK(*measures_of(passes(), details).flops_roof == 100e9);
+  details.type = "float16";  // which was not measured
+  CHECK_FALSE(measures_of(passes(), details).flops_roof);
+
+  details.type = "float32";
+  for (LayerCost& row : details.layers->rows) row.bytes /= 10;
+  CHECK(judge(measures_of(passes(), details)).bottleneck == Bottleneck::compute);
+}
+
+TEST_CASE("details: memory does not limit a step whose tensors fit the second caches") {
+  FitDetails details = under_roofs();
+  CHECK_FALSE(details.fits_cache());
+  MemoryLedger& ledger = details.memory->ledger;
+  ledger.peak = 80 * mib;
+  CHECK(details.fits_cache());  // without the batches, which are read once
+  CHECK_FALSE(measures_of(passes(), details).bytes_roof);
+  CHECK(judge(measures_of(passes(), details)).bottleneck == Bottleneck::compute);
+  CHECK(contains(details_text(passes(), details, DetailView::heaviest), "fit the second cache"));
+  CHECK(details_value(passes(), details)["roofline"]["bytes_roof"].is_nil());
+  details.machine->cache.clear();  // unknown
+  CHECK_FALSE(details.fits_cache());
+}
+
+TEST_CASE("details: the slowest stage of the input reaches the verdict") {
+  Profile profile = passes();
+  profile.steps.mean = 10;
+  profile.steps.self[static_cast<std::size_t>(Phase::fetch)] = 7.9;
+  FitDetails details;
+  details.pipeline.emplace();
+  details.pipeline->threads = 1;
+  details.pipeline->seconds = 1;
+  details.pipeline->samples = details.pipeline->made = 8;
+  details.pipeline->stages = {{.stage = InputStage::read, .seconds = 0.1, .samples = 8},
+                              {.stage = InputStage::decode, .seconds = 0.8, .samples = 8},
+                              {.stage = InputStage::gather, .seconds = 0.05, .samples = 8}};
+  const StepVerdict verdict = judge(measures_of(profile, details));
+  CHECK(verdict.bottleneck == Bottleneck::input);
+  REQUIRE(verdict.evidence.size() > 1);
+  CHECK(verdict.evidence[1] == "The slowest stage of the input is decode.");
+  CHECK(contains(details_text(profile, details, DetailView::heaviest), "decode"));
+  CHECK(details_value(profile, details)["pipeline"]["limits"] == Value("decode"));
+}
+
+TEST_CASE("details: the text has the heaviest layers, all layers or all operators") {
+  const FitDetails details = under_roofs();
+  const std::string heaviest = details_text(passes(), details, DetailView::heaviest);
+  CHECK(contains(heaviest, "8 of 11 rows"));
+  CHECK(heaviest.find("model[10].Linear") < heaviest.find("model[9].Linear"));
+  CHECK_FALSE(contains(heaviest, "model[1].Linear"));
+  CHECK(contains(heaviest, "memory           1 GiB at the peak, in backward of model[3].Linear; 0.977 GiB were pred"));
+  CHECK(contains(heaviest, "with 2 threads 200 GFLOP/s in float32 (25 % used), 20 GB/s of memory (90 % used)\n"));
+  const std::string all = details_text(passes(), details, DetailView::layers);
+  CHECK(contains(all, "model[1].Linear"));
+  CHECK_FALSE(contains(all, "of 11 rows"));
+  CHECK(contains(details_text(passes(), details, DetailView::operators), "operator "));
+}
+
+TEST_CASE("details: of the steps of a real fit") {
+  RunSettings settings = test_settings();
+  settings.device = "cpu";
+  const Options fit = parse_options(digits_fit(R"(, "steps": 200)"));
+  const ProfileOptions options{.seconds = 2};
+  const Profile profile = profile_stage(fit, settings, options);
+  const FitDetails details = measure_details(profile, fit, settings, options);
+  REQUIRE(details.layers);
+  double sum = 0;
+  for (const LayerCost& row : details.layers->rows) sum += row.seconds();
+  CHECK(sum == Approx(details.layers->step_seconds).epsilon(0.01));
+  REQUIRE(details.memory);
+  CHECK(details.memory->ledger.peak > 0);
+  CHECK(details.predicted->ledger.peak > 0);
+  CHECK(measures_of(profile, details).bytes);
+}
+
+TEST_CASE("details: what cannot be measured is missing with the reason") {
+  Profile profile = passes();
+  const Options fit = parse_options(digits_fit(R"(, "steps": 2)"));
+  profile.steps.mean = 1e-6;
+  const FitDetails details = measure_details(profile, fit, test_settings(), {.seconds = 1});
+  CHECK_FALSE(details.layers);
+  REQUIRE_FALSE(details.missing.empty());
+  CHECK(contains(details.missing.front(), "layers: the fit ended before its step"));
+  CHECK(details_value(profile, details)["layers"].is_nil());
+
+  profile.steps.mean = 10;
+  const FitDetails slow = measure_details(profile, fit, test_settings(), {.seconds = 1});
+  CHECK(contains(slow.missing.front(), "a step takes too long"));
+  CHECK_FALSE(slow.memory);
+  profile.kind = "task";
+  CHECK(contains(measure_details(profile, fit, test_settings(), {.seconds = 1}).missing.front(), "task"));
+}
