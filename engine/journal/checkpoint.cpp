@@ -22,8 +22,8 @@ std::string stem_of(const char* kind, std::int64_t step) {
   return std::string(kind) + "-" + digits;
 }
 
-// Commits of `last`, newest first: the names sort by step. None where there is no folder. Raises Error{run} for a folder
-// that cannot be listed: whoever took its checkpoints for none would begin again, or remove what they need.
+// Commits of `last`, newest first: the names sort by step. None where there is no folder. Raises Error{run} for a
+// folder that cannot be listed: whoever took its checkpoints for none would begin again, or remove what they need.
 std::vector<fs::path> commits(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code failed;
