@@ -163,7 +163,7 @@ class PostgresqlDialect final : public SqlDialect {
     sql.open(postgresql_factory(), connection_url(database_));
     // A process that is stopped within a transaction must not keep the others waiting for ever.
     for (const char* setting : {"client_min_messages TO warning", "client_encoding TO 'UTF8'", "lock_timeout TO '120s'",
-                                "idle_in_transaction_session_timeout TO '120s'"})
+                                "idle_in_transaction_session_timeout TO '120s'", "synchronous_commit TO on"})
       sql << "SET " + std::string(setting);
     sql << "SET search_path TO " + in_quotes(study_, '"');
     int schemas = 0, tables = 0;
@@ -178,7 +178,6 @@ class PostgresqlDialect final : public SqlDialect {
         soci::into(tables);
     if (tables > 0) throw usage_error(place_ + ": the schema holds something else than a study");
     if (const int found = schema(sql); found > study_schema) throw newer_study(place_, found);
-    set_durable(sql, true);
   }
 
   // A schema that is dropped takes its tables with it, and the next statement fails.
@@ -197,9 +196,9 @@ class PostgresqlDialect final : public SqlDialect {
     sql << "DELETE FROM format";
     sql << "INSERT INTO format (version) VALUES (" + std::to_string(schema) + ")";
   }
-  void set_durable(soci::session& sql, bool durable) const override {
-    sql << (durable ? "SET synchronous_commit TO on" : "SET synchronous_commit TO off");
-  }
+  // All transactions are durable: a server that ends at once loses what was not, and gives the numbers of changes that
+  // other processes have read to new changes.
+  void set_durable(soci::session&, bool) const override {}
 
   const char* begin_to_read() const override { return "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"; }
   const std::vector<std::string>& begin_to_write() const override { return begin_to_write_; }
