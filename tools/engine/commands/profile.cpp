@@ -42,6 +42,8 @@ class ProfileExecution final : public MeasuredStage {
     const Profile profile = profile_stage(stage, settings, options);
     const FitDetails details = measure_details(profile, stage, settings, options);
     const StepVerdict verdict = judge(measures_of(profile, details));
+    const std::string text = profile_text(profile, verdict);
+    run().say(text.substr(0, text.find('\n')) + "; trying remedies");
     WithSet with_set;
     if (what.spec) with_set = [&](const std::string& set) { return changed(*what.spec, set); };
     const std::vector<Remedy> remedies = try_remedies(profile, verdict, stage, settings, with_set, options);
@@ -60,7 +62,7 @@ class ProfileExecution final : public MeasuredStage {
       object.set("remedies", remedies_value(remedies));
       send_json(object);
     } else {
-      send(profile_text(profile, verdict) + details_text(profile, details, view()) +
+      send(text + details_text(profile, details, view()) +
            (what.note.empty() ? "" : what.note + " was measured\n") + remedies_text(remedies));
     }
     return 0;
