@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "core/files.h"
-#include "core/parallel.h"
 #include "journal/checkpoint.h"
+#include "journal/disk_threads.h"
 #include "run/folder.h"
 #include "stacking.h"
 #include "train/fit.h"
@@ -30,13 +30,6 @@ bool is_task(const TrialFit& fit) { return fit.options.entry().name == "task"; }
 
 // Tasks share nothing.
 std::string structure_of(const TrialFit& fit) { return is_task(fit) ? "" : structure_of(fit.options); }
-
-// work(0) …, for each member of a stack, several at a time: the work waits for the disk.
-template <class Members>
-void side_by_side(const Members& members, const std::function<void(std::size_t)>& work) {
-  for_each_block(
-      std::ssize(members), [&](std::int64_t m) { work(static_cast<std::size_t>(m)); }, disk_threads);
-}
 
 bool ended(const TrialFit& fit) { return is_finished(fit.summary) || fit.summary["status"] == Value("failed"); }
 
@@ -271,7 +264,9 @@ void TrialFits::run_alone(const Member& task) {
 void TrialFits::train(std::span<const Member> members, bool axis) {
   const bool resumed =
       std::ranges::any_of(members, [](const Member& m) { return fs::exists(m.second->folder / "metrics.jsonl"); });
-  side_by_side(members, [&](std::size_t m) { make_directories(members[m].second->folder / "checkpoints"); });
+  side_by_side(std::ssize(members), [&](std::int64_t m) {
+    make_directories(members[static_cast<std::size_t>(m)].second->folder / "checkpoints");
+  });
   std::vector<FitMember> fits;
   for (const Member& member : members) {
     StageContext context = context_of(member, resumed);
@@ -284,7 +279,10 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
   try {
     const std::vector<Value> summaries =
         with_torch_errors([&] { return run_fits(*plan_of(*members.front().second), fits, axis); });
-    side_by_side(members, [&](std::size_t m) { keep(members[m], summaries[m], members.size()); });
+    side_by_side(std::ssize(members), [&](std::int64_t i) {
+      const auto m = static_cast<std::size_t>(i);
+      keep(members[m], summaries[m], members.size());
+    });
   } catch (const LeaseLost&) {
     throw;
   } catch (const Error& error) {

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "core/clock.h"
-#include "core/parallel.h"
 #include "core/trace.h"
+#include "journal/disk_threads.h"
 #include "tensor/device.h"
 #include "tensor/free_memory.h"
 #include "train/memory_prediction.h"
@@ -340,17 +340,17 @@ void FitLoop::commit(std::span<const std::size_t> members) {
   }
   if (gathered.empty()) return;
   {
-    // Checkpoints of a group wait for the disk side by side. Tensors of a device are fetched in the order of this
-    // thread.
     const Span span(Phase::commit);
-    const std::int64_t threads = plan_.device.is_cpu() ? disk_threads : 1;
-    for_each_block(
-        std::ssize(gathered),
-        [&](std::int64_t i) {
-          const auto& [member, checkpoint] = gathered[static_cast<std::size_t>(i)];
-          member->write(checkpoint);
-        },
-        threads);
+    const auto write = [&](std::int64_t i) {
+      const auto& [member, checkpoint] = gathered[static_cast<std::size_t>(i)];
+      member->write(checkpoint);
+    };
+    // Checkpoints of a group wait for the disk together. Tensors of a device are fetched in the order of this thread.
+    if (plan_.device.is_cpu()) {
+      side_by_side(std::ssize(gathered), write);
+    } else {
+      for (std::int64_t i = 0; i < std::ssize(gathered); ++i) write(i);
+    }
   }
   for (const auto& observer : company_.observers) observer->committed(position_.step);
 }

@@ -1,5 +1,4 @@
-// Work divided into numbered blocks over several threads: over all cores what is done once (statistics, packing), and
-// over more threads what waits for a disk.
+// Work divided into numbered blocks over all cores, for what is done once: statistics, packing.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +12,9 @@
 
 namespace trainlab {
 
-// Threads for work that waits for a disk: as many syncs at a time shorten the wait, and the arithmetic of the work is
-// little.
-inline constexpr std::int64_t disk_threads = 8;
-
 // block(0) … block(count − 1), each once, several at a time, in any order. What a block throws is raised here: of
-// several the one with the smallest number, so that the message does not depend on timing. One block alone runs on the
-// calling thread.
-inline void for_each_block(std::int64_t count, const std::function<void(std::int64_t)>& block,
-                           std::int64_t threads_at_most = std::thread::hardware_concurrency()) {
+// several the one with the smallest number, so that the message does not depend on timing.
+inline void for_each_block(std::int64_t count, const std::function<void(std::int64_t)>& block) {
   std::atomic<std::int64_t> next = 0;
   std::mutex mutex;
   std::exception_ptr error;
@@ -42,7 +35,7 @@ inline void for_each_block(std::int64_t count, const std::function<void(std::int
   };
   {
     std::vector<std::jthread> threads;
-    for (std::int64_t i = 1; i < std::min(count, threads_at_most); ++i)
+    for (std::int64_t i = 1; i < std::min<std::int64_t>(count, std::thread::hardware_concurrency()); ++i)
       threads.emplace_back(work);
     work();
   }
