@@ -192,7 +192,7 @@ def sweeps(add_row, rounds):
         f"{statistics.median(mine):.2f} s (accuracy {best:.3f})",
         f"Optuna + PyTorch {statistics.median(theirs):.1f} s",
         f"{ratio:.1f}×",
-        "≥ 10×, 20× wanted",
+        "≥ 15×, 25× wanted",
     )
 
     def memory(trials):
