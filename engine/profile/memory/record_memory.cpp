@@ -1,30 +1,11 @@
-#include <exception>
-#include <memory>
-
 #include "core/host.h"
+#include "layers/few_steps.h"
 #include "profile/memory_ledger.h"
 #include "tensor/memory.h"
 #include "tensor/types.h"
-#include "train/fit.h"
 
 namespace trainlab {
 namespace {
-
-// Raised to leave the fit after the last step that is wanted.
-class Recorded final : public std::exception {};
-
-class EndsFit final : public LoopObserver {
- public:
-  explicit EndsFit(std::int64_t steps) : steps_(steps) {}
-  void stepped(std::int64_t step) override {
-    done = step;
-    if (step >= steps_) throw Recorded();
-  }
-  std::int64_t done = 0;
-
- private:
-  const std::int64_t steps_;
-};
 
 // Lets the allocator count the peak of each step, too.
 class StepRecorder final : public MemoryRecorder {
@@ -56,25 +37,18 @@ Value RecordedMemory::to_value() const {
 
 RecordedMemory record_memory(const FitPlan& plan, std::int64_t steps) {
   count_tensor_memory();
-  StageContext context;
-  context.name = plan.options.string("name");
-  context.say = [](const std::string&) {};
-  const FitMember member{.options = plan.options, .context = std::move(context), .shows_progress = false};
-  const auto ends = std::make_shared<EndsFit>(steps);
   StepRecorder recorder(tensor_memory());
+  Value ended;
   {
     const MemoryListening memory(recorder);
     const Listening spans(recorder);
-    try {
-      with_torch_errors([&] { run_fits(plan, {&member, 1}, false, {.observers = {ends}}); });
-    } catch (const Recorded&) {
-      // as asked
-    }
+    // The step after these few is the last that is recorded: the fit is left within its span.
+    with_torch_errors([&] { ended = run_few_steps(plan, steps - 1); });
   }
   return {.ledger = recorder.ledger(),
           .counted_peak = recorder.counted_peak,
           .resident = recorder.resident,
-          .steps = ends->done};
+          .steps = ended.is_nil() ? steps : ended["steps"].integer()};
 }
 
 }  // namespace trainlab

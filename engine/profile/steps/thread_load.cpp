@@ -2,9 +2,8 @@
 
 #include <sys/resource.h>
 
-#include <fstream>
-
 #include "core/clock.h"
+#include "journal/speed.h"
 
 namespace trainlab {
 
@@ -17,9 +16,7 @@ double seconds_of(const timeval& time) {
 }  // namespace
 
 ThreadFigures thread_load() {
-  ThreadFigures now{.seconds = steady_seconds()};
-  double ran = 0, waited = 0;
-  if (std::ifstream("/proc/thread-self/schedstat") >> ran >> waited) now.waited = 1e-9 * waited;
+  ThreadFigures now{.seconds = steady_seconds(), .waited = seconds_without_core()};
   rusage usage{};
   if (::getrusage(RUSAGE_THREAD, &usage) == 0) now.switches = usage.ru_nivcsw;
   if (::getrusage(RUSAGE_SELF, &usage) == 0) now.process_cpu = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
