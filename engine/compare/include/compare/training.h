@@ -1,4 +1,4 @@
-// What a comparison knows of one finished training, and how this is read off the rows of its validations.
+// The facts that a comparison needs of one finished training, read off the rows of its validations.
 // Pure functions; any thread.
 #pragma once
 

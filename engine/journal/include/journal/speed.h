@@ -38,7 +38,7 @@ class SpeedMeter {
   void evaluated(double seconds) { evaluation_ += seconds; }
   void committed(double seconds) { checkpoint_ += seconds; }
 
-  // What a user should know of the run so far, at most one line for each cause, each of them given once: waiting for
+  // Notes for the user about the run so far, at most one for each cause, and each given once: the training waits for
   // batches, or for a core that other processes have.
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
   bool has_notes() const { return !notes_.empty(); }

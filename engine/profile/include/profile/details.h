@@ -1,4 +1,4 @@
-// What a profile tells of a fit beside the times of its steps: its layers, its memory, its input, and the roofs of the
+// The parts of a fit's profile beside the times of its steps: its layers, its memory, its input, and the roofs of the
 // machine above both passes.
 #pragma once
 
@@ -40,7 +40,7 @@ FitDetails measure_details(const Profile& profile, const Options& stage, const R
 // The measures of the profile with what the details add: roofs, bytes, the slowest stage of the input. Pure.
 Measures measures_of(const Profile& profile, const FitDetails& details);
 
-// What the table of layers shows: the rows that take most time, all rows, or all operators.
+// The rows that the table of layers shows: those that take most time, all of them, or all operators.
 enum class DetailView { heaviest, layers, operators };
 
 // Text for a terminal, which follows profile_text.

@@ -1,4 +1,4 @@
-// What each layer of a model costs in a training step: time forward and backward, arithmetic, bytes moved, and the
+// The cost of each layer of a model in a training step: time forward and backward, arithmetic, bytes moved, and the
 // operators of LibTorch behind them.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What this machine can do: measured once in a few seconds, kept in the user's cache folder, and measured again when
-// the machine or LibTorch is another one. The roofs under which a profile sees a program.
+// The roofs of this machine: measured once in a few seconds, kept in the user's cache folder, and measured again when
+// the machine or LibTorch is another one.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ struct Roofline {
   std::string text() const;
 };
 
-// What a measurement belongs to: CPU model, cores, governor, LibTorch's version.
+// The machine to which a measurement belongs: CPU model, cores, governor, LibTorch's version.
 Value machine_fingerprint();
 
 // Measures: a few seconds on all cores. Sets the number of LibTorch's threads, and sets it back. Error{run} when the

@@ -14,8 +14,8 @@ struct RecordedMemory {
   std::int64_t resident = 0;      // memory of the process when the step had ended, as the system sees it
   std::int64_t steps = 0;         // that were run
 
-  // What the process holds beside tensors: code, libraries' buffers, and memory that the allocator keeps. Resident
-  // memory follows the peak of earlier steps, because the allocator gives little back between steps.
+  // Bytes that the process holds beside tensors: code, buffers of libraries, and memory that the allocator keeps.
+  // Resident memory follows the peak of earlier steps, because the allocator gives little back between steps.
   std::int64_t program() const { return resident > ledger.peak ? resident - ledger.peak : 0; }
   // The ledger's, with `resident`, and `program` among the categories (which then sum to `resident` where the process
   // holds at least the peak).
