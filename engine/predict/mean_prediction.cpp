@@ -1,7 +1,7 @@
 #include "predict/mean_prediction.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/log_sigmoid.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/logsumexp.h>
@@ -80,7 +80,7 @@ at::Tensor MeanPrediction::predictions(std::span<const std::size_t> models) cons
       case Meaning::values: all.push_back(out); break;
     }
   }
-  return at::cat(all).cpu();
+  return at::concat(all).cpu();
 }
 
 }  // namespace trainlab

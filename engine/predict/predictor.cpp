@@ -1,7 +1,7 @@
 #include "predict/predictor.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/stack.h>
@@ -92,7 +92,7 @@ at::Tensor Predictor::predict(const NewInputs& inputs, std::int64_t batch) const
   for (std::int64_t i = 0; i < loader.batches_per_epoch(); ++i) {
     all.push_back(as_told(forward(loader.next().columns)).cpu());
   }
-  return at::cat(all);
+  return at::concat(all);
 }
 
 bool Predictor::is_language_model() const {

@@ -92,8 +92,8 @@ trainlab_headers(boost boost/version.hpp libboost-dev)
 trainlab_headers(catch2 catch2/catch.hpp catch2)
 trainlab_headers(eigen eigen3/Eigen/Dense libeigen3-dev)
 
-# fmt, used as headers only: nothing is linked. LibTorch's include folder brings another version of fmt; a folder that
-# holds nothing but a link to the system's fmt, searched before LibTorch's, makes <fmt/…> mean the system's everywhere.
+# fmt. LibTorch's include folder brings another version of fmt; a folder that holds nothing but a link to the system's
+# fmt, searched before LibTorch's, makes <fmt/…> mean the system's everywhere.
 find_path(TRAINLAB_fmt_INCLUDE fmt/format.h)
 mark_as_advanced(TRAINLAB_fmt_INCLUDE)
 if(NOT TRAINLAB_fmt_INCLUDE)
@@ -101,9 +101,8 @@ if(NOT TRAINLAB_fmt_INCLUDE)
 endif()
 file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/include/fmt")
 file(CREATE_LINK "${TRAINLAB_fmt_INCLUDE}/fmt" "${CMAKE_BINARY_DIR}/include/fmt/fmt" SYMBOLIC)
-add_library(trainlab_fmt INTERFACE)
+add_library(trainlab_fmt STATIC "${CMAKE_CURRENT_LIST_DIR}/fmt.cpp")
 add_library(trainlab::fmt ALIAS trainlab_fmt)
-target_include_directories(trainlab_fmt INTERFACE "${CMAKE_BINARY_DIR}/include/fmt")
-target_compile_definitions(trainlab_fmt INTERFACE FMT_HEADER_ONLY=1)
+target_include_directories(trainlab_fmt PUBLIC "${CMAKE_BINARY_DIR}/include/fmt")
 
 include(torch)

@@ -48,7 +48,7 @@ function(trainlab_tests)
   # Tests are compiled file by file, so that names in one file do not clash with names in another. Tests check the
   # modules, which are optimised; the speed of the tests themselves does not matter. (With -O0 the precompiled header
   # would not serve them.)
-  trainlab_compile_together(${target})
+  trainlab_precompile(${target} test_headers)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Sanitize>:-Og>)
   foreach(file IN LISTS arg_FILES)
     cmake_path(GET file STEM stem)

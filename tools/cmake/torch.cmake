@@ -83,6 +83,7 @@ set_target_properties(trainlab::torch PROPERTIES
   IMPORTED_LOCATION "${torch_lib}/libtorch_cpu.so"
   IMPORTED_SONAME libtorch_cpu.so)
 target_include_directories(trainlab::torch INTERFACE
+  "${CMAKE_CURRENT_LIST_DIR}/torch_instead"
   "${TRAINLAB_TORCH_DIR}/include" "${TRAINLAB_TORCH_DIR}/include/torch/csrc/api/include")
 target_link_libraries(trainlab::torch INTERFACE trainlab::c10)
 set_target_properties(trainlab::torch PROPERTIES TRAINLAB_USES_TORCH ON)
@@ -102,28 +103,3 @@ foreach(file IN LISTS torch_files)
   file(CREATE_LINK "${real}" "${CMAKE_BINARY_DIR}/${TRAINLAB_LIB_DIR}/${name}" SYMBOLIC)
   install(PROGRAMS "${real}" DESTINATION "${TRAINLAB_LIB_DIR}" RENAME "${name}")
 endforeach()
-
-# LibTorch's headers, read once for all targets (see trainlab_compile_together). A precompiled header belongs to a
-# target, and a target has a source file.
-add_library(trainlab_torch_headers OBJECT "${CMAKE_CURRENT_LIST_DIR}/torch_headers.cpp")
-target_link_libraries(trainlab_torch_headers PRIVATE trainlab::torch)
-# Named without its folder: ccache would not know an absolute path again in another clone.
-target_include_directories(trainlab_torch_headers PRIVATE "${CMAKE_CURRENT_LIST_DIR}")
-target_precompile_headers(trainlab_torch_headers PRIVATE <torch_headers.h>)
-
-# Without this sum, ccache would read the precompiled header, 270 MB, for each file that uses the header, and would
-# compile all these files again wherever the header was compiled again, because a precompiled header has other bytes
-# each time. With CCACHE_PCH_EXTSUM (options.cmake) ccache reads the sum instead, which depends only on what the header
-# is made from.
-if(TRAINLAB_CCACHE)
-  set(header "${CMAKE_CURRENT_LIST_DIR}/torch_headers.h")
-  set(sum "${CMAKE_BINARY_DIR}/CMakeFiles/trainlab_torch_headers.dir/cmake_pch.hxx.gch.sum")
-  add_custom_command(OUTPUT "${sum}"
-    COMMAND bash "${CMAKE_CURRENT_LIST_DIR}/sum_header" "${header}" "${sum}" "${CMAKE_CXX_COMPILER}" -std=c++20
-            "-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/="  # LibTorch's assertions name their files
-            "-I$<JOIN:$<TARGET_PROPERTY:trainlab::torch,INTERFACE_INCLUDE_DIRECTORIES>,;-I>"
-    DEPENDS "${header}" "${CMAKE_CURRENT_LIST_DIR}/sum_header" DEPFILE "${sum}.d"
-    COMMAND_EXPAND_LISTS VERBATIM COMMENT "Summing LibTorch's headers")
-  add_custom_target(trainlab_torch_sum DEPENDS "${sum}")
-  add_dependencies(trainlab_torch_headers trainlab_torch_sum)
-endif()

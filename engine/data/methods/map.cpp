@@ -1,5 +1,5 @@
 // data:map.
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ at::Tensor mapped(const Dataset& data, const Column& column, Callable& function,
     function.rekey(key.fold(static_cast<std::uint64_t>(first)));
     pieces.push_back(call(function, piece));
   }
-  return at::cat(pieces).contiguous();
+  return at::concat(pieces).contiguous();
 }
 
 // y is something else than the source said: whole numbers are classes, as in other sources of arrays.

@@ -1,6 +1,6 @@
 // nn.MultiheadAttention: scaled dot products of queries with keys weigh values, in several heads (Vaswani et al. 2017).
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/mul.h>
@@ -172,7 +172,7 @@ class MultiheadAttention final : public Layer {
     const at::Tensor angles = at::outer(at::arange(x.size(2), at::kDouble), rates);
     const at::Tensor cosine = angles.cos().to(x.options()), sine = angles.sin().to(x.options());
     const at::Tensor first = x.narrow(-1, 0, half), second = x.narrow(-1, half, half);
-    return at::cat({first.mul(cosine).sub(second.mul(sine)), second.mul(cosine).add(first.mul(sine))}, -1);
+    return at::concat({first.mul(cosine).sub(second.mul(sine)), second.mul(cosine).add(first.mul(sine))}, -1);
   }
 
   // The fused kernel's dropout draws from the global generator, so the weights are made here.

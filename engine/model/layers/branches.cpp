@@ -1,6 +1,6 @@
 // Layers side by side and over and over: nn.Concat, nn.Sum, nn.Repeat.
 #include <ATen/ops/add.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 
 #include "chain.h"
 
@@ -88,7 +88,7 @@ class Concat final : public Branches {
       joined += size;
     }
   }
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override { return at::cat(outputs(x, pass), dim_); }
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override { return at::concat(outputs(x, pass), dim_); }
 
  private:
   std::int64_t dim_;

@@ -1,5 +1,5 @@
 // nn.LSTM, nn.GRU and nn.RNN: recurrent layers over [length, features].
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/gru.h>
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/rnn_relu.h>
@@ -103,7 +103,7 @@ class Recurrent final : public Layer {
     }
     if (!end || !last_) return sequence;
     if (directions_ == 1) return state.select(0, layers - 1);
-    return at::cat({state.select(0, 2 * layers - 2), state.select(0, 2 * layers - 1)}, -1);
+    return at::concat({state.select(0, 2 * layers - 2), state.select(0, 2 * layers - 1)}, -1);
   }
 
   std::int64_t size_, layers_, directions_;

@@ -1,5 +1,5 @@
 // nn.LSTMCell, nn.GRUCell and nn.RNNCell: one step of a recurrent layer.
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/gru_cell.h>
 #include <ATen/ops/lstm_cell.h>
 #include <ATen/ops/rnn_relu_cell.h>
@@ -66,7 +66,7 @@ class RecurrentCell final : public Layer {
     if constexpr (step == Step::lstm) {
       const std::array<at::Tensor, 2> before = {hidden, part(1)};
       const auto [now, cell] = at::lstm_cell(x, before, inputs, states, bias(0), bias(1));
-      return gives_cell_ ? at::cat({now, cell}, 1) : now;
+      return gives_cell_ ? at::concat({now, cell}, 1) : now;
     } else if constexpr (step == Step::gru) {
       return at::gru_cell(x, hidden, inputs, states, bias(0), bias(1));
     } else {

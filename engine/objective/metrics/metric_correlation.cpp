@@ -1,6 +1,6 @@
 // Correlation of outputs and targets: Pearson's, and Spearman's of their ranks. Exact: all values of the part are kept.
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -62,7 +62,7 @@ class Correlation final : public Metric {
     std::vector<double> values(static_cast<std::size_t>(slots_), no_value);
     if (out_.empty()) return values;
     const auto by_output = [](const std::vector<at::Tensor>& kept) {
-      return at::cat(kept, 1).transpose(1, 2).cpu().contiguous();  // [S, outputs, N]
+      return at::concat(kept, 1).transpose(1, 2).cpu().contiguous();  // [S, outputs, N]
     };
     const at::Tensor out = by_output(out_), target = by_output(target_);
     const std::int64_t outputs = out.size(1), n = out.size(2);

@@ -1,7 +1,7 @@
 // Metrics of predicted probabilities, summed in float64: log loss, perplexity, bits per character, calibration error.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/zeros.h>
@@ -22,7 +22,7 @@ namespace {
 // float64 [S, N, C]; one logit is two classes with the scores 0 and the logit.
 at::Tensor log_probabilities(const ClassScores::Rows& rows) {
   const at::Tensor wide = rows.scores.to(at::kDouble);
-  return at::log_softmax(wide.size(-1) == 1 ? at::cat({at::zeros_like(wide), wide}, -1) : wide, -1);
+  return at::log_softmax(wide.size(-1) == 1 ? at::concat({at::zeros_like(wide), wide}, -1) : wide, -1);
 }
 
 // float64 [S, N]: 1 where a position counts.

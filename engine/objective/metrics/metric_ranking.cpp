@@ -1,6 +1,6 @@
 // How well scores rank: area under the ROC curve, average precision. Exact: all scores of the part are kept.
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/log_softmax.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ class Ranking final : public Metric {
   std::vector<double> compute() const override {
     std::vector<double> values(static_cast<std::size_t>(slots_), std::numeric_limits<double>::quiet_NaN());
     if (kept_labels_.empty()) return values;
-    const at::Tensor scores = at::cat(kept_scores_, 1).cpu(), labels = at::cat(kept_labels_, 1).cpu();
+    const at::Tensor scores = at::concat(kept_scores_, 1).cpu(), labels = at::concat(kept_labels_, 1).cpu();
     for (std::int64_t m = 0; m < slots_; ++m) {
       values[static_cast<std::size_t>(m)] = of_member(scores.select(0, m), labels.select(0, m));
     }

@@ -1,6 +1,6 @@
 // optim.LBFGS: limited-memory quasi-Newton steps (Liu and Nocedal 1989), PyTorch's rule.
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/dot.h>
 #include <ATen/ops/zeros.h>
 
@@ -120,7 +120,7 @@ class Lbfgs final : public Optimizer {
       parts.push_back(gradients[i].defined() ? set_.gradient(gradients, i).reshape({-1})
                                              : at::zeros({value.numel()}, value.options()));
     }
-    return at::cat(parts);
+    return at::concat(parts);
   }
 
   // The row of the history's pair k, the oldest first.

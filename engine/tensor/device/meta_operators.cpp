@@ -3,7 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/lstm_native.h>
@@ -172,7 +172,7 @@ States lstm(const at::Tensor& input, at::TensorList start, at::TensorList weight
       last_hidden.push_back(std::move(h));
       last_cell.push_back(std::move(c));
     }
-    now = directions == 1 ? outputs.front() : at::cat(outputs, -1);
+    now = directions == 1 ? outputs.front() : at::concat(outputs, -1);
   }
   return {batch_first ? now.transpose(0, 1) : now, at::stack(last_hidden, 0), at::stack(last_cell, 0)};
 }

@@ -1,7 +1,7 @@
 // Layers without golden numbers against their formulas.
 #include <catch2/catch.hpp>
 
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
@@ -142,7 +142,7 @@ TEST_CASE("pads take their values from a number, from the edge, or from beyond i
         edge[static_cast<std::size_t>(axis)] = n;
         return at::zeros(edge, ones.options());
       };
-      ones = at::cat({zeros(before), ones, zeros(after)}, axis);
+      ones = at::concat({zeros(before), ones, zeros(after)}, axis);
     }
     CHECK(at::equal(run(nn("Replication" + end, {given}), x), repeated));
     CHECK(at::equal(run(nn("Reflection" + end, {given}), x), mirrored));
@@ -199,7 +199,7 @@ TEST_CASE("a plain recurrent layer is its recursion, over several layers and bot
         }
         directions.push_back(at::stack(states, 1));
       }
-      sequence = at::cat(directions, 2);
+      sequence = at::concat(directions, 2);
     }
     CHECK(difference(model.forward(x, {state, false, {}}).detach(), sequence) < 1e-12);
     // W·x and U·h of 4 units: of 2 and 8 inputs and 4 states, in both directions.
@@ -208,7 +208,7 @@ TEST_CASE("a plain recurrent layer is its recursion, over several layers and bot
     last["output"] = "last";
     const Model shorter = build(nn("RNN", {4}, last), {6, 2});
     CHECK(difference(shorter.forward(x, {state, false, {}}).detach(),
-                     at::cat({sequence.select(1, 5).narrow(1, 0, 4), sequence.select(1, 0).narrow(1, 4, 4)}, 1)) <
+                     at::concat({sequence.select(1, 5).narrow(1, 0, 4), sequence.select(1, 0).narrow(1, 4, 4)}, 1)) <
           1e-12);
   }
 }

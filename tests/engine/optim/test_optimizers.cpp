@@ -1,5 +1,5 @@
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -96,7 +96,7 @@ class Problem {
 at::Tensor flat(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> parts;
   for (const at::Tensor& tensor : tensors) parts.push_back(tensor.reshape({-1}).to(at::kCPU, at::kDouble));
-  return at::cat(parts);
+  return at::concat(parts);
 }
 
 double difference(const at::Tensor& a, const at::Tensor& b) {

@@ -1,5 +1,5 @@
 // Gradients of operators called as a script calls them, against central differences in float64.
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 
 #include <catch2/catch.hpp>
