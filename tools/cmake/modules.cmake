@@ -62,8 +62,8 @@ endfunction()
 
 # trainlab_compile_together(TARGET FILE…): these files of the target are compiled in groups of one folder each. Most of
 # the compiler's time goes into headers, which a group reads once. A group is small, at most five files and 30 kB unless
-# one file is larger, so that a change of one file is compiled in seconds. Files of a group must not use one name for two
-# things, not even in anonymous namespaces. A file with options or definitions of its own, or with
+# one file is larger, so that a change of one file is compiled in seconds. Files of a group must not use one name for
+# two things, not even in anonymous namespaces. A file with options or definitions of its own, or with
 # SKIP_UNITY_BUILD_INCLUSION, is compiled by itself (these properties are set before the module is made); with
 # TRAINLAB_GROUPS=OFF every file is, for tools that want to see single files. (CMake's own unity builds name files by
 # absolute paths, so that ccache would not know them again in another clone.)
