@@ -88,7 +88,9 @@ class Concat final : public Branches {
       joined += size;
     }
   }
-  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override { return at::concat(outputs(x, pass), dim_); }
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    return at::concat(outputs(x, pass), dim_);
+  }
 
  private:
   std::int64_t dim_;
