@@ -92,6 +92,34 @@ class Profile(CliTest):
         self.assertNotIn("model[1].Linear  ", text)
         self.assert_said(self.run_program(*arguments, "phase", code=2), "--by")
 
+    def test_a_trace(self):
+        self.recipe(more="  loader = { threads = 1 },\n")
+        self.run_program("profile", "r.lua", "--seconds", "0.5", "--threads", "1", "--trace", "t.json")
+        with open(os.path.join(self.folder, "t.json")) as file:
+            events = json.load(file)["traceEvents"]
+        threads = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
+        self.assertEqual(threads[0], "training")
+        spans = [event for event in events if event["ph"] == "X"]
+        names = {event["name"] for event in spans}
+        for name in ("step", "forward", "model[1].Linear", "aten::addmm", "AddmmBackward0", "optimizer", "gather"):
+            self.assertIn(name, names)
+        steps = [event for event in spans if event["name"] == "step"]
+        self.assertGreaterEqual(len(steps), 3)
+        layer = next(event for event in spans if event["name"] == "model[1].Linear")
+        around = [one for one in steps if one["ts"] <= layer["ts"] and
+                  layer["ts"] + layer["dur"] <= one["ts"] + one["dur"] + 0.002]
+        self.assertEqual(len(around), 1)
+        counters = {event["name"] for event in events if event["ph"] == "C"}
+        self.assertEqual(counters, {"tensor memory", "batches ready", "samples per second"})
+
+    def test_a_trace_that_cannot_be(self):
+        task = self.run_program("profile", SOURCE / "recipes" / "by_hand.lua", "--trace", "t.json", code=2)
+        self.assert_said(task, "--trace: expected a fit, found the task")
+        self.recipe()
+        away = self.run_program("profile", "r.lua", "--seconds", "0.3", "--trace", "no/folder/t.json", code=2)
+        self.assert_said(away, "no/folder/t.json")
+        self.assertEqual(os.listdir(self.folder), ["r.lua"])
+
     def test_a_table_of_a_file(self):
         profile = self.profile(SOURCE / "recipes" / "tabular.lua")
         self.check_form(profile)

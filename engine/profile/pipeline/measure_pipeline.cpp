@@ -3,6 +3,7 @@
 
 #include "core/trace.h"
 #include "layers/few_steps.h"
+#include "listening_to_loader.h"
 #include "profile/pipeline.h"
 
 namespace trainlab {
@@ -74,20 +75,6 @@ class StepSeconds final : public TraceListener {
   std::int64_t steps_ = 0;
 };
 
-// The plan's loaders tell the recorder while the object lives.
-class Told {
- public:
-  Told(FitPlan& plan, PipelineRecorder& recorder) : plan_(plan), before_(plan.loader.listener) {
-    plan.loader.listener = &recorder;
-  }
-  ~Told() { plan_.loader.listener = before_; }
-  Told(const Told&) = delete;
-
- private:
-  FitPlan& plan_;
-  InputListener* before_;
-};
-
 }  // namespace
 
 double PipelineTable::loader_seconds() const {
@@ -142,7 +129,7 @@ PipelineTable measure_pipeline(FitPlan& plan, const PipelineWork& work) {
   PipelineRecorder recorder;
   StepSeconds clock;
   {
-    const Told told(plan, recorder);
+    const ListeningToLoader loader(plan, recorder);
     const Listening listening(clock);
     run_few_steps(plan, cold_steps + work.steps);
   }

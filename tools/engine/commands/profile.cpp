@@ -1,9 +1,13 @@
+#include <algorithm>
+
 #include "command.h"
 #include "core/files.h"
 #include "measured_stage.h"
 #include "profile/details.h"
 #include "profile/remedies.h"
+#include "profile/timeline.h"
 #include "run/applied.h"
+#include "tensor/types.h"
 
 namespace trainlab {
 
@@ -24,6 +28,15 @@ AppliedChanges winners(const std::vector<Remedy>& remedies) {
   return changes;
 }
 
+// Records steps for about a tenth of the profile's seconds.
+void write_trace(const std::filesystem::path& path, const Profile& profile, const Options& stage,
+                 const RunSettings& settings, const ProfileOptions& options) {
+  const double mean = profile.steps.mean;
+  const double steps = mean > 0 ? options.seconds / 10 / mean : 0;
+  FitPlan plan = with_torch_errors([&] { return plan_fit(stage, settings); });
+  record_timeline(plan, {.steps = static_cast<std::int64_t>(std::clamp(steps, 3.0, 10000.0))}).write(path);
+}
+
 class ProfileExecution final : public MeasuredStage {
  public:
   using MeasuredStage::MeasuredStage;
@@ -34,12 +47,17 @@ class ProfileExecution final : public MeasuredStage {
       throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
           .hint("options of its fits come from the function `build`");
     }
+    if (request().has("trace") && what.stage.entry().name != "fit") {
+      throw usage_error("--trace: expected a fit, found the task \"" + what.stage.string("name") + "\"")
+          .hint("a task's loop is code, of which no steps can be run apart");
+    }
     ProfileOptions options{.say = [this](const std::string& line) { run().say(line); }};
     if (request().has("seconds")) options.seconds = request().options["seconds"].number();
     const Options& stage = what.stage;
     run().say("measuring " + stage.entry().name + " " + stage.string("name") + " for at most " +
               number_text(options.seconds) + " s, and remedies for about as long again");
     const Profile profile = profile_stage(stage, settings, options);
+    if (request().has("trace")) write_trace(*request().path("trace"), profile, stage, settings, options);
     const FitDetails details = measure_details(profile, stage, settings, options);
     const StepVerdict verdict = judge(measures_of(profile, details));
     const std::string text = profile_text(profile, verdict);
@@ -102,6 +120,9 @@ Command profile_command() {
                 {.name = "by",
                  .type = choice_type("PART", {"layer", "operator"}),
                  .help = "shows all rows of the table of layers, or all operators (default: the 8 longest rows)"},
+                {.name = "trace",
+                 .type = file_type("FILE"),
+                 .help = "writes some steps with all layers, operators and threads, for ui.perfetto.dev"},
                 {.name = "apply",
                  .type = file_type("FILE"),
                  .help = "writes the changes that are faster and keep the result, for `trainlab run --apply FILE`"}},

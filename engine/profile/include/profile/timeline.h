@@ -1,0 +1,51 @@
+// The timeline of some training steps: every phase, layer and operator of the training thread, the stages of the
+// loader's threads, and how memory, the loader's queue and the speed go along. `trainlab profile --trace FILE` writes a
+// timeline for chrome://tracing and ui.perfetto.dev.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+struct TimelineEvent {
+  enum class Kind : std::uint8_t { phase, layer, recipe, operation, input, counter };
+  Kind kind = Kind::phase;
+  std::uint16_t thread = 0;  // index into `threads`
+  std::uint32_t name = 0;    // index into `names`
+  double begin = 0;          // seconds since the recording began
+  double value = 0;          // seconds that the event lasts; the value of a counter from `begin` on
+};
+
+struct Timeline {
+  std::vector<std::string> threads;  // "training", "loader 1", …
+  std::vector<std::string> names;
+  // In the order of their ends, so that an event comes after those inside. When there are as many as the recording
+  // keeps, the oldest go: what is left are the last moments.
+  std::deque<TimelineEvent> events;
+  std::int64_t steps = 0;    // that were recorded
+  std::int64_t dropped = 0;  // events that went
+
+  // As the JSON object of Google's "Trace Event Format": complete events, whose times are microseconds, and counters
+  // `tensor memory` (bytes), `batches ready` and `samples per second`. About 100 bytes an event.
+  // Error{run} where the file cannot be written; then there is no file, or the one of before.
+  void write(const std::filesystem::path& path) const;
+};
+
+struct TimelineLimits {
+  std::int64_t steps = 20;        // of the fit, its cold ones included
+  std::size_t events = 300'000;  // to keep: a file of 30 to 40 MB
+};
+
+// Trains the plan's fit without a folder for so many steps, or until the fit ends by itself, and records what happens.
+// Nothing is written, and the results are thrown away; of the functions in `on` only `start` is called. The plan is as
+// before when the function returns. Operators that run behind the host, on another device than the CPU, appear when the
+// host calls them. Errors of the fit are raised. Uses the calling thread.
+Timeline record_timeline(FitPlan& plan, const TimelineLimits& limits = {});
+
+}  // namespace trainlab

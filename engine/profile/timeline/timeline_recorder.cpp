@@ -1,0 +1,116 @@
+#include "timeline_recorder.h"
+
+#include "tensor/memory.h"
+
+namespace trainlab {
+
+TimelineRecorder::TimelineRecorder(std::size_t most_events, std::int64_t step_samples, std::function<double()> now)
+    : most_events_(most_events),
+      step_samples_(static_cast<double>(step_samples)),
+      now_(std::move(now)),
+      begin_(now_()) {
+  thread();  // the first one: it trains
+}
+
+TimelineRecorder::Thread& TimelineRecorder::thread() {
+  const auto [found, is_new] = threads_.try_emplace(std::this_thread::get_id());
+  if (is_new) {
+    const std::size_t index = timeline_.threads.size();
+    found->second.index = static_cast<std::uint16_t>(index);
+    timeline_.threads.push_back(index == 0 ? "training" : "loader " + std::to_string(index));
+  }
+  return found->second;
+}
+
+std::uint32_t TimelineRecorder::name_of(std::string_view name) {
+  if (const auto found = names_.find(name); found != names_.end()) return found->second;
+  const auto index = static_cast<std::uint32_t>(timeline_.names.size());
+  timeline_.names.emplace_back(name);
+  names_.emplace(name, index);
+  return index;
+}
+
+void TimelineRecorder::add(const TimelineEvent& event) {
+  if (timeline_.events.size() == most_events_) {
+    timeline_.events.pop_front();
+    ++timeline_.dropped;
+  }
+  timeline_.events.push_back(event);
+}
+
+void TimelineRecorder::open(TimelineEvent::Kind kind, std::string_view name) {
+  thread().open.push_back({.kind = kind, .name = name_of(name), .begin = now_()});
+}
+
+void TimelineRecorder::close() {
+  Thread& closing = thread();
+  // A thread may end what it began before the recording.
+  if (closing.open.empty()) return;
+  const Open last = closing.open.back();
+  closing.open.pop_back();
+  add({.kind = last.kind,
+       .thread = closing.index,
+       .name = last.name,
+       .begin = last.begin - begin_,
+       .value = now_() - last.begin});
+}
+
+void TimelineRecorder::count(std::string_view name, double value) {
+  add({.kind = TimelineEvent::Kind::counter, .name = name_of(name), .begin = now_() - begin_, .value = value});
+}
+
+void TimelineRecorder::count_memory() {
+  const std::int64_t bytes = live_tensor_bytes();
+  if (bytes == last_memory_) return;
+  last_memory_ = bytes;
+  count("tensor memory", static_cast<double>(bytes));
+}
+
+void TimelineRecorder::began(Phase phase, std::string_view name) {
+  using Kind = TimelineEvent::Kind;
+  const std::lock_guard lock(mutex_);
+  switch (phase) {
+    case Phase::layer: return open(Kind::layer, name);
+    case Phase::callback: return open(Kind::recipe, name == "own step" ? std::string(name) : "on." + std::string(name));
+    default: return open(Kind::phase, phase_name(phase));
+  }
+}
+
+void TimelineRecorder::ended(Phase phase, std::string_view) noexcept {
+  const std::lock_guard lock(mutex_);
+  close();
+  count_memory();
+  if (phase != Phase::step) return;
+  ++timeline_.steps;
+  const double now = now_();
+  if (last_step_ >= 0) count("samples per second", step_samples_ / (now - last_step_));
+  last_step_ = now;
+}
+
+void TimelineRecorder::operation_began(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  open(TimelineEvent::Kind::operation, name);
+}
+
+void TimelineRecorder::operation_ended() {
+  const std::lock_guard lock(mutex_);
+  close();
+  count_memory();
+}
+
+void TimelineRecorder::began(InputStage stage) noexcept {
+  const std::lock_guard lock(mutex_);
+  open(TimelineEvent::Kind::input, stage_name(stage));
+}
+
+void TimelineRecorder::ended(InputStage, std::int64_t) noexcept {
+  const std::lock_guard lock(mutex_);
+  close();
+}
+
+void TimelineRecorder::taking(std::int64_t ready, std::int64_t) noexcept {
+  const std::lock_guard lock(mutex_);
+  count("batches ready", static_cast<double>(ready));
+}
+
+}  // namespace trainlab

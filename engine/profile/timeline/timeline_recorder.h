@@ -1,0 +1,76 @@
+// TimelineRecorder: hears spans, operators and the stages of the input, and keeps the last of them as events. Private
+// to the room.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+
+#include "core/clock.h"
+#include "core/input_trace.h"
+#include "core/trace.h"
+#include "profile/timeline.h"
+
+namespace trainlab {
+
+// Spans and operators come from the thread that makes the recorder, input stages from any thread. Thread-safe.
+class TimelineRecorder final : public TraceListener, public InputListener {
+ public:
+  // Keeps at most so many events. `step_samples`: samples of a training step. `now`: seconds.
+  TimelineRecorder(std::size_t most_events, std::int64_t step_samples,
+                   std::function<double()> now = steady_seconds);
+
+  void began(Phase phase, std::string_view name) override;
+  void ended(Phase phase, std::string_view name) noexcept override;
+  void operation_began(std::string_view name);
+  void operation_ended();
+
+  void began(InputStage stage) noexcept override;
+  void ended(InputStage stage, std::int64_t samples) noexcept override;
+  void sample_began(std::int64_t) noexcept override {}
+  void sample_ended(std::int64_t) noexcept override {}
+  void taking(std::int64_t ready, std::int64_t capacity) noexcept override;
+
+  // To be called when nobody tells the recorder anything any more.
+  Timeline take() { return std::move(timeline_); }
+
+ private:
+  struct Open {
+    TimelineEvent::Kind kind;
+    std::uint32_t name;
+    double begin;
+  };
+  struct Thread {
+    std::uint16_t index;
+    std::vector<Open> open;  // from the outermost on
+  };
+
+  // All of these with the lock.
+  Thread& thread();
+  std::uint32_t name_of(std::string_view name);
+  void open(TimelineEvent::Kind kind, std::string_view name);
+  void close();
+  void add(const TimelineEvent& event);
+  void count(std::string_view name, double value);
+  void count_memory();
+
+  const std::size_t most_events_;
+  const double step_samples_;
+  const std::function<double()> now_;
+  const double begin_;
+  std::mutex mutex_;
+  Timeline timeline_;
+  std::map<std::thread::id, Thread> threads_;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> names_;
+  std::int64_t last_memory_ = -1;
+  double last_step_ = -1;  // when the step before ended
+};
+
+}  // namespace trainlab

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "core/files.h"
+#include "core/value.h"
+#include "profile/timeline.h"
+
+namespace trainlab {
+namespace {
+
+const char* category(TimelineEvent::Kind kind) {
+  using enum TimelineEvent::Kind;
+  switch (kind) {
+    case phase: return "phase";
+    case layer: return "layer";
+    case recipe: return "recipe";
+    case operation: return "operator";
+    case input: return "input";
+    case counter: return "counter";
+  }
+  return "";
+}
+
+constexpr double microseconds = 1e6;
+
+}  // namespace
+
+void Timeline::write(const std::filesystem::path& path) const {
+  std::vector<std::string> quoted_names;
+  for (const std::string& name : names) quoted_names.push_back(to_json(Value(name)));
+  write_atomic(path, [&](const Append& append) {
+    std::string piece = R"({"displayTimeUnit":"ms","traceEvents":[)"
+                        "\n"
+                        R"({"ph":"M","pid":1,"name":"process_name","args":{"name":"trainlab"}})";
+    const auto out = std::back_inserter(piece);
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+      fmt::format_to(out, ",\n");
+      fmt::format_to(out, R"({{"ph":"M","pid":1,"tid":{},"name":"thread_name","args":{{"name":{}}}}})", i + 1,
+                     to_json(Value(threads[i])));
+    }
+    for (const TimelineEvent& event : events) {
+      const std::string& name = quoted_names[event.name];
+      const double begin = event.begin * microseconds;
+      fmt::format_to(out, ",\n");
+      if (event.kind == TimelineEvent::Kind::counter) {
+        fmt::format_to(out, R"({{"ph":"C","pid":1,"name":{},"ts":{:.3f},"args":{{"value":{:.6g}}}}})", name, begin,
+                       event.value);
+      } else {
+        fmt::format_to(out, R"({{"ph":"X","pid":1,"tid":{},"name":{},"cat":"{}","ts":{:.3f},"dur":{:.3f}}})",
+                       event.thread + 1, name, category(event.kind), begin, event.value * microseconds);
+      }
+      if (piece.size() > 1 << 16) {
+        append(piece);
+        piece.clear();
+      }
+    }
+    piece += "\n]}\n";
+    append(piece);
+  });
+}
+
+}  // namespace trainlab

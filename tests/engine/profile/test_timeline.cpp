@@ -1,0 +1,142 @@
+// The timeline: which events there are and how they nest, what a recording keeps, and the file. Times come from a clock
+// of the test's own where they matter.
+#include "profile/timeline.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "core/files.h"
+#include "core/value.h"
+#include "support/fit_support.h"
+#include "tensor/types.h"
+#include "timeline/timeline_recorder.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+using Kind = TimelineEvent::Kind;
+
+// Each look at the clock finds it a second later.
+struct Ticks {
+  double now = 0;
+  double operator()() { return now++; }
+};
+
+std::string name_of(const Timeline& timeline, const TimelineEvent& event) { return timeline.names.at(event.name); }
+
+void record_step(TimelineRecorder& recorder) {
+  recorder.began(Phase::step, "");
+  recorder.began(Phase::layer, "model[1].Linear");
+  recorder.operation_began("aten::addmm");
+  recorder.operation_ended();
+  recorder.ended(Phase::layer, "model[1].Linear");
+  recorder.ended(Phase::step, "");
+}
+
+}  // namespace
+
+TEST_CASE("an event lasts from its beginning to its end, around those inside") {
+  TimelineRecorder recorder(100, 8, Ticks());  // begins at 0
+  record_step(recorder);
+  const Timeline timeline = recorder.take();
+  std::map<std::string, TimelineEvent> events;
+  for (const TimelineEvent& event : timeline.events) events[name_of(timeline, event)] = event;
+  CHECK(events.at("step").begin == 1);
+  CHECK(events.at("model[1].Linear").begin == 2);
+  CHECK(events.at("aten::addmm").begin == 3);
+  CHECK(events.at("aten::addmm").value == 1);
+  CHECK(events.at("aten::addmm").kind == Kind::operation);
+  const auto end = [&](const char* name) { return events.at(name).begin + events.at(name).value; };
+  CHECK(end("aten::addmm") < end("model[1].Linear"));
+  CHECK(end("model[1].Linear") < end("step"));
+  CHECK(timeline.steps == 1);
+  CHECK(timeline.threads == std::vector<std::string>{"training"});
+}
+
+TEST_CASE("samples per second are those of a step and the time since the step before") {
+  TimelineRecorder recorder(100, 8, Ticks());
+  record_step(recorder);
+  record_step(recorder);
+  const Timeline timeline = recorder.take();
+  std::vector<double> rates, ends;
+  for (const TimelineEvent& event : timeline.events) {
+    if (name_of(timeline, event) == "samples per second") rates.push_back(event.value);
+    if (name_of(timeline, event) == "step") ends.push_back(event.begin + event.value);
+  }
+  REQUIRE(ends.size() == 2);
+  REQUIRE(rates.size() == 1);
+  CHECK(rates[0] == Approx(8 / (ends[1] - ends[0])).epsilon(0.3));  // a look at the clock lies between
+}
+
+TEST_CASE("the last events are kept, and a trace of 10,000 steps stays below 50 MB") {
+  const TimelineLimits limits;
+  TimelineRecorder recorder(limits.events, 8);
+  for (int step = 0; step < 10'000; ++step) {
+    recorder.began(Phase::step, "");
+    for (int i = 0; i < 50; ++i) {
+      recorder.operation_began("autograd::engine::evaluate_function: AddmmBackward0");
+      recorder.operation_ended();
+    }
+    recorder.ended(Phase::step, "");
+  }
+  const Timeline timeline = recorder.take();
+  CHECK(timeline.steps == 10'000);
+  CHECK(timeline.events.size() == limits.events);
+  CHECK(timeline.dropped > 100'000);
+  CHECK(name_of(timeline, timeline.events.back()) == "samples per second");
+  const std::filesystem::path path = "long.json";
+  timeline.write(path);
+  CHECK(std::filesystem::file_size(path) < 50'000'000);
+  CHECK(parse_json(read_file(path), "trace")["traceEvents"].list().size() == limits.events + 2);
+}
+
+TEST_CASE("a timeline of a fit has its phases, layers and operators, the loader's threads, and its memory") {
+  prepare_arithmetic(1);
+  const Options options = parse_options(
+      R"({"@": "fit", "name": "test", "data": {"@": "data.digits"}, "model": {"@": "nn.Sequential", "layers": [
+          {"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 8}, {"@": "nn.ReLU"},
+          {"@": "nn.Linear", "out_features": 10}]}, "loss": "cross_entropy",
+          "optim": {"@": "optim.SGD", "lr": 0.01}, "batch": 32, "steps": 30, "loader": {"threads": 1}})");
+  FitPlan plan = plan_fit(options, {});
+  InputListener* const before = plan.loader.listener;
+  const Timeline timeline = record_timeline(plan, {.steps = 5});
+  CHECK(plan.loader.listener == before);
+  CHECK(timeline.steps == 5);
+  CHECK(timeline.dropped == 0);
+  std::set<std::string> layers, operators, phases, inputs, counters;
+  for (const TimelineEvent& event : timeline.events) {
+    const std::string name = name_of(timeline, event);
+    switch (event.kind) {
+      case Kind::layer: layers.insert(name); break;
+      case Kind::operation: operators.insert(name); break;
+      case Kind::phase: phases.insert(name); break;
+      case Kind::input: inputs.insert(name); break;
+      case Kind::counter: counters.insert(name); break;
+      case Kind::recipe: break;
+    }
+    if (event.kind != Kind::input) CHECK(event.thread == 0);
+    CHECK(event.value >= 0);
+  }
+  CHECK(layers.contains("fit.model[2].Linear"));
+  CHECK(operators.contains("aten::addmm"));
+  CHECK(operators.contains("AddmmBackward0"));
+  CHECK(phases.contains("backward"));
+  CHECK(inputs.contains("gather"));
+  CHECK(counters == std::set<std::string>{"batches ready", "samples per second", "tensor memory"});
+}
+
+TEST_CASE("names of any text are written as JSON") {
+  TimelineRecorder recorder(10, 1);
+  recorder.began(Phase::layer, "a \"quoted\"\n\\name");
+  recorder.ended(Phase::layer, "");
+  const std::filesystem::path path = "names.json";
+  recorder.take().write(path);
+  const Value events = parse_json(read_file(path), "trace")["traceEvents"];
+  bool found = false;
+  for (const Value& event : events.list()) found = found || event["name"] == Value("a \"quoted\"\n\\name");
+  CHECK(found);
+}
