@@ -51,6 +51,26 @@ int l_lab_param(lua_State* L) {
   });
 }
 
+int l_lab_budget(lua_State* L) {
+  return guarded(L, [&] {
+    Recipe& recipe = recipe_of(L);
+    refuse_in_callback(L, "lab.budget");
+    const Registry& registry = *LuaState::of(L).host().registry;
+    const Entry& entry = *registry.find("budget");
+    const Value options =
+        registry.check(CallArguments(L, entry, CallArguments::Receiver::none).map(registry), "lab.budget");
+    if (recipe.parameters_.closed()) {
+      throw recipe_error("lab.budget after a stage has run").hint("the budget is of the whole run: put it first");
+    }
+    try {
+      if (recipe.calls_.budget) recipe.calls_.budget(options);
+    } catch (const Error& error) {
+      throw Error(error).in("lab.budget");
+    }
+    return 0;
+  });
+}
+
 int l_lab_run(lua_State* L) {
   return guarded(L, [&] {
     Recipe& recipe = recipe_of(L);
@@ -76,6 +96,7 @@ Recipe::~Recipe() = default;
 void Recipe::open(lua_State* L) {
   open_entries(L);
   set_function(L, this, "param", l_lab_param);
+  set_function(L, this, "budget", l_lab_budget);
   set_function(L, this, "run", l_lab_run);
   open_require(L, files_, calls_.source);
   open_tensors(L);

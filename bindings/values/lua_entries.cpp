@@ -331,6 +331,23 @@ void register_language(Registry& registry) {
           .with(Option("choices", "the strings that are accepted; the type is then choice").string().many())
           .returns("the value; a relative path is taken from the working folder and made absolute")
           .example("local lr = lab.param { \"lr\", 3e-3, doc = \"peak learning rate\", min = 0 }"));
+  registry.add(
+      Entry("budget", "function", "Gives the stages of the recipe a budget of time that they share; before the first.")
+          .with(Option("time", "of the whole run, in all of its processes; --within takes precedence")
+                    .duration()
+                    .in("time"))
+          .with(Option("reserve",
+                       "part of the time at its end in which nothing trains any more, also as a percentage (default: "
+                       "3 %, at least 0.5 s)")
+                    .duration()
+                    .in("time"))
+          .returns("nothing")
+          .example("lab.budget { time = \"18 h\", reserve = \"30 min\" }")
+          .note(
+              "A sweep begun by lab.run has two thirds of the time that is left, any other such stage half of it, and "
+              "the stage that the recipe returns all of it. A fit ends in time with its best weights so far, a task's "
+              "durable loops end, and a "
+              "sweep or an ensemble begins no trial that would probably end too late."));
   registry.add(Entry("run", "function",
                      "Runs a stage to its end and returns its summary; a stage that this run has completed earlier is "
                      "not run again.")

@@ -30,6 +30,11 @@ void of_every_stage(Registry& registry) {
   add_field(registry, "out", "Folder of the stage, an absolute path.", "string");
   add_field(registry, "seconds", "Seconds from the first batch to the last commit, of all attempts together.",
             "number");
+  registry.add(Entry("result.budget", "field", "Of a run with a budget of time: the budget of the whole run.")
+                   .with(Option("seconds", "the budget").number())
+                   .with(Option("used", "of these, when the stage ended, in all processes of the run").number())
+                   .with(Option("reserve", "of these, in which nothing trains").number())
+                   .returns("table"));
   add_field(registry, "resumed", "Steps from which the stage was resumed; empty for a stage that ran in one piece.",
             "table");
 }

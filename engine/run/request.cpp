@@ -35,6 +35,7 @@ Value Request::to_value() const {
       {"joins", joins},
       {"worker", worker},
       {"terminal", terminal},
+      {"begun", begun},
       {"supervisor", supervisor},
   };
 }
@@ -57,6 +58,7 @@ Request Request::from_value(const Value& value) try {
   request.joins = value["joins"].boolean();
   request.worker = static_cast<int>(value["worker"].integer());
   request.terminal = value["terminal"].boolean();
+  request.begun = value["begun"].number();
   request.supervisor = value["supervisor"].integer();
   return request;
 } catch (const std::logic_error& error) {

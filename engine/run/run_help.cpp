@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <thread>
 
 #include "core/host.h"
@@ -54,6 +56,18 @@ StageRecord Run::await_stage(const Options& stage) {
   }
 }
 
+// The engine that executes the run writes when a stage begins, and its helpers may be there sooner.
+std::function<double()> Run::seconds_left_as_helper(const StageRecord& record) const {
+  if (budget_terms().seconds == 0) return {};
+  std::optional<double> left;
+  while (!(left = seconds_left_of(record.name, budget_path(*folder_), wall_seconds()))) {
+    if (stop_requested() || !run_goes_on()) throw NothingLeft();
+    std::this_thread::sleep_for(poll);
+  }
+  const double until = environment_.clock() + *left;
+  return [this, until] { return until - environment_.clock(); };
+}
+
 Value Run::help(const Options& stage) {
   if (!folder_) join();
   const StageRecord record = await_stage(stage);
@@ -81,6 +95,7 @@ Value Run::help(const Options& stage) {
     context.resumed = true;
     context.helps = true;
     context.manifest = &manifest_;
+    context.seconds_left = seconds_left_as_helper(record);
     if (!request_.joins) context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
     context.say = [this](const std::string& line) { say(line); };
     context.say_damage = [this](const std::string& line) { say_damage(line); };

@@ -29,6 +29,8 @@ bool Run::open() {
     begin_fresh();
   }
 
+  begin_budget();
+
   const std::lock_guard lock(log_mutex_);
   try {
     log_.emplace(folder / "log.txt");

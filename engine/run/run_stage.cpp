@@ -68,6 +68,7 @@ Value Run::stage(const Options& stage, bool returned) {
     if (!folder_) {
       // A new run writes nothing before its first stage is known to be right.
       prepared = prepare(stage, settings_for(stage));
+      check_budget();
       // With the settings that are recorded, whether or not a stage had begun.
       if (open()) prepared = nullptr;
     }
@@ -139,6 +140,7 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
   const auto elapsed = [&] { return steady_seconds() - start; };
   Value summary;
   try {
+    begin_in_budget(record);
     log("stage " + record.name + (resumed ? " continues" : " begins"));
     const double seconds_before = before["seconds"].is_number() ? before["seconds"].number() : 0;
     summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before);
@@ -225,6 +227,7 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   context.say = [this](const std::string& line) { say(line); };
   context.say_damage = [this](const std::string& line) { say_damage(line); };
   context.seconds_before = seconds_before;
+  if (budget_) context.seconds_left = [this] { return budget_->seconds_left(); };
   context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);
   context.ask_for_workers = [this](int count) {
     if (count > 1) channel_.send(Value::Map{{"type", "workers"}, {"count", count}});
@@ -244,6 +247,7 @@ Value Run::complete(Value summary, const StageRecord& record, const Value& befor
   if (summary["seconds"].is_nil()) {
     summary.set("seconds", seconds + (before["seconds"].is_number() ? before["seconds"].number() : 0.0));
   }
+  if (budget_) summary.set("budget", budget_->summary());
   const std::string& status = summary["status"].string();
   if (status != "interrupted" && status != "failed" && !is_finished(summary)) {
     throw std::logic_error("stage kind " + record.kind + " ended with status " + status);
@@ -256,6 +260,7 @@ fs::path Run::folder_of(const StageRecord& record) const {
 }
 
 void Run::save_summary(const StageRecord& record, const Value& summary) {
+  if (budget_) budget_->save();
   const std::string text = to_json(summary, 2) + "\n";
   write_atomic(folder_of(record) / "summary.json", text);
   // The top folder's summary tells how a run ended that did not end well; a continued run gets its summary at its end.

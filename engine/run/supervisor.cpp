@@ -51,6 +51,7 @@ class Watch {
     auto [mine, theirs] = Channel::pair();
     channel_ = std::move(mine);
     request_.supervisor = ::getpid();
+    request_.begun = steady_seconds();
     pid_ = spawn_engine(engine, to_json(request_.to_value()), theirs->fd(), note_.fd());
     begin_spares();
   }

@@ -1,5 +1,6 @@
 #include "task/task.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -39,6 +40,7 @@ TaskContext::TaskContext(const StageContext& stage, std::int64_t seed, Value ini
       is_rehearsal_(stage.is_rehearsal),
       record_(stage),
       say_(company.shows_progress ? stage.say : nullptr),
+      seconds_left_(stage.seconds_left),
       judge_(company.judge) {
   list_parts();
   for (const Resumable& part : company.parts) record_.add(part);
@@ -120,7 +122,9 @@ void TaskContext::replace_state(ScriptState saved) {
 // --------------------------------------------------------------------------------------------------------------- rows
 
 void TaskContext::stepped(double begun, double fetched, std::int64_t samples) {
-  speed_.stepped(begun, fetched, steady_seconds(), samples);
+  const double now = steady_seconds();
+  longest_step_ = std::max(longest_step_, now - begun);
+  speed_.stepped(begun, fetched, now, samples);
   if (!speed_.has_notes()) return;
   for (const std::string& note : speed_.take_notes()) {
     if (say_) say_("note: " + note);
@@ -260,7 +264,13 @@ void TaskContext::commit() {
   checkpoint.info.set("loops", std::move(loops));
   const double begin = steady_seconds();
   record_.commit(std::move(checkpoint));
-  speed_.committed(steady_seconds() - begin);
+  commit_seconds_ = steady_seconds() - begin;
+  speed_.committed(commit_seconds_);
+}
+
+// Half as much again: a reserve that is too small costs the result, one that is too large a few steps.
+bool TaskContext::is_out_of_time() const {
+  return seconds_left_ && step() > 0 && seconds_left_() <= 1.5 * (longest_step_ + commit_seconds_);
 }
 
 void TaskContext::end_if_over(bool is_durable) {
@@ -284,6 +294,7 @@ Value TaskContext::finish() {
   complete_ = true;
   if (!finished_.empty() && !from_) commit();
   record_.sync();
+  if (is_cut_short_) return end("stopped", "the time budget is used");
   return end("done", "the function has returned");
 }
 

@@ -86,7 +86,11 @@ bool TaskLoop::advance(TaskContext& task) {
     if (batches_per_epoch_ > 0 && done_ % batches_per_epoch_ == 0) task.show();
   }
   started_ = true;
-  if (passed_over_ || done_ >= total()) {
+  const bool is_whole = passed_over_ || done_ >= total();
+  // The function goes on behind a loop that the budget of time cuts short, and may save what the loop has trained.
+  const bool is_cut = !is_whole && number_ > 0 && task.is_out_of_time();
+  if (is_cut) task.is_cut_short_ = true;
+  if (is_whole || is_cut) {
     finish();
     return false;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -20,6 +21,8 @@ namespace {
 constexpr std::int64_t cold_steps = 5;
 // Between two estimates of the length of a run under a time budget, once the first steps are done.
 constexpr std::int64_t estimate_every = 20;
+// A slow validation or checkpoint counts for the reserve under a time budget, and is forgotten by and by.
+constexpr double remembered = 0.9;
 
 // Rows of the member axis, or the one model where there is none. One row alone would take other kernels than several:
 // it is padded with a copy of the last member that never takes a step.
@@ -216,16 +219,25 @@ bool FitLoop::finished() {
   if (!any_active()) return true;
   const std::int64_t total = plan_.length.total_steps;
   if (total > 0 && position_.step >= total) return true;
-  if (plan_.time_budget > 0 && members_.front()->seconds() + reserve() >= plan_.time_budget) {
+  // A result needs a step.
+  if (position_.step > 0 && seconds_left() <= reserve()) {
     for (const auto& member : members_) member->stop("the time budget is used");
     return true;
   }
   return false;
 }
 
+double FitLoop::seconds_left() const {
+  double left = std::numeric_limits<double>::infinity();
+  if (plan_.time_budget > 0) left = plan_.time_budget - members_.front()->seconds();
+  const auto& of_stage = fits_.front().context.seconds_left;
+  return of_stage ? std::min(left, of_stage()) : left;
+}
+
 double FitLoop::step_seconds() const {
-  const std::int64_t warm = position_.step - first_step_ - cold_steps;
-  return warm > 0 ? (steady_seconds() - warm_since_) / static_cast<double>(warm) : 0;
+  const std::int64_t done = position_.step - first_step_, warm = done - cold_steps;
+  if (warm > 0) return (steady_seconds() - warm_since_) / static_cast<double>(warm);
+  return done > 0 ? (steady_seconds() - begun_) / static_cast<double>(done) : 0;
 }
 
 double FitLoop::reserve() const {
@@ -248,7 +260,7 @@ double FitLoop::reserve() const {
 void FitLoop::estimate_total() {
   const std::int64_t measured = position_.step - first_step_ - cold_steps;
   if (measured < 1 || (measured > estimate_every && measured % estimate_every != 0)) return;
-  const double left = std::max(plan_.time_budget - members_.front()->seconds() - reserve(), 0.0);
+  const double left = std::max(seconds_left() - reserve(), 0.0);
   const auto total = position_.step + static_cast<std::int64_t>(left / step_seconds());
   for (const auto& member : members_) member->schedules().set_total(total);
   trained_->set_total(total);
@@ -325,7 +337,7 @@ void FitLoop::validate(bool ends_epoch) {
   }
   trained_->reset_metrics();
   const double took = steady_seconds() - begin;
-  if (validation_) validation_seconds_ = took;
+  if (validation_) validation_seconds_ = std::max(took, remembered * validation_seconds_);
   speed_.evaluated(took);
   for (const auto& observer : company_.observers) observer->validated(position_.step);
 }
@@ -364,8 +376,9 @@ void FitLoop::commit_all() {
   }
   commit(members);
   last_commit_ = steady_seconds();
-  commit_seconds_ = last_commit_ - begin;
-  speed_.committed(commit_seconds_);
+  const double took = last_commit_ - begin;
+  commit_seconds_ = std::max(took, remembered * commit_seconds_);
+  speed_.committed(took);
 }
 
 bool FitLoop::checkpoint_due(bool after_validation) const {
@@ -377,7 +390,7 @@ bool FitLoop::checkpoint_due(bool after_validation) const {
 
 std::vector<Value> FitLoop::run() {
   loader_->seek(position_.epoch(), position_.in_epoch());
-  last_commit_ = steady_seconds();
+  begun_ = last_commit_ = steady_seconds();
   if (plan_.device.is_cpu()) reset_tensor_peak();
   speed_.begin(last_commit_);
   for (const auto& member : members_) of_one(*member, [&] { member->start(position_); });

@@ -51,6 +51,8 @@ class FitLoop {
   void commit_all();
   bool checkpoint_due(bool after_validation) const;
   bool finished();
+  // Until the budget of time of the fit, or of its run, is used; infinity without one.
+  double seconds_left() const;
   // Mean time of a step, validations included; 0 while it is not known.
   double step_seconds() const;
   // Time that the last validation, the test part and the last checkpoint will need, from what was measured.
@@ -83,7 +85,7 @@ class FitLoop {
   std::vector<std::uint8_t> active_;                     // ditto; padding never is
   std::int64_t first_step_ = 0;
   SpeedMeter speed_;
-  double warm_since_ = 0, last_commit_ = 0;
+  double begun_ = 0, warm_since_ = 0, last_commit_ = 0;
   double validation_seconds_ = 0, commit_seconds_ = 0.05;
 };
 

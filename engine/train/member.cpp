@@ -1,5 +1,6 @@
 #include "train/member.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -107,6 +108,11 @@ void Member::start(const Position& position) {
   position_.step = step;
   record_.begin();
   if (record_.is_kept()) write_models(plan_, options_, context_.folder);
+  double budget = plan_.time_budget;
+  if (context_.seconds_left) {
+    const double of_run = seconds() + std::max(context_.seconds_left(), 0.0);
+    budget = budget > 0 ? std::min(budget, of_run) : of_run;
+  }
   const FitView view{.name = context_.name,
                      .total_steps = plan_.length.total_steps,
                      .steps_per_epoch = position.steps_per_epoch,
@@ -114,7 +120,7 @@ void Member::start(const Position& position) {
                      .first_step = position.step,
                      .parameters = plan_.parameter_count(),
                      .monitor = plan_.monitor,
-                     .time_budget = plan_.time_budget,
+                     .time_budget = budget,
                      .seconds_before = seconds()};
   for (const auto& observer : record_.observers()) observer->started(view);
   if (position.step == 0) call("start", position);  // a resumed fit has the state that it left behind

@@ -12,6 +12,7 @@ from program import SOURCE, CliTest, npy
 ENGINE = pathlib.Path(os.environ["TRAINLAB"]).parent.parent / "libexec" / "trainlab-engine"
 
 STAGES = """
+lab.budget { time = "1 h" }
 local nn, data = lab.nn, lab.data.blobs { samples = 60 }:split { train = 0.5, val = 0.25, test = 0.25 }
 local function build(hp)
   return lab.fit {

@@ -87,7 +87,8 @@ Execution::Execution(const EngineStart& start, bool describes)
                   [this](const std::string& name, const Value& value) { run_.parameter(name, value); }),
       recipe_(host(describes), files(), parameters_,
               {[this](const auto& stage) { return run_stage(stage); },
-               [this](const std::string& path, std::string_view text) { run_.source(path, text); }}) {
+               [this](const std::string& path, std::string_view text) { run_.source(path, text); },
+               [this](const Value& options) { run_.budget(options); }}) {
   limit_reading_of(request());
   for (const std::string& warning : device_.warnings) run_.say(warning);
 }

@@ -166,6 +166,11 @@ std::string summary_text(const Value& summary) {
   if (summary["samples"].is_number()) work += text_of(summary["samples"]) + " samples, ";
   if (summary["seconds"].is_number()) work += duration_text(summary["seconds"].number()) + ", ";
   if (!work.empty()) text += "  took   " + work.substr(0, work.size() - 2) + shares_text(summary["speed"]) + "\n";
+  if (const Value& budget = summary["budget"]; budget.is_map()) {
+    text += "  used   " + duration_text(budget["used"].number()) + " of a budget of " +
+            duration_text(budget["seconds"].number()) + ", with a reserve of " +
+            duration_text(budget["reserve"].number()) + "\n";
+  }
   if (summary["resumed"].is_list() && !summary["resumed"].list().empty()) {
     std::string steps;
     for (const Value& step : summary["resumed"].list()) steps += (steps.empty() ? "" : ", ") + text_of(step);

@@ -29,6 +29,8 @@ class Recipe {
     std::function<StageResult(const std::shared_ptr<const Spec>&)> run;
     // Called with each loaded file and its path relative to the recipe's folder; the recipe comes first.
     std::function<void(const std::string& path, std::string_view text)> source;
+    // lab.budget, with its checked options. May be null, then nobody keeps a budget.
+    std::function<void(const Value& options)> budget = {};
   };
 
   Recipe(LuaHost host, RecipeFiles files, Parameters& parameters, Calls calls);
@@ -49,6 +51,7 @@ class Recipe {
  private:
   friend int l_lab_run(lua_State* L);
   friend int l_lab_param(lua_State* L);
+  friend int l_lab_budget(lua_State* L);
   void open(lua_State* L);
 
   RecipeFiles files_;

@@ -52,8 +52,10 @@ struct World {
     fs::create_directories(folder);
     supervisor->send(Value::Map{{"type", "opened"}, {"folder", folder.string()}, {"existed", existed}});
     const auto own_device = [](const std::string& device) { return device; };
-    Run run(registry, request, {"2.11.0", "cpu", started, [this](int count) { threads.push_back(count); }, own_device},
-            *engine);
+    Run run(
+        registry, request,
+        {"2.11.0", "cpu", started, [this](int count) { threads.push_back(count); }, own_device, [this] { return now; }},
+        *engine);
     last = Value();
     error.reset();
     int code = 0;
@@ -80,6 +82,7 @@ struct World {
   std::string source = "return lab.fit {}";
   Value lr = 0.1;
   double started = 1'700'000'000.9;
+  double now = 500;  // by the clock that budgets are counted by
   StageBody body = [](const Options&, const StageContext&) { return Value(Value::Map{{"steps", 7}}); };
   int executions = 0;
   RunSettings prepared;  // with which the stage that ran last was prepared
@@ -586,3 +589,104 @@ TEST_CASE("the sources that a mended recipe replaces are kept, wherever the disk
 }
 
 TEST_CASE("usable cores") { CHECK(usable_cores() >= 1); }
+
+TEST_CASE("the stages of a run share its budget of time") {
+  World world("budget");
+  world.request.begun = 499;
+  std::vector<double> left;
+  world.body = [&](const Options& stage, const StageContext& context) {
+    left.push_back(context.seconds_left());
+    world.now += static_cast<double>(stage.integer("size"));
+    left.push_back(context.seconds_left());
+    return Value(Value::Map{{"steps", 1}});
+  };
+  const Value options = Value::Map{{"time", "100 s"}, {"reserve", "9 s"}};
+  Value last;
+  CHECK(world.process([&](Run& run) {
+    run.budget(options);
+    run.stage(stage_options(world.registry, "sweep", "search", 30), false);
+    run.stage(world.fit("again", 20), false);
+    last = run.stage(world.fit("final", 39), true);
+  }) == 0);
+  const std::vector<double> expected{60, 30, 30, 10, 40, 1};
+  REQUIRE(left.size() == expected.size());
+  for (std::size_t i = 0; i < left.size(); ++i) CHECK(left[i] == Approx(expected[i]));
+  CHECK(last["budget"] == Value(Value::Map{{"seconds", 100.0}, {"used", 90.0}, {"reserve", 9.0}}));
+  CHECK(read_summary(world.folder)["budget"] == last["budget"]);
+}
+
+TEST_CASE("a budget of time goes on in the next process of the run") {
+  World world("budget-resumed");
+  world.request.options.set("within", 100.0);
+  const auto recipe = [&](Run& run) {
+    run.stage(world.fit("first"), false);
+    run.stage(world.fit("last"), true);
+  };
+  double left = 0;
+  world.body = [&](const Options&, const StageContext& context) -> Value {
+    if (context.name == "last") {
+      left = context.seconds_left();
+      return Value(Value::Map{});
+    }
+    world.now += 20;
+    context.seconds_left();
+    return Value(Value::Map{{"status", "interrupted"}, {"reason", "a signal"}});
+  };
+  world.request.begun = world.now;
+  CHECK(world.process(recipe) == 130);
+  CHECK(read_summary(world.folder)["budget"]["used"] == Value(20.0));
+
+  world.now += 5000;
+  world.request.begun = world.now;
+  world.request.options = Value::Map{{"quiet", true}};  // the manifest has the budget
+  world.body = [&](const Options&, const StageContext& context) -> Value {
+    left = context.seconds_left();
+    world.now += 10;
+    return Value(Value::Map{});
+  };
+  Value last;
+  CHECK(world.process([&](Run& run) {
+    run.stage(world.fit("first"), false);
+    last = run.stage(world.fit("last"), true);
+  }) == 0);
+  CHECK(left == Approx(97 - 30));
+  CHECK(last["budget"]["used"].number() == Approx(40));
+}
+
+TEST_CASE("a budget in which nothing fits is refused before there is a folder, or before its stage") {
+  World world("budget-too-small");
+  world.request.begun = 498;
+  const Value options = Value::Map{{"time", "10 s"}, {"reserve", "8 s"}};
+  CHECK(world.process([&](Run& run) {
+    run.budget(options);
+    run.stage(world.fit("f"), true);
+  }) == 2);
+  CHECK(world.executions == 0);
+  CHECK(fs::is_empty(world.folder));
+  REQUIRE(world.error);
+  CHECK_THAT(world.error->what(), Catch::Contains("the run has used 2 s of its budget of 10 s, of which 8 s are "
+                                                  "reserve: nothing is left for the first stage"));
+
+  SECTION("a stage that overruns leaves its result, and the next is refused") {
+    world.request.begun = 500;
+    world.body = [&](const Options&, const StageContext&) {
+      world.now += 9;
+      return Value(Value::Map{{"steps", 7}});
+    };
+    CHECK(world.process([&](Run& run) {
+      run.budget(options);
+      run.stage(world.fit("slow"), false);
+      run.stage(world.fit("next"), true);
+    }) == 2);
+    CHECK(world.executions == 1);
+    CHECK(read_summary(world.folder / "stages/slow")["steps"] == Value(7));
+    CHECK_THAT(world.error->what(), Catch::Contains("nothing is left for stage next") &&
+                                        Catch::Contains("trainlab resume " + world.folder.string() + " --within TIME"));
+  }
+  SECTION("two budgets") {
+    CHECK(world.process([&](Run& run) {
+      run.budget(options);
+      run.budget(options);
+    }) == 1);
+  }
+}

@@ -38,7 +38,7 @@ using Body = std::function<void(TaskContext&)>;
 
 // Runs a task of this function, as its stage does, or with company.
 Value run_task(const std::string& device, const fs::path& folder, const Body& body, bool resumed = false,
-               const std::optional<TaskCompany>& company = {}) {
+               const std::optional<TaskCompany>& company = {}, const std::function<double()>& seconds_left = {}) {
   auto spec = std::make_shared<Spec>();
   spec->value = task_registry().check(
       parse_json(R"({"@": "task", "name": "test", "run": {"@": "function", "index": 0}})", "test"), "task");
@@ -50,7 +50,8 @@ Value run_task(const std::string& device, const fs::path& folder, const Body& bo
   RunSettings settings = test_settings();
   settings.device = device;
   make_directories(folder);
-  const StageContext context = quiet_context(folder, settings, resumed);
+  StageContext context = quiet_context(folder, settings, resumed);
+  context.seconds_left = seconds_left;
   if (company) return trainlab::run_task(task, context, *company);
   return task_registry().implementation<StageKind>(task.entry()).prepare(task, settings)(context);
 }
@@ -365,4 +366,37 @@ TEST_CASE("task: a checkpoint that this engine cannot restore is told, and stays
                                " has another kind of last than this engine writes\n  hint: continue with the engine "
                                "that wrote the checkpoint"));
   CHECK(checkpoints.newest().value().step == steps);
+}
+
+TEST_CASE("the loops of a task end when the time of its run is over, and its function goes on") {
+  const TemporaryFolder temporary;
+  double left = 1000;
+  std::int64_t after = 0;
+  const Value summary = run_task(
+      "cpu", temporary.path(),
+      [&](TaskContext& task) {
+        const at::Tensor weight = at::zeros({2});
+        for (int loops = 0; loops < 2; ++loops) {
+          TaskLoopOptions options;
+          options.steps = 50;
+          options.save = {weight};
+          const auto loop = task.loop(options);
+          while (loop->next()) {
+            task.log("x", static_cast<double>(loop->step()));
+            if (loop->step() == 9) left = 0;
+          }
+        }
+        TaskLoopOptions inner;  // what measures the result is not cut short
+        inner.steps = 3;
+        const auto measured = task.loop(inner);
+        while (measured->next()) ++after;
+        task.save("weight", {{"weight", weight}});
+      },
+      false, {}, [&] { return left; });
+  CHECK(summary["status"] == Value("stopped"));
+  CHECK(summary["reason"] == Value("the time budget is used"));
+  CHECK(summary["steps"] == Value(10));
+  CHECK(summary["metrics"]["x"] == Value(9.0));
+  CHECK(after == 3);
+  CHECK(fs::exists(temporary.path() / "checkpoints/weight.safetensors"));
 }

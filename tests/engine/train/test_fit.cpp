@@ -205,6 +205,35 @@ TEST_CASE("a time budget ends the fit with all that a result needs") {
       Catch::Contains("checkpoint") && Catch::Contains("a percentage of a known length"));
 }
 
+TEST_CASE("a fit ends with all that a result needs when the time of its run is over") {
+  const TemporaryFolder temporary;
+  const RunSettings settings = test_settings();
+  double left = 1000;
+  std::int64_t steps = 0;
+  const auto run = [&](const std::string& name, std::int64_t last) {
+    const auto end_at = native([&, last](std::span<const Argument>) -> std::vector<Argument> {
+      if (++steps == last) left = 0;
+      return {};
+    });
+    FitMember member{.options = parse_options(digits_fit(R"(, "epochs": 50)" + std::string(on_step)), {end_at}),
+                     .context = quiet_context(temporary.path() / name, settings)};
+    make_directories(member.context.folder);
+    member.context.seconds_left = [&] { return left; };
+    return run_fits(plan_fit(member.options, settings), {&member, 1}, false).front();
+  };
+  const Value cut = run("cut", 30);  // between two validations
+  CHECK(cut["status"] == Value("stopped"));
+  CHECK(cut["reason"] == Value("the time budget is used"));
+  CHECK(cut["steps"] == Value(30));
+  for (const char* name : {"train.loss", "val.accuracy", "test.accuracy"}) CHECK(cut["metrics"][name].is_number());
+  CHECK(CheckpointFolder::newest_step(temporary.path() / "cut" / "checkpoints") == 30);
+
+  left = -5;  // a stage that begins too late still leaves a model
+  const Value late = run("late", 0);
+  CHECK(late["steps"] == Value(1));
+  CHECK(late["metrics"]["test.accuracy"].is_number());
+}
+
 TEST_CASE("a member that stops early leaves the others as they were") {
   const TemporaryFolder temporary;
   const RunSettings settings = test_settings();

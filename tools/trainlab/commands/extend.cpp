@@ -45,10 +45,10 @@ int run_extend(const Program&, const Arguments& given) {
   RunFolder held = RunFolder::open(run);
   check_last_stage(given, run);
   Request request = request_for_run(given, run, read_manifest(run));
-  for (const Flag& total : given.command->flags) {
-    if (!given.has(total.name)) continue;
-    const Value& count = given.flags[total.name];
-    request.extend = NewTotal{count.is_integer() ? count.integer() : whole_seconds(count.number()), total.name};
+  for (const std::string& total : given.command->alternatives.flags) {
+    if (!given.has(total)) continue;
+    const Value& count = given.flags[total];
+    request.extend = NewTotal{count.is_integer() ? count.integer() : whole_seconds(count.number()), total};
   }
   return supervise(request, given, std::move(held));
 }
@@ -65,7 +65,8 @@ Command extend_command() {
                 {.name = "time",
                  .type = time_type(),
                  .help = "the new budget of time of the last stage, a fit or a sweep with such a budget: \"3 h\""},
-                total_flag("trials", "the new total of the last stage, a sweep")},
+                total_flag("trials", "the new total of the last stage, a sweep"),
+                common_flag("within", "a new budget of time for the whole run, in which the time used so far counts")},
       .alternatives = {.flags = {"epochs", "steps", "time", "trials"},
                        .required = true,
                        .error = "`trainlab extend` needs the new total: --epochs N, --steps N or --time TIME of a fit, "

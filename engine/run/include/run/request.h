@@ -51,6 +51,8 @@ struct Request {
   // The number of this engine among those of the supervisor, from 0: of a kind with several devices each takes another.
   int worker = 0;
 
+  // When the run's program began with this process, by steady_seconds(); 0: unknown. A budget of time counts from here.
+  double begun = 0;
   // The process that supervises. An engine whose parent is another one ends at once.
   std::int64_t supervisor = 0;
 

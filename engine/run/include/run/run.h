@@ -23,8 +23,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/files.h"
 #include "core/registry.h"
+#include "run/budget.h"
 #include "run/control.h"
 #include "run/folder.h"
 #include "run/manifest.h"
@@ -43,6 +45,8 @@ struct Environment {
   // Called with a device as a run records it ("cpu", "cuda"), gives the device on which this engine works: "cpu",
   // "cuda:0". With several devices of a kind each engine has another one. Raises Error{usage} for a missing device.
   std::function<std::string(const std::string&)> own_device;
+  // By which a budget of time is counted; monotonic, in seconds.
+  std::function<double()> clock = steady_seconds;
 };
 
 // Cores that this process may use: its affinity, within the CPU quota of its control group.
@@ -88,6 +92,9 @@ class Run {
   void replace_recipe();
   // The value of a declared parameter (boolean, number, integer or string; a path is absolute). Before the first stage.
   void parameter(const std::string& name, Value value);
+  // lab.budget, with its options as checked; before the first stage. Error{recipe} for options that do not fit, and for
+  // a second budget.
+  void budget(const Value& options);
   // Whether a stage has begun: no parameter may be declared any more.
   bool begun() const { return folder_.has_value(); }
 
@@ -137,8 +144,15 @@ class Run {
   void save_source(const std::string& path, std::string_view text);
   void save_mended();
 
+  // run_budget.cpp
+  BudgetTerms budget_terms() const;
+  void check_budget() const;
+  void begin_budget();
+  void begin_in_budget(const StageRecord& record);
+
   // run_help.cpp
   void join();
+  std::function<double()> seconds_left_as_helper(const StageRecord& record) const;
   Value help(const Options& stage);
   StageRecord await_stage(const Options& stage);
   bool run_goes_on() const;
@@ -178,9 +192,11 @@ class Run {
   std::string main_source_;                                   // the path of the first: the recipe
   bool replaces_ = false;                                     // replace_recipe() was called
   Value::Map parameters_;
+  Value budget_options_;  // of lab.budget; nil without
 
   std::optional<std::filesystem::path> folder_;
   Manifest manifest_;
+  std::optional<Budget> budget_;  // of the run that this engine executes
   std::vector<StageRecord> records_;
   std::optional<BeforeExtension> before_extension_;
   std::size_t position_ = 0;          // stages that this process has asked for

@@ -42,6 +42,9 @@ struct StageContext {
   const RunSettings* settings = nullptr;
   bool resumed = false;       // the folder holds an earlier attempt
   double seconds_before = 0;  // of earlier attempts
+  // Seconds until the stage must have ended, of the budget of time of its run; negative afterwards. Null without such a
+  // budget. Called by the recipe's thread, and often: the run keeps account of the time that is used.
+  std::function<double()> seconds_left = {};
   // `trainlab check --callbacks`: there is no folder, and the recipe's functions are called all the same. Loops end
   // after a few steps.
   bool is_rehearsal = false;

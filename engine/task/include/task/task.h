@@ -187,6 +187,8 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   Value last_values() const;
   ScriptState present_state() const { return read_state ? read_state() : state; }
   void replace_state(ScriptState saved);
+  // Whether the run's budget of time leaves no room for another step and a checkpoint.
+  bool is_out_of_time() const;
   // Measures a step of a loop (see SpeedMeter::stepped).
   void stepped(double begun, double fetched, std::int64_t samples);
   void end_row();
@@ -209,6 +211,9 @@ class TaskContext : public Object, public std::enable_shared_from_this<TaskConte
   Record record_;
   SpeedMeter speed_;
   std::function<void(const std::string&)> say_;  // empty where the task shows no progress
+  std::function<double()> seconds_left_;         // see StageContext
+  double longest_step_ = 0, commit_seconds_ = 0.05;
+  bool is_cut_short_ = false;  // a loop has ended because the time was over
 
   std::map<std::string, Logged> logged_;  // of the present step
   std::vector<Row> rows_;                 // not yet written

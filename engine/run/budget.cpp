@@ -1,0 +1,146 @@
+#include "run/budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/duration.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "run/folder.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr double reserved_share = 0.03;
+// The end of a process: summaries are written and helpers are ended.
+constexpr double least_reserve = 0.5;
+
+// A save waits for the disk, and a process that is killed loses what it has used since.
+constexpr double saved_share = 0.02, most_unsaved = 5;
+
+std::optional<Duration> given(const Value& options, const char* name) {
+  if (options[name].is_nil()) return std::nullopt;
+  return parse_duration(options[name].string());
+}
+
+std::string text_of(double seconds) {
+  constexpr double digits = 100;
+  return to_text(Duration{std::round(digits * seconds) / digits, Unit::seconds});
+}
+
+struct Stored {
+  double used = 0, from = 0, until = 0, wall = 0;
+  std::string stage = {};
+};
+
+std::optional<Stored> read_stored(const std::filesystem::path& file) {
+  const Value value = read_json(file);
+  if (value.is_nil()) return std::nullopt;
+  const auto number = [&](const char* name) {
+    if (!value.is_map() || !value[name].is_number() || value[name].number() < 0) {
+      throw damaged_file(file, std::string("it has no ") + name);
+    }
+    return value[name].number();
+  };
+  Stored stored{.used = number("used"), .from = number("from"), .until = number("until"), .wall = number("wall")};
+  if (!value["stage"].is_string()) throw damaged_file(file, "it has no stage");
+  stored.stage = value["stage"].string();
+  return stored;
+}
+
+}  // namespace
+
+std::filesystem::path budget_path(const std::filesystem::path& run) { return run / "budget.json"; }
+
+BudgetTerms budget_terms(const Value& options, std::optional<double> within) {
+  if (within && *within <= 0) throw usage_error("--within: expected more than 0 s, found " + text_of(*within));
+  BudgetTerms terms{.seconds = within.value_or(0), .reserve = 0};
+  if (const std::optional<Duration> time = given(options, "time")) {
+    if (time->unit != Unit::seconds || time->amount <= 0) {
+      throw recipe_error("expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(*time) + "\"").in("time");
+    }
+    if (!within) terms.seconds = time->amount;
+  }
+  if (terms.seconds == 0) {
+    if (options.is_nil()) return terms;
+    throw recipe_error("expected a time, found none").hint("lab.budget { time = \"18 h\" }, or --within \"18 h\"");
+  }
+  terms.reserve = std::max(reserved_share * terms.seconds, least_reserve);
+  if (const std::optional<Duration> reserve = given(options, "reserve")) {
+    if (reserve->unit != Unit::seconds && reserve->unit != Unit::percent) {
+      throw recipe_error("expected a time or a percentage, found \"" + to_text(*reserve) + "\"").in("reserve");
+    }
+    terms.reserve = reserve->unit == Unit::percent ? reserve->amount / 100 * terms.seconds : reserve->amount;
+  }
+  if (terms.usable() <= 0) {
+    throw usage_error("expected a budget of more than its reserve of " + text_of(terms.reserve) + ", found " +
+                      text_of(terms.seconds))
+        .hint("a longer --within, or a smaller reserve in lab.budget");
+  }
+  return terms;
+}
+
+double share_of_stage(const std::string& kind, bool is_last) {
+  if (is_last) return 1;
+  return kind == "sweep" ? 2.0 / 3 : 0.5;
+}
+
+double end_of_stage(const BudgetTerms& terms, double used, double share) {
+  return used + share * std::max(terms.usable() - used, 0.0);
+}
+
+Budget::Budget(BudgetTerms terms, std::filesystem::path file, double begun, std::function<double()> clock)
+    : terms_(terms), file_(std::move(file)), clock_(std::move(clock)), begun_(begun), saved_(begun) {
+  const std::optional<Stored> stored = file_.empty() ? std::nullopt : read_stored(file_);
+  if (!stored) return;
+  before_ = stored->used;
+  stage_ = stored->stage;
+  from_ = stored->from;
+}
+
+void Budget::check_left(const std::string& what) const {
+  const double now = used();
+  if (now < terms_.usable()) return;
+  const std::string folder = file_.parent_path().string();
+  throw usage_error("the run has used " + text_of(now) + " of its budget of " + text_of(terms_.seconds) +
+                    ", of which " + text_of(terms_.reserve) + " are reserve: nothing is left for " + what)
+      .hint(folder.empty() ? "a longer --within" : "a longer budget: trainlab resume " + folder + " --within TIME");
+}
+
+void Budget::begin_stage(const std::string& name, double share, bool extends) {
+  if (name != stage_ || extends) check_left("stage " + name);
+  if (name != stage_) {
+    stage_ = name;
+    from_ = used();
+  }
+  until_ = end_of_stage(terms_, from_, share);
+  save();
+}
+
+double Budget::seconds_left() {
+  if (clock_() - saved_ >= std::min(saved_share * terms_.seconds, most_unsaved)) save();
+  return until_ - used();
+}
+
+void Budget::save() {
+  saved_ = clock_();
+  const Value value =
+      Value::Map{{"used", used()}, {"stage", stage_}, {"from", from_}, {"until", until_}, {"wall", wall_seconds()}};
+  write_atomic(file_, to_json(value) + "\n");
+}
+
+Value Budget::summary() const {
+  return Value::Map{{"seconds", terms_.seconds}, {"used", used()}, {"reserve", terms_.reserve}};
+}
+
+std::optional<double> seconds_left_of(const std::string& stage, const std::filesystem::path& file, double now) {
+  const std::optional<Stored> stored = read_stored(file);
+  if (!stored || stored->stage != stage) return std::nullopt;
+  return stored->until - stored->used - std::max(now - stored->wall, 0.0);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,77 @@
+// Budget: the time that all stages of a run share (lab.budget, --within), its division between them, and how much of it
+// is used. Time used is that of the run's processes: between a kill and the next process nothing is used.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+// In seconds.
+struct BudgetTerms {
+  double seconds = 0;  // of the whole run; 0: there is no budget
+  double reserve = 0;  // of these, kept free at the end of the run
+
+  double usable() const { return seconds - reserve; }
+};
+
+// The share of what is left that a stage of this kind may use: all of it if the recipe returns the stage (`is_last`),
+// else two thirds for a sweep and half for any other stage. The rest is for the stages after it, as the fresh seeds
+// that confirm a search (docs/budgets.md).
+double share_of_stage(const std::string& kind, bool is_last);
+
+// The budget of a run. `options`: those of lab.budget as checked, nil where the recipe has none; `within`: the seconds
+// of --within, which takes the place of the recipe's time. A reserve that is not given is 3 % of the budget, and at
+// least half a second. Error{recipe} for an option that does not fit, Error{usage} for a budget that its
+// reserve uses up.
+BudgetTerms budget_terms(const Value& options, std::optional<double> within);
+
+// The seconds of the budget by which a stage must have ended that began when `used` seconds had been used, and has this
+// share of what is left.
+double end_of_stage(const BudgetTerms& terms, double used, double share);
+
+// One thread of one process: that which executes the run.
+class Budget {
+ public:
+  // Goes on with what `file` says is used; without a file, or with an empty path, nothing was used before. `clock`:
+  // monotonic, in seconds;
+  // `begun`: its reading when this process began. Error{run} where the file is damaged.
+  Budget(BudgetTerms terms, std::filesystem::path file, double begun, std::function<double()> clock);
+
+  const BudgetTerms& terms() const { return terms_; }
+  double used() const { return before_ + clock_() - begun_; }
+
+  // Error{usage} when nothing is left for `what`.
+  void check_left(const std::string& what) const;
+  // A stage begins, or goes on: one that goes on keeps the end that it had. Error{usage} when nothing is left for a
+  // stage that begins, or for one that is to train longer (`extends`).
+  void begin_stage(const std::string& name, double share, bool extends = false);
+  // Seconds until the present stage must have ended; negative afterwards. Saves now and then.
+  double seconds_left();
+  void save();
+
+  // {seconds, used, reserve}, for summaries.
+  Value summary() const;
+
+ private:
+  BudgetTerms terms_;
+  std::filesystem::path file_;
+  std::function<double()> clock_;
+  double begun_, before_ = 0, saved_;
+  std::string stage_;
+  double from_ = 0, until_ = 0;  // of the present stage, in seconds used
+};
+
+// For an engine that helps with a stage of a run: the seconds that the stage has left, as the run's `file` says, less
+// those since the file was written (`now`, wall seconds); nullopt before the stage has begun. Error{run} where the file
+// is damaged.
+std::optional<double> seconds_left_of(const std::string& stage, const std::filesystem::path& file, double now);
+
+// Where a run keeps what is used.
+std::filesystem::path budget_path(const std::filesystem::path& run);
+
+}  // namespace trainlab

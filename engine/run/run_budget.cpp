@@ -1,0 +1,38 @@
+// The budget of time of a run: what the recipe and the command line say, and the stages that it bounds.
+#include "run/run.h"
+
+namespace trainlab {
+
+void Run::budget(const Value& options) {
+  if (!budget_options_.is_nil()) throw recipe_error("expected one budget of the whole recipe, found a second");
+  budget_options_ = options;
+  budget_terms();
+}
+
+BudgetTerms Run::budget_terms() const {
+  const Value& within = folder_ ? manifest_.setting("within") : request_.options["within"];
+  const bool is_given = !within.is_nil() && (!folder_ || within.number() > 0);
+  return trainlab::budget_terms(budget_options_, is_given ? std::optional(within.number()) : std::nullopt);
+}
+
+// A new run in whose budget nothing fits leaves no folder.
+void Run::check_budget() const {
+  const BudgetTerms terms = budget_terms();
+  if (terms.seconds == 0 || request_.begun == 0) return;
+  Budget(terms, {}, request_.begun, environment_.clock).check_left("the first stage");
+}
+
+void Run::begin_budget() {
+  const BudgetTerms terms = budget_terms();
+  if (terms.seconds == 0) return;
+  const double begun = request_.begun > 0 ? request_.begun : environment_.clock();
+  budget_.emplace(terms, budget_path(*folder_), begun, environment_.clock);
+}
+
+void Run::begin_in_budget(const StageRecord& record) {
+  if (!budget_) return;
+  const bool extends = before_extension_ && before_extension_->stage == record.name;
+  budget_->begin_stage(record.name, share_of_stage(record.kind, record.folder == "."), extends);
+}
+
+}  // namespace trainlab

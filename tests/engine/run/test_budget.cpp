@@ -1,0 +1,145 @@
+#include "run/budget.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "support/error_of.h"
+#include "support/temporary_folder.h"
+
+using namespace trainlab;
+using trainlab::test::error_of;
+using trainlab::test::TemporaryFolder;
+
+namespace {
+
+const double search = share_of_stage("sweep", false);
+
+Value options(const char* time, const char* reserve = nullptr) {
+  Value value = Value::Map{};
+  if (time) value.set("time", time);
+  if (reserve) value.set("reserve", reserve);
+  return value;
+}
+
+// A run whose processes are told the time. Each process begins at its first reading.
+struct Clock {
+  double now = 1e6;
+  std::function<double()> reader() {
+    return [this] { return now; };
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what a recipe and the command line say of a budget") {
+  CHECK(budget_terms({}, std::nullopt).seconds == 0);
+  const BudgetTerms day = budget_terms(options("24 h", "6 h"), std::nullopt);
+  CHECK(day.seconds == 24 * 3600);
+  CHECK(day.usable() == 18 * 3600);
+  CHECK(budget_terms(options("100 s"), std::nullopt).reserve == Approx(3));
+  CHECK(budget_terms(options("5 s"), std::nullopt).reserve == 0.5);
+  CHECK(budget_terms(options("10 min", "5%"), std::nullopt).reserve == Approx(30));
+
+  SECTION("--within takes the place of the time, and the reserve of the recipe stays") {
+    CHECK(budget_terms(options("24 h", "5%"), 60).seconds == 60);
+    CHECK(budget_terms(options("24 h", "5%"), 60).reserve == Approx(3));
+    CHECK(budget_terms({}, 60).usable() == Approx(58.2));
+    CHECK(budget_terms(options(nullptr, "1 s"), 60).usable() == 59);
+  }
+  SECTION("what does not fit") {
+    const auto said = [](const Value& given, std::optional<double> within = std::nullopt) {
+      return error_of([&] { budget_terms(given, within); });
+    };
+    CHECK(said(options("5 epochs")) == R"(time: expected a time such as "10 min" or "18 h", found "5 epochs")");
+    CHECK(said(options("0 s")) == R"(time: expected a time such as "10 min" or "18 h", found "0 s")");
+    CHECK(said(options("1 h", "3 steps")) == R"(reserve: expected a time or a percentage, found "3 steps")");
+    CHECK_THAT(said(options(nullptr, "3 s")), Catch::StartsWith("expected a time, found none"));
+    CHECK_THAT(said(options("1 h", "2 h")),
+               Catch::StartsWith("expected a budget of more than its reserve of 2 h, found 1 h"));
+    CHECK_THAT(said({}, 0), Catch::StartsWith("--within: expected more than 0 s, found 0 s"));
+    CHECK_THAT(said({}, 0.2), Catch::StartsWith("expected a budget of more than its reserve of 0.5 s, found 0.2 s"));
+  }
+}
+
+TEST_CASE("stages share what is left: two thirds for a search, half for others, all of it for the last") {
+  CHECK(share_of_stage("sweep", false) == Approx(2.0 / 3));
+  for (const char* kind : {"fit", "task", "ensemble"}) CHECK(share_of_stage(kind, false) == 0.5);
+  CHECK(share_of_stage("sweep", true) == 1);
+  const BudgetTerms terms{.seconds = 100, .reserve = 10};
+  CHECK(end_of_stage(terms, 0, search) == Approx(60));
+  CHECK(end_of_stage(terms, 60, 0.5) == Approx(75));
+  CHECK(end_of_stage(terms, 75, 1) == Approx(90));
+  CHECK(end_of_stage(terms, 30, search) == Approx(70));  // the stage before ended early
+  CHECK(end_of_stage(terms, 95, 1) == Approx(95));       // nothing is left
+}
+
+TEST_CASE("the time used counts in all processes of a run, and the time between them does not") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "budget.json";
+  const BudgetTerms terms{.seconds = 100, .reserve = 10};
+  Clock clock;
+  {
+    Budget first(terms, file, clock.now, clock.reader());
+    clock.now += 6;  // the recipe is read and the data opened
+    first.begin_stage("search", search);
+    CHECK(first.seconds_left() == Approx(56));  // two thirds of 90 − 6
+    clock.now += 20;
+    CHECK(first.seconds_left() == Approx(36));
+    clock.now += 1;  // lost: less than what is saved at a time
+    CHECK(first.seconds_left() == Approx(35));
+  }
+  clock.now += 5000;  // the machine is down
+  Budget second(terms, file, clock.now, clock.reader());
+  CHECK(second.used() == Approx(26));
+  clock.now += 2;
+  second.begin_stage("search", search);
+  CHECK(second.seconds_left() == Approx(34));  // to the same end as before
+  clock.now += 4;
+  second.begin_stage("final", 1);
+  CHECK(second.used() == Approx(32));
+  CHECK(second.seconds_left() == Approx(58));
+  CHECK(second.summary() == Value(Value::Map{{"seconds", 100.0}, {"used", second.used()}, {"reserve", 10.0}}));
+
+  SECTION("a longer budget moves the end of a stage that goes on") {
+    Budget third({.seconds = 200, .reserve = 10}, file, clock.now, clock.reader());
+    third.begin_stage("final", 1);
+    CHECK(third.seconds_left() == Approx(158));
+  }
+  SECTION("a stage that goes on may end, one that begins or trains longer needs time") {
+    clock.now += 60;
+    second.begin_stage("final", 1);
+    CHECK(second.seconds_left() == Approx(-2));
+    const std::string expected =
+        "the run has used 92 s of its budget of 100 s, of which 10 s are reserve: nothing is "
+        "left for stage ";
+    CHECK_THAT(error_of([&] { second.begin_stage("more", 1); }), Catch::StartsWith(expected + "more"));
+    CHECK_THAT(error_of([&] { second.begin_stage("final", 1, true); }), Catch::StartsWith(expected + "final"));
+  }
+}
+
+TEST_CASE("helpers learn from the file how long a stage has") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "budget.json";
+  CHECK_FALSE(seconds_left_of("search", file, 0));
+  Clock clock;
+  Budget budget({.seconds = 100, .reserve = 10}, file, clock.now, clock.reader());
+  budget.begin_stage("search", search);
+  const double written = parse_json(read_file(file), "file")["wall"].number();
+  CHECK(seconds_left_of("search", file, written + 4).value() == Approx(56));
+  CHECK(seconds_left_of("search", file, written - 3600).value() == Approx(60));  // the wall clock was set back
+  CHECK_FALSE(seconds_left_of("final", file, written));
+}
+
+TEST_CASE("a damaged file of a budget is named") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "budget.json";
+  for (const char* text : {"", "[]", R"({"used": "many"})", R"({"used": -1, "from": 0, "until": 0, "wall": 0})",
+                           R"({"used": 1, "from": 0, "until": 0, "wall": 0})"}) {
+    INFO(text);
+    write_atomic(file, text);
+    CHECK_THAT(error_of([&] { Budget({.seconds = 9, .reserve = 1}, file, 0, [] { return 0.0; }); }),
+               Catch::Contains("budget.json"));
+  }
+}
