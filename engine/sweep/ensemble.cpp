@@ -149,13 +149,15 @@ Candidate candidate(const fs::path& stage, std::int64_t trial, std::int64_t repe
 
 }  // namespace
 
-Value seed_ensemble(const StudyPlan& plan, const StageContext& context, const SharedStudy& study) {
+Value seed_ensemble(const StudyPlan& plan, const StageContext& context, const SharedStudy& study,
+                    const std::optional<std::string>& stopped) {
   const Trials& trials = study.study().trials();
   std::vector<Candidate> all;
   for (std::int64_t trial = 0; trial < trials.size(); ++trial) {
     if (trials.state(trial) == TrialState::complete)
       all.push_back(candidate(context.folder, trial, 1, plan.repeat_seed(trial + 1)));
   }
+  if (all.empty()) throw run_error("no member was trained" + (stopped ? ": " + *stopped : ""));
   Members members(plan, plan.build({}, 0, 1), context.folder);
   std::ranges::stable_sort(all, [&](const Candidate& a, const Candidate& b) {
     return members.better(members.value(a.metrics), members.value(b.metrics));
@@ -169,7 +171,12 @@ Value seed_ensemble(const StudyPlan& plan, const StageContext& context, const Sh
   std::iota(chosen.begin(), chosen.end(), std::size_t{0});
   return with_torch_errors([&] {
     members.show(chosen);
-    return members.summary(chosen, stage.given("params") ? stage.get("params") : Value::Map{});
+    Value summary = members.summary(chosen, stage.given("params") ? stage.get("params") : Value::Map{});
+    if (stopped) {
+      summary.set("status", "stopped");
+      summary.set("reason", *stopped);
+    }
+    return summary;
   });
 }
 

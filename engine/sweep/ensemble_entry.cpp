@@ -3,6 +3,7 @@
 #include "ensemble.h"
 #include "ensemble_plan.h"
 #include "sweep_entry.h"
+#include "worker.h"
 
 namespace trainlab {
 
@@ -27,6 +28,9 @@ Entry ensemble_entry() {
       .with(Option("goal", "the better direction of the metric, if the metric does not declare one")
                 .choice({"min", "max"})
                 .many())
+      .with(Option("time", "no member begins after this time; the ensemble is of those that have ended")
+                .duration()
+                .in("time"))
       .with(storage_option())
       .with(workers_option())
       .with(study_threads_option())
@@ -55,14 +59,14 @@ Entry ensemble_entry() {
 StageWork prepare_ensemble(const Options& stage, const RunSettings& settings) {
   const auto plan = std::make_shared<const EnsemblePlan>(stage, settings);
   if (stage.given("from")) {
-    for (const char* option : {"params", "seeds", "seed", "storage"}) {
+    for (const char* option : {"params", "seeds", "seed", "storage", "time"}) {
       if (stage.given(option)) throw stage.error(option, "goes with members that are trained, not with `from`");
     }
     return [plan](const StageContext& context) { return context.helps ? Value() : greedy_ensemble(*plan, context); };
   }
   return [plan](const StageContext& context) {
     return work_on(*plan, context, [&](const Worker& worker, bool interrupted) {
-      return interrupted ? Value() : seed_ensemble(*plan, context, worker.study());
+      return interrupted ? Value() : seed_ensemble(*plan, context, worker.study(), worker.stopped());
     });
   };
 }

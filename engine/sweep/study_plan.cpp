@@ -41,6 +41,14 @@ std::vector<std::string> strings(const Options& stage, const char* option) {
   return all;
 }
 
+double time_option(const Options& stage) {
+  if (!stage.given("time")) return 0;
+  const Duration time = stage.duration("time");
+  if (time.unit != Unit::seconds || time.amount <= 0)
+    throw stage.error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
+  return time.amount;
+}
+
 const DataParts* OpenedData::open(const Options& fit, const RunSettings& settings) {
   const Options spec = fit.child("data");
   if (holds_function(spec.value())) return nullptr;

@@ -35,6 +35,9 @@ class OpenedData {
 // The strings of a list option; empty if the option has no value.
 std::vector<std::string> strings(const Options& stage, const char* option);
 
+// Seconds of the option `time`; 0 where it is not given. Error{recipe} for what is no time.
+double time_option(const Options& stage);
+
 class StudyPlan {
  public:
   virtual ~StudyPlan() = default;
@@ -56,6 +59,8 @@ class StudyPlan {
   virtual std::int64_t trials() const = 0;            // at most
   virtual std::int64_t repeats() const { return 1; }  // fits of a trial
   virtual double time_budget() const { return 0; }    // seconds; 0: none
+  // The share of the time that the stage has in its run's budget which it needs when all trials have ended.
+  virtual double share_at_end() const { return 0; }
   virtual bool deterministic() const { return false; }
   // Whether a trial takes over the result of an earlier trial at the same point.
   virtual bool reuses_duplicates() const { return false; }

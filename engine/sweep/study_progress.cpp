@@ -24,6 +24,7 @@ StudyProgress::StudyProgress(const StudyPlan& plan, const StageContext& context,
       seconds_(std::move(seconds)),
       deadline_(plan.time_budget() > 0 ? seconds_() + plan.time_budget() - used
                                        : std::numeric_limits<double>::infinity()) {
+  if (context.seconds_left) deadline_ = std::min(deadline_, seconds_() + context.seconds_left());
   for (std::int64_t trial = 0; trial < study_.trials().size(); ++trial) {
     if (study_.trials().state(trial) == TrialState::complete) lengths_.add(static_cast<double>(reports_of(trial)));
   }

@@ -1,6 +1,8 @@
 // The declaration of lab.sweep, and its two sides: run and check.
 #include "sweep_entry.h"
 
+#include <algorithm>
+
 #include "study_summary.h"
 #include "sweep/sweep.h"
 #include "sweep_plan.h"
@@ -51,7 +53,13 @@ Value work_on(const StudyPlan& plan, const StageContext& context,
       context.say(context.name + ": chooses by " + one.metric +
                   ", so that the test part says nothing of new data any more");
   }
-  Worker worker(plan, context);
+  StageContext of_trials = context;
+  if (context.seconds_left) {
+    of_trials.seconds_left = [&context, at_end = plan.share_at_end() * std::max(context.seconds_left(), 0.0)] {
+      return context.seconds_left() - at_end;
+    };
+  }
+  Worker worker(plan, of_trials);
   if (context.ask_for_workers) context.ask_for_workers(plan.workers());
   const bool interrupted = worker.run() == Worker::End::interrupted;
   if (context.helps) return interrupted ? Value::Map{{"status", "interrupted"}} : Value();

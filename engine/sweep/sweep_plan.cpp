@@ -98,11 +98,7 @@ void SweepPlan::check_tasks() const {
 
 double SweepPlan::time_budget() const {
   if (extended_seconds_) return static_cast<double>(*extended_seconds_);
-  if (!options().given("time")) return 0;
-  const Duration time = options().duration("time");
-  if (time.unit != Unit::seconds || time.amount <= 0)
-    throw options().error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
-  return time.amount;
+  return time_option(options());
 }
 
 // The fit is as long as the longest chain of segments, given points are those of configurations that begin, and the

@@ -143,6 +143,10 @@ std::vector<TrialEnd> TrialFits::run(std::span<LeasedTrial> trials) {
   reports_.drop();
   std::list<Built> all;
   for (LeasedTrial& trial : trials) all.push_back(build(trial));
+  open_ = 0;
+  for (const Built& trial : all) {
+    for (const TrialFit& fit : trial.fits) open_ += ended(fit) ? 0 : 1;
+  }
   train_stacks(all);
   for (Built& trial : all) {
     if (trial.failure.empty()) train_alone(trial);
@@ -203,7 +207,17 @@ void TrialFits::train_alone(Built& trial) {
   }
 }
 
-StageContext TrialFits::context_of(const Member& member, bool resumed) {
+// Trainings come one after the other, and each leaves time for those that follow: a trial of three seeds that train
+// alone has no value before the third has ended.
+std::function<double()> TrialFits::share_of_time(std::size_t members) const {
+  const std::function<double()>& left = context_.seconds_left;
+  if (!left) return {};
+  const double share = static_cast<double>(members) / static_cast<double>(std::max(open_, members));
+  const double of_others = (1 - share) * std::max(left(), 0.0);
+  return [&left, of_others] { return left() - of_others; };
+}
+
+StageContext TrialFits::context_of(const Member& member, bool resumed, const std::function<double()>& seconds_left) {
   const auto& [trial, fit] = member;
   make_directories(fit->folder);
   if (CheckpointFolder::newest_step(fit->folder / "checkpoints") == 0) reports_.begin(*trial->trial, fit->repeat, 0);
@@ -212,6 +226,7 @@ StageContext TrialFits::context_of(const Member& member, bool resumed) {
   context.folder = fit->folder;
   context.settings = &plan_.settings();
   context.resumed = resumed;
+  context.seconds_left = seconds_left;
   context.clone_of = clone_of(*trial->trial, *fit);
   const auto of_trial = [number = trial->trial->lease.trial](const std::function<void(const std::string&)>& say) {
     return [&say, number](const std::string& text) { say(fmt::format("trial {}: {}", number, text)); };
@@ -237,7 +252,7 @@ void TrialFits::keep(const Member& member, Value summary, std::size_t members) {
 
 void TrialFits::run_alone(const Member& task) {
   const auto& [trial, fit] = task;
-  const StageContext context = context_of(task, fs::exists(fit->folder / "metrics.jsonl"));
+  const StageContext context = context_of(task, fs::exists(fit->folder / "metrics.jsonl"), share_of_time(1));
   const auto rows = std::make_shared<TrialRows>(plan_, reports_, *trial->trial, fit->repeat);
   try {
     Value summary = run_task(fit->options, context,
@@ -250,6 +265,7 @@ void TrialFits::run_alone(const Member& task) {
                          "\", by which trials are compared; it has logged " + (names.empty() ? "nothing" : names));
     }
     keep(task, std::move(summary), 1);
+    --open_;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::recipe) {
       trial->failure = error.headline();
@@ -268,8 +284,9 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
     make_directories(members[static_cast<std::size_t>(m)].second->folder / "checkpoints");
   });
   std::vector<FitMember> fits;
+  const std::function<double()> seconds_left = share_of_time(members.size());
   for (const Member& member : members) {
-    StageContext context = context_of(member, resumed);
+    StageContext context = context_of(member, resumed, seconds_left);
     const auto& [trial, fit] = member;
     fits.push_back({.options = fit->options,
                     .context = std::move(context),
@@ -283,6 +300,7 @@ void TrialFits::train(std::span<const Member> members, bool axis) {
       const auto m = static_cast<std::size_t>(i);
       keep(members[m], summaries[m], members.size());
     });
+    open_ -= members.size();
   } catch (const LeaseLost&) {
     throw;
   } catch (const Error& error) {

@@ -66,7 +66,9 @@ class TrialFits {
   std::int64_t stack_of(const TrialFit& fit);
   void train_stacks(std::list<Built>& trials);
   void train_alone(Built& trial);
-  StageContext context_of(const Member& member, bool resumed);
+  StageContext context_of(const Member& member, bool resumed, const std::function<double()>& seconds_left);
+  // The time that a training of so many of the open fits may take.
+  std::function<double()> share_of_time(std::size_t members) const;
   void train(std::span<const Member> members, bool axis);
   void run_alone(const Member& task);
   void keep(const Member& member, Value summary, std::size_t members);
@@ -81,6 +83,7 @@ class TrialFits {
   SharedStudy& study_;
   std::unique_ptr<Pruner> pruner_;
   Reports reports_;
+  std::size_t open_ = 0;                                         // fits of the present trials that have not ended
   std::map<std::string, std::shared_ptr<const FitPlan>> plans_;  // by structure
   std::set<std::string> warned_;                                 // what has been said of plans
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <system_error>
@@ -86,8 +87,9 @@ Worker::Worker(const StudyPlan& plan, const StageContext& context, std::function
       study_(open_study(plan, context, home_)),
       keeper_(study_.storage()),
       fits_(plan, context, study_, [this] { reported(); }),
-      progress_(plan, context, study_.study(), std::move(seconds), used_ ? used_->seconds() : 0) {
-  if (used_) begin_time();
+      progress_(plan, context, study_.study(), seconds, used_ ? used_->seconds() : 0),
+      seconds_(std::move(seconds)) {
+  begin_time();
 }
 
 // A trial for this process, unless its end is known already. False when there is none.
@@ -185,7 +187,7 @@ std::vector<LeasedTrial> Worker::ask() {
       plan_.trials(), study_.study().scheduler() ? plan_.trials() : study_.study().points().value_or(plan_.trials()));
   const std::int64_t left = std::max<std::int64_t>(all - study_.study().trials().size() + 1, 1);
   const std::int64_t share = left / plan_.workers() + (left % plan_.workers() > 0 ? 1 : 0);
-  std::int64_t most = std::min((stack + plan_.repeats() - 1) / plan_.repeats(), share);
+  std::int64_t most = std::min({(stack + plan_.repeats() - 1) / plan_.repeats(), share, most_in_time()});
   // In a deterministic study no trial of a stack may depend on another one of it, and what learns should not choose
   // many points before it hears of one.
   if (plan_.deterministic() || study_.study().learns()) most = std::min(most, Study::lag);
@@ -218,11 +220,12 @@ Worker::End Worker::work() {
   check_failures();
   while (!stop_requested()) {
     check_time();
+    if (!leads() && seconds_left() <= 0) return End::complete;
     std::vector<LeasedTrial> trials = ask();
     progress_.look();
     if (!trials.empty()) {
       train(std::move(trials));
-    } else if (wait_) {
+    } else if (wait_ && !(context_.seconds_left && context_.seconds_left() <= 0)) {
       // Until somebody's trial has ended, or somebody may have been silent for too long.
       for (int polls = 0; polls < most_polls && !stop_requested() && !study_.follow(); ++polls)
         std::this_thread::sleep_for(poll);
@@ -245,7 +248,9 @@ Worker::End Worker::work() {
 
 void Worker::train(std::vector<LeasedTrial> trials) {
   std::vector<TrialEnd> ends;
+  const double begun = seconds_();
   if (!while_leased(trials, [&] { ends = fits_.run(trials); })) return;
+  longest_ = std::max(longest_, (seconds_() - begun) / static_cast<double>(trials.size()));
   for (std::size_t i = 0; i < trials.size(); ++i) {
     if (ends[i].interrupted) {
       give_back(std::span(trials).subspan(i, 1));
@@ -295,18 +300,37 @@ void Worker::check_failures() const {
   if (failure) throw run_error(*failure);
 }
 
+// Until no trial may begin any more: by the stage's own time, after which trials that run are brought to their end, or
+// by the budget of the run, in which they must end. The next trial may take as long as the longest one so far.
+double Worker::seconds_left() const {
+  double left = std::numeric_limits<double>::infinity();
+  if (used_) left = plan_.time_budget() - used_->seconds();
+  if (context_.seconds_left) left = std::min(left, context_.seconds_left() - longest_);
+  return left;
+}
+
+// The trials that may train together and end in time: a stack of n takes at most n times as long as a trial. The first
+// trial of a process trains alone, because nothing is known of its length.
+std::int64_t Worker::most_in_time() const {
+  if (!context_.seconds_left) return std::numeric_limits<std::int64_t>::max();
+  if (longest_ == 0) return 1;
+  constexpr double most = 1e6;
+  return static_cast<std::int64_t>(std::clamp(context_.seconds_left() / longest_, 1.0, most));
+}
+
 // The storage says to all processes when the time is over.
 void Worker::begin_time() {
-  study_.storage().set_deadline(wall_seconds() + std::max(plan_.time_budget() - used_->seconds(), 0.0));
-  used_->save();
+  const double left = seconds_left();
+  if (!leads() || std::isinf(left)) return;
+  study_.storage().set_deadline(wall_seconds() + std::max(left, 0.0));
+  if (used_) used_->save();
 }
 
 void Worker::check_time() {
-  if (!used_) return;
-  used_->save_now_and_then();
-  if (stopped_ || used_->seconds() < plan_.time_budget()) return;
+  if (used_) used_->save_now_and_then();
+  if (stopped_ || seconds_left() > 0) return;
   stopped_ = "the time budget is used";
-  study_.storage().set_deadline(wall_seconds());
+  if (leads()) study_.storage().set_deadline(wall_seconds());
 }
 
 std::optional<double> Worker::used_seconds() const { return used_ ? std::optional(used_->seconds()) : std::nullopt; }

@@ -44,6 +44,9 @@ class Worker {
   void give_back(std::span<const LeasedTrial> trials) noexcept;
   void settle();
   void check_failures() const;
+  bool leads() const { return !context_.helps && !home_.is_joined; }
+  double seconds_left() const;
+  std::int64_t most_in_time() const;
   void begin_time();
   void check_time();
   void show();
@@ -57,7 +60,9 @@ class Worker {
   LeaseKeeper keeper_;
   TrialFits fits_;
   StudyProgress progress_;
-  bool wait_ = false;  // the last ask() found no trial now, because others are at work
+  std::function<double()> seconds_;
+  double longest_ = 0;  // the most seconds that a training of this process took for each of its trials
+  bool wait_ = false;   // the last ask() found no trial now, because others are at work
   std::optional<std::string> stopped_;
 };
 

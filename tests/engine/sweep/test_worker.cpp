@@ -332,6 +332,54 @@ TEST_CASE("the seconds of a process that was killed count in its budget of time"
   CHECK(used <= 130);
 }
 
+TEST_CASE("a sweep ends in the time that its run gives it") {
+  register_stand_in();
+  prepare_arithmetic(1);
+  const TemporaryFolder folder;
+  const RunSettings settings = test_settings();
+  double now = 1000;
+  // Each fit validates four times, and takes 40 s.
+  const Events events{.validate = [&](std::int64_t) { now += 10; }};
+  const auto work_for = [&](double seconds, const std::string& more, const std::function<void(const Trials&)>& check) {
+    const SweepPlan plan(sweep(R"(, "trials": 9, "stack": false)" + more, events), settings);
+    StageContext context = quiet_context(folder.path(), settings);
+    context.seconds_left = [&now, until = now + seconds] { return until - now; };
+    Worker worker(plan, context, [&] { return now; });
+    CHECK(worker.run() == Worker::End::complete);
+    CHECK(worker.stopped() == "the time budget is used");
+    check(worker.study().study().trials());
+  };
+  const auto reports = [](const Trials& trials, std::int64_t trial) {
+    std::vector<std::size_t> counts;
+    for (const auto& [repeat, all] : trials.repeats(trial)) counts.push_back(all.resources.size());
+    return counts;
+  };
+  using Counts = std::vector<std::size_t>;
+
+  SECTION("no trial begins that would probably end too late") {
+    work_for(115, "", [&](const Trials& trials) {
+      CHECK(trials.size() == 2);
+      CHECK(trials.count(TrialState::complete) == 2);
+      CHECK(reports(trials, 1) == Counts{4});
+    });
+    CHECK(now == 1080);
+  }
+  SECTION("the first trial is cut short, and complete") {
+    work_for(25, "", [&](const Trials& trials) {
+      CHECK(trials.size() == 1);
+      CHECK(trials.state(0) == TrialState::complete);
+      CHECK(reports(trials, 0) == Counts{3});
+    });
+  }
+  SECTION("the seeds of a trial that is cut short have equal parts of the time") {
+    work_for(60, R"(, "seeds": 2)", [&](const Trials& trials) {
+      CHECK(trials.size() == 1);
+      CHECK(trials.state(0) == TrialState::complete);
+      CHECK(reports(trials, 0) == Counts{3, 3});
+    });
+  }
+}
+
 TEST_CASE("a sweep on a device that is not there is refused before its first trial") {
   RunSettings settings = test_settings();
   settings.device = "stand_in:7";

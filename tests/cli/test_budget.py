@@ -1,0 +1,159 @@
+"""Budgets of time: recipes of several stages that end in time with a model, also when they are killed and resumed."""
+
+import signal
+import unittest
+
+from program import CliTest, fit, tensors
+
+# Each of these would train for minutes.
+MEMBER = """
+local nn, data = lab.nn, lab.data.blobs { samples = 120 }:split { train = 0.5, val = 0.25, test = 0.25 }
+local function build(hp)
+  return lab.fit {
+    name = "member", data = data, model = nn.Sequential { nn.Linear(8), nn.ReLU(), nn.Linear(3) },
+    loss = "cross_entropy", metrics = { "accuracy" }, optim = lab.optim.SGD { lr = hp.lr }, batch = 16,
+    epochs = 1000000, validate = "500 epochs", checkpoint = "500 epochs",
+  }
+end
+"""
+SEARCH = """
+local found = lab.run(lab.sweep {
+  name = "search", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss", trials = 100000, build = build,
+})
+"""
+
+
+class Budget(CliTest):
+    def check_budget(self, run, seconds):
+        summary = self.summary(run)
+        self.assertIn(summary["status"], ("done", "stopped"), summary)
+        budget = summary["budget"]
+        self.assertEqual(budget["seconds"], seconds)
+        self.assertLessEqual(budget["used"], seconds)
+        return summary
+
+    def test_one_stage(self):
+        self.write("r.lua", MEMBER + "return build { lr = 0.1 }\n")
+        result = self.train("--within", "5 s")
+        run = self.run_folder()
+        summary = self.check_budget(run, 5)
+        self.assertEqual((summary["status"], summary["reason"]), ("stopped", "the time budget is used"))
+        self.assertIn("of a budget of 5.0 s", result.out, result)
+        self.assertIn("test.accuracy", summary["metrics"])
+        self.assertTrue([path for path in (run / "checkpoints").glob("best-*.safetensors") if tensors(path)])
+
+    def test_two_stages(self):
+        """A search, of which the first trial alone would take all, and an ensemble of fresh seeds."""
+        self.write("r.lua", 'lab.budget { time = "8 s", reserve = "0.5 s" }\n' + MEMBER + SEARCH + """
+return lab.ensemble { name = "final", params = found.best.params, seeds = 8, metric = "val.loss", build = build }
+""")
+        self.train()
+        run = self.run_folder()
+        summary = self.check_budget(run, 8)
+        self.assertEqual(summary["kind"], "ensemble")
+        self.assertEqual(summary["reason"], "the time budget is used")
+        self.assertEqual(len(summary["members"]), 1)
+        self.assertIn("val.loss", summary["ensemble"])
+        search = self.summary(run / "stages/search")
+        self.assertEqual(search["trials"]["complete"], 1)
+        self.assertLess(search["budget"]["used"], summary["budget"]["used"])
+
+    def test_three_stages(self):
+        """Fits hand on what they do not need."""
+        self.write("r.lua", fit(epochs=2).replace("return ", "lab.run(").rstrip() + ")\n" + MEMBER + """
+lab.run(lab.task { name = "loop", run = function(ctx)
+  local x = lab.tensor.randn({ 4 }, { seed = ctx.seed })
+  for step in ctx:steps(1000000000, { save = x }) do ctx:log("x", x:sum()) end
+  ctx:save("x", x)
+end })
+return build { lr = 0.1 }
+""")
+        self.train("--within", "8 s")
+        run = self.run_folder()
+        self.check_budget(run, 8)
+        self.assertEqual(self.summary(run / "stages/f")["status"], "done")
+        task = self.summary(run / "stages/loop")
+        self.assertEqual((task["status"], task["reason"]), ("stopped", "the time budget is used"))
+        self.assertTrue((run / "stages/loop/checkpoints/x.safetensors").exists())
+
+    def test_killed_and_resumed(self):
+        self.write("r.lua", MEMBER + "return build { lr = 0.1 }\n")
+        running = self.start("r.lua", "--threads", "1", "--within", "8 s", "--out", "cut")
+        running.until_rows(self.folder / "cut", 2)
+        running.send(signal.SIGKILL)
+        running.end()
+        running = self.start("resume", "cut")
+        running.until_said("epoch")
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        used = self.summary(self.folder / "cut")["budget"]["used"]
+        result = self.run_program("resume", "cut", "--json", "--quiet")
+        summary = self.check_budget(self.folder / "cut", 8)
+        self.assertEqual(result.json()["budget"], summary["budget"])
+        self.assertGreater(summary["budget"]["used"], used)
+        self.assertEqual(len(summary["resumed"]), 2)
+
+    def test_longer_budget(self):
+        """A run that is resumed with another budget: what it has used counts."""
+        self.write("r.lua", MEMBER + "return build { lr = 0.1 }\n")
+        running = self.start("r.lua", "--threads", "1", "--within", "1 h", "--out", "cut")
+        running.until_rows(self.folder / "cut", 1)
+        running.send(signal.SIGTERM)
+        self.end(running, 143)
+        result = self.run_program("resume", "cut", "--within", "5 s")
+        self.assert_said(result, "not byte-exact: within: recorded 3600.0, now 5.0")
+        self.check_budget(self.folder / "cut", 5)
+
+    def test_sweep_begins_no_trial_too_late(self):
+        """Trials of known length: each that has begun is whole, also with several processes."""
+        self.write("r.lua", MEMBER.replace("epochs = 1000000", "epochs = 2000") + SEARCH + "return nil\n")
+        self.train("--within", "8 s", "--workers", "2")
+        summary = self.check_budget(self.run_folder(), 8)
+        self.assertEqual((summary["kind"], summary["reason"]), ("sweep", "the time budget is used"))
+        self.assertGreaterEqual(summary["trials"]["complete"], 1)
+
+    def test_ensemble_with_time(self):
+        self.write("r.lua", MEMBER.replace("epochs = 1000000", "epochs = 2000") + """
+return lab.ensemble { name = "final", params = { lr = 0.1 }, seeds = 10000, time = "2 s", metric = "val.loss",
+                      build = build }
+""")
+        self.train()
+        summary = self.summary(self.run_folder())
+        self.assertEqual((summary["status"], summary["reason"]), ("stopped", "the time budget is used"))
+        self.assertGreaterEqual(len(summary["members"]), 1)
+        self.assertLess(len(summary["members"]), 10000)
+        self.assertNotIn("budget", summary)
+
+    def refused(self, text, *arguments, code):
+        self.write("r.lua", text)
+        result = self.train(*arguments, code=code)
+        self.assertFalse((self.folder / "runs").exists(), result)
+        return result
+
+    def test_budgets_that_do_not_fit(self):
+        for within, message in (("0.2 s", "expected a budget of more than its reserve of 0.5 s, found 0.2 s"),
+                                ("0 s", "trainlab: --within: expected more than 0 s, found 0 s"),
+                                ("5 epochs", 'trainlab: --within: expected a time with its unit, as "90 s", "90 min" '
+                                             'or "3 h", found "5 epochs"')):
+            self.assertIn(message, self.refused(fit(), "--within", within, code=2).err)
+        result = self.refused('lab.budget { time = "1 h", reserve = "59.9999999 min" }\n' + fit(), code=2)
+        self.assertIn("nothing is left for the first stage", result.err, result)
+
+    def test_wrong_budgets(self):
+        for budget, message in (('{ time = "5 epochs" }', "r.lua:1: lab.budget.time: expected a time such as "
+                                                          '"10 min" or "18 h", found "5 epochs"'),
+                                ("{}", "r.lua:1: lab.budget: expected a time, found none"),
+                                ("{ time = 5 }", "r.lua:1: lab.budget.time: expected"),
+                                ('{ time = "1 h" }; lab.budget { time = "1 h" }',
+                                 "r.lua:1: lab.budget: expected one budget of the whole recipe, found a second"),
+                                ('{ money = "5 EUR" }', "lab.budget: budget has no option 'money'")):
+            result = self.refused(f"lab.budget {budget}\n" + fit(), code=1)
+            self.assertIn(message, result.err, result)
+        late = fit().replace("return ", "lab.run(").rstrip() + ')\nlab.budget { time = "1 h" }\n'
+        self.write("late.lua", late)
+        result = self.train(recipe="late.lua", code=1)
+        self.assertIn("lab.budget after a stage has run", result.err, result)
+
+
+if __name__ == "__main__":
+    unittest.main()
