@@ -42,10 +42,13 @@ Entry fit_entry() {
                 .or_default(64))
       .with(Option("epochs", "length in passes over the training part").integer().at_least(1))
       .with(Option("steps", "length in optimizer steps, instead of epochs").integer().at_least(1))
-      .with(
-          Option("time", "budget of time, which includes a reserve for the last validation and checkpoint")
-              .duration()
-              .in("time"))
+      .with(Option("flops",
+                   "length in floating-point operations of training, counted as by `trainlab check`, instead of epochs")
+                .number()
+                .at_least(1))
+      .with(Option("time", "budget of time, which includes a reserve for the last validation and checkpoint")
+                .duration()
+                .in("time"))
       .with(Option("seed", "seed of initial weights, data order and dropout (default: the run's seed)")
                 .integer()
                 .at_least(0))

@@ -3,6 +3,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/trace.h"
 #include "fit_plan_parts.h"
@@ -73,16 +74,40 @@ void extend_time(FitPlan& plan, const RunSettings& settings) {
   plan.time_budget = static_cast<double>(settings.extended.back().count);
 }
 
-// Exactly one of epochs and steps; `time` bounds either, or stands alone.
+// The steps of the last batch that fits into the FLOPs of the option.
+std::int64_t steps_of_flops(const FitPlan& plan) {
+  const Options& fit = plan.options;
+  if (plan.step) {
+    throw fit.error("flops", "nobody knows the FLOPs of a training step of the recipe's own")
+        .hint("epochs = 10, steps = 5000 or time = \"10 min\"");
+  }
+  const Flops flops = plan.model->flops();
+  const double sample = flops.forward + flops.backward, given = fit.number("flops");
+  const std::int64_t per_epoch = plan.length.steps_per_epoch;
+  const std::int64_t n = plan.data.train.epoch_size();
+  const auto samples_per_epoch = static_cast<double>(plan.loader.drop_last ? n - n % plan.loader.batch : n);
+  const double step = sample * static_cast<double>(plan.length.batch);
+  const double epochs = std::floor(given / (sample * samples_per_epoch));
+  const double steps =
+      epochs * static_cast<double>(per_epoch) + std::floor((given - epochs * sample * samples_per_epoch) / step);
+  constexpr double most = 9e15;  // beyond, doubles skip whole numbers
+  if (steps >= 1 && steps <= most) return static_cast<std::int64_t>(steps);
+  throw fit.error("flops", "expected from " + number_text(step) + ", the FLOPs of one step of " +
+                               std::to_string(plan.length.batch) + " samples, to " + number_text(most * step) +
+                               ", found " + number_text(given));
+}
+
+// Exactly one of epochs, steps and flops; `time` bounds each, or stands alone.
 void plan_length(FitPlan& plan, const RunSettings& settings) {
   const Options& fit = plan.options;
   plan.accumulate = fit.integer("accumulate");
   plan.length.batch = plan.loader.batch * plan.accumulate;
   plan.length.steps_per_epoch = steps_per_epoch(plan);
-  const bool epochs = fit.given("epochs"), steps = fit.given("steps");
-  if (epochs && steps) {
-    throw fit.error("steps", "expected either epochs or steps, found both")
-        .hint("leave one of them out; --set epochs=nil removes the recipe's value");
+  const bool epochs = fit.given("epochs"), steps = fit.given("steps"), flops = fit.given("flops");
+  if (epochs + steps + flops > 1) {
+    const std::string second = flops ? "flops" : "steps", first = epochs ? "epochs" : "steps";
+    throw fit.error(second, "expected either " + first + " or " + second + ", found both")
+        .hint("leave one of them out; --set " + first + "=nil removes the recipe's value");
   }
   if (fit.given("time")) {
     const Duration time = fit.duration("time");
@@ -90,7 +115,7 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
       throw fit.error("time", "expected a time such as \"10 min\" or \"18 h\", found \"" + to_text(time) + "\"");
     }
     plan.time_budget = time.amount;
-  } else if (!epochs && !steps && settings.extended.empty()) {
+  } else if (!epochs && !steps && !flops && settings.extended.empty()) {
     throw fit.error("epochs", "expected a length, found none").hint("epochs = 10, steps = 5000 or time = \"10 min\"");
   }
   // A fit is extended by one total alone: where there is a budget of time, only the time.
@@ -103,6 +128,8 @@ void plan_length(FitPlan& plan, const RunSettings& settings) {
     plan.length.total_steps = fit.integer("epochs") * plan.length.steps_per_epoch;
   } else if (steps) {
     plan.length.total_steps = fit.integer("steps");
+  } else if (flops) {
+    plan.length.total_steps = steps_of_flops(plan);
   }
 }
 

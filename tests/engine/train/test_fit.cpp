@@ -205,6 +205,28 @@ TEST_CASE("a time budget ends the fit with all that a result needs") {
       Catch::Contains("checkpoint") && Catch::Contains("a percentage of a known length"));
 }
 
+TEST_CASE("flops are a length") {
+  const TemporaryFolder temporary;
+  const auto run = [&](const std::string& length, const char* name) {
+    return run_one(parse_options(digits_fit(length)), temporary.path() / name);
+  };
+  const Value epoch = run(R"(, "epochs": 1)", "epoch");
+  const double sample = epoch["flops"].number() / epoch["samples"].number(), wanted = 2.5 * epoch["flops"].number();
+  const Value fit = run(R"(, "flops": )" + number_text(wanted), "flops");
+  CHECK(fit["status"] == Value("done"));
+  // Two epochs of 1437 samples in 23 steps, and 11 batches of 64 of the next.
+  CHECK(fit["steps"] == Value(57));
+  CHECK(fit["flops"].number() <= wanted);
+  CHECK(fit["flops"].number() > wanted - 64 * sample);
+  CHECK_THAT(error_of([&] { run(R"(, "flops": 10)", "few"); }),
+             Catch::Contains("flops: expected from " + number_text(64 * sample) +
+                             ", the FLOPs of one step of 64 samples, to "));
+  CHECK_THAT(error_of([&] { run(R"(, "flops": 1e300)", "many"); }), Catch::Contains("found 1e+300"));
+  CHECK_THAT(error_of([&] { run(R"(, "flops": 1e9, "epochs": 2)", "both"); }),
+             Catch::Contains("flops: expected either epochs or flops, found both"));
+  CHECK_THAT(error_of([&] { run(R"(, "flops": -1)", "negative"); }), Catch::Contains("flops"));
+}
+
 TEST_CASE("a fit ends with all that a result needs when the time of its run is over") {
   const TemporaryFolder temporary;
   const RunSettings settings = test_settings();
