@@ -1,7 +1,7 @@
 """Benchmarks of trainlab, each against a peer measured in the same run: programs alternate, medians are compared.
 
     tools/bench/run [NAME…] [--data DIR] [--rounds N]       names: small mnist cnn loop gpt overhead operators averaging
-    loader images start help memory study quality report sweep stack busy
+    loader images start help memory study quality report sweep stack busy deadlines
 
 `tools/bench/run` sets up the peer (PyTorch from PyPI in a folder of its own), builds, and calls this. DIR holds the
 MNIST files, and the folder above it tinyshakespeare.txt and cifar10-jpeg.tar; benchmarks whose files are missing are
@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 import busy
+import deadlines
 import studies
 from programs import BUILD, HERE, ROOT, TRAINLAB, engine_memory, fit_summary, run, step_microseconds, wall
 
@@ -219,6 +220,15 @@ class Bench:
                          ours("chargpt.lua", ["--text", text, "--steps", "20"]),
                          peer("peer_gpt.py", [text, "20", str(cores)]), self.rounds)
 
+    def deadlines(self):
+        def row(cells, is_right):
+            stages, budget, count, used, wall, late = cells[:6]
+            self.row(f"{stages} stages within {budget}, beside {count} busy processes",
+                     f"used {used}, {wall} from command to end", "",
+                     f"late by {late}" if is_right else f"WRONG, late by {late}", "in time, with a model, ≥ 85 %")
+
+        deadlines.measure(row)
+
     def help(self):
         for arguments in (["--help"], ["help", "optim.AdamW"]):
             self.row(
@@ -286,6 +296,7 @@ def main():
         "sweep",
         "stack",
         "busy",
+        "deadlines",
     ]
     needs_data = {"mnist", "cnn", "loop", "overhead", "loader"}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
