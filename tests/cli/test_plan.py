@@ -1,4 +1,4 @@
-"""`trainlab plan`: budgets, judgements and fitted laws from the command line, without an engine."""
+"""`trainlab plan`: budgets, judgements and fitted laws from the command line, and recipes whose steps are measured."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 import unittest
 
-from program import PROGRAM, CliTest
+from program import PROGRAM, CliTest, fit
 
 PRICES = """[H200]
 price = "4 EUR/h"
@@ -163,8 +163,8 @@ class Plan(CliTest):
                      "rounded and come from a fit that ended early: for 67 billion parameters they want 108 tokens for "
                      "each, unrounded 65, but the paper's own table of training curves 22 and the repeated fit 18")
         self.refused(["--flops", "1e20", "--seed", "3"], "trainlab: --seed means nothing to `trainlab plan`")
-        self.refused(["fits"], "trainlab: `trainlab plan` takes flags, or fit and the runs to fit a law to; found "
-                               '"fits"')
+        self.refused(["fits"], "trainlab: `trainlab plan` takes a recipe, flags, or fit and the runs to fit a law to; "
+                               'found "fits"')
         self.refused(["fit"], "trainlab: `trainlab plan fit` needs a CSV file or the folders of fits")
         self.refused(["fit", "x.csv", "--flops", "1"], "trainlab: --flops means nothing to `trainlab plan fit`")
         self.assertEqual(self.run_program("plan", "--json", code=2).json()["status"], "failed")
@@ -185,6 +185,39 @@ class Plan(CliTest):
         self.write("law.json", "{}")
         self.refused(["--flops", "1e20", "--law", "law.json"],
                      "law.json:1: expected the JSON of `trainlab plan fit … --json`, but law.E is nil")
+
+    def test_a_recipe(self):
+        self.recipe(epochs=20)
+        plan = self.plan("r.lua", "--threads", "1", "--within", "1 h")
+        self.assertEqual((plan["kind"], plan["stage"], plan["stage_kind"]), ("plan", "f", "fit"))
+        self.assertEqual(plan["steps_per_epoch"], 4)
+        self.assertEqual(plan["within"], 3600)
+        self.assertLess(plan["step_seconds"]["low"], plan["step_seconds"]["high"])
+        self.assertAlmostEqual(plan["epoch_seconds"]["median"], 4 * plan["step_seconds"]["median"])
+        self.assertGreater(plan["epochs"], 20)
+        self.assertGreater(plan["trainings"], 1)
+        self.assertEqual(plan["ends_first"], "length")
+        self.assertGreater(plan["largest_parameters"], plan["parameters"])
+        self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_search_and_its_budget(self):
+        self.write("r.lua", 'lab.budget { time = "1 h", reserve = "6 min" }\n' + fit().replace(
+            "return lab.fit {", "local function build(hp) return lab.fit {").rstrip() + """ end
+lab.run(lab.sweep { name = "search", space = { lr = lab.space.log(1e-3, 1e-1) }, metric = "val.loss",
+                    trials = 1000000000, build = build })
+""")
+        result = self.run_program("plan", "r.lua", "--threads", "1")
+        for text in ("plan for sweep search", "1000000000 fits", "budget     1 h 00 min, of which the stage has 35 min",
+                     "ends first the budget", "later stages need the result of this one"):
+            self.assertIn(text, result.out, result)
+
+    def test_recipes_that_cannot_be_planned(self):
+        self.recipe()
+        self.refused(["r.lua", "--flops", "1e20"], "trainlab: --flops means nothing to `trainlab plan RECIPE.lua`")
+        self.refused(["r.lua", "s.lua"], "trainlab: `trainlab plan RECIPE.lua` takes one recipe")
+        self.refused(["nowhere.lua"], "trainlab: there is no recipe nowhere.lua")
+        self.refused(["--flops", "1e20", "--set", "epochs=2"],
+                     "trainlab: --set goes with a recipe: trainlab plan RECIPE.lua")
 
 
 if __name__ == "__main__":

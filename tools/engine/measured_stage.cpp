@@ -48,11 +48,13 @@ void MeasuredStage::measure_stage(const Spec& given, bool returned) {
     const RunSettings settings = run().begin_trial_of(stage);
     const std::string& kind = stage.entry().name;
     if (kind == "fit" || kind == "task") {
-      code_ = measure({.stage = stage, .spec = spec, .note = ""}, settings);
+      code_ = measure({.stage = stage, .spec = spec, .note = "", .whole = stage, .is_last = returned}, settings);
     } else {
       code_ = measure({.stage = first_trial(stage, settings),
                        .spec = nullptr,
-                       .note = "the first trial of " + kind + " " + stage_name(given)},
+                       .note = "the first trial of " + kind + " " + stage_name(given),
+                       .whole = stage,
+                       .is_last = returned},
                       settings);
     }
   } catch (const Error& error) {

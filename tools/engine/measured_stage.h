@@ -1,4 +1,4 @@
-// Commands that measure one stage of a recipe: `profile`, `bench`.
+// Commands that measure one stage of a recipe: `profile`, `bench`, `plan`.
 #pragma once
 
 #include <optional>
@@ -12,6 +12,8 @@ struct WhatToMeasure {
   Options stage;                     // a fit or a task; of a sweep or an ensemble that of the first trial
   std::shared_ptr<const Spec> spec;  // of a stage that the recipe names; null for a trial
   std::string note;                  // "the first trial of sweep search", or empty
+  Options whole;                     // the stage as the recipe has it
+  bool is_last = false;              // the recipe returns the stage
 };
 
 // Executes the recipe up to the stage of --stage, or up to its first stage, measures that stage, and ends.

@@ -6,6 +6,7 @@
 #include "cli/ending.h"
 #include "core/error.h"
 #include "plan/fit.h"
+#include "plan_recipe.h"
 #include "plan_text.h"
 
 namespace trainlab::cli {
@@ -67,9 +68,13 @@ PlanQuestion question_of(const Arguments& given) {
 }
 
 void check_plan(const Arguments& given) {
+  if (plans_recipe(given)) return check_recipe_plan(given);
+  for (const char* flag : {"params", "set"}) {
+    if (given.has(flag)) throw usage_error(std::string("--") + flag + " goes with a recipe: trainlab plan RECIPE.lua");
+  }
   if (given.words.empty()) return;
   if (given.words.front() != "fit") {
-    throw usage_error("`trainlab plan` takes flags, or fit and the runs to fit a law to; found \"" +
+    throw usage_error("`trainlab plan` takes a recipe, flags, or fit and the runs to fit a law to; found \"" +
                       given.words.front() + "\"");
   }
   if (given.words.size() == 1) throw usage_error("`trainlab plan fit` needs a CSV file or the folders of fits");
@@ -79,6 +84,7 @@ void check_plan(const Arguments& given) {
 }
 
 int run_plan(const Program&, const Arguments& given) {
+  if (plans_recipe(given)) return plan_recipe(given);
   const bool json = given.has("json");
   if (!given.words.empty()) {
     const LawFit fit = fit_law(read_points(std::span(given.words).subspan(1)));
@@ -100,10 +106,11 @@ Command plan_command() {
           "With a budget: the parameters and tokens that are best for it, by three published approaches. With\n"
           "--parameters and --tokens: the loss that they will reach, and whether compute or data are badly spent.\n"
           "`plan fit` fits L(N, D) = E + A/N^alpha + B/D^beta to runs of one's own: a CSV file with the columns\n"
-          "parameters, tokens and loss, or the folders of fits; its --json is a file for --law. All numbers are\n"
-          "estimates. More: docs/planning.md\n",
-      .words = {.operand = "fit FILE.csv | fit RUN",
-                .what = "flags, or fit and runs",
+          "parameters, tokens and loss, or the folders of fits; its --json is a file for --law. With a recipe: steps\n"
+          "of its first stage are measured, and the plan says how long the stage takes and what fits into --within.\n"
+          "All numbers are estimates. More: docs/planning.md\n",
+      .words = {.operand = "RECIPE.lua | fit FILE.csv | fit RUN",
+                .what = "a recipe, flags, or fit and runs",
                 .most = Words::any,
                 .names = FlagType::Names::files},
       .flags =
@@ -136,7 +143,9 @@ Command plan_command() {
            shape_flag("context", "  tokens of a sequence"),
            {.name = "law",
             .type = text_type("LAW"),
-            .help = "the law of the loss: besiroglu (default), muennighoff, or the JSON of `plan fit`"}},
+            .help = "the law of the loss: besiroglu (default), muennighoff, or the JSON of `plan fit`"},
+           common_flag("params"),
+           common_flag("set")},
       .check = check_plan,
       .run = run_plan,
   };

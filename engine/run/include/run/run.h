@@ -95,6 +95,8 @@ class Run {
   // lab.budget, with its options as checked; before the first stage. Error{recipe} for options that do not fit, and for
   // a second budget.
   void budget(const Value& options);
+  // The budget that lab.budget and --within give; of 0 seconds where neither does.
+  BudgetTerms budget_terms() const;
   // Whether a stage has begun: no parameter may be declared any more.
   bool begun() const { return folder_.has_value(); }
 
@@ -145,7 +147,6 @@ class Run {
   void save_mended();
 
   // run_budget.cpp
-  BudgetTerms budget_terms() const;
   void check_budget() const;
   void begin_budget();
   void begin_in_budget(const StageRecord& record);

@@ -1,0 +1,68 @@
+// What `trainlab plan RECIPE.lua` asks of a recipe: the steps of its first stage are measured, and the engine answers
+// with JSON (plan/recipe_plan.h).
+#include "command.h"
+#include "core/clock.h"
+#include "measured_stage.h"
+#include "profile/profile.h"
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr double longest = 10;  // seconds of steps; fewer where a step is known to ±1 % sooner
+
+class PlanningExecution final : public MeasuredStage {
+ public:
+  using MeasuredStage::MeasuredStage;
+
+ private:
+  int measure(const WhatToMeasure& what, const RunSettings& settings) override {
+    Value facts = Value::Map{{"stage", what.whole.string("name")},
+                             {"kind", what.whole.entry().name},
+                             {"trainings", trainings(what.whole)},
+                             {"is_last", what.is_last},
+                             {"steps", 0},
+                             {"steps_per_epoch", 0},
+                             {"parameters", 0.0}};
+    if (what.stage.entry().name == "fit") {
+      const FitPlan plan = plan_fit(what.stage, settings);
+      facts.set("steps", plan.length.total_steps);
+      facts.set("steps_per_epoch", plan.length.steps_per_epoch);
+      facts.set("parameters", static_cast<double>(plan.parameter_count()));
+    }
+    const double begun = request().begun > 0 ? request().begun : steady_seconds();
+    facts.set("start", steady_seconds() - begun);
+    const ProfileOptions options{.seconds = longest, .precision = 0.01, .say = [](const std::string&) {}};
+    const Profile profile = profile_stage(what.stage, settings, options);
+    if (profile.steps.steps == 0 || profile.steps.step.low <= 0) {
+      throw run_error("no step of stage " + profile.stage + " could be timed: it ends after " +
+                      std::to_string(profile.steps.cold) + " steps");
+    }
+    const Interval& step = profile.steps.step;
+    facts.set("step", Value::Map{{"median", step.median}, {"low", step.low}, {"high", step.high}});
+    facts.set("between", profile.wall() - profile.steps.mean);
+    facts.set("once", 2 * profile.validation.seconds + profile.checkpoint.seconds);
+    facts.set("flops", profile.flops.value_or(0));
+    const BudgetTerms budget = run().budget_terms();
+    facts.set("within", budget.seconds);
+    facts.set("reserve", budget.reserve);
+    send(to_json(facts) + "\n");
+    return 0;
+  }
+
+  // Fits of a stage: the trials and the seeds of each, or the members.
+  static std::int64_t trainings(const Options& stage) {
+    const std::string& kind = stage.entry().name;
+    if (kind == "sweep") return stage.given("trials") ? stage.integer("trials") * stage.integer("seeds") : 0;
+    return kind == "ensemble" ? stage.integer("seeds") : 1;
+  }
+};
+
+}  // namespace
+
+Command planning_command() {
+  return {"planning", [](const EngineStart& start) { return PlanningExecution(start).execute(); }};
+}
+
+}  // namespace trainlab

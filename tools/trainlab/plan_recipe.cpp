@@ -1,0 +1,110 @@
+#include "plan_recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "cli/ending.h"
+#include "cli/requests.h"
+#include "core/error.h"
+#include "plan/recipe_plan.h"
+#include "report/texts.h"
+#include "run/supervisor.h"
+
+namespace trainlab::cli {
+
+namespace {
+
+using report::duration_text;
+
+constexpr std::array<std::string_view, 3> own_flags = {"within", "params", "set"};
+
+std::string row_of(const char* name, const std::string& text) { return fmt::format("  {:<10} {}\n", name, text); }
+
+std::string step_text(const Seconds& step) {
+  constexpr double milli = 1e3;
+  return fmt::format("{:.4g} ms ({:.4g} ... {:.4g}), with its share in validations and checkpoints",
+                     milli * step.median, milli * step.low, milli * step.high);
+}
+
+std::string seconds_text(const Seconds& seconds) {
+  return fmt::format("{} ({} ... {})", duration_text(seconds.median), duration_text(seconds.low),
+                     duration_text(seconds.high));
+}
+
+std::string count_text(double count) {
+  return count < 100 ? fmt::format("{:.3g}", count) : fmt::format("{:.0f}", count);
+}
+
+std::string length_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  const char* const one = facts.kind == "ensemble" ? "members" : facts.kind == "sweep" ? "fits" : nullptr;
+  std::string text = plan.training ? seconds_text(*plan.training) : "unknown: a time ends it";
+  if (!one) return text;
+  text += " each";
+  if (facts.trainings == 0) return text + ", as many as its time allows";
+  text += fmt::format("; {} {}", facts.trainings, one);
+  return plan.whole ? text + " take " + seconds_text(*plan.whole) + " one after the other" : text;
+}
+
+std::string budget_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  std::string text = row_of(
+      "budget", duration_text(facts.within) + ", of which the stage has " + duration_text(std::max(*plan.usable, 0.0)));
+  if (*plan.usable <= 0) return text + row_of("fits", "nothing: the start and the reserve use all of it");
+  std::string fits =
+      plan.epochs ? count_text(std::floor(*plan.epochs)) + " epochs" : count_text(*plan.steps) + " steps";
+  fits += " of one training";
+  if (plan.trainings) {
+    fits +=
+        ", or " + count_text(static_cast<double>(*plan.trainings)) + " whole trainings, each with a seed of its own";
+  }
+  text += row_of("fits", fits);
+  if (plan.largest_parameters) {
+    text +=
+        row_of("largest", fmt::format("{:.3g} parameters, where the model has {:.3g}: an estimate, if the time of a "
+                                      "step grows like the parameters",
+                                      *plan.largest_parameters, facts.parameters));
+  }
+  return text + row_of("ends first", plan.ends_first == EndsFirst::length ? "the length of the stage" : "the budget");
+}
+
+std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan) {
+  std::string text = "plan for " + facts.kind + " " + facts.stage + ", from steps that were measured: estimates\n";
+  text += row_of("step", step_text(plan.step));
+  if (plan.epoch)
+    text += row_of("epoch", fmt::format("{} steps, {}", facts.steps_per_epoch, seconds_text(*plan.epoch)));
+  text += row_of("length", length_text(facts, plan));
+  if (plan.usable) text += budget_text(facts, plan);
+  if (!facts.is_last) text += "  later stages need the result of this one, and are not planned\n";
+  return text;
+}
+
+}  // namespace
+
+bool plans_recipe(const Arguments& given) { return !given.words.empty() && given.words.front().ends_with(".lua"); }
+
+void check_recipe_plan(const Arguments& given) {
+  if (given.words.size() > 1) throw usage_error("`trainlab plan RECIPE.lua` takes one recipe");
+  for (const Flag& flag : given.command->flags) {
+    if (given.has(flag.name) && std::ranges::find(own_flags, flag.name) == own_flags.end()) {
+      throw usage_error("--" + flag.name + " means nothing to `trainlab plan RECIPE.lua`");
+    }
+  }
+}
+
+int plan_recipe(const Arguments& given) {
+  Request request = request_for_recipe(given);
+  request.command = "planning";
+  request.options.set("quiet", true);
+  const bool json = given.has("json");
+  const Outcome outcome = Supervisor(Supervisor::find_engine()).run(std::move(request));
+  if (outcome.code != 0 || outcome.error) return tell(outcome, json, "plan");
+  const MeasuredStageFacts facts = facts_from(parse_json(outcome.result["text"].string(), "the engine's answer"));
+  const RecipePlan plan = plan_of(facts);
+  print(json ? to_json(to_value(facts, plan), 2) + "\n" : recipe_text(facts, plan));
+  return 0;
+}
+
+}  // namespace trainlab::cli
