@@ -31,14 +31,22 @@ ParameterSet::ParameterSet(std::vector<OptimizedParameter> parameters, std::int6
     if (members_ > 0 && (value.dim() == 0 || value.size(0) != members_))
       throw std::logic_error("optimizer: '" + parameter.name + "' has no leading axis of " + std::to_string(members_) +
                              " members");
-    slots_.push_back({.parameter = std::move(parameter), .state = {}});
+    slots_.push_back({.parameter = std::move(parameter), .state = {}, .suffixes = {}});
   }
 }
 
-void ParameterSet::add_state(std::string suffix) {
+void ParameterSet::add_state(const std::string& suffix) {
   at::NoGradGuard no_grad;
-  for (OptimizerSlot& slot : slots_) slot.state.push_back(at::zeros_like(slot.parameter.value));
-  suffixes_.push_back(std::move(suffix));
+  for (OptimizerSlot& slot : slots_) {
+    slot.state.push_back(at::zeros_like(slot.parameter.value));
+    slot.suffixes.push_back(suffix);
+  }
+}
+
+void ParameterSet::add_state(std::size_t i, std::string suffix, std::vector<std::int64_t> shape, at::ScalarType type) {
+  if (members_) shape.insert(shape.begin(), members_);
+  slots_[i].state.push_back(at::zeros(shape, at::device(device_).dtype(type)));
+  slots_[i].suffixes.push_back(std::move(suffix));
 }
 
 void ParameterSet::add_steps(at::Device device) {
@@ -88,8 +96,8 @@ std::vector<OptimizerTensor> ParameterSet::state() {
   const bool per_member = members_ > 0;
   std::vector<OptimizerTensor> named;
   for (OptimizerSlot& slot : slots_)
-    for (std::size_t s = 0; s < suffixes_.size(); ++s)
-      named.push_back({slot.parameter.name + "." + suffixes_[s], slot.state[s], per_member});
+    for (std::size_t s = 0; s < slot.state.size(); ++s)
+      named.push_back({slot.parameter.name + "." + slot.suffixes[s], slot.state[s], per_member});
   if (steps_.defined()) named.push_back({"step", steps_, per_member});
   if (scalars_.defined()) named.push_back({scalars_name_, scalars_, per_member});
   return named;

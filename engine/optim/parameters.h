@@ -15,7 +15,8 @@ namespace trainlab {
 // One parameter with its state.
 struct OptimizerSlot {
   OptimizedParameter parameter;
-  std::vector<at::Tensor> state;  // shaped like the parameter, in the order of the names given to ParameterSet
+  std::vector<at::Tensor> state;      // in the order in which the states were added
+  std::vector<std::string> suffixes;  // of the names of the states
 
   // The whole tensor, or the slice of `member` where there is a member axis (member ≥ 0).
   static at::Tensor slice(const at::Tensor& tensor, std::int64_t member);
@@ -27,8 +28,10 @@ class ParameterSet {
   // std::logic_error for one without the member axis. members = 0: no member axis.
   ParameterSet(std::vector<OptimizedParameter> parameters, std::int64_t members);
 
-  // Adds a state tensor of zeros to every parameter; `suffix` names it ("exp_avg").
-  void add_state(std::string suffix);
+  // Adds a state tensor of zeros, shaped like the parameter, to every parameter; `suffix` names it ("exp_avg").
+  void add_state(const std::string& suffix);
+  // Adds such a tensor of another shape, which does not count the member axis, and of another type to parameter i.
+  void add_state(std::size_t i, std::string suffix, std::vector<std::int64_t> shape, at::ScalarType type);
   // Adds the counts of steps: float32 [parameters] or [members, parameters], on `device`.
   void add_steps(at::Device device);
   // Adds one number for each parameter and row, 0 at first: float64 [parameters] or [members, parameters] on the CPU.
@@ -37,6 +40,8 @@ class ParameterSet {
   std::size_t size() const { return slots_.size(); }
   OptimizerSlot& operator[](std::size_t i) { return slots_[i]; }
   const OptimizerSlot& operator[](std::size_t i) const { return slots_[i]; }
+  // The number of values of parameter i in a row.
+  std::int64_t values(std::size_t i) const { return slots_[i].parameter.value.numel() / rows(); }
   std::int64_t members() const { return members_; }
   std::int64_t rows() const { return members_ ? members_ : 1; }  // rates and step counts
   at::Device device() const { return device_; }
@@ -61,7 +66,6 @@ class ParameterSet {
   std::int64_t members_;
   at::Device device_ = at::kCPU;
   std::vector<OptimizerSlot> slots_;
-  std::vector<std::string> suffixes_;
   at::Tensor steps_, scalars_;
   std::string scalars_name_;
   std::vector<at::Tensor> step_views_;

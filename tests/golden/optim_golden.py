@@ -82,6 +82,10 @@ CASES = {
     "sam adamw late": ("SAM", {"base": {"@": "optim.AdamW", "lr": 0.02}}),
     "lookahead sgd": ("Lookahead", {"base": {"@": "optim.SGD", "lr": 0.05, "momentum": 0.9}}),
     "lookahead adam": ("Lookahead", {"k": 3, "alpha": 0.8, "base": {"@": "optim.Adam", "lr": 0.02}}),
+    "adafactor": ("Adafactor", {}),
+    "adafactor all late": ("Adafactor", {"lr": 0.3, "beta2_decay": -0.5, "eps": [1e-3, 0.1], "d": 1.5,
+                                         "weight_decay": 0.1}),
+    "adafactor groups": ("Adafactor", {"lr": 0.05, "weight_decay": 0.3, "decay_norms_and_biases": False}),
     "adamw groups": ("AdamW", {"lr": 0.02, "weight_decay": 0.3, "decay_norms_and_biases": False}),
 }
 

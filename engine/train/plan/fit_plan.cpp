@@ -1,6 +1,6 @@
 #include "train/fit_plan.h"
 
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <cmath>
@@ -294,24 +294,16 @@ void plan_own_step(FitPlan& plan) {
   }
 }
 
-// The optimizer on tensors named and shaped like the parameters that it trains, of few values: to check it and to ask
+// The optimizer on tensors named and shaped like the parameters that it trains, without values: to check it and to ask
 // for the size of its state.
-struct Probe {
+std::unique_ptr<Optimizer> probe_optimizer(const Model& model, const Options& optimizer, at::ScalarType type) {
   std::vector<OptimizedParameter> parameters;
-  std::unique_ptr<Optimizer> optimizer;
-};
-
-Probe probe_optimizer(const Model& model, const Options& optimizer, at::ScalarType type) {
-  constexpr std::int64_t largest = 32;
-  Probe probe;
   for (const ParameterInfo& info : model.parameters()) {
     if (!info.trains) continue;
-    Shape shape = info.shape;
-    for (std::int64_t& size : shape) size = std::min(size, largest);
-    probe.parameters.push_back({.name = info.name, .value = at::zeros(shape, type), .decays = info.decays});
+    const at::Tensor value = at::empty(info.shape, at::device(at::kMeta).dtype(type));
+    parameters.push_back({.name = info.name, .value = value, .decays = info.decays});
   }
-  probe.optimizer = make_optimizer({&optimizer, 1}, probe.parameters, 0);
-  return probe;
+  return make_optimizer({&optimizer, 1}, std::move(parameters), 0);
 }
 
 // The models and optimizers that a step changes, in one form for both kinds of fit.
@@ -393,23 +385,18 @@ Batch next_batch(const FitPlan& plan, Loader& loader) {
 MemoryEstimate estimate_memory(const FitPlan& plan) {
   const auto value = static_cast<double>(c10::elementSize(plan.precision.weights));
   const double weights = static_cast<double>(plan.parameter_count()) * value;
-  // State tensors per weight, measured on an optimizer of this spec instead of tabulated per kind. Counts of steps and
-  // the like are small beside tensors of the parameters' shapes.
+  // The optimizer's state, measured on an optimizer of this spec instead of tabulated per kind.
   double gradients = 0, optimizer = 0, activations = 0;
   for (const FitPlan::StepModel& one : trained_models(plan)) {
-    Probe probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
-    double values = 0, state = 0;
-    for (const OptimizedParameter& parameter : probe.parameters) values += static_cast<double>(parameter.value.numel());
-    for (const auto& [name, tensor, per_member] : probe.optimizer->state()) {
-      const bool is_state = tensor.scalar_type() == plan.precision.weights && name != "step";
-      if (is_state) state += static_cast<double>(tensor.numel()) / values;
+    const auto probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
+    for (const auto& [name, tensor, per_member] : probe->state()) {
+      if (name != "step") optimizer += static_cast<double>(tensor.nbytes());
     }
     double trained = 0;
     for (const ParameterInfo& parameter : one.model->parameters()) {
       if (parameter.trains) trained += static_cast<double>(element_count(parameter.shape)) * value;
     }
     gradients += trained;
-    optimizer += state * trained;
     activations += one.model->kept_bytes(plan.precision.compute) * static_cast<double>(plan.loader.batch);
   }
   if (plan.options.given("ema")) optimizer += weights;

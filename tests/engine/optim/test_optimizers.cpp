@@ -161,6 +161,8 @@ const std::map<std::string, std::vector<Value::Map>>& member_settings() {
       {"optim.LAMB", {{{"lr", 0.02}, {"weight_decay", 0.1}}, {{"lr", 0.02}, {"betas", Value::List{0.8, 0.9}}},
                       {{"lr", 0.03}, {"eps", 1e-3}},
                       {{"lr", 0.02}, {"weight_decay", 0.5}, {"decay_norms_and_biases", false}}}},
+      {"optim.Adafactor", {{{"lr", 0.05}, {"weight_decay", 0.1}}, {{"lr", 0.1}, {"beta2_decay", -0.5}},
+                           {{"lr", 0.1}, {"d", 2.0}, {"eps", Value::List{1e-3, 0.1}}}, {{"lr", 0.02}}}},
       {"optim.Muon", {{{"lr", 0.02}, {"params", Value::List{"3.p"}}, {"rest", adam_of(0.01)}},
                       {{"lr", 0.01}, {"params", Value::List{"3.p"}}, {"nesterov", false}, {"rest", adam_of(0.02)}},
                       {{"lr", 0.03}, {"params", Value::List{"3.p"}}, {"momentum", 0.5}, {"rest", adam_of(0.01)}},
@@ -419,6 +421,35 @@ TEST_CASE("optimizers: names of the state") {
   CHECK(names("optim.Adam", {}) == Names{"2.weight.exp_avg", "2.weight.exp_avg_sq", "step"});
   CHECK(names("optim.AdamW", {{"amsgrad", true}}) ==
         Names{"2.weight.exp_avg", "2.weight.exp_avg_sq", "2.weight.max_exp_avg_sq", "step"});
+}
+
+TEST_CASE("optimizers: bytes of state for each weight of a matrix of 1024 by 4096") {
+  const auto bytes = [](const std::string& entry, Value::Map options, const std::vector<std::int64_t>& shape) {
+    const Options spec = optim_spec(entry, std::move(options));
+    const at::Tensor value = at::empty(shape, at::device(at::kMeta).dtype(at::kFloat));
+    double sum = 0;
+    for (const auto& [name, tensor, per_member] :
+         make_optimizer(std::span(&spec, 1), {{.name = "w", .value = value}}, 0)->state())
+      sum += name == "step" ? 0 : static_cast<double>(tensor.nbytes());
+    return sum / static_cast<double>(value.numel());
+  };
+  const std::vector<std::int64_t> matrix{1024, 4096};
+  CHECK(bytes("optim.AdamW", {}, matrix) == 8);
+  CHECK(bytes("optim.Adafactor", {}, matrix) == 4.0 / 1024 + 4.0 / 4096);
+  CHECK(bytes("optim.Adafactor", {}, {4096}) == 4);
+  CHECK(bytes("optim.Adafactor", {}, {64, 32, 3, 3}) == 4.0 / 64 + 4.0 / 288);
+}
+
+TEST_CASE("optimizers: Adafactor takes a convolution's kernel as a matrix of outputs") {
+  const Options spec = optim_spec("optim.Adafactor", {{"lr", 0.1}});
+  const at::Tensor values = at::sin(at::arange(48, at::kDouble)).to(test_device());
+  at::Tensor kernel = values.clone().view({3, 4, 2, 2}), matrix = values.clone().view({3, 16});
+  for (at::Tensor* value : {&kernel, &matrix}) {
+    const auto optimizer = make_optimizer(std::span(&spec, 1), {{.name = "w", .value = *value}}, 0);
+    const double rate = 0.1;
+    for (int t = 0; t < 3; ++t) optimizer->step(std::vector{value->mul(0.3)}, std::span(&rate, 1));
+  }
+  CHECK(at::equal(kernel.view({3, 16}), matrix));
 }
 
 TEST_CASE("optimizers: without gradient only weight decay acts, and on norms and biases only if told") {
