@@ -86,6 +86,7 @@ constexpr auto options = std::to_array<Word>({
     {"num_workers", "threads that prepare batches: loader = { threads = N }"},
     {"patience", "write stop = { lab.stop.patience { … } }"},
     {"shuffle", "training data are shuffled anew for each epoch"},
+    {"state", "optim.Adam, optim.AdamW and optim.Lion can keep a lean state"},
     {"val_data", "a validation part belongs to the data: data:split { train = 0.8, val = 0.2 }"},
     {"validation_data", "a validation part belongs to the data: data:split { train = 0.8, val = 0.2 }"},
     {"validation_split", "a validation part belongs to the data: data:split { train = 0.8, val = 0.2 }"},

@@ -7,7 +7,7 @@ The rate at step t of 100 is lr (1 - t / 200). In the cases named "late" the las
 In those named "still" the gradient is that of step 0: a line search on a moving one amplifies rounding without bound.
 In those named "scheduled" momentum (or beta1) and weight decay are multiplied by 1 - t / 400 and 1 - t / 300.
 The loss, for optimizers that evaluate it again, is the sum whose gradient that is. Optimizers that PyTorch lacks (Lion,
-LAMB, SAM, Lookahead) are written below from the papers.
+LAMB, SAM, Lookahead) and lean states are written below from the papers.
 """
 
 import fnmatch
@@ -15,6 +15,7 @@ import json
 import math
 import pathlib
 
+import numpy as np
 import torch
 from torch.optim import lr_scheduler
 
@@ -336,10 +337,84 @@ def schedule_cases():
     return cases
 
 
+class LeanMean:
+    """A running mean kept in bfloat16 with random rounding, or in 8 bits: bitsandbytes' dynamic maps and blocks of 256
+    (Dettmers et al. 2022), but that a square with the code 0 is read as half of the smallest number."""
+
+    def __init__(self, how, place, is_square, n):
+        self.how, self.place, self.n = how, place, n
+        numbers = [0.0, 1.0]
+        for decade in range(7):
+            parts = 2 ** (decade + 1) if is_square else 2 ** decade
+            middles = [(0.1 + 0.9 * (k + 0.5) / parts) * 10.0 ** (decade - 6) for k in range(parts)]
+            numbers += middles if is_square else middles + [-x for x in middles]
+        self.numbers = np.sort(np.array(numbers)).astype(np.float32).astype(np.float64)
+        self.middles = (self.numbers[:-1] + self.numbers[1:]) / 2
+        self.read_as = self.numbers.copy()
+        if is_square:
+            self.read_as[0] = self.numbers[1] / 2
+        self.values = np.zeros(n)
+
+    def write(self, values, step):
+        if self.how == "8bit":
+            blocks = np.zeros(-(-self.n // 256) * 256)
+            blocks[:self.n] = values
+            blocks = blocks.reshape(-1, 256)
+            largest = np.abs(blocks).max(1).astype(np.float32).astype(np.float64)[:, None]
+            normal = (blocks / np.where(largest == 0, 1, largest)).astype(np.float32).astype(np.float64)
+            codes = np.searchsorted(self.middles, normal)
+            self.values = (self.read_as[codes] * largest).reshape(-1)[:self.n]
+            return
+        key = hashed(hashed(hashed(1) ^ self.place) ^ step)
+        index = np.arange(self.n, dtype=np.uint64)
+        noise = np.array(hashed((index * 0x9E3779B9 + key) % 2 ** 32)) % 2 ** 16
+        bits = values.astype(np.float32).view(np.uint32).astype(np.uint64)
+        self.values = ((bits + noise) // 2 ** 16 * 2 ** 16).astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+def hashed(x):
+    """lowbias32 of Chris Wellons' "hash prospector"."""
+    x = np.uint64(x) if np.isscalar(x) else x
+    x = x ^ (x >> np.uint64(16))
+    x = x * np.uint64(0x7FEB352D) % np.uint64(2 ** 32)
+    x = x ^ (x >> np.uint64(15))
+    x = x * np.uint64(0x846CA68B) % np.uint64(2 ** 32)
+    return x ^ (x >> np.uint64(16))
+
+
+def run_lean(entry, how, decay):
+    """One tensor of 5000 values; the gradient of value k is that of the problem above times 10^-(k mod 5), so that the
+    blocks have gradients of very different sizes. Every 83rd value is stored."""
+    n, rate = 5000, 0.01
+    k = np.arange(n, dtype=np.float64)
+    x = np.sin(1 + 0.7 * k)
+    m, v = LeanMean(how, 0, False, n), LeanMean(how, 1, True, n)
+    saved = []
+    for t in range(100):
+        g = ((0.2 + 0.3 * (k % 7)) * x + 0.3 * np.cos(3 * x) + 0.5 * np.sin(0.3 * t + k)) * 10.0 ** -(k % 5)
+        if entry == "Lion":
+            x = x * (1 - rate * decay) - rate * np.sign(0.9 * m.values + 0.1 * g)
+            m.write(0.99 * m.values + 0.01 * g, t + 1)
+        else:
+            before = x * (1 - rate * decay if entry == "AdamW" else 1)
+            if entry == "Adam":
+                g = g + decay * x
+            mean, square = 0.9 * m.values + 0.1 * g, 0.999 * v.values + 0.001 * g * g
+            x = before - rate / (1 - 0.9 ** (t + 1)) * mean / (np.sqrt(square / (1 - 0.999 ** (t + 1))) + 1e-8)
+            m.write(mean, t + 1)
+            v.write(square, t + 1)
+        if t + 1 in SAVED:
+            saved.append(x[::83].tolist())
+    return {"entry": "optim." + entry, "rate": rate, "options": {"state": how, "lr": rate, "weight_decay": decay},
+            "values": saved}
+
+
 golden = {
     "torch": torch.__version__.split("+")[0],
     "steps": SAVED,
     "optimizers": [run_optimizer(name, *case) for name, case in CASES.items()],
+    "lean": [run_lean(entry, how, decay) for entry, decay in [("Adam", 0.0), ("AdamW", 0.1), ("Lion", 0.3)]
+             for how in ["8bit", "bfloat16"]],
     "schedules": schedule_cases(),
     "step": [{"every": every, "factor": factor,
               "factors": factors(lambda o: lr_scheduler.StepLR(o, every, factor), 30)}

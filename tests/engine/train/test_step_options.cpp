@@ -193,6 +193,19 @@ TEST_CASE("an average is what is validated, kept and tested, and resumes exactly
   for (const auto& [name, tensor] : best) CHECK(at::equal(tensor, end.at("ema." + name.substr(6))));
 }
 
+TEST_CASE("lean and modern optimizers resume exactly in a fit") {
+  const std::string optim = GENERATE(
+      R"({"@": "optim.Adafactor", "lr": 0.05})", R"({"@": "optim.AdamW", "state": "bfloat16"})",
+      R"({"@": "optim.AdamW", "state": "8bit"})", R"({"@": "optim.Lion", "lr": 0.001, "state": "8bit"})");
+  INFO(optim);
+  // The first layer has 64 · 80 weights, enough for states of 8 bits.
+  std::string text = digits_fit(R"(, "epochs": 2, "validate": "10 steps")");
+  const std::string adamw = R"({"@": "optim.AdamW", "lr": 0.005})", narrow = R"("out_features": 24)";
+  text.replace(text.find(adamw), adamw.size(), optim);
+  text.replace(text.find(narrow), narrow.size(), R"("out_features": 80)");
+  check_resume(text, 26);
+}
+
 TEST_CASE("an average has the latest directions of a spectral norm, and the mean of a batch norm's statistics") {
   const TemporaryFolder temporary;
   std::string fit = digits_fit(R"(, "epochs": 3, "ema": {"@": "ema", "decay": 0.99})");
