@@ -89,6 +89,11 @@ std::shared_ptr<ModelObject> build_model(const Options& spec, Signals columns, s
 OptimizerObject::OptimizerObject(const Options& spec, std::vector<OptimizedParameter> parameters)
     : rate(learning_rate(spec)), name_(spec.entry().name), parameters_(std::move(parameters)) {
   if (parameters_.empty()) throw recipe_error("expected parameters to optimize, found none");
+  if (keeps_average(spec)) {
+    throw recipe_error(name_ + " keeps averaged weights beside the trained ones, and a loop of the recipe's own has "
+                               "only the trained ones")
+        .hint("it works in lab.fit");
+  }
   for (const OptimizedParameter& parameter : parameters_) {
     if (!parameter.value.is_leaf() || !parameter.value.requires_grad()) {
       throw recipe_error("expected tensors that require grad, found " + parameter.name + ", which does not")

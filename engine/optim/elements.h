@@ -261,6 +261,35 @@ struct LionElement {
 };
 
 template <class S>
+struct ScheduleFreeElement {
+  const S rate, decay, take, back;
+  TRAINLAB_INLINE explicit ScheduleFreeElement(const ScheduleFreeSlice& n)
+      : rate(S(n.rate)), decay(S(n.decay)), take(S(n.take)), back(S(n.back)) {}
+
+  template <class V>
+  TRAINLAB_INLINE void operator()(V& p, const V& direction, V& z, bool first) const {
+    const V u = direction + decay * p, from = first ? p : z;
+    const V moved = p + take * (from - p) + back * u;
+    z = from - rate * u;
+    p = moved;
+  }
+};
+
+template <class S>
+struct ScheduleFreeAdamElement {
+  const ScheduleFreeElement<S> move;
+  const S beta2, take2, eps, scale;
+  TRAINLAB_INLINE explicit ScheduleFreeAdamElement(const ScheduleFreeAdamSlice& n)
+      : move(n.move), beta2(S(n.beta2)), take2(S(1 - n.beta2)), eps(S(n.eps)), scale(S(n.scale)) {}
+
+  template <class V>
+  TRAINLAB_INLINE void operator()(V& p, const V& g, V& z, V& v, bool first) const {
+    v = beta2 * v + take2 * g * g;
+    move(p, V(g / (root(v) * scale + eps)), z, first);
+  }
+};
+
+template <class S>
 struct LambElement {
   const Moments<S> moments;
   const S size, scale, eps, decay;

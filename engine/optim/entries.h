@@ -17,4 +17,7 @@ Option decoupled_option(double by_default);
 // The option `decay_norms_and_biases`.
 Option decay_option();
 
+// Error{recipe} if the optimizer in `option` keeps an average of the weights, which a wrapper would pass over.
+void refuse_average(const Options& spec, const std::string& option);
+
 }  // namespace trainlab

@@ -121,6 +121,24 @@ TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* sta
   for (std::int64_t i = 0; i < n; ++i) element(p[i], g[i], m[i]);
 }
 
+template <class T>
+TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
+                           const ScheduleFreeSlice& numbers) {
+  const ScheduleFreeElement<T> element(numbers);
+  const bool first = numbers.first;
+  T* __restrict z = state[0];
+  for (std::int64_t i = 0; i < n; ++i) element(p[i], g[i], z[i], first);
+}
+
+template <class T>
+TRAINLAB_INLINE void apply(T* __restrict p, const T* __restrict g, T* const* state, std::int64_t n,
+                           const ScheduleFreeAdamSlice& numbers) {
+  const ScheduleFreeAdamElement<T> element(numbers);
+  const bool first = numbers.move.first;
+  T* __restrict z = state[0], * __restrict v = state[1];
+  for (std::int64_t i = 0; i < n; ++i) element(p[i], g[i], z[i], v[i], first);
+}
+
 constexpr std::int64_t lanes = 16;  // independent sums, so that the order is fixed and the loop still vectorises
 
 template <class T>
@@ -187,6 +205,8 @@ TRAINLAB_UPDATE(RmspropSlice)
 TRAINLAB_UPDATE(RpropSlice)
 TRAINLAB_UPDATE(AsgdSlice)
 TRAINLAB_UPDATE(LionSlice)
+TRAINLAB_UPDATE(ScheduleFreeSlice)
+TRAINLAB_UPDATE(ScheduleFreeAdamSlice)
 
 #define TRAINLAB_FOR_TYPES(T)                                                                                    \
   TRAINLAB_CLONES SquaredNorms lamb_moments(const T* p, const T* g, T* m, T* v, std::int64_t n,                  \

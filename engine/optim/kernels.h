@@ -76,6 +76,19 @@ struct LionSlice {
   double shrink, rate, beta1, beta2;
 };
 
+// state: z, which starts at p where `first`. u = g + decay·p; p ← p + take·(z − p) + back·u; z ← z − rate·u, where p
+// on the right is that before the step.
+struct ScheduleFreeSlice {
+  double rate, decay, take, back;
+  bool first;
+};
+
+// state: z, v. The same with g / (√v·scale + eps) in place of g, after v took g² in.
+struct ScheduleFreeAdamSlice {
+  ScheduleFreeSlice move;
+  double beta2, eps, scale;
+};
+
 #define TRAINLAB_UPDATE(Slice)                                                                      \
   void update(float* p, const float* g, float* const* state, std::int64_t n, const Slice& numbers); \
   void update(double* p, const double* g, double* const* state, std::int64_t n, const Slice& numbers)
@@ -90,6 +103,8 @@ TRAINLAB_UPDATE(RmspropSlice);
 TRAINLAB_UPDATE(RpropSlice);
 TRAINLAB_UPDATE(AsgdSlice);
 TRAINLAB_UPDATE(LionSlice);
+TRAINLAB_UPDATE(ScheduleFreeSlice);
+TRAINLAB_UPDATE(ScheduleFreeAdamSlice);
 #undef TRAINLAB_UPDATE
 
 // LAMB's direction r = m·size / (√v·scale + eps) + decay·p after the moments took g in, and p ← p − rate·r.

@@ -30,14 +30,29 @@ std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::v
   return with_torch_errors([&] { return kind.make(specs, std::move(parameters), members); });
 }
 
+void Optimizer::averaged_weights(std::int64_t, std::span<const at::Tensor>) const {
+  throw std::logic_error("optimizer: no average of the weights");
+}
+
 double learning_rate(const Options& spec) { return unwrapped(spec).number("lr"); }
 
 bool has_momentum(const Options& spec) {
   const Options own = unwrapped(spec);
+  if (keeps_average(own)) return false;  // the average would be another one if the momentum changed
   return own.entry().find("betas") || (own.entry().find("momentum") && own.number("momentum") != 0);
 }
 
 bool has_weight_decay(const Options& spec) { return unwrapped(spec).entry().find("weight_decay") != nullptr; }
+
+bool keeps_average(const Options& spec) {
+  return spec.registry().implementation<OptimizerKind>(spec.entry()).keeps_average;
+}
+
+void refuse_average(const Options& spec, const std::string& option) {
+  const Options inner = spec.child(option);
+  if (keeps_average(inner))
+    throw spec.error(option, "expected an optimizer without an average of its own, found " + inner.entry().name);
+}
 
 bool takes_members(const Options& spec) {
   if (!spec.registry().implementation<OptimizerKind>(spec.entry()).stackable) return false;

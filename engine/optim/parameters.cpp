@@ -60,8 +60,7 @@ void ParameterSet::add_steps(at::Device device) {
 void ParameterSet::add_scalars(std::string name) {
   const auto n = static_cast<std::int64_t>(slots_.size());
   const auto options = at::TensorOptions().dtype(at::kDouble);
-  scalars_ = members_ ? at::zeros({members_, n}, options) : at::zeros({n}, options);
-  scalars_name_ = std::move(name);
+  scalars_.emplace_back(std::move(name), members_ ? at::zeros({members_, n}, options) : at::zeros({n}, options));
 }
 
 void ParameterSet::check_step(std::span<const at::Tensor> gradients, const StepInputs& inputs) const {
@@ -99,7 +98,7 @@ std::vector<OptimizerTensor> ParameterSet::state() {
     for (std::size_t s = 0; s < slot.state.size(); ++s)
       named.push_back({slot.parameter.name + "." + slot.suffixes[s], slot.state[s], per_member});
   if (steps_.defined()) named.push_back({"step", steps_, per_member});
-  if (scalars_.defined()) named.push_back({scalars_name_, scalars_, per_member});
+  for (const auto& [name, scalars] : scalars_) named.push_back({name, scalars, per_member});
   return named;
 }
 

@@ -46,7 +46,10 @@ class ParameterSet {
   std::int64_t rows() const { return members_ ? members_ : 1; }  // rates and step counts
   at::Device device() const { return device_; }
   bool counts_steps() const { return steps_.defined(); }
-  double& scalar(std::int64_t row, std::size_t i) const { return scalars_.mutable_data_ptr<double>()[place(row, i)]; }
+  // Number `which`, in the order in which they were added.
+  double& scalar(std::int64_t row, std::size_t i, std::size_t which = 0) const {
+    return scalars_[which].second.mutable_data_ptr<double>()[place(row, i)];
+  }
 
   // The count of steps of parameter i in a row: a 0-dim view, and on the CPU its place in memory.
   const at::Tensor& step_view(std::int64_t row, std::size_t i) const { return step_views_[place(row, i)]; }
@@ -66,8 +69,8 @@ class ParameterSet {
   std::int64_t members_;
   at::Device device_ = at::kCPU;
   std::vector<OptimizerSlot> slots_;
-  at::Tensor steps_, scalars_;
-  std::string scalars_name_;
+  at::Tensor steps_;
+  std::vector<std::pair<std::string, at::Tensor>> scalars_;
   std::vector<at::Tensor> step_views_;
 
   std::size_t place(std::int64_t row, std::size_t i) const { return static_cast<std::size_t>(row) * slots_.size() + i; }

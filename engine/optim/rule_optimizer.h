@@ -5,9 +5,9 @@
 //     static constexpr const char* states[] = {"exp_avg"}; // in the order of the kernel's pointers
 //     bool uses(std::size_t state) const;                  // whether the options need that state
 //     bool counts_steps() const;
-//     static constexpr const char* scalar = nullptr;       // name of one number kept for each parameter and row
+//     static constexpr const char* scalars[] = {"eta"};    // if any: numbers kept for each parameter and row
 //     static constexpr bool squares[] = {false};           // with the option `state`: states of values ≥ 0
-//     Slice numbers(const StepNumbers& now, double& kept) const;  // for the kernel; `kept` is that number
+//     Slice numbers(const StepNumbers& now, std::span<double> kept) const;  // for the kernel; `kept`: the scalars
 //   };
 #pragma once
 
@@ -45,7 +45,9 @@ class RuleOptimizer : public SetOptimizer {
       places_[s] = next++;
     }
     if (std::ranges::any_of(rules_, &Rule::counts_steps)) set_.add_steps(steps_device);
-    if constexpr (Rule::scalar != nullptr) set_.add_scalars(Rule::scalar);
+    if constexpr (has_scalars) {
+      for (const char* name : Rule::scalars) set_.add_scalars(name);
+    }
   }
 
  protected:
@@ -72,6 +74,7 @@ class RuleOptimizer : public SetOptimizer {
  private:
   static constexpr std::size_t state_count = std::size(Rule::states);
   static constexpr bool may_be_lean = requires { Rule::squares; };
+  static constexpr bool has_scalars = requires { Rule::scalars; };
 
   void choose_formats() {
     for (std::size_t i = 0; i < set_.size(); ++i) {
@@ -95,8 +98,15 @@ class RuleOptimizer : public SetOptimizer {
   }
 
   auto numbers_of(std::int64_t row, std::size_t i, const StepNumbers& now) const {
-    double none = 0;
-    return rule(row, i).numbers(now, Rule::scalar ? set_.scalar(row, i) : none);
+    if constexpr (!has_scalars) {
+      return rule(row, i).numbers(now, {});
+    } else {
+      std::array<double, std::size(Rule::scalars)> kept;
+      for (std::size_t k = 0; k < kept.size(); ++k) kept[k] = set_.scalar(row, i, k);
+      const auto slice = rule(row, i).numbers(now, kept);
+      for (std::size_t k = 0; k < kept.size(); ++k) set_.scalar(row, i, k) = kept[k];
+      return slice;
+    }
   }
 
   // Host memory: one loop.

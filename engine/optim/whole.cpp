@@ -124,6 +124,16 @@ void update(const at::Tensor& p, const at::Tensor& g, States state, const LionSl
   LionElement<double>{numbers}(value, Whole(g), m);
 }
 
+void update(const at::Tensor& p, const at::Tensor& g, States state, const ScheduleFreeSlice& numbers) {
+  Whole value = p, z = state[0];
+  ScheduleFreeElement<double>{numbers}(value, Whole(g), z, numbers.first);
+}
+
+void update(const at::Tensor& p, const at::Tensor& g, States state, const ScheduleFreeAdamSlice& numbers) {
+  Whole value = p, z = state[0], v = state[1];
+  ScheduleFreeAdamElement<double>{numbers}(value, Whole(g), z, v, numbers.move.first);
+}
+
 void lamb_update(const at::Tensor& p, const at::Tensor& g, const at::Tensor& m, const at::Tensor& v,
                  const LambSlice& numbers, double rate) {
   const LambElement<double> element(numbers);

@@ -23,6 +23,10 @@ void update(const at::Tensor& p, const at::Tensor& g, std::span<const at::Tensor
 void update(const at::Tensor& p, const at::Tensor& g, std::span<const at::Tensor> state, const RpropSlice& numbers);
 void update(const at::Tensor& p, const at::Tensor& g, std::span<const at::Tensor> state, const AsgdSlice& numbers);
 void update(const at::Tensor& p, const at::Tensor& g, std::span<const at::Tensor> state, const LionSlice& numbers);
+void update(const at::Tensor& p, const at::Tensor& g, std::span<const at::Tensor> state,
+            const ScheduleFreeSlice& numbers);
+void update(const at::Tensor& p, const at::Tensor& g, std::span<const at::Tensor> state,
+            const ScheduleFreeAdamSlice& numbers);
 
 // LAMB's step: the moments take g in, then p ← p − rate·‖p‖ / ‖r‖·r, with the ratio 1 where a norm is 0.
 void lamb_update(const at::Tensor& p, const at::Tensor& g, const at::Tensor& m, const at::Tensor& v,

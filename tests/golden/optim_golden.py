@@ -7,7 +7,7 @@ The rate at step t of 100 is lr (1 - t / 200). In the cases named "late" the las
 In those named "still" the gradient is that of step 0: a line search on a moving one amplifies rounding without bound.
 In those named "scheduled" momentum (or beta1) and weight decay are multiplied by 1 - t / 400 and 1 - t / 300.
 The loss, for optimizers that evaluate it again, is the sum whose gradient that is. Optimizers that PyTorch lacks (Lion,
-LAMB, SAM, Lookahead) and lean states are written below from the papers.
+LAMB, SAM, Lookahead, Schedule-Free) and lean states are written below from the papers.
 """
 
 import fnmatch
@@ -87,6 +87,15 @@ CASES = {
     "adafactor all late": ("Adafactor", {"lr": 0.3, "beta2_decay": -0.5, "eps": [1e-3, 0.1], "d": 1.5,
                                          "weight_decay": 0.1}),
     "adafactor groups": ("Adafactor", {"lr": 0.05, "weight_decay": 0.3, "decay_norms_and_biases": False}),
+    "sgd schedule-free": ("SGDScheduleFree", {"lr": 0.3}),
+    "sgd schedule-free late": ("SGDScheduleFree", {"lr": 0.3, "momentum": 0.8, "weight_decay": 0.1}),
+    "sgd schedule-free by pattern": ("SGDScheduleFree", {"lr": 0.3, "groups": [
+        {"params": ["1.*"], "lr": 0.1, "momentum": 0.6}, {"params": ["2.*"], "lr": 0.0}]}),
+    "adamw schedule-free": ("AdamWScheduleFree", {}),
+    "adamw schedule-free late": ("AdamWScheduleFree", {"lr": 0.05, "betas": [0.8, 0.95], "weight_decay": 0.3,
+                                                       "eps": 1e-3}),
+    "adamw schedule-free groups": ("AdamWScheduleFree", {"lr": 0.05, "weight_decay": 0.3,
+                                                         "decay_norms_and_biases": False}),
     "adamw groups": ("AdamW", {"lr": 0.02, "weight_decay": 0.3, "decay_norms_and_biases": False}),
 }
 
@@ -131,6 +140,36 @@ class LAMB(torch.optim.Optimizer):
                 p.sub_(group["lr"] * p.norm() / update.norm() * update)
 
 
+class ScheduleFree(torch.optim.Optimizer):
+    """Defazio et al. 2024 with the three sequences written out, as the reference classes of the authors' package
+    schedulefree 1.4 do; every tensor counts its own steps. Without betas this is SGD."""
+
+    def __init__(self, params, lr, momentum=0.9, betas=None, eps=1e-8, weight_decay=0.0):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "betas": betas, "eps": eps,
+                                  "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            rate = group["lr"]
+            for p in (p for p in group["params"] if p.grad is not None):
+                state = self.state[p]
+                if not state:
+                    state.update(t=0, largest=0.0, sum=0.0, x=p.clone(), z=p.clone(), v=torch.zeros_like(p))
+                state["t"] += 1
+                state["largest"] = max(state["largest"], rate)
+                state["sum"] += state["largest"] ** 2
+                share = state["largest"] ** 2 / state["sum"] if state["sum"] else 0.0
+                direction, beta = p.grad, group["momentum"]
+                if group["betas"]:
+                    beta, beta2 = group["betas"]
+                    state["v"] = beta2 * state["v"] + (1 - beta2) * p.grad ** 2
+                    direction = p.grad / ((state["v"] / (1 - beta2 ** state["t"])).sqrt() + group["eps"])
+                state["z"] = state["z"] - rate * direction - rate * group["weight_decay"] * p
+                state["x"] = (1 - share) * state["x"] + share * state["z"]
+                p.copy_(beta * state["x"] + (1 - beta) * state["z"])
+
+
 class Problem:
     def __init__(self):
         first, self.values, self.offsets = 0, [], []
@@ -170,6 +209,10 @@ def groups_of(values, options):
 
 
 def make(entry, values, options):
+    if entry in ("SGDScheduleFree", "AdamWScheduleFree"):
+        is_sgd = entry == "SGDScheduleFree"
+        defaults = {"lr": 1.0} if is_sgd else {"lr": 2.5e-3, "betas": (0.9, 0.999)}
+        return ScheduleFree(groups_of(values, options), **{**defaults, **options})
     own = {"Lion": Lion, "LAMB": LAMB}
     if entry in own:
         return own[entry](groups_of(values, options), **options)
@@ -196,7 +239,7 @@ def run_optimizer(name, entry, options):
              for g in optimizer.param_groups]
     rate = optimizer.defaults["lr"]
     slow = [v.detach().clone() for v in values]
-    saved = []
+    saved, averages = [], []
     for t in range(100):
         for group, (lr, momentum, betas, decay) in zip(optimizer.param_groups, first):
             group["lr"] = lr * (1 - t / 200)
@@ -230,7 +273,10 @@ def run_optimizer(name, entry, options):
                     v.copy_(s)
         if t + 1 in SAVED:
             saved.append(torch.cat([v.detach().flatten() for v in values]).tolist())
-    return {"name": name, "entry": "optim." + entry, "rate": rate, "options": CASES[name][1], "values": saved}
+            if "ScheduleFree" in entry:
+                averages.append(torch.cat([optimizer.state[v].get("x", v).detach().flatten() for v in values]).tolist())
+    result = {"name": name, "entry": "optim." + entry, "rate": rate, "options": CASES[name][1], "values": saved}
+    return {**result, "averages": averages} if averages else result
 
 
 def factors(make, steps, events=None):

@@ -10,7 +10,6 @@ struct AdagradRule {
   WeightDecay decay;
 
   static constexpr const char* states[] = {"sum"};
-  static constexpr const char* scalar = nullptr;
   bool uses(std::size_t) const { return true; }
   bool counts_steps() const { return true; }
 
@@ -20,7 +19,7 @@ struct AdagradRule {
         eps(options.number("eps")),
         decay(options) {}
 
-  AdagradSlice numbers(const StepNumbers& now, double&) const {
+  AdagradSlice numbers(const StepNumbers& now, std::span<double>) const {
     return {.rate = now.rate / (1 + (now.t - 1) * rate_decay),
             .decay = decay.at(now),
             .eps = eps,
@@ -34,14 +33,13 @@ struct AdadeltaRule {
   WeightDecay decay;
 
   static constexpr const char* states[] = {"square_avg", "acc_delta"};
-  static constexpr const char* scalar = nullptr;
   bool uses(std::size_t) const { return true; }
   bool counts_steps() const { return false; }
 
   explicit AdadeltaRule(const Options& options)
       : rho(options.number("rho")), eps(options.number("eps")), decay(options) {}
 
-  AdadeltaSlice numbers(const StepNumbers& now, double&) const {
+  AdadeltaSlice numbers(const StepNumbers& now, std::span<double>) const {
     return {.rate = now.rate, .decay = decay.at(now), .rho = rho, .eps = eps};
   }
 };
@@ -52,7 +50,6 @@ struct RmspropRule {
   bool centered;
 
   static constexpr const char* states[] = {"square_avg", "momentum_buffer", "grad_avg"};
-  static constexpr const char* scalar = nullptr;
   bool uses(std::size_t state) const { return state == 0 || (state == 1 ? momentum != 0 : centered); }
   bool counts_steps() const { return false; }
 
@@ -63,7 +60,7 @@ struct RmspropRule {
         decay(options),
         centered(options.boolean("centered")) {}
 
-  RmspropSlice numbers(const StepNumbers& now, double&) const {
+  RmspropSlice numbers(const StepNumbers& now, std::span<double>) const {
     return {.rate = now.rate,
             .decay = decay.at(now),
             .alpha = alpha,

@@ -20,7 +20,6 @@ struct AdamRule {
   bool amsgrad;
 
   static constexpr const char* states[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"};
-  static constexpr const char* scalar = nullptr;
   static constexpr bool squares[] = {false, true, true};
   bool uses(std::size_t state) const { return state != peak || amsgrad; }
   bool counts_steps() const { return true; }
@@ -33,7 +32,7 @@ struct AdamRule {
         amsgrad(options.boolean("amsgrad")),
         decoupled_(options.entry().name == "optim.AdamW") {}
 
-  AdamSlice numbers(const StepNumbers& now, double&) const {
+  AdamSlice numbers(const StepNumbers& now, std::span<double>) const {
     const double beta = beta1 * now.momentum;
     return {.shrink = decoupled_ ? 1 - now.rate * decay.at(now) : 1,
             .decay = decoupled_ ? 0 : decay.at(now),

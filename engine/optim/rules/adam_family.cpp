@@ -12,7 +12,6 @@ struct Family {
   double beta1, beta2, eps;
   WeightDecay decay;
 
-  static constexpr const char* scalar = nullptr;
   bool uses(std::size_t) const { return true; }
   bool counts_steps() const { return true; }
 
@@ -27,7 +26,7 @@ struct AdamaxRule : Family {
   using Family::Family;
   static constexpr const char* states[] = {"exp_avg", "exp_inf"};
 
-  AdamaxSlice numbers(const StepNumbers& now, double&) const {
+  AdamaxSlice numbers(const StepNumbers& now, std::span<double>) const {
     const double beta = beta1 * now.momentum;
     return {.decay = decay.at(now),
             .beta1 = beta,
@@ -42,14 +41,15 @@ struct NAdamRule : Family {
   bool decoupled;
 
   static constexpr const char* states[] = {"exp_avg", "exp_avg_sq"};
-  static constexpr const char* scalar = "mu_product";
+  static constexpr const char* scalars[] = {"mu_product"};
 
   explicit NAdamRule(const Options& options)
       : Family(options),
         momentum_decay(options.number("momentum_decay")),
         decoupled(options.boolean("decoupled_weight_decay")) {}
 
-  NAdamSlice numbers(const StepNumbers& now, double& mu_product) const {
+  NAdamSlice numbers(const StepNumbers& now, std::span<double> kept) const {
+    double& mu_product = kept[0];
     const double beta = beta1 * now.momentum;
     const double mu = beta * (1 - 0.5 * std::pow(0.96, now.t * momentum_decay));
     const double next = beta * (1 - 0.5 * std::pow(0.96, (now.t + 1) * momentum_decay));
@@ -72,7 +72,7 @@ struct RAdamRule : Family {
 
   explicit RAdamRule(const Options& options) : Family(options), decoupled(options.boolean("decoupled_weight_decay")) {}
 
-  RAdamSlice numbers(const StepNumbers& now, double&) const {
+  RAdamSlice numbers(const StepNumbers& now, std::span<double>) const {
     const double beta = beta1 * now.momentum, power = std::pow(beta2, now.t);
     const double longest = 2 / (1 - beta2) - 1, length = longest - 2 * now.t * power / (1 - power);
     const bool adapts = length > 5;

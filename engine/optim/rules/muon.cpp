@@ -81,6 +81,7 @@ class Matrices final : public SetOptimizer {
 class Muon final : public Optimizer {
  public:
   Muon(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members) {
+    refuse_average(specs.front(), "rest");
     is_matrix_ = choose(specs.front(), parameters, members);
     std::vector<OptimizedParameter> matrices, others;
     for (std::size_t i = 0; i < parameters.size(); ++i)

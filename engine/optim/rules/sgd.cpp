@@ -13,7 +13,6 @@ struct SgdRule {
   bool nesterov;
 
   static constexpr const char* states[] = {"momentum_buffer"};
-  static constexpr const char* scalar = nullptr;
   bool uses(std::size_t) const { return momentum != 0; }
   bool counts_steps() const { return momentum != 0; }  // whether a buffer is still empty
 
@@ -27,7 +26,7 @@ struct SgdRule {
                                           number_text(momentum) + " and dampening = " + number_text(dampening));
   }
 
-  SgdSlice numbers(const StepNumbers& now, double&) const {
+  SgdSlice numbers(const StepNumbers& now, std::span<double>) const {
     const bool first = now.t == 1;
     const double keep = momentum * now.momentum;
     return {.rate = now.rate,

@@ -12,7 +12,6 @@ struct RpropRule {
   double shrink, grow, smallest, largest;
 
   static constexpr const char* states[] = {"prev", "step_size"};
-  static constexpr const char* scalar = nullptr;
   bool uses(std::size_t) const { return true; }
   bool counts_steps() const { return true; }
 
@@ -29,7 +28,7 @@ struct RpropRule {
                                             number_text(largest));
   }
 
-  RpropSlice numbers(const StepNumbers& now, double&) const {
+  RpropSlice numbers(const StepNumbers& now, std::span<double>) const {
     return {.shrink = shrink,
             .grow = grow,
             .smallest = smallest,
@@ -44,14 +43,15 @@ struct AsgdRule {
   WeightDecay decay;
 
   static constexpr const char* states[] = {"ax"};
-  static constexpr const char* scalar = "eta";  // the rate of the coming step
+  static constexpr const char* scalars[] = {"eta"};  // the rate of the coming step
   bool uses(std::size_t) const { return true; }
   bool counts_steps() const { return true; }
 
   explicit AsgdRule(const Options& options)
       : lambd(options.number("lambd")), alpha(options.number("alpha")), t0(options.number("t0")), decay(options) {}
 
-  AsgdSlice numbers(const StepNumbers& now, double& eta) const {
+  AsgdSlice numbers(const StepNumbers& now, std::span<double> kept) const {
+    double& eta = kept[0];
     const double rate = now.t == 1 ? now.rate : eta;
     eta = now.rate / std::pow(1 + lambd * now.rate * now.t, alpha);
     return {.decay = decay.at(now),
@@ -67,7 +67,6 @@ struct LionRule {
   bool rounds;
 
   static constexpr const char* states[] = {"exp_avg"};
-  static constexpr const char* scalar = nullptr;
   static constexpr bool squares[] = {false};
   bool uses(std::size_t) const { return true; }
   bool counts_steps() const { return rounds; }  // each step rounds with random numbers of its own
@@ -78,7 +77,7 @@ struct LionRule {
         decay(options),
         rounds(options.string("state") == "bfloat16") {}
 
-  LionSlice numbers(const StepNumbers& now, double&) const {
+  LionSlice numbers(const StepNumbers& now, std::span<double>) const {
     return {.shrink = 1 - now.rate * decay.at(now), .rate = now.rate, .beta1 = beta1 * now.momentum, .beta2 = beta2};
   }
 };

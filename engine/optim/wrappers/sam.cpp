@@ -19,6 +19,7 @@ class Sam final : public Optimizer {
  public:
   Sam(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members)
       : set_(parameters, members) {
+    refuse_average(specs.front(), "base");
     std::vector<Options> base;
     for (const Options& spec : specs) {
       base.push_back(spec.child("base"));

@@ -314,6 +314,11 @@ std::vector<FitPlan::StepModel> trained_models(const FitPlan& plan) {
 
 void check_average(const FitPlan& plan) {
   if (!plan.options.given("ema")) return;
+  if (const Options optimizer = plan.options.child("optim"); keeps_average(optimizer))
+    throw plan.options
+        .error("ema", optimizer.entry().name + " keeps an average of its own, and an average of its trained weights "
+                                               "is of no use")
+        .hint("remove ema, or take optim.SGD or optim.AdamW");
   const std::vector<Options> spec{plan.options.child("ema")};
   WeightAverage(spec, plan.length, {}, 0);
 }
@@ -362,6 +367,11 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
     probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
   }
   for (const FitPlan::StepModel& one : plan.step_models) {
+    if (keeps_average(one.optimizer))
+      throw one.optimizer
+          .error("", one.optimizer.entry().name + " keeps averaged weights beside the trained ones, and a fit with a "
+                                                  "step of its own validates the trained ones")
+          .hint("it works in lab.fit without `step`");
     if (one.model->parameters().empty()) throw one.optimizer.error("", "expected parameters to optimize, found none");
     step_schedules_of(plan, one, Key(0));
   }

@@ -1,9 +1,11 @@
 // Warnings about options that are allowed and hardly ever intended.
+#include <algorithm>
 #include <utility>
 
 #include "fit_plan_parts.h"
 #include "model/layer.h"
 #include "objective/loss.h"
+#include "optim/optimizer.h"
 
 namespace trainlab {
 namespace {
@@ -26,6 +28,14 @@ std::vector<std::string> warnings_of(const FitPlan& plan) {
             .what());
   }
   if (!plan.model) return warnings;
+  const Options optimizer = fit.child("optim");
+  if (keeps_average(optimizer) && std::ranges::any_of(plan.model->buffers(), &BufferInfo::averages)) {
+    warnings.push_back(optimizer
+                           .error("", optimizer.entry().name + " validates averaged weights, and the running "
+                                                               "statistics of norms are those of the trained weights")
+                           .hint("nn.LayerNorm and nn.GroupNorm have no running statistics")
+                           .what());
+  }
   const auto [last, layer] = last_layer(fit.child("model"));
   for (const Options::Element& loss : single_losses(fit)) {
     if (!loss.entry) continue;

@@ -1,6 +1,7 @@
 #include "train/group.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full_like.h>
 #include <c10/core/InferenceMode.h>
 
@@ -156,6 +157,7 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
              std::span<const Options> averages, DropRates drop_rates)
     : plan_(plan),
       keys_(keys.begin(), keys.end()),
+      has_own_average_(keeps_average(optimizers.front())),
       drop_rates_(std::move(drop_rates)),
       state_(plan.model->initial_state(keys, plan.precision.weights, plan.device, axis)),
       is_final_(keys.size()),
@@ -350,11 +352,19 @@ void Group::set_total(std::int64_t total_steps) {
 }
 
 bool Group::averaged(std::size_t member) const {
-  return average_ && !is_final_[member] && average_->evaluated(member) && average_->begun(member);
+  if (is_final_[member]) return false;
+  return has_own_average_ || (average_ && average_->evaluated(member) && average_->begun(member));
+}
+
+void Group::take_own_average(std::size_t member, const std::function<at::Tensor(std::size_t parameter)>& to) const {
+  std::vector<at::Tensor> targets;
+  for (std::size_t i = 0; i < state_.parameters.size(); ++i)
+    if (plan_.model->parameters()[i].trains) targets.push_back(to(i));
+  optimizer_->averaged_weights(static_cast<std::int64_t>(member), targets);
 }
 
 const ModelState& Group::state() const {
-  if (!average_) return state_;
+  if (!average_ && !has_own_average_) return state_;
   const at::NoGradGuard no_gradients;
   if (validated_.parameters.empty()) {
     const MemoryCharge charge(MemoryUse::averages);
@@ -363,13 +373,17 @@ const ModelState& Group::state() const {
   const auto fill = [&](const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& live, std::size_t first) {
     for (std::size_t i = 0; i < to.size(); ++i) {
       for (std::size_t m = 0; m < keys_.size(); ++m) {
-        const at::Tensor& from = averaged(m) ? average_->values()[first + i] : live[i];
+        const at::Tensor& from = average_ && averaged(m) ? average_->values()[first + i] : live[i];
         member_slice(to[i], axis(), m).copy_(member_slice(from, axis(), m));
       }
     }
   };
   fill(validated_.parameters, state_.parameters, 0);
   fill(validated_.buffers, state_.buffers, state_.parameters.size());
+  for (std::size_t m = 0; has_own_average_ && m < keys_.size(); ++m) {
+    if (averaged(m))
+      take_own_average(m, [&](std::size_t i) { return member_slice(validated_.parameters[i].detach(), axis(), m); });
+  }
   return validated_;
 }
 
@@ -385,6 +399,12 @@ NamedTensors Group::tensors(std::size_t member) {
   NamedTensors all;
   for (auto& [name, tensor] : named_state(*plan_.model, state_, slice(member))) all.emplace(name, tensor);
   for (auto& [name, tensor, per_member] : stored_state()) all.emplace(name, member_slice(tensor, per_member, member));
+  if (!has_own_average_ || !averaged(member)) return all;
+  // For those who read the weights of a checkpoint; restore() does not need these tensors.
+  take_own_average(member, [&](std::size_t i) {
+    const at::Tensor copy = at::empty_like(member_slice(state_.parameters[i].detach(), axis(), member));
+    return all.emplace("ema." + plan_.model->parameters()[i].name, copy).first->second;
+  });
   return all;
 }
 
@@ -429,6 +449,10 @@ NamedTensors Group::weights(std::size_t member) const {
   NamedTensors copies;
   for (auto& [name, tensor] : named_state(*plan_.model, state_, slice(member))) copies.emplace(name, tensor.clone());
   if (!averaged(member)) return copies;
+  if (has_own_average_) {
+    take_own_average(member, [&](std::size_t i) { return copies.at("model." + plan_.model->parameters()[i].name); });
+    return copies;
+  }
   for (auto& [name, tensor] : average_->state()) {
     const auto found = copies.find("model." + name);
     if (found != copies.end()) found->second.copy_(member_slice(tensor, axis(), member));

@@ -2,6 +2,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
@@ -164,6 +165,13 @@ const std::map<std::string, std::vector<Value::Map>>& member_settings() {
                       {{"lr", 0.02}, {"weight_decay", 0.5}, {"decay_norms_and_biases", false}}}},
       {"optim.Adafactor", {{{"lr", 0.05}, {"weight_decay", 0.1}}, {{"lr", 0.1}, {"beta2_decay", -0.5}},
                            {{"lr", 0.1}, {"d", 2.0}, {"eps", Value::List{1e-3, 0.1}}}, {{"lr", 0.02}}}},
+      {"optim.SGDScheduleFree", {{{"lr", 0.3}, {"weight_decay", 0.1}}, {{"lr", 0.1}, {"momentum", 0.5}},
+                                 {{"lr", 0.2}}, {{"lr", 0.3}, {"layer_decay", 0.8}}}},
+      {"optim.AdamWScheduleFree",
+       {{{"lr", 0.02}, {"weight_decay", 0.1}},
+        {{"lr", 0.02}, {"betas", Value::List{0.8, 0.9}}},
+        {{"lr", 0.03}, {"eps", 1e-4}},
+        {{"lr", 0.05}}}},
       {"optim.Muon", {{{"lr", 0.02}, {"params", Value::List{"3.p"}}, {"rest", adam_of(0.01)}},
                       {{"lr", 0.01}, {"params", Value::List{"3.p"}}, {"nesterov", false}, {"rest", adam_of(0.02)}},
                       {{"lr", 0.03}, {"params", Value::List{"3.p"}}, {"momentum", 0.5}, {"rest", adam_of(0.01)}},
@@ -273,6 +281,14 @@ TEST_CASE("optimizers: equal to PyTorch's over 100 steps") {
         worst = std::max(worst, std::abs(found.const_data_ptr<double>()[i] - expected[i].number()));
       INFO("step " << t + 1);
       CHECK(worst < 1e-10);
+      if (keeps_average(spec)) {
+        std::vector<at::Tensor> average;
+        for (const at::Tensor& value : problem.values) average.push_back(at::empty_like(value));
+        optimizer->averaged_weights(0, average);
+        const Value::List& averages = golden["averages"].list()[compared].list();
+        for (std::size_t i = 0; i < averages.size(); ++i)
+          CHECK(std::abs(flat(average).const_data_ptr<double>()[i] - averages[i].number()) < 1e-10);
+      }
       ++compared;
     }
     CHECK(compared == steps.size());
@@ -444,6 +460,8 @@ TEST_CASE("optimizers: bytes of state for each weight of a matrix of 1024 by 409
   CHECK(bytes("optim.Lion", {}, matrix) == 4);
   CHECK(bytes("optim.Lion", {{"state", "bfloat16"}}, matrix) == 2);
   CHECK(bytes("optim.Lion", {{"state", "8bit"}}, matrix) == 1 + 4.0 / 256);
+  CHECK(bytes("optim.SGDScheduleFree", {}, matrix) == Approx(4).epsilon(1e-5));  // and two numbers
+  CHECK(bytes("optim.AdamWScheduleFree", {}, matrix) == Approx(8).epsilon(1e-5));
   CHECK(bytes("optim.Adafactor", {}, matrix) == 4.0 / 1024 + 4.0 / 4096);
   CHECK(bytes("optim.Adafactor", {}, {4096}) == 4);
   CHECK(bytes("optim.Adafactor", {}, {64, 32, 3, 3}) == 4.0 / 64 + 4.0 / 288);
@@ -589,6 +607,42 @@ TEST_CASE("optimizers: with 8 bits a gradient far below the largest of its block
     moved.push_back(value.narrow(0, 16, 200).abs().mean().item<double>());
   }
   CHECK(moved[0] < moved[1]);
+}
+
+TEST_CASE("optimizers: an average of the weights, and where it has no place") {
+  // Both averages of a member are those of its solo run, and before the first step the weights themselves.
+  const std::string entry = GENERATE("optim.SGDScheduleFree", "optim.AdamWScheduleFree");
+  Stack stack(entry, at::kDouble);
+  const auto together = stack.make_stacked();
+  const auto average_of = [](const Optimizer& optimizer, std::int64_t row, const std::vector<at::Tensor>& like) {
+    std::vector<at::Tensor> average;
+    for (const at::Tensor& value : like) average.push_back(at::empty_like(value));
+    optimizer.averaged_weights(row, average);
+    return flat(average);
+  };
+  CHECK(at::equal(average_of(*together, 1, stack.member(1)), flat(stack.member(1))));
+  const auto alone = make_optimizer(std::span(&stack.specs[1], 1), stack.solo[1].parameters(), 0);
+  for (std::int64_t t = 0; t < 20; ++t) {
+    together->step(stack.gradients(t), stack.rates);
+    alone->step(stack.solo[1].gradients(t), std::span(&stack.rates[1], 1));
+  }
+  const at::Tensor average = average_of(*together, 1, stack.member(1));
+  CHECK(difference(average, average_of(*alone, 0, stack.solo[1].values)) < 1e-12);
+  CHECK(difference(average, flat(stack.member(1))) > 1e-3);
+
+  CHECK_FALSE(has_momentum(stack.specs[0]));
+  CHECK(has_weight_decay(stack.specs[0]));
+  for (const std::string wrapper : {"optim.SAM", "optim.Lookahead"}) {
+    const Options spec = optim_spec(wrapper, {{"base", Value::Map{{"@", entry}}}});
+    CHECK_THROWS_WITH(make_optimizer(std::span(&spec, 1), {{.name = "w", .value = at::ones({3})}}, 0),
+                      Catch::Contains("optim.base") && Catch::Contains(entry));
+  }
+  const Options muon = optim_spec("optim.Muon", {{"rest", Value::Map{{"@", entry}}}});
+  CHECK_THROWS_WITH(make_optimizer(std::span(&muon, 1), {{.name = "w", .value = at::ones({3, 3})}}, 0),
+                    Catch::Contains("optim.rest") && Catch::Contains(entry));
+  CHECK_THROWS_WITH(make_optimizer(std::vector{optim_spec("optim.AdamWScheduleFree", {{"betas", Value::List{0, 0.9}}})},
+                                   {{.name = "w", .value = at::ones({3})}}, 0),
+                    Catch::Contains("optim.betas"));
 }
 
 TEST_CASE("optimizers: Adafactor takes a convolution's kernel as a matrix of outputs") {

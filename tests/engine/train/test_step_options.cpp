@@ -1,5 +1,6 @@
 // What a step is made of: accumulated micro-batches, clipping, schedules of several numbers, averages of weights,
 // optimizers that evaluate again. Numbers against closed forms and against each other; resumed = uninterrupted.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/linalg_vector_norm.h>
 
@@ -191,6 +192,47 @@ TEST_CASE("an average is what is validated, kept and tested, and resumes exactly
   REQUIRE(averaged["best"]["step"] == averaged["steps"]);
   const NamedTensors best = load_safetensors(files(with, "best-").back()).tensors, end = last(with);
   for (const auto& [name, tensor] : best) CHECK(at::equal(tensor, end.at("ema." + name.substr(6))));
+}
+
+TEST_CASE("Schedule-Free validates, keeps and tests its averaged weights, stores both, and resumes exactly") {
+  const std::string optim = GENERATE(R"({"@": "optim.SGDScheduleFree", "lr": 1})",
+                                     R"({"@": "optim.AdamWScheduleFree", "lr": 0.01, "weight_decay": 0.01})");
+  const auto fit = [&](const std::string& more) {
+    std::string text = digits_fit(R"(, "epochs": 3)" + more);
+    const std::string adamw = R"({"@": "optim.AdamW", "lr": 0.005})";
+    return text.replace(text.find(adamw), adamw.size(), optim);
+  };
+  check_resume(fit(R"(, "validate": "10 steps")"), 40);
+  check_resume(fit(R"(, "freeze": ["2.*"])"), 40);
+
+  const TemporaryFolder temporary;
+  const fs::path often = temporary.path() / "often", once = temporary.path() / "once";
+  const Value summary = run_one(parse_options(fit(R"(, "validate": "10 steps", "keep": "last")")), often);
+  run_one(parse_options(fit(R"(, "keep": "last")")), once);
+  CHECK(worst(last(often), last(once), "model.") == 0);  // a validation changes nothing
+  CHECK(summary["metrics"]["val.accuracy"].number() > 0.8);
+
+  // x = y + (1 − 1/beta)·(z − y).
+  const NamedTensors end = last(often);
+  for (const std::string name : {"2.weight", "2.bias", "5.weight", "5.bias"}) {
+    const at::Tensor y = end.at("model." + name), z = end.at("optim." + name + ".z");
+    CHECK(at::equal(end.at("ema." + name), y + (z - y).mul(1 - 1 / 0.9)));
+    CHECK_FALSE(at::equal(end.at("ema." + name), y));
+  }
+  const Value best = run_one(parse_options(fit(R"(, "keep": "best")")), temporary.path() / "best");
+  REQUIRE(best["best"]["step"] == best["steps"]);
+  const NamedTensors kept = load_safetensors(files(temporary.path() / "best", "best-").back()).tensors;
+  for (const auto& [name, tensor] : kept) CHECK(at::equal(tensor, end.at("ema." + name.substr(6))));
+
+  const auto plan = [&](const std::string& more) { return plan_fit(parse_options(fit(more)), test_settings()); };
+  CHECK(plan("").warnings.empty());
+  std::string with_norm = fit("");
+  with_norm.replace(with_norm.find(R"({"@": "nn.ReLU"})"), 16, R"({"@": "nn.BatchNorm1d"})");
+  const std::vector<std::string> warnings = plan_fit(parse_options(with_norm), test_settings()).warnings;
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("running statistics of norms are those of the trained weights") != std::string::npos);
+  CHECK_THROWS_WITH(plan(R"(, "ema": {"@": "ema"})"), Catch::Contains("fit.ema") && Catch::Contains("of its own"));
+  CHECK_THROWS_WITH(plan(R"(, "schedule": {"momentum": "cosine"})"), Catch::Contains("schedule.momentum"));
 }
 
 TEST_CASE("lean and modern optimizers resume exactly in a fit") {

@@ -70,6 +70,10 @@ class Optimizer {
   // Whether step() wants `loss` and `reevaluate`.
   virtual bool evaluates_again() const { return false; }
 
+  // Where keeps_average(): the averaged weights of a row, which are to be validated and kept in place of the trained
+  // ones, into one tensor for each parameter, of its shape without a member axis.
+  virtual void averaged_weights(std::int64_t row, std::span<const at::Tensor> to) const;
+
   // State under stable names, for checkpoints.
   virtual std::vector<OptimizerTensor> state() = 0;
 };
@@ -88,12 +92,16 @@ bool has_weight_decay(const Options& spec);
 // Whether the optimizer, and those that its options name, step a group of several members.
 bool takes_members(const Options& spec);
 
+// Whether the optimizer itself keeps an average of the weights, which is to be validated and kept (Schedule-Free).
+bool keeps_average(const Options& spec);
+
 // The implementation of an entry of kind "optimizer".
 struct OptimizerKind {
   std::function<std::unique_ptr<Optimizer>(std::span<const Options>, std::vector<OptimizedParameter>,
                                            std::int64_t members)>
       make;
-  bool stackable = true;  // takes a group of several members
+  bool stackable = true;       // takes a group of several members
+  bool keeps_average = false;  // has Optimizer::averaged_weights()
 };
 
 void register_optim(Registry& registry);  // optimizers, schedules and averages of weights

@@ -106,9 +106,12 @@ class Group final : public Trained {
   // back.
   void optimize(const StepInputs& inputs);
   std::vector<OptimizerTensor> stored_state();  // optim.… and ema.…
+  // Copies the averaged weights that the optimizer keeps of a member into the tensors that `to` names.
+  void take_own_average(std::size_t member, const std::function<at::Tensor(std::size_t parameter)>& to) const;
 
   const FitPlan& plan_;
   std::vector<Key> keys_;
+  bool has_own_average_;  // of the optimizer
   DropRates drop_rates_;
   ModelState state_;
   std::unique_ptr<Optimizer> optimizer_;
