@@ -7,7 +7,7 @@ The rate at step t of 100 is lr (1 - t / 200). In the cases named "late" the las
 In those named "still" the gradient is that of step 0: a line search on a moving one amplifies rounding without bound.
 In those named "scheduled" momentum (or beta1) and weight decay are multiplied by 1 - t / 400 and 1 - t / 300.
 The loss, for optimizers that evaluate it again, is the sum whose gradient that is. Optimizers that PyTorch lacks (Lion,
-LAMB, SAM, Lookahead, Schedule-Free) and lean states are written below from the papers.
+LAMB, SAM, Lookahead, Schedule-Free, Prodigy) and lean states are written below from the papers.
 """
 
 import fnmatch
@@ -96,6 +96,11 @@ CASES = {
                                                        "eps": 1e-3}),
     "adamw schedule-free groups": ("AdamWScheduleFree", {"lr": 0.05, "weight_decay": 0.3,
                                                          "decay_norms_and_biases": False}),
+    "prodigy": ("Prodigy", {}),
+    "prodigy large": ("Prodigy", {"d0": 1e-3, "d_coef": 0.5, "use_bias_correction": True, "weight_decay": 0.1}),
+    "prodigy guarded": ("Prodigy", {"lr": 0.7, "d0": 1e-2, "safeguard_warmup": True, "betas": [0.8, 0.95],
+                                    "weight_decay": 0.2, "decay_norms_and_biases": False}),
+    "prodigy late": ("Prodigy", {"d0": 1e-3, "eps": 1e-4, "groups": [{"params": ["1.*"], "lr": 0.0}]}),
     "adamw groups": ("AdamW", {"lr": 0.02, "weight_decay": 0.3, "decay_norms_and_biases": False}),
 }
 
@@ -170,6 +175,43 @@ class ScheduleFree(torch.optim.Optimizer):
                 p.copy_(beta * state["x"] + (1 - beta) * state["z"])
 
 
+class Prodigy(torch.optim.Optimizer):
+    """Mishchenko and Defazio 2024, as the authors' package prodigyopt 1.1 with its defaults."""
+
+    def __init__(self, params, lr=1.0, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, d0=1e-6, d_coef=1.0,
+                 use_bias_correction=False, safeguard_warmup=False):
+        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "eps": eps, "betas": betas})
+        self.d, self.d0, self.d_coef, self.numerator, self.k = d0, d0, d_coef, 0.0, 0
+        self.corrected, self.safeguard = use_bias_correction, safeguard_warmup
+
+    @torch.no_grad()
+    def step(self):
+        beta1, beta2 = self.param_groups[0]["betas"]
+        beta3 = math.sqrt(beta2)
+        lr = max(group["lr"] for group in self.param_groups)
+        rate = self.d * lr
+        if self.corrected:
+            rate *= math.sqrt(1 - beta2 ** (self.k + 1)) / (1 - beta1 ** (self.k + 1))
+        numerator, denominator = beta3 * self.numerator, 0.0
+        for group in self.param_groups:
+            for p in (p for p in group["params"] if p.grad is not None and group["lr"] > 0):
+                state = self.state[p]
+                if not state:
+                    state.update(m=torch.zeros_like(p), v=torch.zeros_like(p), s=torch.zeros_like(p), p0=p.clone())
+                numerator += self.d / self.d0 * rate * (p.grad * (state["p0"] - p)).sum().item()
+                state["m"] = beta1 * state["m"] + (1 - beta1) * self.d * p.grad
+                state["v"] = beta2 * state["v"] + (1 - beta2) * self.d ** 2 * p.grad ** 2
+                state["s"] = beta3 * state["s"] + self.d / self.d0 * (self.d if self.safeguard else rate) * p.grad
+                denominator += state["s"].abs().sum().item()
+        self.numerator, self.k = numerator, self.k + 1
+        self.d = max(self.d, self.d_coef * numerator / denominator)
+        for group in self.param_groups:
+            for p in (p for p in group["params"] if p.grad is not None and group["lr"] > 0):
+                state = self.state[p]
+                p.sub_(group["weight_decay"] * rate * p)
+                p.sub_(rate * state["m"] / (state["v"].sqrt() + self.d * group["eps"]))
+
+
 class Problem:
     def __init__(self):
         first, self.values, self.offsets = 0, [], []
@@ -213,7 +255,7 @@ def make(entry, values, options):
         is_sgd = entry == "SGDScheduleFree"
         defaults = {"lr": 1.0} if is_sgd else {"lr": 2.5e-3, "betas": (0.9, 0.999)}
         return ScheduleFree(groups_of(values, options), **{**defaults, **options})
-    own = {"Lion": Lion, "LAMB": LAMB}
+    own = {"Lion": Lion, "LAMB": LAMB, "Prodigy": Prodigy}
     if entry in own:
         return own[entry](groups_of(values, options), **options)
     if entry == "Muon":

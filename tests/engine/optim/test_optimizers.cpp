@@ -172,6 +172,8 @@ const std::map<std::string, std::vector<Value::Map>>& member_settings() {
         {{"lr", 0.02}, {"betas", Value::List{0.8, 0.9}}},
         {{"lr", 0.03}, {"eps", 1e-4}},
         {{"lr", 0.05}}}},
+      {"optim.Prodigy", {{{"d0", 1e-2}, {"weight_decay", 0.1}}, {{"d0", 1e-2}, {"betas", Value::List{0.8, 0.9}}},
+                         {{"d0", 1e-3}, {"use_bias_correction", true}}, {{"d0", 1e-2}, {"safeguard_warmup", true}}}},
       {"optim.Muon", {{{"lr", 0.02}, {"params", Value::List{"3.p"}}, {"rest", adam_of(0.01)}},
                       {{"lr", 0.01}, {"params", Value::List{"3.p"}}, {"nesterov", false}, {"rest", adam_of(0.02)}},
                       {{"lr", 0.03}, {"params", Value::List{"3.p"}}, {"momentum", 0.5}, {"rest", adam_of(0.01)}},
@@ -462,6 +464,7 @@ TEST_CASE("optimizers: bytes of state for each weight of a matrix of 1024 by 409
   CHECK(bytes("optim.Lion", {{"state", "8bit"}}, matrix) == 1 + 4.0 / 256);
   CHECK(bytes("optim.SGDScheduleFree", {}, matrix) == Approx(4).epsilon(1e-5));  // and two numbers
   CHECK(bytes("optim.AdamWScheduleFree", {}, matrix) == Approx(8).epsilon(1e-5));
+  CHECK(bytes("optim.Prodigy", {}, matrix) == Approx(16).epsilon(1e-5));  // and three numbers
   CHECK(bytes("optim.Adafactor", {}, matrix) == 4.0 / 1024 + 4.0 / 4096);
   CHECK(bytes("optim.Adafactor", {}, {4096}) == 4);
   CHECK(bytes("optim.Adafactor", {}, {64, 32, 3, 3}) == 4.0 / 64 + 4.0 / 288);
@@ -607,6 +610,36 @@ TEST_CASE("optimizers: with 8 bits a gradient far below the largest of its block
     moved.push_back(value.narrow(0, 16, 200).abs().mean().item<double>());
   }
   CHECK(moved[0] < moved[1]);
+}
+
+TEST_CASE("optimizers: Prodigy waits for a first gradient, finds a rate, and has one rate for all parameters") {
+  const Options spec = optim_spec("optim.Prodigy", {{"weight_decay", 0.5}});
+  const at::Tensor value = at::ones({3}, at::kDouble).to(test_device()), target = at::full_like(value, -1);
+  const auto optimizer = make_optimizer(std::span(&spec, 1), {{.name = "w", .value = value}}, 0);
+  const auto number = [&](const std::string& name) {
+    const std::vector<OptimizerTensor> state = optimizer->state();
+    return std::ranges::find(state, name, &OptimizerTensor::name)->tensor.item<double>();
+  };
+  const double rate = 1;
+  optimizer->step(std::vector{at::zeros_like(value)}, std::span(&rate, 1));
+  CHECK(at::equal(value, at::ones_like(value)));
+  CHECK(number("k") == 0);
+  for (int t = 0; t < 60; ++t) optimizer->step(std::vector{value - target}, std::span(&rate, 1));
+  CHECK(number("k") == 60);
+  CHECK(number("d") > 1e-3);  // from 1e-6
+  CHECK(difference(value, target) < 1.5);
+
+  const auto make = [](Value::Map options) {
+    const Options one = optim_spec("optim.Prodigy", std::move(options));
+    const std::vector<OptimizedParameter> two{{.name = "1.w", .value = at::ones({3})},
+                                              {.name = "2.w", .value = at::ones({3})}};
+    make_optimizer(std::span(&one, 1), two, 0);
+  };
+  CHECK_NOTHROW(make({{"groups", Value::Map{{"params", "1.*"}, {"lr", 0.0}}}}));
+  CHECK_THROWS_WITH(make({{"groups", Value::Map{{"params", "1.*"}, {"lr", 0.5}}}}),
+                    Catch::Contains("recipe.lua:3") && Catch::Contains("0.5 times the rate for '1.w'"));
+  CHECK_THROWS_WITH(make({{"layer_decay", 0.5}}), Catch::Contains("one rate for all"));
+  CHECK_THROWS_WITH(make({{"groups", Value::Map{{"params", "1.*"}, {"d0", 0.5}}}}), Catch::Contains("d0"));
 }
 
 TEST_CASE("optimizers: an average of the weights, and where it has no place") {
