@@ -7,7 +7,7 @@ The rate at step t of 100 is lr (1 - t / 200). In the cases named "late" the las
 In those named "still" the gradient is that of step 0: a line search on a moving one amplifies rounding without bound.
 In those named "scheduled" momentum (or beta1) and weight decay are multiplied by 1 - t / 400 and 1 - t / 300.
 The loss, for optimizers that evaluate it again, is the sum whose gradient that is. Optimizers that PyTorch lacks (Lion,
-LAMB, SAM, Lookahead, Schedule-Free, Prodigy) and lean states are written below from the papers.
+LAMB, SAM, Lookahead, Schedule-Free, Prodigy, SOAP) and lean states are written below from the papers.
 """
 
 import fnmatch
@@ -101,6 +101,9 @@ CASES = {
     "prodigy guarded": ("Prodigy", {"lr": 0.7, "d0": 1e-2, "safeguard_warmup": True, "betas": [0.8, 0.95],
                                     "weight_decay": 0.2, "decay_norms_and_biases": False}),
     "prodigy late": ("Prodigy", {"d0": 1e-3, "eps": 1e-4, "groups": [{"params": ["1.*"], "lr": 0.0}]}),
+    "soap": ("SOAP", {}),
+    "soap often late": ("SOAP", {"lr": 0.02, "betas": [0.8, 0.9], "precondition_frequency": 3, "weight_decay": 0.1}),
+    "soap one side": ("SOAP", {"lr": 0.02, "max_precond_dim": 4, "eps": 1e-4, "decay_norms_and_biases": False}),
     "adamw groups": ("AdamW", {"lr": 0.02, "weight_decay": 0.3, "decay_norms_and_biases": False}),
 }
 
@@ -212,6 +215,51 @@ class Prodigy(torch.optim.Optimizer):
                 p.sub_(rate * state["m"] / (state["v"].sqrt() + self.d * group["eps"]))
 
 
+class SOAP(torch.optim.Optimizer):
+    """Vyas et al. 2024, algorithm 3, as the authors' soap.py, for vectors and matrices."""
+
+    def __init__(self, params, lr=3e-3, betas=(0.95, 0.95), eps=1e-8, weight_decay=0.01, precondition_frequency=10,
+                 max_precond_dim=10000):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                                  "every": precondition_frequency, "largest": max_precond_dim})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for p in (p for p in group["params"] if p.grad is not None):
+                state, g = self.state[p], p.grad
+                axes = [a for a in range(g.dim()) if g.dim() > 1 and g.shape[a] <= group["largest"]]
+                products = [g @ g.T if a == 0 else g.T @ g for a in axes]
+                if not state:
+                    state.update(t=0, m=torch.zeros_like(p), v=torch.zeros_like(p))
+                    state["GG"] = [(1 - beta2) * one for one in products]
+                    state["Q"] = [torch.linalg.eigh(one)[1].flip(1) for one in state["GG"]]
+                    continue
+
+                def turned(x, back=False):
+                    for a, q in zip(axes, state["Q"]):
+                        q = q.T if back else q
+                        x = q.T @ x if a == 0 else x @ q
+                    return x
+
+                state["t"] += 1
+                state["m"] = beta1 * state["m"] + (1 - beta1) * turned(g)
+                state["v"] = beta2 * state["v"] + (1 - beta2) * turned(g) ** 2
+                size = group["lr"] * math.sqrt(1 - beta2 ** state["t"]) / (1 - beta1 ** state["t"])
+                p.sub_(size * turned(state["m"] / (state["v"].sqrt() + group["eps"]), back=True))
+                p.sub_(group["lr"] * group["weight_decay"] * p)
+                state["m"] = turned(state["m"], back=True)
+                for k, (a, one) in enumerate(zip(axes, products)):
+                    state["GG"][k] = beta2 * state["GG"][k] + (1 - beta2) * one
+                    if state["t"] % group["every"] == 0:
+                        q = state["Q"][k]
+                        order = (q.T @ state["GG"][k] @ q).diag().argsort(descending=True)
+                        state["v"] = state["v"].index_select(a, order)
+                        state["Q"][k] = torch.linalg.qr(state["GG"][k] @ q[:, order])[0]
+                state["m"] = turned(state["m"])
+
+
 class Problem:
     def __init__(self):
         first, self.values, self.offsets = 0, [], []
@@ -255,7 +303,7 @@ def make(entry, values, options):
         is_sgd = entry == "SGDScheduleFree"
         defaults = {"lr": 1.0} if is_sgd else {"lr": 2.5e-3, "betas": (0.9, 0.999)}
         return ScheduleFree(groups_of(values, options), **{**defaults, **options})
-    own = {"Lion": Lion, "LAMB": LAMB, "Prodigy": Prodigy}
+    own = {"Lion": Lion, "LAMB": LAMB, "Prodigy": Prodigy, "SOAP": SOAP}
     if entry in own:
         return own[entry](groups_of(values, options), **options)
     if entry == "Muon":

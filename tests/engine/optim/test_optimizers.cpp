@@ -174,6 +174,8 @@ const std::map<std::string, std::vector<Value::Map>>& member_settings() {
         {{"lr", 0.05}}}},
       {"optim.Prodigy", {{{"d0", 1e-2}, {"weight_decay", 0.1}}, {{"d0", 1e-2}, {"betas", Value::List{0.8, 0.9}}},
                          {{"d0", 1e-3}, {"use_bias_correction", true}}, {{"d0", 1e-2}, {"safeguard_warmup", true}}}},
+      {"optim.SOAP", {{{"lr", 0.02}, {"weight_decay", 0.1}}, {{"lr", 0.02}, {"betas", Value::List{0.8, 0.9}}},
+                      {{"lr", 0.03}, {"max_precond_dim", 4}}, {{"lr", 0.02}, {"precondition_frequency", 2}}}},
       {"optim.Muon", {{{"lr", 0.02}, {"params", Value::List{"3.p"}}, {"rest", adam_of(0.01)}},
                       {{"lr", 0.01}, {"params", Value::List{"3.p"}}, {"nesterov", false}, {"rest", adam_of(0.02)}},
                       {{"lr", 0.03}, {"params", Value::List{"3.p"}}, {"momentum", 0.5}, {"rest", adam_of(0.01)}},
@@ -465,6 +467,10 @@ TEST_CASE("optimizers: bytes of state for each weight of a matrix of 1024 by 409
   CHECK(bytes("optim.SGDScheduleFree", {}, matrix) == Approx(4).epsilon(1e-5));  // and two numbers
   CHECK(bytes("optim.AdamWScheduleFree", {}, matrix) == Approx(8).epsilon(1e-5));
   CHECK(bytes("optim.Prodigy", {}, matrix) == Approx(16).epsilon(1e-5));  // and three numbers
+  CHECK(bytes("optim.SOAP", {}, {1024, 1024}) == 24);
+  CHECK(bytes("optim.SOAP", {}, matrix) == 8 + 8 * (1024.0 / 4096 + 4096.0 / 1024));
+  CHECK(bytes("optim.SOAP", {{"max_precond_dim", 2048}}, matrix) == 8 + 8 * 1024.0 / 4096);
+  CHECK(bytes("optim.SOAP", {}, {4096}) == 8);
   CHECK(bytes("optim.Adafactor", {}, matrix) == 4.0 / 1024 + 4.0 / 4096);
   CHECK(bytes("optim.Adafactor", {}, {4096}) == 4);
   CHECK(bytes("optim.Adafactor", {}, {64, 32, 3, 3}) == 4.0 / 64 + 4.0 / 288);
@@ -640,6 +646,23 @@ TEST_CASE("optimizers: Prodigy waits for a first gradient, finds a rate, and has
                     Catch::Contains("recipe.lua:3") && Catch::Contains("0.5 times the rate for '1.w'"));
   CHECK_THROWS_WITH(make({{"layer_decay", 0.5}}), Catch::Contains("one rate for all"));
   CHECK_THROWS_WITH(make({{"groups", Value::Map{{"params", "1.*"}, {"d0", 0.5}}}}), Catch::Contains("d0"));
+}
+
+TEST_CASE("optimizers: SOAP makes no steps of rounding noise") {
+  // All gradients are of rank one, so that most directions hold nothing but rounding.
+  const Options spec = optim_spec("optim.SOAP", {{"lr", 0.1}, {"precondition_frequency", 2}});
+  std::vector<at::Tensor> results;
+  for (const at::ScalarType type : {at::kDouble, at::kFloat}) {
+    const at::Tensor left = at::arange(1, 9, at::kDouble).sin(), right = at::arange(1, 7, at::kDouble).cos();
+    const at::Tensor gradient = left.unsqueeze(1).mul(right.unsqueeze(0)).to(test_device(), type);
+    const at::Tensor value = at::zeros_like(gradient);
+    const auto optimizer = make_optimizer(std::span(&spec, 1), {{.name = "w", .value = value}}, 0);
+    const double rate = 0.1;
+    for (int t = 0; t < 6; ++t) optimizer->step(std::vector{gradient}, std::span(&rate, 1));
+    results.push_back(value);
+  }
+  CHECK(difference(results[0], at::zeros_like(results[0])) > 0.01);
+  CHECK(difference(results[0], results[1]) < 1e-5);
 }
 
 TEST_CASE("optimizers: an average of the weights, and where it has no place") {

@@ -237,7 +237,8 @@ TEST_CASE("Schedule-Free validates, keeps and tests its averaged weights, stores
 
 TEST_CASE("lean and modern optimizers resume exactly in a fit") {
   const std::string optim = GENERATE(
-      R"({"@": "optim.Adafactor", "lr": 0.05})", R"({"@": "optim.Prodigy", "d0": 0.001})", R"({"@": "optim.AdamW", "state": "bfloat16"})",
+      R"({"@": "optim.Adafactor", "lr": 0.05})", R"({"@": "optim.Prodigy", "d0": 0.001})",
+      R"({"@": "optim.SOAP", "precondition_frequency": 3})", R"({"@": "optim.AdamW", "state": "bfloat16"})",
       R"({"@": "optim.AdamW", "state": "8bit"})", R"({"@": "optim.Lion", "lr": 0.001, "state": "8bit"})");
   INFO(optim);
   // The first layer has 64 · 80 weights, enough for states of 8 bits.
