@@ -73,6 +73,17 @@ void of_trainings(Registry& registry) {
             "Of a fit with the metric report, for each part of the data (\"val.report\"): the confusion matrix, and "
             "precision, recall and F1 of each class.",
             "table");
+  registry.add(
+      Entry(
+          "result.health", "field",
+          "Of a fit that a recipe runs by itself: what was found to be wrong with the training, cause before symptom; "
+          "empty when all is well.")
+          .with(Option("kind", "the fault, \"rate_too_high\" for example: docs/health.md has all of them").string())
+          .with(Option("step", "optimizer steps done when the fault was seen").integer())
+          .with(Option("confidence", "how sure the verdict is").choice({"high", "medium", "low"}))
+          .with(Option("evidence", "the figures, in a sentence").string())
+          .with(Option("remedy", "what to write in the recipe").string())
+          .returns("list of tables"));
   registry.add(Entry("result.best", "field",
                      "Of a fit: the best validation, if there was one. Of a sweep with one metric: the best trial.")
                    .with(Option("metric", "of a fit: name of the metric that `monitor` watches").string())

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "build.h"
 #include "core/trace.h"
+#include "model/layer_listener.h"
 #include "tensor/operator_errors.h"
 
 namespace trainlab {
@@ -219,10 +221,19 @@ std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& 
   return layer;
 }
 
+namespace {
+thread_local constinit LayerListener* layer_listener = nullptr;
+}
+
+LayerListener* listen_to_layers(LayerListener* listener) { return std::exchange(layer_listener, listener); }
+
 at::Tensor forward_checked(const Layer& layer, const at::Tensor& x, const Pass& pass) {
   const Span span(Phase::layer, layer.path);
   try {
-    return layer.forward(x, pass);
+    at::Tensor output = layer.forward(x, pass);
+    if (layer_listener) [[unlikely]]
+      layer_listener->passed(layer, x, output, pass);
+    return output;
   } catch (const Error& error) {
     const bool has_place = !error.path().empty() || !error.file().empty();
     if (error.kind() != ErrorKind::run || has_place) throw;

@@ -1,4 +1,6 @@
 // The declaration of lab.fit, and its two sides: run and check.
+#include <algorithm>
+
 #include "loop.h"
 #include "objective/metrics.h"
 #include "optim/clip.h"
@@ -121,12 +123,16 @@ Entry fit_entry() {
 }
 
 // LibTorch's errors become ours here: the code that runs stages does not know LibTorch.
-StageWork prepare_fit(const Options& stage, const RunSettings& settings) {
+StageWork prepare_fit(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions) {
   const auto plan = with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_fit(stage, settings)); });
-  return [plan, stage](const StageContext& context) {
-    const FitMember member{.options = stage, .context = context};
+  return [plan, stage, additions](const StageContext& context) {
+    FitMember member{.options = stage, .context = context};
+    FitCompany company;
     for (const std::string& warning : plan->warnings) context.say("warning: " + warning);
-    return with_torch_errors([&] { return run_fits(*plan, {&member, 1}, false).front(); });
+    return with_torch_errors([&] {
+      for (const FitAddition& addition : additions) addition.join(*plan, member, company);
+      return run_fits(*plan, {&member, 1}, false, company).front();
+    });
   };
 }
 
@@ -143,8 +149,17 @@ std::string check_fit(FitPlan plan, const CheckedToo& too) {
   return text;
 }
 
-void register_fit_entry(Registry& registry) {
-  registry.add(fit_entry(), StageKind{.prepare = prepare_fit, .check = check_stage});
+void register_fit(Registry& registry, const std::vector<FitAddition>& additions) {
+  Entry entry = fit_entry();
+  for (const FitAddition& addition : additions) {
+    for (const Option& option : addition.options) entry.with(option);
+    std::vector<Option>& on = std::ranges::find(entry.options, "on", &Option::name)->nested;
+    on.insert(on.end(), addition.callbacks.begin(), addition.callbacks.end());
+  }
+  const auto prepare = [additions](const Options& stage, const RunSettings& settings) {
+    return prepare_fit(stage, settings, additions);
+  };
+  registry.add(std::move(entry), StageKind{.prepare = prepare, .check = check_stage});
 }
 
 }  // namespace trainlab

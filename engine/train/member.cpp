@@ -121,7 +121,8 @@ void Member::start(const Position& position) {
                      .parameters = plan_.parameter_count(),
                      .monitor = plan_.monitor,
                      .time_budget = budget,
-                     .seconds_before = seconds()};
+                     .seconds_before = seconds(),
+                     .run = handle()};
   for (const auto& observer : record_.observers()) observer->started(view);
   if (position.step == 0) call("start", position);  // a resumed fit has the state that it left behind
 }

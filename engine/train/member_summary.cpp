@@ -52,6 +52,7 @@ Value Member::summary(const MetricMap& test, const Value& test_reports) const {
     summary.set("status", "done");
     summary.set("reason", "reached its length");
   }
+  for (const auto& observer : record_.observers()) observer->add_to(summary);
   return summary;
 }
 

@@ -37,6 +37,7 @@ void register_fits(Registry& registry) {
   register_optim(registry);
   register_objective(registry);
   register_train(registry);
+  register_fit(registry);
 }
 
 const Registry& full_registry() {

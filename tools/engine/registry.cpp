@@ -2,6 +2,7 @@
 
 #include "bindings/lua_entries.h"
 #include "data/dataset.h"
+#include "health/health.h"
 #include "model/model.h"
 #include "objective/loss.h"
 #include "objects/run_handle.h"
@@ -26,6 +27,7 @@ Registry all_entries() {
   register_objects(registry);
   register_predict(registry);
   register_train(registry);
+  register_fit(registry, {health_addition()});
   register_task(registry);
   register_sweep(registry);
   return registry;

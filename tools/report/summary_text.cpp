@@ -133,6 +133,18 @@ std::string shares_text(const Value& speed) {
   return text.empty() ? text : text + ")";
 }
 
+// What was found to be wrong with a training, two lines for each verdict.
+std::string health_text(const Value& health) {
+  std::string text;
+  if (!health.is_list()) return text;
+  for (const Value& verdict : health.list()) {
+    text += "  health " + text_of(verdict["kind"]) + " (" + text_of(verdict["confidence"]) + " confidence, step " +
+            text_of(verdict["step"]) + "): " + text_of(verdict["evidence"]) +
+            "\n         remedy: " + text_of(verdict["remedy"]) + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string duration_text(double seconds) {
@@ -160,6 +172,8 @@ std::string summary_text(const Value& summary) {
   text += front_text(summary);
   text += trials_text(summary);
   if (summary["metrics"].is_map()) text += metrics_text(summary["metrics"].map());
+
+  text += health_text(summary["health"]);
 
   std::string work;
   if (summary["steps"].is_number()) work += text_of(summary["steps"]) + " steps, ";

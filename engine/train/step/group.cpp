@@ -240,19 +240,24 @@ at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bo
     }
     mean = all.finish(gradients_);
   }
+  const std::function<void()> repeat = [this, &batches, step] {
+    for (std::size_t k = 0; k < batches.size(); ++k) forward(batches[k], step, k, batches.size(), false);
+  };
   apply_passes({.step = step,
                 .members = state_.members,
                 .loss = mean,
                 .is_again = !is_first,
                 .active = steps_,
-                .places = places_});
+                .places = places_,
+                .weights = trained_,
+                .repeat_forward = &repeat});
   return mean;
 }
 
 void Group::add_passes(std::span<const std::shared_ptr<GradientPass>> passes, std::vector<std::size_t> places) {
   places_ = std::move(places);
   passes_.insert(passes_.end(), passes.begin(), passes.end());
-  may_skip_ = may_skip_ || !passes.empty();
+  may_skip_ = may_skip_ || std::ranges::any_of(passes, [](const auto& pass) { return pass->may_skip(); });
 }
 
 namespace {

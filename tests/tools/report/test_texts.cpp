@@ -56,6 +56,10 @@ TEST_CASE("a summary in a few lines") {
         "evaluation)\n"
         "  resumed from step 12, 40\n"
         "  in     /x/runs/digits/001\n");
+  CHECK_THAT(summary_text(parse_json(R"({"name":"f","kind":"fit","status":"done","reason":"","health":[
+        {"kind":"dead_units","step":8,"confidence":"high","evidence":"97 % are 0","remedy":"biases of 0"}]})",
+                                     "summary")),
+             Contains("  health dead_units (high confidence, step 8): 97 % are 0\n         remedy: biases of 0\n"));
   // The best validation is not that of the weights that were kept.
   CHECK_THAT(summary_text(parse_json(R"({"name":"f","kind":"fit","status":"done","reason":"",
       "best":{"metric":"train.loss","value":0.5,"epoch":2,"step":46},"metrics":{"train.loss":0.75}})",

@@ -44,6 +44,10 @@ function heading(stage) {
   const title = make(page, 'h2', `${stage.name} `);
   if (stage.status) make(title, 'span', stage.status, {class: `status ${stage.status}`});
   make(page, 'p', [stage.kind, stage.reason].filter(Boolean).join(': '), {class: 'quiet'});
+  for (const verdict of stage.health ?? []) {
+    const found = `${verdict.kind} (${verdict.confidence} confidence, step ${verdict.step}): ${verdict.evidence}.`;
+    make(page, 'p', `${found} Remedy: ${verdict.remedy}`);
+  }
 }
 
 // A table that a click on a column's head sorts: cells are numbers, texts or null, which come last.

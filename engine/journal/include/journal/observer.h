@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "core/callable.h"
 #include "core/value.h"
 
 namespace trainlab {
@@ -40,6 +42,7 @@ struct FitView {              // known when a fit starts; of a task only the nam
   std::string monitor;
   double time_budget = 0;         // seconds; 0: none
   double seconds_before = 0;      // of the budget, used before this start
+  std::weak_ptr<Object> run = {};  // the object that the recipe's functions get; of a task none
 };
 
 // Called on the thread that trains. An error that a hook raises ends the fit or the task, and the checkpoints stay as
@@ -54,6 +57,8 @@ class Observer {
   // Called after each validation; in a task at the end of an epoch, of a durable loop of steps and of the task, if rows
   // were written since the call before.
   virtual void validated(const ValidationView&) {}
+  // Adds to the summary what the observer has found, under a name of its own. Called whenever a summary is made.
+  virtual void add_to(Value& summary) { (void)summary; }
   // Called at the end, also at a request to stop (status "interrupted"). An error that leaves the fit or the task is
   // not told.
   virtual void finished(const Value& summary) { (void)summary; }

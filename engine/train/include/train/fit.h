@@ -1,6 +1,7 @@
 // lab.fit: trains one model (or, for studies, a group of equal ones) to its length, a stop rule or a budget.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -48,7 +49,18 @@ std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> memb
 // The text that `trainlab check` prints about a fit.
 std::string check_fit(FitPlan plan, const CheckedToo& too);
 
-// Adds the entry "fit" and the entries of kind "stop", which StopFactory implements.
+// What a room above `train` adds to each stage lab.fit that runs by itself: options, and company for the fit. Fits that
+// a sweep or an ensemble builds have the options, but no company.
+struct FitAddition {
+  std::vector<Option> options;
+  std::vector<Option> callbacks;  // functions in the option `on`, which the room calls itself
+  // Called after the plan was made, before the fit begins.
+  std::function<void(const FitPlan& plan, FitMember& member, FitCompany& company)> join;
+};
+
+// Adds the entries of kind "stop", which StopFactory implements.
 void register_train(Registry& registry);
+// Adds the entry "fit".
+void register_fit(Registry& registry, const std::vector<FitAddition>& additions = {});
 
 }  // namespace trainlab

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,11 @@ struct StepFacts {
   // By row: the place of its member among the members with which the fit began in this process. Members that have ended
   // may leave, and then the others move to other rows. Rows beyond these places are padding.
   std::span<const std::size_t> places;
+  // The parameters to which the gradients belong, in the same order, before the step. A pass does not change them.
+  std::span<const at::Tensor> weights = {};
+  // Repeats the forward pass of the step's batches, with the same random numbers. Nothing of the repetition counts in
+  // the training loss or in running statistics.
+  const std::function<void()>* repeat_forward = nullptr;
 };
 
 // The rows that a pass leaves out of the step: 1 for each row that is left out; empty: none.
@@ -42,6 +48,9 @@ class GradientPass {
   // A row that is left out keeps its weights, optimizer state and average of weights in this step, which counts as
   // done: the loss is measured, and running statistics include the batch.
   virtual Verdict apply(std::span<at::Tensor> gradients, const StepFacts& facts) = 0;
+  // Whether a verdict of this pass may leave rows out. A pass that never does says so, because some optimizers have to
+  // keep a copy of their state where one may.
+  virtual bool may_skip() const { return true; }
 };
 
 }  // namespace trainlab

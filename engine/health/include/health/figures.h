@@ -1,0 +1,144 @@
+// HealthFigures: all that the rules of health know of a training. Numbers only, so that rules are tested on stored
+// figures, without training. What was not measured is NaN.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+inline constexpr double unmeasured = std::numeric_limits<double>::quiet_NaN();
+
+// What is known when the fit starts.
+struct RunFacts {
+  std::int64_t total_steps = 0;       // 0: bounded by time only
+  std::int64_t batch = 0;             // samples of an optimizer step
+  std::int64_t classes = 0;           // 0: no class labels, or not one for each sample
+  double entropy = unmeasured;        // of the training part's labels, nats
+  double largest_share = unmeasured;  // of the training part's most frequent label
+  // Loss of the best constant prediction: the entropy for the cross-entropy. NaN for other losses, and where options of
+  // the loss change its value.
+  double prior_loss = unmeasured;
+  bool is_never_negative = false;  // the loss, by its formula
+  double shared = unmeasured;      // share of validation samples that are training samples too
+  double repeated = unmeasured;    // share of training samples that are in the training part four times or more
+};
+
+// The first batch as the model's first layer gets it; floating-point numbers only.
+struct InputFigures {
+  double mean = unmeasured, deviation = unmeasured, root_mean_square = unmeasured;
+  bool is_normalised = false;  // the model's first layer with parameters is a normalisation
+};
+
+// Training losses of equally many steps.
+struct LossBlock {
+  std::int64_t steps = 0;
+  double sum = 0, squares = 0, largest = -std::numeric_limits<double>::infinity();
+  double mean() const { return sum / static_cast<double>(steps); }
+};
+
+// The training loss of all steps in at most `most_blocks` blocks of equally many steps, which become longer as the run
+// goes on. Only finite losses are added.
+class LossCurve {
+ public:
+  static constexpr std::size_t most_blocks = 256;
+
+  void add(double loss);
+  std::int64_t steps() const { return steps_; }
+  double first() const { return first_; }  // NaN before the first step
+  // The last block may be shorter than the others.
+  const std::vector<LossBlock>& blocks() const { return blocks_; }
+  // Mean loss of the steps of the blocks that lie in this part of the steps so far: mean(0.75, 1) of the last quarter.
+  double mean(double from, double to) const;
+  // The largest mean of five steps that follow each other; −∞ before the first five.
+  double worst() const { return worst_; }
+
+  Value to_value() const;
+  static LossCurve of_value(const Value& value);
+
+ private:
+  static constexpr std::int64_t span = 5;
+
+  std::vector<LossBlock> blocks_;
+  LossBlock recent_;  // of at most `span` steps
+  std::int64_t steps_ = 0, block_steps_ = 1;
+  double first_ = unmeasured, worst_ = -std::numeric_limits<double>::infinity();
+};
+
+// Two neighbouring steps k and k+1, of which weights and gradients were read. u is the update that step k subtracted, g
+// and g' are the gradients of both steps; all by samples of each weight (see WeightMeter).
+struct MeasuredStep {
+  double step = unmeasured;  // k, from 0
+  double rate = unmeasured;  // learning rate
+  // ‖u‖ / ‖w‖ over the weights with two axes or more: the least, the median and the largest.
+  double least_update = unmeasured, median_update = unmeasured, largest_update = unmeasured;
+  double gradient_norm = unmeasured;   // ‖g‖ of all parameters
+  double gradient_ratio = unmeasured;  // ‖g‖ of the first of these weights divided by that of the last
+  // g·u and g'·u. −g'·u / g·u is −1 where no curvature was met, 0 where the step went to the minimum along u, and
+  // positive where it went too far. (Cockpit's alpha by gradients alone: Schneider et al. 2021.)
+  double slope_before = unmeasured, slope_after = unmeasured;
+  // ‖g‖² and g·g', whose means give the noise scale: ‖g‖² = ‖G‖² + tr(Σ)/B and g·g' = ‖G‖² (McCandlish et al. 2018,
+  // appendix A).
+  double square = unmeasured, product = unmeasured;
+  // Standard deviation of the last hidden activation's output divided by that of the first's.
+  double spread_ratio = unmeasured;
+  double top_share = unmeasured;  // share of samples for which the model's favourite class of the batch is chosen
+};
+
+// A layer of activations.
+struct UnitFigures {
+  std::string path = {};                   // "model[2].ReLU"
+  std::string kind = {};                   // "ReLU"
+  double dead_at_start = unmeasured;       // share of units that were not above 0 in the first window of batches
+  double dead = unmeasured;                // and in the latest
+  double saturated_at_start = unmeasured;  // share of values near a limit of the function, in the first batches
+  double saturated = unmeasured;           // and in the latest
+};
+
+// A layer with statistics of batches.
+struct BatchNormFigures {
+  std::string path = {};
+  double values = unmeasured;  // of a channel in a batch
+};
+
+struct Evaluation {
+  double step = unmeasured, train_loss = unmeasured, val_loss = unmeasured;
+};
+
+// Where the first value that is not finite came from.
+struct NotFinite {
+  std::int64_t step = 0;    // from 0
+  std::string origin = {};  // "input", "weights", "layer", "loss", or "unknown" where the step cannot be repeated
+  std::string path = {};    // of the first layer whose output is not finite; empty if there is none
+  std::string text = {};    // "12 of 640 values of the batch"
+};
+
+struct HealthFigures {
+  RunFacts run = {};
+  InputFigures input = {};
+  LossCurve losses = {};
+  std::vector<MeasuredStep> measured = {};  // in order
+  std::vector<UnitFigures> units = {};      // in the order of the model
+  std::vector<BatchNormFigures> norms = {};
+  std::vector<Evaluation> evaluations = {};  // in order
+  std::optional<NotFinite> not_finite = {};
+
+  // Keep at most so many rows; older rows become sparser.
+  static constexpr std::size_t most_rows = 512;
+  void add(const MeasuredStep& row);
+  void add(const Evaluation& row);
+
+  // Share of the planned steps that are done; where the length is unknown, by a run of twice as many steps.
+  double progress() const;
+};
+
+// What a checkpoint keeps of the figures, everything but `run`, and the way back.
+Value to_value(const HealthFigures& figures);
+void restore(HealthFigures& figures, const Value& value);
+
+}  // namespace trainlab

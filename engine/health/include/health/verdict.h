@@ -1,0 +1,60 @@
+// HealthVerdict: what is wrong with a training, why it is believed, and what to write in the recipe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/value.h"
+#include "health/figures.h"
+
+namespace trainlab {
+
+// In the order in which causes are looked for: the data, initial weights, layers, the rate, the course of the run.
+enum class HealthKind : std::uint8_t {
+  unnormalised_inputs,
+  leakage,
+  class_collapse,
+  below_floor,
+  not_finite,
+  exploding_gradients,
+  dead_units,
+  saturated_units,
+  vanishing_gradients,
+  small_batch_statistics,
+  rate_too_high,
+  rate_too_low,
+  noisy_gradients,
+  overfitting,
+  underfitting,
+  plateau,
+};
+inline constexpr std::size_t health_kind_count = 16;
+
+// "unnormalised_inputs", …
+std::string_view name_of(HealthKind kind);
+
+struct HealthVerdict {
+  HealthKind kind;
+  std::int64_t step = 0;   // steps done when the figures said so first
+  std::string confidence;  // "high", "medium" or "low"
+  std::string evidence;    // a sentence with the figures
+  std::string remedy;      // what to write in the recipe
+};
+
+// What the figures say, cause before symptom: a symptom of a cause that was found is left out, so that one fault gives
+// one verdict. Empty when all is well, and while too little is known. A pure function.
+std::vector<HealthVerdict> judge(const HealthFigures& figures);
+
+// Adds the verdicts whose kind is not among `told`, and removes from `told` the symptoms of causes that were found
+// later. Returns the verdicts that were added.
+std::vector<HealthVerdict> add_verdicts(std::vector<HealthVerdict>& told, std::vector<HealthVerdict> found);
+
+// { kind, step, confidence, evidence, remedy }, as in summary.json; and back.
+Value to_value(const HealthVerdict& verdict);
+HealthVerdict verdict_of_value(const Value& value);
+// A line for the log.
+std::string text_of(const HealthVerdict& verdict);
+
+}  // namespace trainlab

@@ -1,0 +1,132 @@
+// The list from cause to symptom.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+
+#include "core/error.h"
+#include "rules/rules.h"
+
+namespace trainlab {
+namespace {
+
+using enum HealthKind;
+
+constexpr std::array<std::string_view, health_kind_count> names{"unnormalised_inputs", "leakage",
+                                                                "class_collapse",      "below_floor",
+                                                                "not_finite",          "exploding_gradients",
+                                                                "dead_units",          "saturated_units",
+                                                                "vanishing_gradients", "small_batch_statistics",
+                                                                "rate_too_high",       "rate_too_low",
+                                                                "noisy_gradients",     "overfitting",
+                                                                "underfitting",        "plateau"};
+
+using Kinds = std::uint32_t;  // a bit for each kind
+
+constexpr Kinds bit(HealthKind kind) { return Kinds{1} << static_cast<unsigned>(kind); }
+
+constexpr Kinds kinds(std::initializer_list<HealthKind> list) {
+  Kinds all = 0;
+  for (const HealthKind kind : list) all |= bit(kind);
+  return all;
+}
+
+// What a run that does not learn shows in the end.
+constexpr Kinds course = kinds({noisy_gradients, overfitting, underfitting, plateau, class_collapse});
+constexpr Kinds layers = kinds({exploding_gradients, dead_units, saturated_units, vanishing_gradients});
+constexpr Kinds rate = kinds({rate_too_high, rate_too_low});
+
+struct Rule {
+  HealthKind kind;
+  Finding (*find)(const HealthFigures&);
+  Kinds symptoms;
+};
+
+// In the order in which a cause is looked for. Each rule that fires hides its symptoms further down.
+constexpr std::array rules{
+    Rule{class_collapse, find_one_label, layers | rate | course},
+    Rule{leakage, find_leakage, 0},
+    Rule{not_finite, find_not_finite_data, layers | rate | course},
+    Rule{unnormalised_inputs, find_unnormalised_inputs, layers | rate | course | bit(not_finite)},
+    Rule{below_floor, find_below_floor, layers | rate | course | bit(not_finite)},
+    Rule{saturated_units, find_saturated_units, layers | rate | course | bit(not_finite)},
+    Rule{exploding_gradients, find_exploding_gradients, layers | rate | course | bit(not_finite)},
+    Rule{vanishing_gradients, find_vanishing_gradients, layers | rate | course},
+    Rule{dead_units, find_dead_units, layers | rate | course},
+    Rule{small_batch_statistics, find_small_batch_statistics, kinds({noisy_gradients, underfitting, plateau})},
+    Rule{rate_too_high, find_rate_too_high, course | rate | bit(not_finite)},
+    Rule{not_finite, find_not_finite, course | rate},
+    Rule{rate_too_low, find_rate_too_low, course},
+    Rule{overfitting, find_overfitting, kinds({noisy_gradients, underfitting, plateau, class_collapse})},
+    Rule{noisy_gradients, find_noisy_gradients, course},
+    Rule{class_collapse, find_one_class_chosen, kinds({underfitting, plateau})},
+    Rule{underfitting, find_underfitting, bit(plateau)},
+    Rule{plateau, find_plateau, 0},
+};
+
+// Position of a kind's first rule in the list.
+std::size_t place_of(HealthKind kind) {
+  return static_cast<std::size_t>(std::ranges::find(rules, kind, &Rule::kind) - rules.begin());
+}
+
+}  // namespace
+
+std::string_view name_of(HealthKind kind) { return names[static_cast<std::size_t>(kind)]; }
+
+std::vector<HealthVerdict> judge(const HealthFigures& figures) {
+  std::vector<HealthVerdict> found;
+  Kinds hidden = 0;
+  for (const Rule& rule : rules) {
+    if (hidden & bit(rule.kind)) continue;
+    Finding verdict = rule.find(figures);
+    if (!verdict) continue;
+    if (verdict->step == 0) verdict->step = figures.losses.steps();
+    hidden |= rule.symptoms | bit(rule.kind);
+    found.push_back(std::move(*verdict));
+  }
+  return found;
+}
+
+std::vector<HealthVerdict> add_verdicts(std::vector<HealthVerdict>& told, std::vector<HealthVerdict> found) {
+  std::vector<HealthVerdict> added;
+  for (HealthVerdict& verdict : found) {
+    if (std::ranges::find(told, verdict.kind, &HealthVerdict::kind) != told.end()) continue;
+    const std::size_t place = place_of(verdict.kind);
+    const bool is_symptom = std::ranges::any_of(told, [&](const HealthVerdict& earlier) {
+      return place_of(earlier.kind) < place && (rules[place_of(earlier.kind)].symptoms & bit(verdict.kind));
+    });
+    if (is_symptom) continue;
+    std::erase_if(told, [&](const HealthVerdict& earlier) {
+      return place < place_of(earlier.kind) && (rules[place].symptoms & bit(earlier.kind));
+    });
+    added.push_back(verdict);
+    told.push_back(std::move(verdict));
+  }
+  return added;
+}
+
+Value to_value(const HealthVerdict& verdict) {
+  return Value::Map{{"kind", name_of(verdict.kind)},
+                    {"step", verdict.step},
+                    {"confidence", verdict.confidence},
+                    {"evidence", verdict.evidence},
+                    {"remedy", verdict.remedy}};
+}
+
+HealthVerdict verdict_of_value(const Value& value) {
+  const auto found = std::ranges::find(names, value["kind"].string());
+  if (found == names.end()) throw recipe_error("a verdict of the unknown kind " + value["kind"].brief());
+  return {.kind = static_cast<HealthKind>(found - names.begin()),
+          .step = value["step"].integer(),
+          .confidence = value["confidence"].string(),
+          .evidence = value["evidence"].string(),
+          .remedy = value["remedy"].string()};
+}
+
+std::string text_of(const HealthVerdict& verdict) {
+  return fmt::format("health: {} ({} confidence, step {}): {}. Remedy: {}", name_of(verdict.kind), verdict.confidence,
+                     verdict.step, verdict.evidence, verdict.remedy);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <cmath>
+
+#include "health/figures.h"
+
+namespace trainlab {
+
+void LossCurve::add(double loss) {
+  if (!std::isfinite(loss)) return;
+  if (steps_ == 0) first_ = loss;
+  const auto take = [&](LossBlock& block) {
+    ++block.steps;
+    block.sum += loss;
+    block.squares += loss * loss;
+    block.largest = std::max(block.largest, loss);
+  };
+  if (recent_.steps == span) recent_ = {};
+  take(recent_);
+  if (recent_.steps == span) worst_ = std::max(worst_, recent_.mean());
+  if (blocks_.empty() || blocks_.back().steps == block_steps_) blocks_.emplace_back();
+  take(blocks_.back());
+  ++steps_;
+  if (blocks_.size() < most_blocks || blocks_.back().steps < block_steps_) return;
+  for (std::size_t i = 0; i < most_blocks / 2; ++i) {
+    const LossBlock &a = blocks_[2 * i], &b = blocks_[2 * i + 1];
+    blocks_[i] = {.steps = a.steps + b.steps,
+                  .sum = a.sum + b.sum,
+                  .squares = a.squares + b.squares,
+                  .largest = std::max(a.largest, b.largest)};
+  }
+  blocks_.resize(most_blocks / 2);
+  block_steps_ *= 2;
+}
+
+double LossCurve::mean(double from, double to) const {
+  const auto count = static_cast<double>(blocks_.size());
+  auto first = static_cast<std::size_t>(std::floor(from * count));
+  const auto last = std::min(static_cast<std::size_t>(std::ceil(to * count)), blocks_.size());
+  LossBlock all;
+  for (; first < last; ++first) {
+    all.steps += blocks_[first].steps;
+    all.sum += blocks_[first].sum;
+  }
+  return all.steps ? all.mean() : unmeasured;
+}
+
+Value LossCurve::to_value() const {
+  const auto numbers = [](const LossBlock& block) {
+    return Value::List{block.steps, block.sum, block.squares, block.largest};
+  };
+  Value::List blocks;
+  for (const LossBlock& block : blocks_) blocks.push_back(numbers(block));
+  return Value::Map{{"blocks", std::move(blocks)},
+                    {"recent", numbers(recent_)},
+                    {"steps", steps_},
+                    {"block_steps", block_steps_},
+                    {"first", first_},
+                    {"worst", worst_}};
+}
+
+LossCurve LossCurve::of_value(const Value& value) {
+  const auto number = [](const Value& one, double otherwise) { return one.is_number() ? one.number() : otherwise; };
+  const auto block = [&](const Value& one) {
+    const Value::List& list = one.list();
+    return LossBlock{.steps = list.at(0).integer(),
+                     .sum = list.at(1).number(),
+                     .squares = list.at(2).number(),
+                     .largest = number(list.at(3), LossBlock{}.largest)};
+  };
+  LossCurve curve;
+  for (const Value& one : value["blocks"].list()) curve.blocks_.push_back(block(one));
+  curve.recent_ = block(value["recent"]);
+  curve.steps_ = value["steps"].integer();
+  curve.block_steps_ = value["block_steps"].integer();
+  curve.first_ = number(value["first"], unmeasured);
+  curve.worst_ = number(value["worst"], curve.worst_);
+  return curve;
+}
+
+}  // namespace trainlab

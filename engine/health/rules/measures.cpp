@@ -1,0 +1,97 @@
+#include "measures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace trainlab {
+namespace {
+
+std::vector<const MeasuredStep*> warm_rows(const HealthFigures& figures) {
+  double largest = 0;
+  for (const MeasuredStep& row : figures.measured) largest = std::max(largest, row.rate);
+  std::vector<const MeasuredStep*> rows;
+  for (const MeasuredStep& row : figures.measured) {
+    if (row.rate >= largest / 2 || std::isnan(row.rate)) rows.push_back(&row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+bool has_seen(const HealthFigures& figures, std::int64_t steps, double share) {
+  const std::int64_t least = figures.run.total_steps > 0 ? steps : 4 * steps;
+  return figures.losses.steps() >= least && figures.progress() >= share;
+}
+
+double start_loss(const HealthFigures& figures) {
+  const double first = figures.losses.first(), prior = figures.run.prior_loss;
+  return std::isnan(prior) ? first : std::max(first, prior);
+}
+
+double learnt(const HealthFigures& figures) {
+  const double start = start_loss(figures);
+  return start > 0 ? 1 - figures.losses.mean(0.8, 1) / start : unmeasured;
+}
+
+double late_share(const HealthFigures& figures) {
+  const double now = figures.losses.mean(0.9, 1), fall = start_loss(figures) - now;
+  return fall > 0 ? (figures.losses.mean(0.4, 0.5) - now) / fall : unmeasured;
+}
+
+double median_of(std::vector<double> values) {
+  std::erase_if(values, [](double x) { return std::isnan(x); });
+  if (values.empty()) return unmeasured;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::vector<double> column(const HealthFigures& figures, double MeasuredStep::*member, double first) {
+  std::vector<double> values;
+  for (const MeasuredStep& row : figures.measured) {
+    if (row.step >= first && !std::isnan(row.*member)) values.push_back(row.*member);
+  }
+  return values;
+}
+
+double typical_update(const HealthFigures& figures) {
+  std::vector<double> values;
+  for (const MeasuredStep* row : warm_rows(figures)) values.push_back(row->median_update);
+  return median_of(std::move(values));
+}
+
+double typical_overshoot(const HealthFigures& figures) {
+  double before = 0, after = 0;
+  int rows = 0;
+  for (const MeasuredStep* row : warm_rows(figures)) {
+    if (!std::isfinite(row->slope_before) || !std::isfinite(row->slope_after)) continue;
+    before += row->slope_before;
+    after += row->slope_after;
+    ++rows;
+  }
+  return rows >= 5 && before > 0 ? -after / before : unmeasured;
+}
+
+bool loss_rose(const HealthFigures& figures) {
+  const double start = start_loss(figures);
+  return start > 0 && figures.losses.worst() > 1.5 * start;
+}
+
+bool was_rate_high(const HealthFigures& figures) {
+  const std::vector<double> updates = column(figures, &MeasuredStep::median_update, 1);
+  const double largest = updates.empty() ? 0 : *std::ranges::max_element(updates);
+  return largest > 0.1 || (largest > 1e-2 && loss_rose(figures));
+}
+
+std::string lr_text(const HealthFigures& figures, double factor) {
+  double rate = 0;
+  for (const MeasuredStep& row : figures.measured) rate = std::max(rate, row.rate);
+  if (rate <= 0)
+    return factor < 1 ? fmt::format("a rate {:.3g} times smaller", 1 / factor)
+                      : fmt::format("a rate {:.3g} times larger", factor);
+  return fmt::format("lr = {:.2g} in place of {:.4g}", rate * factor, rate);
+}
+
+}  // namespace trainlab

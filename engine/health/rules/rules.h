@@ -1,0 +1,39 @@
+// The rules, one function for each fault. A rule looks at its own fault only; judge() knows which fault is a symptom of
+// which. Thresholds of which no other source is told were measured on small networks (see docs/health.md).
+#pragma once
+
+#include <optional>
+
+#include "health/verdict.h"
+
+namespace trainlab {
+
+using Finding = std::optional<HealthVerdict>;
+
+// The data: rules_data.cpp.
+Finding find_unnormalised_inputs(const HealthFigures& figures);
+Finding find_leakage(const HealthFigures& figures);
+Finding find_one_label(const HealthFigures& figures);
+Finding find_below_floor(const HealthFigures& figures);
+Finding find_not_finite_data(const HealthFigures& figures);
+Finding find_small_batch_statistics(const HealthFigures& figures);
+
+// Initial weights and layers: rules_layers.cpp.
+Finding find_exploding_gradients(const HealthFigures& figures);
+Finding find_vanishing_gradients(const HealthFigures& figures);
+Finding find_dead_units(const HealthFigures& figures);
+Finding find_saturated_units(const HealthFigures& figures);
+
+// The rate: rules_rate.cpp.
+Finding find_rate_too_high(const HealthFigures& figures);
+Finding find_rate_too_low(const HealthFigures& figures);
+Finding find_not_finite(const HealthFigures& figures);
+Finding find_noisy_gradients(const HealthFigures& figures);
+
+// The course of the run: rules_course.cpp.
+Finding find_overfitting(const HealthFigures& figures);
+Finding find_underfitting(const HealthFigures& figures);
+Finding find_plateau(const HealthFigures& figures);
+Finding find_one_class_chosen(const HealthFigures& figures);
+
+}  // namespace trainlab

@@ -1,0 +1,100 @@
+// Faults of the data, seen before or in the first step.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "measures.h"
+#include "rules.h"
+
+namespace trainlab {
+
+Finding find_unnormalised_inputs(const HealthFigures& figures) {
+  const InputFigures& input = figures.input;
+  if (input.is_normalised || std::isnan(input.root_mean_square)) return {};
+  const double offset = input.deviation > 0 ? std::abs(input.mean) / input.deviation : 0;
+  const bool is_shifted = offset > 3, is_large = input.root_mean_square > 10, is_small = input.root_mean_square < 0.01;
+  if (!is_shifted && !is_large && !is_small) return {};
+  return HealthVerdict{
+      .kind = HealthKind::unnormalised_inputs,
+      .confidence = is_large || input.root_mean_square < 1e-3 || offset > 10 ? "high" : "medium",
+      .evidence =
+          fmt::format("the inputs have mean {:.3g} and standard deviation {:.3g}{}", input.mean, input.deviation,
+                      is_shifted ? fmt::format(": the mean is {:.3g} deviations away from 0", offset) : ""),
+      .remedy = "data = DATA:split { … }:normalize(), which takes mean and deviation from the training part"};
+}
+
+Finding find_leakage(const HealthFigures& figures) {
+  const double shared = figures.run.shared, repeated = figures.run.repeated;
+  if (!(shared >= 0.02) || shared <= 4 * repeated) return {};
+  return HealthVerdict{
+      .kind = HealthKind::leakage,
+      .confidence = shared > 0.1 ? "high" : "medium",
+      .evidence = fmt::format("{:.3g} % of the validation samples are training samples too, byte for byte, while "
+                              "{:.3g} % of the training samples are there four times or more",
+                              100 * shared, 100 * repeated),
+      .remedy = "remove the copies from the data, or split by what the copies share: split { groups = \"COLUMN\" }"};
+}
+
+Finding find_one_label(const HealthFigures& figures) {
+  const RunFacts& run = figures.run;
+  if (run.classes < 1 || std::isnan(run.entropy)) return {};
+  const bool is_single = run.largest_share >= 1;
+  const double share = run.classes > 1 ? run.entropy / std::log(static_cast<double>(run.classes)) : 0;
+  if (!is_single && share >= 0.5) return {};
+  return HealthVerdict{
+      .kind = HealthKind::class_collapse,
+      .confidence = is_single || share < 0.2 ? "high" : "medium",
+      .evidence = is_single
+                      ? "all training samples have the same label"
+                      : fmt::format("{:.3g} % of the training samples have the same label, and the labels carry "
+                                    "{:.3g} of at most {:.3g} nats",
+                                    100 * run.largest_share, run.entropy, std::log(static_cast<double>(run.classes))),
+      .remedy = is_single
+                    ? "check the column of the labels and the order of the data: a split of sorted files may leave "
+                      "one class"
+                    : "loss = loss.cross_entropy { class_weights = \"balanced\" }, and a metric by class: "
+                      "metrics = { \"report\" }"};
+}
+
+Finding find_below_floor(const HealthFigures& figures) {
+  if (!figures.run.is_never_negative) return {};
+  const double loss = figures.losses.mean(0.8, 1);
+  if (!(loss < -1e-3)) return {};
+  return HealthVerdict{.kind = HealthKind::below_floor,
+                       .confidence = "high",
+                       .evidence = fmt::format("the training loss is {:.3g}, and the formula of this loss is never "
+                                               "negative for targets in its range",
+                                               loss),
+                       .remedy = "bring the targets into the range of the loss: 0 … 1 for probabilities"};
+}
+
+Finding find_not_finite_data(const HealthFigures& figures) {
+  if (!figures.not_finite || figures.not_finite->origin != "input") return {};
+  const NotFinite& lost = *figures.not_finite;
+  return HealthVerdict{
+      .kind = HealthKind::not_finite,
+      .step = lost.step,
+      .confidence = "high",
+      .evidence = fmt::format("{} of step {} are not finite; {} is the first layer that gets them", lost.text,
+                              lost.step + 1, lost.path),
+      .remedy = "remove or fill missing values before the training: a transform, or `fill` of a table's columns"};
+}
+
+Finding find_small_batch_statistics(const HealthFigures& figures) {
+  const auto least = std::ranges::min_element(figures.norms, {}, &BatchNormFigures::values);
+  if (least == figures.norms.end() || !(least->values < 16)) return {};
+  // The relative deviation of a variance of m normal values: √(2 / (m − 1)).
+  const double m = std::max(least->values, 1.0);
+  return HealthVerdict{
+      .kind = HealthKind::small_batch_statistics,
+      .confidence = m <= 8 ? "high" : "medium",
+      .evidence =
+          fmt::format("{} takes mean and variance of {:.0f} values{}", least->path, m,
+                      m > 1 ? fmt::format(": a variance that is {:.0f} % off", 100 * std::sqrt(2 / (m - 1))) : ""),
+      .remedy = fmt::format("batch = {} or more, or nn.GroupNorm or nn.LayerNorm in place of nn.BatchNorm",
+                            static_cast<std::int64_t>(std::ceil(
+                                32 / m * static_cast<double>(std::max<std::int64_t>(figures.run.batch, 1)))))};
+}
+
+}  // namespace trainlab

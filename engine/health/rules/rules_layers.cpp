@@ -1,0 +1,131 @@
+// Faults of initial weights and of layers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "measures.h"
+#include "rules.h"
+
+namespace trainlab {
+namespace {
+
+// The layer with the largest share; null without layers.
+const UnitFigures* worst_layer(const HealthFigures& figures, double UnitFigures::*share) {
+  const UnitFigures* worst = nullptr;
+  for (const UnitFigures& unit : figures.units) {
+    if (!std::isnan(unit.*share) && (!worst || unit.*share > worst->*share)) worst = &unit;
+  }
+  return worst;
+}
+
+// Deep stacks with PyTorch's initial weights have half of their units dead from the beginning, and learn.
+constexpr double most_dead = 0.7;
+
+constexpr const char* he_init =
+    "initial weights that fit the activation: nn.Linear { …, init = init.kaiming_normal() } before a ReLU, "
+    "init.xavier_normal() before a tanh";
+
+}  // namespace
+
+Finding find_exploding_gradients(const HealthFigures& figures) {
+  const RunFacts& run = figures.run;
+  const double first = figures.losses.first();
+  // A model that knows nothing has the logarithm of the number of classes at most. Several labels for each sample, or
+  // options of the loss, have no such bound.
+  if (run.classes > 1 && !std::isnan(run.prior_loss)) {
+    const double most = std::log(static_cast<double>(run.classes));
+    if (first > 2 * most) {
+      return HealthVerdict{
+          .kind = HealthKind::exploding_gradients,
+          .confidence = first > 4 * most ? "high" : "medium",
+          .evidence = fmt::format("the loss of the first step is {:.3g}, while a model that knows nothing has {:.3g}: "
+                                  "outputs are too large at the beginning",
+                                  first, most),
+          .remedy = fmt::format("{}; or a normalisation between the layers", he_init)};
+    }
+  }
+  const std::vector<double> spreads = column(figures, &MeasuredStep::spread_ratio);
+  if (!spreads.empty() && spreads.front() > 20) {
+    return HealthVerdict{.kind = HealthKind::exploding_gradients,
+                         .confidence = spreads.front() > 100 ? "high" : "medium",
+                         .evidence = fmt::format("the outputs of the last hidden layer spread {:.3g} times as far as "
+                                                 "those of the first, at the beginning",
+                                                 spreads.front()),
+                         .remedy = he_init};
+  }
+  if (was_rate_high(figures)) return {};
+  const std::vector<double> norms = column(figures, &MeasuredStep::gradient_norm);
+  if (norms.size() < 8) return {};
+  const double usual = median_of(norms), largest = *std::ranges::max_element(norms);
+  if (!(largest > 100 * usual) || !(learnt(figures) < 0.5)) return {};
+  return HealthVerdict{
+      .kind = HealthKind::exploding_gradients,
+      .confidence = "medium",
+      .evidence = fmt::format("the norm of the gradients is {:.3g} at most and {:.3g} usually", largest, usual),
+      .remedy = fmt::format("clip = {{ norm = {:.2g} }}", 2 * usual)};
+}
+
+Finding find_vanishing_gradients(const HealthFigures& figures) {
+  if (!has_seen(figures, 20, 0.1)) return {};
+  const std::vector<double> spreads = column(figures, &MeasuredStep::spread_ratio);
+  const double ratio = median_of(column(figures, &MeasuredStep::gradient_ratio));
+  const double least = median_of(column(figures, &MeasuredStep::least_update, 1));
+  // Adaptive rates make up for small gradients: what matters is that a layer hardly changes, or that nothing is learnt.
+  const bool is_slow = least < 1e-3;
+  const bool shrinks =
+      !spreads.empty() && spreads.front() > 0 && spreads.front() < 1.0 / 20 && (is_slow || learnt(figures) < 0.1);
+  if (!shrinks && !(ratio < 0.03 && is_slow && !was_rate_high(figures))) return {};
+  return HealthVerdict{
+      .kind = HealthKind::vanishing_gradients,
+      .confidence = shrinks || ratio < 0.003 ? "high" : "medium",
+      .evidence = shrinks
+                      ? fmt::format("the outputs of the last hidden layer spread {:.2g} times as far as those of "
+                                    "the first, at the beginning",
+                                    spreads.front())
+                      : fmt::format("the gradient of the first weight is {:.2g} times that of the last, and updates "
+                                    "are {:.2g} of a weight",
+                                    ratio, least),
+      .remedy = fmt::format("nn.ReLU() or nn.SiLU() in place of a sigmoid, {}; a normalisation between the layers, or "
+                            "nn.Residual around them",
+                            he_init)};
+}
+
+Finding find_dead_units(const HealthFigures& figures) {
+  const UnitFigures* first = worst_layer(figures, &UnitFigures::dead_at_start);
+  if (first && first->dead_at_start > most_dead) {
+    return HealthVerdict{
+        .kind = HealthKind::dead_units,
+        .confidence = first->dead_at_start > 0.9 ? "high" : "medium",
+        .evidence = fmt::format("{:.3g} % of the units of {} were above 0 for no sample, from the beginning",
+                                100 * first->dead_at_start, first->path),
+        .remedy = "biases that begin at 0, and initial weights for a ReLU: init.kaiming_normal(); else nn.LeakyReLU()"};
+  }
+  const UnitFigures* now = worst_layer(figures, &UnitFigures::dead);
+  if (!now || !(now->dead > most_dead) || was_rate_high(figures) || !(learnt(figures) < 0.5)) return {};
+  return HealthVerdict{
+      .kind = HealthKind::dead_units,
+      .confidence = now->dead > 0.9 ? "high" : "medium",
+      .evidence = fmt::format("{:.3g} % of the units of {} are above 0 for no sample; {:.3g} % at the beginning",
+                              100 * now->dead, now->path, 100 * now->dead_at_start),
+      .remedy = fmt::format("{}, then nn.LeakyReLU() in place of nn.ReLU()", lr_text(figures, 0.25))};
+}
+
+Finding find_saturated_units(const HealthFigures& figures) {
+  const UnitFigures* first = worst_layer(figures, &UnitFigures::saturated_at_start);
+  const bool at_start = first && first->saturated_at_start > 0.6;
+  const UnitFigures* worst = at_start ? first : worst_layer(figures, &UnitFigures::saturated);
+  if (!worst) return {};
+  const double share = at_start ? worst->saturated_at_start : worst->saturated;
+  if (!(share > (at_start ? 0.6 : 0.8)) || (!at_start && (was_rate_high(figures) || !(learnt(figures) < 0.5))))
+    return {};
+  return HealthVerdict{
+      .kind = HealthKind::saturated_units,
+      .confidence = share > 0.8 ? "high" : "medium",
+      .evidence = fmt::format("{:.3g} % of the outputs of {} are near a limit of the function{}, where its slope is "
+                              "almost 0",
+                              100 * share, worst->path, at_start ? " from the beginning" : ""),
+      .remedy = fmt::format("inputs of mean 0 and deviation 1 (data:normalize()), and {}", he_init)};
+}
+
+}  // namespace trainlab

@@ -1,0 +1,122 @@
+// The learning rate, and the noise of gradients.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "measures.h"
+#include "rules.h"
+
+namespace trainlab {
+namespace {
+
+// Updates of healthy runs are 0.0025 to 0.037 of their weights.
+constexpr double usual_update = 5e-3;
+
+HealthVerdict too_high(const HealthFigures& figures, std::string confidence, const std::string& evidence) {
+  const double update = median_of(column(figures, &MeasuredStep::median_update));
+  const double factor = std::isfinite(update) ? std::clamp(usual_update / update, 1e-3, 0.25) : 0.1;
+  return {.kind = HealthKind::rate_too_high,
+          .confidence = std::move(confidence),
+          .evidence = fmt::format("{}; an update is {:.2g} of a weight", evidence, update),
+          .remedy = fmt::format("{}, with a warm-up: schedule = sched.cosine {{ warmup = \"5%\" }}",
+                                lr_text(figures, factor))};
+}
+
+}  // namespace
+
+Finding find_rate_too_high(const HealthFigures& figures) {
+  const double update = typical_update(figures);
+  const bool was_high = was_rate_high(figures);
+  if (figures.not_finite && figures.not_finite->origin != "input" && was_high) {
+    return too_high(figures, "high", fmt::format("the loss is not finite at step {}", figures.not_finite->step + 1));
+  }
+  const double gain = learnt(figures);
+  if (loss_rose(figures) && was_high && !(gain > 0.7)) {
+    return too_high(figures, gain < 0.1 ? "high" : "medium",
+                    fmt::format("the loss rose from {:.3g} to {:.3g}", figures.losses.first(), figures.losses.worst()));
+  }
+  if (!has_seen(figures, 30, 0.25)) return {};
+  // Nothing is learnt while the weights move a lot.
+  const bool is_falling = figures.losses.mean(0.75, 1) < 0.97 * figures.losses.mean(0.25, 0.5);
+  const bool is_large = was_high || update > 0.1 || (update > 3e-2 && has_seen(figures, 30, 0.5));
+  if (gain < 0.1 && !is_falling && is_large) {
+    return too_high(figures, was_high ? "high" : "medium",
+                    fmt::format("the loss began at {:.3g} and is {:.3g} after {} steps", figures.losses.first(),
+                                figures.losses.mean(0.8, 1), figures.losses.steps()));
+  }
+  // What was learnt is lost again.
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 9; ++i) best = std::min(best, figures.losses.mean(0.1 * i, 0.1 * (i + 1)));
+  const double now = figures.losses.mean(0.9, 1);
+  if (best > 0 && now > 2 * best && now > 0.3 * start_loss(figures) && update > 1e-2) {
+    return too_high(figures, "medium", fmt::format("the loss fell to {:.3g} and is {:.3g} again", best, now));
+  }
+  return {};
+}
+
+Finding find_rate_too_low(const HealthFigures& figures) {
+  if (!has_seen(figures, 50, 0.25)) return {};
+  const double update = typical_update(figures), overshoot = typical_overshoot(figures);
+  const bool is_small = update < 2e-3, meets_nothing = overshoot < -0.75;
+  if (!is_small && !meets_nothing) return {};
+  // Training that has come to its end has small updates too: here the loss still falls evenly, or has not begun to. A
+  // loss that falls faster and faster has left a plateau by itself; before the middle of the run it still may.
+  if (!(update < 5e-4) && !has_seen(figures, 50, 0.5)) return {};
+  const double gain = learnt(figures), late = late_share(figures);
+  if (!(gain < 0.1) && !(late > 0.3 && late < 0.7)) return {};
+  const double factor = update > 0 ? std::clamp(usual_update / update, 4.0, 1e3) : 10;
+  return HealthVerdict{
+      .kind = HealthKind::rate_too_low,
+      .confidence = is_small && gain < 0.1 ? "high"
+                    : is_small             ? "medium"
+                                           : "low",
+      .evidence =
+          fmt::format("an update is {:.2g} of a weight{}, and the loss went from {:.3g} to {:.3g} in {} steps", update,
+                      meets_nothing ? fmt::format(" and changes {:.0f} % of the slope", 100 * (1 + overshoot)) : "",
+                      figures.losses.first(), figures.losses.mean(0.8, 1), figures.losses.steps()),
+      .remedy = lr_text(figures, factor)};
+}
+
+Finding find_not_finite(const HealthFigures& figures) {
+  if (!figures.not_finite || figures.not_finite->origin == "input" || was_rate_high(figures)) return {};
+  const NotFinite& lost = *figures.not_finite;
+  const bool is_loss = lost.origin == "loss";
+  return HealthVerdict{
+      .kind = HealthKind::not_finite,
+      .step = lost.step,
+      .confidence = lost.origin == "weights" ? "medium" : "high",
+      .evidence = fmt::format("step {}: {}{}", lost.step + 1, lost.text,
+                              is_loss             ? "; the outputs of all layers are finite, so the loss makes it"
+                              : lost.path.empty() ? ""
+                                                  : "; the first layer whose output is not finite is " + lost.path),
+      .remedy = is_loss ? "check the targets and the loss: logarithms and quotients of 0"
+                        : "clip = { norm = 1 }, and a check of the layer's arithmetic: roots, logarithms and quotients "
+                          "of 0"};
+}
+
+Finding find_noisy_gradients(const HealthFigures& figures) {
+  if (!has_seen(figures, 200, 0.75)) return {};
+  double squares = 0, products = 0;
+  int rows = 0;
+  for (const MeasuredStep& row : figures.measured) {
+    if (!std::isfinite(row.square) || !std::isfinite(row.product)) continue;
+    squares += row.square;
+    products += row.product;
+    ++rows;
+  }
+  if (rows < 8 || squares <= 0) return {};
+  const double signal = products / squares;
+  if (!(signal < 0.02) || !(learnt(figures) < 0.05) || !(typical_update(figures) > 2e-3)) return {};
+  // The noise scale in batches is 1 / signal − 1; a third of it is where a larger batch still pays nearly in full.
+  const double factor = std::clamp(std::exp2(std::ceil(std::log2(0.3 / std::max(signal, 1e-3)))), 4.0, 64.0);
+  return HealthVerdict{.kind = HealthKind::noisy_gradients,
+                       .confidence = "medium",
+                       .evidence = fmt::format("{:.2g} of a gradient's square is common to two batches, and the loss "
+                                               "has not fallen in {} steps",
+                                               std::max(signal, 0.0), figures.losses.steps()),
+                       .remedy = fmt::format("accumulate = {:.0f}, or a batch as many times larger", factor)};
+}
+
+}  // namespace trainlab

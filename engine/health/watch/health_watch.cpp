@@ -1,0 +1,190 @@
+#include "health_watch.h"
+
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/stack.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "not_finite.h"
+#include "run_facts.h"
+#include "samples.h"
+#include "tensor/device.h"
+
+namespace trainlab {
+namespace {
+
+constexpr std::int64_t most_values = 2048;  // of a parameter
+
+double host_number(const at::Tensor& loss) {
+  if (loss.scalar_type() == at::kFloat) return *loss.const_data_ptr<float>();
+  return loss.item<double>();
+}
+
+bool is_power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+std::vector<ParameterFacts> parameter_facts(const FitPlan& plan) {
+  std::vector<ParameterFacts> all;
+  if (!plan.model || plan.step) return all;
+  for (const ParameterInfo& one : plan.model->parameters()) {
+    if (one.trains) all.push_back({.values = element_count(one.shape), .is_matrix = one.shape.size() > 1});
+  }
+  return all;
+}
+
+std::vector<std::string> trained_names(const FitPlan& plan) {
+  std::vector<std::string> names;
+  if (!plan.model || plan.step) return names;
+  for (const ParameterInfo& one : plan.model->parameters()) {
+    if (one.trains) names.push_back("model." + one.name);
+  }
+  return names;
+}
+
+// Whether the model begins with numbers: the gradient of an embedding is that of a few rows.
+bool reads_numbers(const FitPlan& plan) {
+  if (!plan.model || plan.step) return false;
+  return std::ranges::none_of(plan.model->columns(), [&](const std::string& name) {
+    return plan.model->signals().find(name)->second.integers;
+  });
+}
+
+// Samples of gradients and weights at the same places.
+void sample_both(std::span<at::Tensor> gradients, std::span<const at::Tensor> weights,
+                 std::vector<at::Tensor>& gradient_samples, std::vector<at::Tensor>& weight_samples) {
+  gradient_samples.resize(gradients.size());
+  weight_samples.resize(gradients.size());
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    const bool is_alike = gradients[i].strides() == weights[i].strides();
+    weight_samples[i] = sample_of(weights[i], most_values);
+    gradient_samples[i] =
+        sample_of(is_alike ? gradients[i] : at::empty_like(weights[i]).copy_(gradients[i]), most_values);
+  }
+}
+
+}  // namespace
+
+HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say)
+    : plan_(plan),
+      say_(std::move(say)),
+      is_synchronous_(device_at(plan.device).is_synchronous()),
+      every_(plan.length.total_steps > 0 ? std::clamp<std::int64_t>(plan.length.total_steps / 20, 5, 100) : 100),
+      names_(trained_names(plan)),
+      figures_{.run = run_facts(plan)},
+      reading_figures_(parameter_facts(plan), reads_numbers(plan)),
+      layers_(figures_, plan.model && !plan.step ? plan.model->root().path : "", plan.head.classes) {}
+
+Resumable HealthWatch::part() {
+  return {.name = "health",
+          .state =
+              [this] {
+                Value::List told;
+                for (const HealthVerdict& verdict : told_) told.push_back(to_value(verdict));
+                return Value(Value::Map{{"figures", to_value(figures_)}, {"told", std::move(told)}});
+              },
+          .restore =
+              [this](const Value& state, const NamedTensors&) {
+                if (state.is_nil()) return;  // of an earlier version
+                restore(figures_, state["figures"]);
+                told_.clear();
+                for (const Value& verdict : state["told"].list()) told_.push_back(verdict_of_value(verdict));
+              }};
+}
+
+bool HealthWatch::is_measured(std::int64_t step) const {
+  return step == 0 || is_power_of_two(step) || step % every_ == 0;
+}
+
+void HealthWatch::add_to(Value& summary) {
+  fetch();
+  look();
+  Value::List all;
+  for (const HealthVerdict& verdict : told_) all.push_back(to_value(verdict));
+  summary.set("health", std::move(all));
+}
+
+void HealthWatch::stepped(const StepView& view) {
+  if (paired_ && paired_->step == view.step - 1) paired_->rate = view.rate;
+}
+
+void HealthWatch::validated(const ValidationView& view) {
+  const auto metric = [&](const char* name) {
+    const auto found = view.metrics.find(name);
+    return found == view.metrics.end() ? unmeasured : found->second;
+  };
+  fetch();
+  figures_.add(Evaluation{
+      .step = static_cast<double>(view.step), .train_loss = metric("train.loss"), .val_loss = metric("val.loss")});
+  look();
+}
+
+void HealthWatch::started(std::int64_t step, std::size_t) { stepped(step); }
+
+void HealthWatch::stepped(std::int64_t step) {
+  if (figures_.not_finite || !is_measured(step)) return;
+  open_ = std::make_unique<Reading>(Reading{.step = step});
+  layers_.start(*open_);
+}
+
+void HealthWatch::validated(std::int64_t) {
+  if (losses_.empty()) return;  // members that have failed were not told
+  fetch();
+  look();
+}
+
+void HealthWatch::finished(std::int64_t) { layers_.stop(); }
+
+void HealthWatch::take_loss(const StepFacts& facts) {
+  if (!is_synchronous_) {
+    if (losses_.empty()) first_loss_ = facts.step;
+    losses_.push_back(facts.loss.detach());
+    return;
+  }
+  const double loss = host_number(facts.loss);
+  if (std::isfinite(loss)) {
+    figures_.losses.add(loss);
+    if (facts.step >= 16 && is_power_of_two(facts.step)) look();
+  } else {
+    figures_.not_finite = find_origin(facts, names_);
+    look();
+  }
+}
+
+Verdict HealthWatch::apply(std::span<at::Tensor> gradients, const StepFacts& facts) {
+  if (facts.is_again || figures_.not_finite) return {};
+  layers_.stop();
+  if (paired_) {
+    sample_both(gradients, facts.weights, paired_->next_gradients, paired_->next_weights);
+    complete_.push_back(std::move(*paired_));
+    paired_.reset();
+    if (is_synchronous_) fetch();
+  }
+  if (open_) {
+    sample_both(gradients, facts.weights, open_->gradients, open_->weights);
+    paired_ = std::move(open_);
+  }
+  take_loss(facts);
+  return {};
+}
+
+void HealthWatch::fetch() {
+  for (; !complete_.empty(); complete_.pop_front()) reading_figures_.add(complete_.front(), figures_);
+  if (losses_.empty()) return;
+  const at::Tensor losses = at::stack(losses_).to(at::kDouble).cpu();
+  losses_.clear();
+  for (std::int64_t i = 0; i < losses.numel() && !figures_.not_finite; ++i) {
+    const double loss = losses.const_data_ptr<double>()[i];
+    figures_.losses.add(loss);
+    if (!std::isfinite(loss)) {
+      figures_.not_finite = NotFinite{
+          .step = first_loss_ + i, .origin = "unknown", .path = "", .text = "the training loss is not finite"};
+    }
+  }
+}
+
+void HealthWatch::look() {
+  for (const HealthVerdict& verdict : add_verdicts(told_, judge(figures_))) say_(text_of(verdict));
+}
+
+}  // namespace trainlab

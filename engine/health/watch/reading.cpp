@@ -1,0 +1,136 @@
+#include "reading.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "samples.h"
+
+namespace trainlab {
+namespace {
+
+constexpr std::int64_t window_rows = 256;
+
+struct Spread {
+  double mean = 0, deviation = 0, root_mean_square = 0;
+};
+
+Spread spread_of(std::span<const float> values) {
+  double sum = 0, squares = 0;
+  for (const float x : values) {
+    sum += x;
+    squares += static_cast<double>(x) * x;
+  }
+  const double n = static_cast<double>(std::max<std::size_t>(values.size(), 1)), mean = sum / n;
+  return {.mean = mean,
+          .deviation = std::sqrt(std::max(squares / n - mean * mean, 0.0)),
+          .root_mean_square = std::sqrt(squares / n)};
+}
+
+// The part of the values at which the function's slope is nearly 0.
+double saturated_share(std::span<const float> values, bool is_tanh) {
+  std::size_t count = 0;
+  for (const float x : values) count += is_tanh ? std::abs(x) > 0.95F : x < 0.05F || x > 0.95F;
+  return static_cast<double>(count) / static_cast<double>(std::max<std::size_t>(values.size(), 1));
+}
+
+// Share of the rows whose largest value is in the column that is largest most often.
+double top_share(std::span<const float> values, std::size_t classes) {
+  std::vector<std::size_t> chosen(classes);
+  for (std::size_t row = 0; row + classes <= values.size(); row += classes) {
+    const auto first = values.begin() + static_cast<std::ptrdiff_t>(row);
+    ++chosen[static_cast<std::size_t>(std::max_element(first, first + static_cast<std::ptrdiff_t>(classes)) - first)];
+  }
+  return static_cast<double>(*std::ranges::max_element(chosen)) /
+         static_cast<double>(std::max<std::size_t>(values.size() / classes, 1));
+}
+
+}  // namespace
+
+void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures, MeasuredStep& row) {
+  double first = unmeasured, last = unmeasured;
+  for (std::size_t i = 0; i < reading.units.size(); ++i) {
+    if (!reading.units[i].defined() || reading.units[i].numel() == 0) continue;
+    UnitFigures& unit = figures.units[i];
+    const at::Tensor sample = reading.units[i].cpu();
+    const std::span<const float> values = values_of(sample);
+    last = spread_of(values).deviation;
+    if (std::isnan(first)) first = last;
+    if (unit.kind == "Tanh" || unit.kind == "Sigmoid") {
+      unit.saturated = saturated_share(values, unit.kind == "Tanh");
+      if (std::isnan(unit.saturated_at_start)) unit.saturated_at_start = unit.saturated;
+    }
+    if (unit.kind != "ReLU" && unit.kind != "ReLU6") continue;
+    Window& window = windows_[i];
+    const auto width = static_cast<std::size_t>(sample.size(1));
+    if (window.rows >= window_rows || window.alive.size() != width)
+      window = {.alive = std::vector<std::uint8_t>(width)};
+    for (std::size_t at = 0; at < values.size(); ++at) window.alive[at % width] |= values[at] > 0 ? 1 : 0;
+    window.rows += sample.size(0);
+    if (window.rows < window_rows) continue;
+    unit.dead = static_cast<double>(std::ranges::count(window.alive, 0)) / static_cast<double>(width);
+    if (std::isnan(unit.dead_at_start)) unit.dead_at_start = unit.dead;
+  }
+  if (last != first && first > 0) row.spread_ratio = last / first;
+}
+
+void ReadingFigures::add_weights(const Reading& reading, MeasuredStep& row) const {
+  std::vector<double> updates;
+  double square = 0, product = 0, before = 0, after = 0, first = unmeasured, last = unmeasured;
+  for (std::size_t i = 0; i < reading.weights.size(); ++i) {
+    if (!reading.next_weights[i].defined() || !reading.next_gradients[i].defined()) continue;
+    const at::Tensor w0 = reading.weights[i].cpu(), w1 = reading.next_weights[i].cpu();
+    const at::Tensor g0 = reading.gradients[i].cpu(), g1 = reading.next_gradients[i].cpu();
+    const std::span<const float> w = values_of(w0), v = values_of(w1), g = values_of(g0), h = values_of(g1);
+    double ww = 0, uu = 0, gg = 0, gh = 0, gu = 0, hu = 0;
+    for (std::size_t k = 0; k < w.size(); ++k) {
+      const double u = static_cast<double>(w[k]) - v[k], a = g[k], b = h[k];
+      ww += static_cast<double>(w[k]) * w[k];
+      uu += u * u;
+      gg += a * a;
+      gh += a * b;
+      gu += a * u;
+      hu += b * u;
+    }
+    const double scale = static_cast<double>(parameters_[i].values) / static_cast<double>(w.size());
+    square += scale * gg;
+    product += scale * gh;
+    before += scale * gu;
+    after += scale * hu;
+    if (!parameters_[i].is_matrix) continue;
+    if (ww > 0) updates.push_back(std::sqrt(uu / ww));
+    last = std::sqrt(scale * gg);
+    if (std::isnan(first)) first = last;
+  }
+  if (!updates.empty()) {
+    std::ranges::sort(updates);
+    row.least_update = updates.front();
+    row.median_update = updates[updates.size() / 2];
+    row.largest_update = updates.back();
+  }
+  row.square = square;
+  row.product = product;
+  row.slope_before = before;
+  row.slope_after = after;
+  row.gradient_norm = std::sqrt(square);
+  if (follows_gradients_ && updates.size() > 1 && last > 0) row.gradient_ratio = first / last;
+}
+
+void ReadingFigures::add(const Reading& reading, HealthFigures& figures) {
+  MeasuredStep row{.step = static_cast<double>(reading.step), .rate = reading.rate};
+  if (reading.input.defined() && std::isnan(figures.input.root_mean_square)) {
+    const at::Tensor input = reading.input.cpu();
+    const Spread spread = spread_of(values_of(input));
+    figures.input.mean = spread.mean;
+    figures.input.deviation = spread.deviation;
+    figures.input.root_mean_square = spread.root_mean_square;
+  }
+  if (reading.output.defined() && reading.output.numel() > 0) {
+    const at::Tensor output = reading.output.cpu();
+    row.top_share = top_share(values_of(output), static_cast<std::size_t>(output.size(1)));
+  }
+  add_units(reading, figures, row);
+  add_weights(reading, row);
+  figures.add(row);
+}
+
+}  // namespace trainlab

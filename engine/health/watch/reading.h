@@ -1,0 +1,56 @@
+// Reading: samples of one step's layers, weights and gradients, and of the step after it. The samples are on the device
+// until the figures are computed, which may be much later.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "health/figures.h"
+
+namespace trainlab {
+
+struct Reading {
+  std::int64_t step = 0;
+  double rate = unmeasured;
+
+  at::Tensor input = {}, output = {};    // of the model: a sample; [samples, classes] or undefined
+  std::vector<at::Tensor> units = {};    // [rows, units] by layer of HealthFigures::units; undefined: not read
+  std::vector<at::Tensor> weights = {};  // by parameter; undefined where there is no gradient
+  std::vector<at::Tensor> gradients = {}, next_weights = {}, next_gradients = {};
+};
+
+// The parameters of a model, in the order of gradients.
+struct ParameterFacts {
+  std::int64_t values = 0;
+  bool is_matrix = false;  // two axes or more
+};
+
+// Computes figures of readings, in order, and adds them to the figures of the fit.
+class ReadingFigures {
+ public:
+  // `follows_gradients`: whether the first and the last matrix can be compared (see MeasuredStep::gradient_ratio).
+  ReadingFigures(std::vector<ParameterFacts> parameters, bool follows_gradients)
+      : parameters_(std::move(parameters)), follows_gradients_(follows_gradients) {}
+
+  // Waits for the device, if it has not computed the samples yet.
+  void add(const Reading& reading, HealthFigures& figures);
+
+ private:
+  // Units that were above 0 in one of the batches since the window was opened.
+  struct Window {
+    std::vector<std::uint8_t> alive;
+    std::int64_t rows = 0;
+  };
+  void add_units(const Reading& reading, HealthFigures& figures, MeasuredStep& row);
+  void add_weights(const Reading& reading, MeasuredStep& row) const;
+
+  std::vector<ParameterFacts> parameters_;
+  bool follows_gradients_;
+  std::map<std::size_t, Window> windows_;  // by layer
+};
+
+}  // namespace trainlab

@@ -1,0 +1,94 @@
+#include "run_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <string_view>
+#include <unordered_map>
+
+namespace trainlab {
+namespace {
+
+// The name of the fit's loss, empty where it is a function or a sum; and whether the recipe gives options for it.
+struct LossName {
+  std::string name;
+  bool is_plain = false;
+};
+
+LossName loss_of(const FitPlan& plan) {
+  if (plan.step || !plan.options.given("loss") || !plan.options.is_entry("loss")) return {};
+  const Options loss = plan.options.child("loss");
+  return {.name = loss.entry().name, .is_plain = loss.names().empty()};
+}
+
+void count_labels(const FitPlan& plan, const LossName& loss, RunFacts& facts) {
+  const Head& head = plan.head;
+  const bool has_labels = head.classes > 0 && head.target.empty() && head.training_labels &&
+                          head.target_column < head.columns.size() && plan.data.train.draws == nullptr;
+  if (!has_labels) return;
+  const at::Tensor labels = head.training_labels(head.target_column).contiguous();
+  std::vector<double> counts(static_cast<std::size_t>(head.classes));
+  double all = 0;
+  const std::int64_t* label = labels.const_data_ptr<std::int64_t>();
+  for (std::int64_t i = 0; i < labels.numel(); ++i) {
+    if (label[i] < 0 || label[i] >= head.classes) continue;
+    ++counts[static_cast<std::size_t>(label[i])];
+    ++all;
+  }
+  if (all == 0) return;
+  facts.classes = head.classes;
+  facts.largest_share = *std::ranges::max_element(counts) / all;
+  facts.entropy = 0;
+  for (const double count : counts) facts.entropy -= count > 0 ? count / all * std::log(count / all) : 0;
+  if (loss.name == "loss.cross_entropy" && loss.is_plain && !head.mixes_labels) facts.prior_loss = facts.entropy;
+}
+
+// Hashes of the bytes of samples that are spread over a part; empty where samples are made while batches are gathered,
+// overlap, or are large.
+std::vector<std::size_t> sample_hashes(const Part& part) {
+  constexpr std::int64_t most_bytes = 4 << 20, most_samples = 20'000, least_samples = 50;
+  const Column* x = part.data->find("x");
+  if (!x || !x->values.defined() || !x->values.is_contiguous() || x->values.dim() < 1 || part.data->size < 1) return {};
+  const auto bytes = static_cast<std::int64_t>(x->values.nbytes()) / part.data->size;
+  if (bytes < 1) return {};
+  const std::int64_t most = std::min({most_samples, most_bytes / bytes, part.size()});
+  if (most < std::min(least_samples, part.size())) return {};
+  const auto* data = static_cast<const char*>(x->values.const_data_ptr());
+  std::vector<std::size_t> hashes;
+  for (std::int64_t i = 0; i < most; ++i) {
+    const std::int64_t row = part.row(i * part.size() / most);
+    hashes.push_back(std::hash<std::string_view>{}({data + row * bytes, static_cast<std::size_t>(bytes)}));
+  }
+  return hashes;
+}
+
+void compare_parts(const FitPlan& plan, RunFacts& facts) {
+  if (!plan.data.val) return;
+  const std::vector<std::size_t> train = sample_hashes(plan.data.train), val = sample_hashes(*plan.data.val);
+  if (train.empty() || val.empty()) return;
+  std::unordered_map<std::size_t, std::int64_t> seen;
+  for (const std::size_t hash : train) ++seen[hash];
+  // Copies of samples that are not read are not found.
+  const double read = static_cast<double>(train.size()) / static_cast<double>(plan.data.train.size());
+  const auto shared = std::ranges::count_if(val, [&](std::size_t hash) { return seen.contains(hash); });
+  const auto repeated = std::ranges::count_if(train, [&](std::size_t hash) { return seen[hash] > 3; });
+  facts.repeated = std::min(static_cast<double>(repeated) / static_cast<double>(train.size()) / read, 1.0);
+  facts.shared = shared < 3 ? 0 : std::min(static_cast<double>(shared) / static_cast<double>(val.size()) / read, 1.0);
+}
+
+}  // namespace
+
+RunFacts run_facts(const FitPlan& plan) {
+  static constexpr std::array<std::string_view, 7> never_negative{
+      "loss.cross_entropy", "loss.bce_with_logits", "loss.mse",  "loss.l1",
+      "loss.huber",         "loss.smooth_l1",       "loss.focal"};
+  RunFacts facts{.total_steps = plan.length.total_steps, .batch = plan.length.batch};
+  const LossName loss = loss_of(plan);
+  facts.is_never_negative = std::ranges::find(never_negative, loss.name) != never_negative.end();
+  if (!plan.step) count_labels(plan, loss, facts);
+  compare_parts(plan, facts);
+  return facts;
+}
+
+}  // namespace trainlab

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "health/figures.h"
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+// What is known of a fit before its first step. Reads labels of the training part, and at most a few MiB of the samples
+// of both parts.
+RunFacts run_facts(const FitPlan& plan);
+
+}  // namespace trainlab

@@ -1,0 +1,50 @@
+#include "samples.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace trainlab {
+namespace {
+
+template <class T>
+at::Tensor read_sample(const at::Tensor& dense, std::int64_t count, std::int64_t spacing) {
+  at::Tensor out = at::empty({count}, at::kFloat);
+  float* to = out.mutable_data_ptr<float>();
+  const T* from = dense.const_data_ptr<T>();
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i * spacing]);
+  return out;
+}
+
+}  // namespace
+
+at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most) {
+  const at::Tensor dense = tensor.is_non_overlapping_and_dense() ? tensor.detach() : tensor.detach().contiguous();
+  std::int64_t spacing = std::max<std::int64_t>(dense.numel() / most, 1);
+  while (spacing > 1 && dense.dim() > 0 && std::gcd(spacing, dense.size(-1)) > 1) ++spacing;
+  const std::int64_t count = (dense.numel() + spacing - 1) / spacing;
+  if (dense.is_cpu() && dense.scalar_type() == at::kFloat) return read_sample<float>(dense, count, spacing);
+  if (dense.is_cpu() && dense.scalar_type() == at::kDouble) return read_sample<double>(dense, count, spacing);
+  return dense.as_strided({count}, {spacing}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+}
+
+at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis) {
+  constexpr std::int64_t most_rows = 128, most_units = 512;
+  at::Tensor part = activation.detach();
+  const auto thin = [&](std::int64_t along, std::int64_t most) {
+    const std::int64_t size = part.size(along);
+    if (size > most) part = part.slice(along, 0, size, (size + most - 1) / most);
+  };
+  thin(axis, most_units);
+  // With places in a sample, images for example, there are 16 samples at most, and of their places 8.
+  const std::int64_t places = part.dim() - 2;
+  for (std::int64_t along = 0; along < part.dim(); ++along) {
+    if (along == axis) continue;
+    thin(along, places == 0 ? most_rows : along == 0 ? 16 : places == 1 ? 8 : 3);
+  }
+  const std::int64_t units = part.size(axis);
+  return part.movedim(axis, -1).reshape({-1, units}).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true).contiguous();
+}
+
+}  // namespace trainlab

@@ -1,0 +1,22 @@
+// Samples of tensors, on the device of the tensor: taking one never makes the host wait for the device.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+
+namespace trainlab {
+
+// At most about `most` values, evenly spaced in memory, as float32 [n]; the places depend on the shape and the strides
+// only. The spacing has no common factor with the last axis, so that no column is preferred.
+at::Tensor sample_of(const at::Tensor& tensor, std::int64_t most);
+
+// At most about 128 rows and 512 units of an activation, as float32 [rows, units]. `axis` of the units, from 0.
+at::Tensor sample_units(const at::Tensor& activation, std::int64_t axis);
+
+// The values of a sample, which is on the host.
+inline std::span<const float> values_of(const at::Tensor& sample) {
+  return {sample.const_data_ptr<float>(), static_cast<std::size_t>(sample.numel())};
+}
+
+}  // namespace trainlab

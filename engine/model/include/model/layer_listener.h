@@ -1,0 +1,23 @@
+// LayerListener: hears the tensors that pass through the layers of models, in the forward passes of its own thread.
+//
+// Where nobody listens, which is the default, a layer costs one branch.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "model/layer.h"
+
+namespace trainlab {
+
+class LayerListener {
+ public:
+  virtual ~LayerListener() = default;
+  // Called after the forward pass of each layer, after the layers inside of it. The tensors hold their values during
+  // the call only: a later layer may work in place. `input` is undefined where the data has no column "x".
+  virtual void passed(const Layer& layer, const at::Tensor& input, const at::Tensor& output, const Pass& pass) = 0;
+};
+
+// Makes this the listener of the calling thread, null for nobody. Returns the listener before.
+LayerListener* listen_to_layers(LayerListener* listener);
+
+}  // namespace trainlab

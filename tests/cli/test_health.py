@@ -1,0 +1,109 @@
+"""Faults of a training are named by the real program, and healthy trainings are left in peace."""
+
+import unittest
+
+from program import CliTest
+
+DIGITS = "lab.data.digits():split { train = 0.6, val = 0.2, seed = 1 }"
+MLP = "nn.Sequential { nn.Flatten(), nn.Linear(64), nn.ReLU(), nn.Linear(10) }"
+SGD = "lab.optim.SGD { lr = 0.05, momentum = 0.9 }"
+# Option of program.fit() → another value, for each kind of fault.
+FAULTS = {
+    "rate_too_high": {"optim": "lab.optim.SGD { lr = 5, momentum = 0.9 }"},
+    "rate_too_low": {"optim": "lab.optim.SGD { lr = 0.00005, momentum = 0.9 }"},
+    "unnormalised_inputs": {
+        "data": 'lab.data.digits():map("x", function(x) return x * 255 end):split { train = 0.6, val = 0.2 }'},
+    "dead_units": {"more": '  init = { ["2.bias"] = lab.init.constant(-10) },\n'},
+    "saturated_units": {"model": "nn.Sequential { nn.Flatten(), nn.Linear(64, { init = lab.init.normal(20) }), "
+                                 "nn.Sigmoid(), nn.Linear(10) }"},
+    "small_batch_statistics": {"batch": "2", "epochs": "1", "optim": "lab.optim.SGD { lr = 0.005 }",
+                               "model": "nn.Sequential { nn.Flatten(), nn.Linear(32), nn.BatchNorm1d(), nn.ReLU(), "
+                                        "nn.Linear(10) }"},
+    "overfitting": {"data": 'lab.data.digits():map("y", function(rows)\n'
+                            "    local y = {}\n"
+                            "    for i = 1, rows.shape[1] do y[i] = math.random(0, 9) end\n"
+                            '    return lab.tensor(y, { dtype = "int64" })\n'
+                            "  end):split { train = 0.036, val = 0.2, seed = 1 }",
+                    "epochs": "40", "batch": "16"},
+    "class_collapse": {"data": 'lab.data.digits():map("y", function(y) return y:floor_divide(9) end)'
+                               ":split { train = 0.6, val = 0.2 }",
+                       "model": "nn.Sequential { nn.Flatten(), nn.Linear(32), nn.ReLU(), nn.Linear(2) }"},
+    "leakage": {"data": "lab.data.tensors(function()\n"
+                        "    local x = lab.tensor.randn({ 600, 64 }, { seed = 3 })\n"
+                        "    local y = x:narrow(1, 0, 10):argmax(1)\n"
+                        "    return lab.ops.cat({ x, x }), lab.ops.cat({ y, y })\n"
+                        "  end):split { train = 0.7, val = 0.3, seed = 1 }"},
+}
+
+
+class Health(CliTest):
+    def run_fit(self, name, code=0, **options):
+        self.recipe(f"{name}.lua", **{"data": DIGITS, "model": MLP, "optim": SGD, "batch": "50", "epochs": "8",
+                                      **options})
+        return self.train(recipe=f"{name}.lua", code=code)
+
+    def kinds(self, name):
+        return [verdict["kind"] for verdict in self.summary(self.run_folder(name=name))["health"]]
+
+    def test_faults_are_named_alone(self):
+        for kind, options in FAULTS.items():
+            with self.subTest(kind):
+                result = self.run_fit(kind, **options)
+                self.assertEqual(self.kinds(kind), [kind], result)
+                self.assertEqual(result.err.count(f"health: {kind} "), 1, result)
+                report = self.run_program("report", self.run_folder(name=kind)).out
+                self.assertIn(f"health {kind} (", report)
+                self.assertIn("remedy: ", report)
+
+    def test_a_batch_that_is_not_finite_is_found(self):
+        result = self.run_fit("nan", code=3, data='lab.data.digits():map("x", function(x) return x:log() end)'
+                                                  ":split { train = 0.6, val = 0.2 }")
+        self.assertEqual(self.kinds("nan"), ["not_finite"], result)
+        (verdict,) = self.summary(self.run_folder(name="nan"))["health"]
+        self.assertIn("values of the batch of step 1 are not finite", verdict["evidence"])
+
+    def test_the_layer_that_is_not_finite_is_named(self):
+        model = ("nn.Sequential { nn.Flatten(), nn.Linear(16), "
+                 "nn.Module { forward = function(self, x) return x:log() end }, nn.Linear(10) }")
+        result = self.run_fit("layer", code=3, model=model)
+        (verdict,) = self.summary(self.run_folder(name="layer"))["health"]
+        self.assertEqual(verdict["kind"], "not_finite", result)
+        self.assertIn("model[3].Module", verdict["evidence"])
+
+    def test_healthy_trainings_are_silent(self):
+        for name, options in {
+            "plain": {},
+            "adam": {"optim": "lab.optim.AdamW { lr = 0.003 }"},
+            "tanh": {"model": "nn.Sequential { nn.Flatten(), nn.Linear(64), nn.Tanh(), nn.Linear(10) }"},
+            "norm": {"model": "nn.Sequential { nn.Flatten(), nn.Linear(64), nn.BatchNorm1d(), nn.ReLU(), "
+                              "nn.Linear(10) }"},
+            "cosine": {"more": '  schedule = lab.sched.cosine { warmup = "10%" },\n', "epochs": "12"},
+        }.items():
+            with self.subTest(name):
+                result = self.run_fit(name, **options)
+                self.assertEqual(self.kinds(name), [], result)
+                self.assertNotIn("health", result.err)
+
+    def test_a_function_of_the_recipe_gets_the_verdict_and_stop_ends_the_fit(self):
+        more = ('  health = { action = "stop" },\n'
+                "  on = { health = function(run, verdict) print(run.step, verdict.kind, verdict.remedy) end },\n")
+        result = self.run_fit("stop", more=more, **FAULTS["rate_too_low"])
+        summary = self.summary(self.run_folder(name="stop"))
+        self.assertEqual(summary["status"], "stopped")
+        self.assertTrue(summary["reason"].startswith("health: rate_too_low: "), summary["reason"])
+        self.assertEqual(result.err.count("\trate_too_low\t"), 1, result)
+
+    def test_a_verdict_outlives_an_interruption(self):
+        self.recipe("r.lua", data=DIGITS, model=MLP, optim="lab.optim.SGD { lr = 0.00005 }", batch="50", epochs="400",
+                    more='  checkpoint = "1 epochs",\n')
+        running = self.start("r.lua", "--threads", "1")
+        running.until_said("health: rate_too_low")
+        running.send(2)
+        self.end(running, 130)
+        result = self.run_program("resume", self.run_folder())
+        self.assertEqual(self.kinds("r"), ["rate_too_low"])
+        self.assertNotIn("health: ", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,264 @@
+// The rules of health on stored figures: silence for healthy runs, and for each fault its own verdict and no other.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "health/verdict.h"
+
+using namespace trainlab;
+
+namespace {
+
+constexpr int steps = 400;
+const double ten_classes = std::log(10.0);
+
+// The loss of step i of a run that learns.
+double learning(int i) { return 0.2 + 2.1 * std::exp(-i / 60.0) + 0.05 * std::sin(1.7 * i); }
+
+struct Run {
+  std::function<double(int)> loss = learning;
+  double update = 8e-3;
+  std::function<double(int)> val = [](int i) { return 0.25 + 2.05 * std::exp(-i / 60.0) + 0.01 * std::cos(2.3 * i); };
+  int done = steps;
+
+  HealthFigures figures() const {
+    HealthFigures figures;
+    figures.run = {.total_steps = steps,
+                   .batch = 50,
+                   .classes = 10,
+                   .entropy = ten_classes,
+                   .largest_share = 0.11,
+                   .prior_loss = ten_classes,
+                   .is_never_negative = true,
+                   .shared = 0,
+                   .repeated = 0};
+    figures.input = {.mean = 0.3, .deviation = 0.37, .root_mean_square = 0.48};
+    for (int i = 0; i < done; ++i) {
+      if (std::isfinite(loss(i))) figures.losses.add(loss(i));
+      if (i % 20 == 0) {
+        figures.add(MeasuredStep{.step = static_cast<double>(i),
+                                 .rate = 0.01,
+                                 .least_update = update / 2,
+                                 .median_update = update,
+                                 .largest_update = 2 * update,
+                                 .gradient_norm = 1,
+                                 .gradient_ratio = 0.8,
+                                 .slope_before = 1,
+                                 .slope_after = 0.4,
+                                 .square = 1,
+                                 .product = 0.3,
+                                 .spread_ratio = 0.7,
+                                 .top_share = 0.15});
+      }
+      if (i % 20 == 19)
+        figures.add(Evaluation{.step = static_cast<double>(i + 1), .train_loss = loss(i), .val_loss = val(i)});
+    }
+    figures.units = {{.path = "model[2].ReLU", .kind = "ReLU", .dead_at_start = 0.05, .dead = 0.1}};
+    figures.norms = {{.path = "model[3].BatchNorm1d", .values = 50}};
+    return figures;
+  }
+};
+
+std::vector<std::string> kinds_of(const HealthFigures& figures) {
+  std::vector<std::string> kinds;
+  for (const HealthVerdict& verdict : judge(figures)) {
+    kinds.emplace_back(name_of(verdict.kind));
+    CHECK_FALSE(verdict.evidence.empty());
+    CHECK_FALSE(verdict.remedy.empty());
+    CHECK((verdict.confidence == "high" || verdict.confidence == "medium" || verdict.confidence == "low"));
+  }
+  return kinds;
+}
+
+using Kinds = std::vector<std::string>;
+
+template <class F>
+HealthFigures changed(const Run& run, F&& change) {
+  HealthFigures figures = run.figures();
+  change(figures);
+  return figures;
+}
+
+}  // namespace
+
+TEST_CASE("all is well: no verdict, at any step of the run") {
+  for (int done = 0; done <= steps; done += 10) {
+    Run run;
+    run.done = done;
+    INFO(done);
+    CHECK(kinds_of(run.figures()).empty());
+  }
+}
+
+TEST_CASE("healthy runs of other kinds get no verdict") {
+  Run noisy;  // labels of which a third is wrong: the loss stays high
+  noisy.loss = [](int i) { return 1.2 + 1.1 * std::exp(-i / 50.0) + 0.1 * std::sin(2.9 * i); };
+  noisy.val = [](int i) { return 0.6 + 1.7 * std::exp(-i / 50.0); };
+  CHECK(kinds_of(noisy.figures()).empty());
+
+  Run fine_tuned;  // small updates from weights that are good already
+  fine_tuned.update = 5e-4;
+  fine_tuned.loss = [](int i) { return 0.1 + 0.3 * std::exp(-i / 30.0); };
+  fine_tuned.val = [](int i) { return 0.12 + 0.3 * std::exp(-i / 30.0); };
+  CHECK(kinds_of(fine_tuned.figures()).empty());
+
+  Run negative;  // a loss of the recipe's own, which falls below 0
+  negative.loss = [](int i) { return -1.0 - i / 100.0; };
+  CHECK(kinds_of(changed(negative, [](HealthFigures& figures) {
+          figures.run.prior_loss = unmeasured;
+          figures.run.is_never_negative = false;
+          figures.evaluations.clear();
+        })).empty());
+}
+
+TEST_CASE("a fit of which nothing was measured gets no verdict") { CHECK(judge(HealthFigures{}).empty()); }
+
+TEST_CASE("each fault has its own verdict") {
+  SECTION("inputs that are too large, or far from 0") {
+    CHECK(kinds_of(changed(Run{}, [](HealthFigures& f) {
+            f.input = {.mean = 80, .deviation = 95, .root_mean_square = 124};
+          })) == Kinds{"unnormalised_inputs"});
+    CHECK(kinds_of(changed(Run{}, [](HealthFigures& f) {
+            f.input = {.mean = 5, .deviation = 1, .root_mean_square = 5.1};
+          })) == Kinds{"unnormalised_inputs"});
+    CHECK(kinds_of(changed(Run{}, [](HealthFigures& f) {
+            f.input = {.mean = 80, .deviation = 95, .root_mean_square = 124, .is_normalised = true};
+          })).empty());
+  }
+  SECTION("validation samples that are training samples too") {
+    CHECK(kinds_of(changed(Run{}, [](HealthFigures& f) { f.run.shared = 0.3; })) == Kinds{"leakage"});
+    CHECK(kinds_of(changed(Run{}, [](HealthFigures& f) { f.run.shared = f.run.repeated = 0.3; })).empty());
+  }
+  SECTION("labels of one class, or nearly") {
+    CHECK(kinds_of(changed(Run{}, [](HealthFigures& f) {
+            f.run.entropy = f.run.prior_loss = 0;
+            f.run.largest_share = 1;
+          })) == Kinds{"class_collapse"});
+  }
+  SECTION("a loss below its floor") {
+    Run run;
+    run.loss = [](int i) { return 0.5 - 0.1 * i; };
+    CHECK(kinds_of(run.figures()) == Kinds{"below_floor"});
+  }
+  SECTION("NaN in the batch") {
+    CHECK(kinds_of(changed(Run{}, [](HealthFigures& f) {
+            f.not_finite = NotFinite{
+                .step = 30, .origin = "input", .path = "model[1].Linear", .text = "3 of 640 values of the batch"};
+          })) == Kinds{"not_finite"});
+  }
+  SECTION("a loss that is not finite while the rate is right") {
+    const auto figures = changed(Run{}, [](HealthFigures& f) {
+      f.not_finite = NotFinite{.step = 30, .origin = "layer", .path = "model[3].Module", .text = "3 of 640 outputs"};
+    });
+    CHECK(kinds_of(figures) == Kinds{"not_finite"});
+    CHECK_THAT(judge(figures).front().evidence, Catch::Contains("model[3].Module"));
+    CHECK(judge(figures).front().step == 30);
+  }
+  SECTION("a rate that is too high") {
+    Run run;
+    run.update = 0.3;
+    run.loss = [](int i) { return i < 3 ? 2.3 : 4 + std::sin(i); };
+    run.val = run.loss;
+    CHECK(kinds_of(run.figures()) == Kinds{"rate_too_high"});
+    // Weights that are lost, and units that have died, are symptoms.
+    CHECK(kinds_of(changed(run, [](HealthFigures& f) {
+            f.not_finite = NotFinite{.step = 90, .origin = "weights", .path = "model[1].Linear", .text = "weights"};
+            f.units.front().dead = 1;
+          })) == Kinds{"rate_too_high"});
+  }
+  SECTION("a rate that is too low") {
+    Run run;
+    run.update = 1e-5;
+    run.loss = [](int i) { return 2.31 - 1e-5 * i; };
+    run.val = run.loss;
+    const HealthFigures figures = run.figures();
+    CHECK(kinds_of(figures) == Kinds{"rate_too_low"});
+    CHECK_THAT(judge(figures).front().remedy, Catch::Contains("lr = 5 in place of 0.01"));
+  }
+  SECTION("outputs that are far too large at the beginning") {
+    Run run;
+    run.loss = [](int i) { return 40 * std::exp(-i / 40.0) + 0.4; };
+    run.val = run.loss;
+    CHECK(kinds_of(run.figures()) == Kinds{"exploding_gradients"});
+  }
+  SECTION("layers that pass nothing on") {
+    Run run;
+    run.loss = [](int) { return 2.303; };
+    run.val = run.loss;
+    CHECK(kinds_of(changed(run, [](HealthFigures& f) {
+            for (MeasuredStep& row : f.measured) row.gradient_ratio = 1e-4, row.least_update = 1e-6;
+          })) == Kinds{"vanishing_gradients"});
+  }
+  SECTION("units that are dead from the beginning") {
+    Run run;
+    run.update = 1e-4;
+    run.loss = [](int) { return 2.303; };
+    run.val = run.loss;
+    const auto figures =
+        changed(run, [](HealthFigures& f) { f.units.front().dead_at_start = f.units.front().dead = 1; });
+    CHECK(kinds_of(figures) == Kinds{"dead_units"});
+    CHECK_THAT(judge(figures).front().evidence, Catch::Contains("model[2].ReLU"));
+  }
+  SECTION("units at the limit of their function") {
+    CHECK(kinds_of(changed(Run{}, [](HealthFigures& f) {
+            f.units.front() = {.path = "model[2].Tanh", .kind = "Tanh", .saturated_at_start = 0.9, .saturated = 0.9};
+          })) == Kinds{"saturated_units"});
+  }
+  SECTION("statistics of two values") {
+    const auto figures = changed(Run{}, [](HealthFigures& f) {
+      f.run.batch = 2;
+      f.norms.front().values = 2;
+    });
+    CHECK(kinds_of(figures) == Kinds{"small_batch_statistics"});
+    CHECK_THAT(judge(figures).front().remedy, Catch::Contains("batch = 32"));
+  }
+  SECTION("gradients that are noise") {
+    Run run;
+    run.loss = [](int i) { return 2.303 + 0.05 * std::sin(1.3 * i); };
+    run.val = run.loss;
+    CHECK(kinds_of(changed(run, [](HealthFigures& f) {
+            for (MeasuredStep& row : f.measured) row.product = 5e-3;
+          })) == Kinds{"noisy_gradients"});
+  }
+  SECTION("a validation loss that rises while the training loss falls") {
+    Run run;
+    run.val = [](int i) { return 0.8 + 0.0000175 * (i - 120) * (i - 120) + 0.01 * std::cos(2.3 * i); };
+    CHECK(kinds_of(run.figures()) == Kinds{"overfitting"});
+  }
+  SECTION("labels that do not belong to their inputs") {
+    Run run;
+    run.val = [](int i) { return 2.35 + 0.001 * i; };
+    CHECK(kinds_of(run.figures()) == Kinds{"overfitting"});
+  }
+  SECTION("a model that learns nothing at a usual rate") {
+    Run run;
+    run.loss = [](int i) { return 2.29 + 0.02 * std::sin(1.3 * i); };
+    run.val = run.loss;
+    CHECK(kinds_of(run.figures()) == Kinds{"underfitting"});
+  }
+}
+
+TEST_CASE("a symptom that was told leaves the list when its cause is found") {
+  const auto verdict = [](HealthKind kind) {
+    return HealthVerdict{.kind = kind, .step = 1, .confidence = "high", .evidence = "e", .remedy = "r"};
+  };
+  std::vector<HealthVerdict> told;
+  CHECK(add_verdicts(told, {verdict(HealthKind::underfitting)}).size() == 1);
+  CHECK(add_verdicts(told, {verdict(HealthKind::underfitting)}).empty());
+  CHECK(add_verdicts(told, {verdict(HealthKind::rate_too_high)}).size() == 1);
+  REQUIRE(told.size() == 1);
+  CHECK(told.front().kind == HealthKind::rate_too_high);
+  CHECK(add_verdicts(told, {verdict(HealthKind::plateau)}).empty());
+  CHECK(add_verdicts(told, {verdict(HealthKind::leakage)}).size() == 1);
+  CHECK(told.size() == 2);
+}
+
+TEST_CASE("verdicts come back from a checkpoint") {
+  const HealthVerdict verdict{
+      .kind = HealthKind::dead_units, .step = 12, .confidence = "high", .evidence = "e", .remedy = "r"};
+  CHECK(to_value(verdict_of_value(to_value(verdict))) == to_value(verdict));
+  CHECK(to_value(verdict)["kind"] == Value("dead_units"));
+  CHECK_THROWS(verdict_of_value(Value::Map{{"kind", "tired"}}));
+}

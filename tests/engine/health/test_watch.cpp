@@ -1,0 +1,130 @@
+// Fits that are watched: what is read off the loop, on the CPU and on a device that computes by itself.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <string>
+
+#include "data/dataset.h"
+#include "health/health.h"
+#include "model/model.h"
+#include "objective/loss.h"
+#include "optim/optimizer.h"
+#include "support/fit_support.h"
+#include "support/stand_in_device.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+// As full_registry(), with the option `health`.
+const Registry& watched_registry() {
+  static const Registry registry = [] {
+    Registry all;
+    register_model(all);
+    register_data(all);
+    register_optim(all);
+    register_objective(all);
+    register_train(all);
+    register_fit(all, {health_addition()});
+    return all;
+  }();
+  return registry;
+}
+
+struct Sick {
+  std::string layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.ReLU"})";
+  std::string optim = R"({"@": "optim.SGD", "lr": 0.05, "momentum": 0.9})";
+  std::string more = R"(, "epochs": 8)";
+  int batch = 50;
+};
+
+std::string text_of(const Sick& sick) {
+  return R"({"@": "fit", "name": "test",
+    "data": {"@": "data:split", "source": {"@": "data.digits"}, "train": 0.6, "val": 0.2, "seed": 7},
+    "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, )" +
+         sick.layers + R"(, {"@": "nn.Linear", "out_features": 10}]}, "loss": "cross_entropy", "batch": )" +
+         std::to_string(sick.batch) + R"(, "optim": )" + sick.optim + sick.more + "}";
+}
+
+Value watch(const Sick& sick, std::vector<std::string>* said = nullptr, bool resumed = false,
+            const std::filesystem::path& folder = {}) {
+  const TemporaryFolder temporary;
+  const RunSettings settings = test_settings();
+  prepare_arithmetic(1);
+  auto spec = std::make_shared<Spec>();
+  spec->value = watched_registry().check(parse_json(text_of(sick), "test"), "fit");
+  const Options options(watched_registry(), spec, "fit");
+  const FitPlan plan = plan_fit(options, settings);
+  FitMember member{.options = options,
+                   .context = quiet_context(folder.empty() ? temporary.path() : folder, settings, resumed)};
+  if (said) member.context.say = [said](const std::string& line) { said->push_back(line); };
+  FitCompany company;
+  health_addition().join(plan, member, company);
+  return run_fits(plan, {&member, 1}, false, company).front();
+}
+
+std::string kinds(const Value& summary) {
+  std::string all;
+  for (const Value& verdict : summary["health"].list()) all += (all.empty() ? "" : " ") + verdict["kind"].string();
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("healthy fits are silent") {
+  for (const std::string optim : {R"({"@": "optim.SGD", "lr": 0.05, "momentum": 0.9})",
+                                  R"({"@": "optim.AdamW", "lr": 0.003})", R"({"@": "optim.SGD", "lr": 0.2})"}) {
+    INFO(optim);
+    std::vector<std::string> said;
+    CHECK(kinds(watch({.optim = optim}, &said)).empty());
+    for (const std::string& line : said) CHECK(line.find("health:") == std::string::npos);
+  }
+}
+
+TEST_CASE("a fault is told once, with evidence and a remedy") {
+  std::vector<std::string> said;
+  const Value summary = watch({.optim = R"({"@": "optim.SGD", "lr": 0.00005, "momentum": 0.9})"}, &said);
+  REQUIRE(kinds(summary) == "rate_too_low");
+  const Value& verdict = summary["health"].list().front();
+  CHECK(verdict["confidence"] == Value("high"));
+  CHECK(verdict["step"].integer() > 0);
+  CHECK_THAT(verdict["remedy"].string(), Catch::Contains("lr = "));
+  CHECK(std::ranges::count_if(said, [](const std::string& line) { return line.starts_with("health: "); }) == 1);
+  CHECK(summary["status"] == Value("done"));
+}
+
+TEST_CASE("faults that the layers show") {
+  CHECK(kinds(watch({.more = R"(, "epochs": 4, "init": {"2.bias": {"@": "init.constant", "value": -10}})"})) ==
+        "dead_units");
+  CHECK(kinds(watch({.layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.Tanh"})",
+                     .more = R"(, "epochs": 4, "init": {"2.weight": {"@": "init.normal", "std": 20}})"})) ==
+        "saturated_units");
+  CHECK(kinds(watch({.layers = R"({"@": "nn.Linear", "out_features": 24}, {"@": "nn.BatchNorm1d"}, {"@": "nn.ReLU"})",
+                     .optim = R"({"@": "optim.SGD", "lr": 0.01})",
+                     .more = R"(, "epochs": 1)",
+                     .batch = 2})) == "small_batch_statistics");
+}
+
+TEST_CASE("a rate that is far too high") {
+  CHECK(kinds(watch({.optim = R"({"@": "optim.SGD", "lr": 5, "momentum": 0.9})"})) == "rate_too_high");
+  CHECK(kinds(watch({.optim = R"({"@": "optim.AdamW", "lr": 1})"})) == "rate_too_high");
+}
+
+TEST_CASE("action stop ends the fit at a validation") {
+  const Value summary = watch({.optim = R"({"@": "optim.SGD", "lr": 0.00005, "momentum": 0.9})",
+                               .more = R"(, "epochs": 8, "health": {"action": "stop"})"});
+  CHECK(summary["status"] == Value("stopped"));
+  CHECK_THAT(summary["reason"].string(), Catch::StartsWith("health: rate_too_low: "));
+  CHECK(summary["steps"].integer() < 8 * 22);
+}
+
+TEST_CASE("a watched fit computes the same as one that is not watched") {
+  const TemporaryFolder temporary;
+  const Sick fit{.more = R"(, "epochs": 2)"};
+  const Value watched = watch(fit, nullptr, false, temporary.path());
+  const TemporaryFolder other;
+  const Value plain = run_one(parse_options(text_of(fit)), other.path());
+  CHECK(watched["metrics"] == plain["metrics"]);
+  CHECK(rows_without_seconds(temporary.path()) == rows_without_seconds(other.path()));
+}

@@ -1,0 +1,156 @@
+"""The verdicts on the health of trainings, on small fits with a fault and on healthy ones.
+
+    python3 tools/bench/health.py [--seeds 101-103] [--only NAME] [--jobs N] [--runs FILE.json]
+
+Prints how often each fault is found by its strength, the confusion matrix, and the share of false alarms. Thresholds
+are chosen on other seeds than those that are reported: 1 to 20 are for choosing. The recipe is recipes/health.lua.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from programs import HERE, TRAINLAB
+
+RECIPE = os.path.join(HERE, "recipes", "health.lua")
+FAMILIES = ("mlp", "cnn", "transformer", "recurrent")
+# A rate that trains each family well.
+GOOD = {
+    "mlp": {"optim": "SGD", "lr": 0.05, "momentum": 0.9},
+    "cnn": {"optim": "SGD", "lr": 0.05, "momentum": 0.9},
+    "transformer": {"optim": "Adam", "lr": 0.002},
+    "recurrent": {"optim": "Adam", "lr": 0.01},
+}
+
+
+def case(fault, strength, family, findable=True, **options):
+    return {"fault": fault, "strength": strength, "findable": findable,
+            "options": {"family": family, **GOOD[family], **options}}
+
+
+def healthy():
+    for family in FAMILIES:
+        for change in ({}, {"lr": GOOD[family]["lr"] / 2}, {"batch": 100}, {"batch": 20, "epochs": 4},
+                       {"width": 128}, {"decay": 1e-3}, {"epochs": 15}):
+            yield case("none", ",".join(f"{k}={v}" for k, v in change.items()) or "plain", family, **change)
+        yield case("none", "noisy labels", family, labels="noisy", epochs=6)
+    for family in ("mlp", "cnn"):
+        yield case("none", "Adam", family, optim="Adam", lr=0.003, momentum=0)
+        yield case("none", "no momentum", family, lr=0.2, momentum=0)
+        yield case("none", "tanh", family, activation="Tanh")
+        yield case("none", "GELU", family, activation="GELU")
+        yield case("none", "batch norm", family, norm="batch")
+        yield case("none", "one layer", family, depth=1)
+        yield case("none", "four layers", family, depth=4)
+
+
+def sick():
+    for family in FAMILIES:
+        rate = GOOD[family]["lr"]
+        for factor in (32, 100, 1000):
+            yield case("rate_too_high", f"x {factor}", family, lr=rate * factor)
+        for factor in (32, 100, 1000):
+            yield case("rate_too_low", f"/ {factor}", family, lr=rate / factor)
+        for name, change in (("x 255", {"scale": 255}), ("+ 10", {"shift": 10}), ("+ 100", {"shift": 100}),
+                             ("x 0.001", {"scale": 0.001})):
+            yield case("unnormalised_inputs", name, family, **change)
+        yield case("not_finite", "logarithm of 0", family, values="logarithms")
+        yield case("leakage", "all twice", family, values="copies", epochs=3)
+        yield case("class_collapse", "one label", family, labels="one", epochs=3)
+        yield case("class_collapse", "2 %", family, labels="rare", epochs=3)
+        yield case("overfitting", "64 samples, 30 % wrong", family, samples=64, epochs=60, batch=16, labels="noisy")
+        yield case("overfitting", "random labels", family, labels="random", samples=300, epochs=60, batch=20)
+        yield case("underfitting", "weight decay", family, False, decay=30 if GOOD[family]["optim"] == "Adam" else 0.3)
+    for family in ("mlp", "cnn"):
+        yield case("dead_units", "bias -3", family, bias=-3)
+        yield case("dead_units", "bias -10", family, bias=-10)
+        yield case("saturated_units", "tanh, deviation 2", family, activation="Tanh", std=2)
+        yield case("saturated_units", "tanh, deviation 20", family, activation="Tanh", std=20)
+        yield case("exploding_gradients", "deviation 1", family, std=1)
+        yield case("exploding_gradients", "deviation 5", family, std=5)
+        yield case("vanishing_gradients", "deviation 0.01", family, depth=6, std=0.01)
+        yield case("vanishing_gradients", "sigmoid, 6 layers", family, activation="Sigmoid", depth=6)
+        yield case("small_batch_statistics", "batch 2", family, norm="batch", batch=2, epochs=1, lr=0.005,
+                   findable=family == "mlp")
+
+
+def train(one, seed):
+    arguments = [item for name, value in one["options"].items() for item in (f"--{name}", repr(value)
+                                                                             if isinstance(value, float)
+                                                                             else str(value))]
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "run")
+        done = subprocess.run([TRAINLAB, RECIPE, *arguments, "--seed", str(seed), "--threads", "1", "--json",
+                               "--quiet", "--out", out], capture_output=True, text=True, check=False)
+        path = os.path.join(out, "summary.json")
+        if not os.path.exists(path):
+            sys.exit(f"no summary of {one}, seed {seed}:\n{done.stderr[-2000:]}")
+        with open(path) as file:
+            summary = json.load(file)
+    return {**one, "seed": seed, "health": summary["health"], "status": summary["status"],
+            "metrics": summary["metrics"], "kinds": [verdict["kind"] for verdict in summary["health"]]}
+
+
+def print_tables(runs):
+    by_case = collections.defaultdict(list)
+    for one in runs:
+        by_case[one["fault"], one["strength"]].append(one)
+    print("| fault | strength | runs | named | named alone | nothing said | other verdicts |\n"
+          "| --- | --- | --- | --- | --- | --- | --- |")
+    for (fault, strength), cases in by_case.items():
+        if fault == "none":
+            continue
+        others = collections.Counter(kind for one in cases for kind in one["kinds"] if kind != fault)
+        print(f"| {fault} | {strength} | {len(cases)} | {sum(fault in one['kinds'] for one in cases)} |"
+              f" {sum(one['kinds'] == [fault] for one in cases)} | {sum(not one['kinds'] for one in cases)} |"
+              f" {', '.join(f'{kind} {count}' for kind, count in others.most_common())} |")
+
+    kinds = sorted({one["fault"] for one in runs} | {kind for one in runs for kind in one["kinds"]})
+    print("\nConfusion: runs with the fault of the row and the verdict of the column.\n")
+    print("| | runs | " + " | ".join(kind for kind in kinds if kind != "none") + " | nothing |")
+    print("| --- |" + " --- |" * (len([kind for kind in kinds if kind != "none"]) + 2))
+    for fault in kinds:
+        cases = [one for one in runs if one["fault"] == fault]
+        if cases:
+            counts = [sum(kind in one["kinds"] for one in cases) for kind in kinds if kind != "none"]
+            print(f"| {fault} | {len(cases)} | " + " | ".join(str(count or "") for count in counts)
+                  + f" | {sum(not one['kinds'] for one in cases)} |")
+
+    well = [one for one in runs if one["fault"] == "none"]
+    ill = [one for one in runs if one["fault"] != "none" and one["findable"]]
+    alarms = [one for one in well if one["kinds"]]
+    named = [one for one in ill if one["fault"] in one["kinds"]]
+    if ill:
+        print(f"\nFaults that the run alone shows: {len(named)} of {len(ill)} named"
+              f" ({100 * len(named) / len(ill):.1f} %).")
+    if well:
+        print(f"Healthy runs: {len(alarms)} of {len(well)} with a false alarm ({100 * len(alarms) / len(well):.1f} %).")
+    for one in alarms:
+        print(f"  {one['options']['family']}, {one['strength']}, seed {one['seed']}: {', '.join(one['kinds'])}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="101-102", help="first and last seed")
+    parser.add_argument("--only", default="", help="cases of this fault, or \"none\"")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--runs", help="a file for all verdicts")
+    options = parser.parse_args()
+    first, _, last = options.seeds.partition("-")
+    cases = [one for one in [*healthy(), *sick()] if options.only in ("", one["fault"])]
+    work = [(one, seed) for one in cases for seed in range(int(first), int(last or first) + 1)]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        runs = list(pool.map(lambda pair: train(*pair), work))
+    if options.runs:
+        with open(options.runs, "w") as file:
+            json.dump(runs, file, indent=1)
+    print_tables(runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+-- One small fit with a fault of the caller's choice, or without: `trainlab` must name the fault, or be silent. See
+-- health.py, which has the cases.
+local nn, optim, init = lab.nn, lab.optim, lab.init
+
+local function number(name, value, doc) return lab.param { name, value, type = "number", doc = doc } end
+local function whole(name, value, doc) return lab.param { name, value, type = "integer", doc = doc } end
+local function choice(name, choices, doc)
+  return lab.param { name, choices[1], type = "choice", choices = choices, doc = doc }
+end
+
+local family = choice("family", { "mlp", "cnn", "transformer", "recurrent" }, "kind of model")
+local activation = choice("activation", { "ReLU", "Tanh", "Sigmoid", "GELU" }, "of mlp and cnn")
+local norm = choice("norm", { "none", "batch" }, "between layers of mlp and cnn")
+local depth, width = whole("depth", 2, "hidden layers"), whole("width", 64, "features of a hidden layer")
+local rule = choice("optim", { "SGD", "Adam" }, "the optimizer")
+local lr, momentum = number("lr", 0.05, "learning rate"), number("momentum", 0, "of SGD")
+local decay = number("decay", 0, "weight decay")
+local batch, epochs = whole("batch", 50, "samples of a step"), whole("epochs", 8, "passes over the data")
+local std = number("std", 0, "deviation of initial weights; 0: as usual")
+local bias = number("bias", 0, "initial biases; 0: as usual")
+local scale, shift = number("scale", 1, "factor of the inputs"), number("shift", 0, "added to the inputs")
+local values = choice("values", { "usual", "logarithms", "copies" }, "what the inputs are")
+local labels = choice("labels", { "usual", "random", "one", "rare", "noisy" }, "what the labels are")
+local samples = whole("samples", 1200, "of training")
+
+local function map_labels(rows)
+  local list = {}
+  for i = 1, rows.shape[1] do
+    local label = rows[i - 1]:item()
+    if labels == "random" or (labels == "noisy" and math.random() < 0.3) then label = math.random(0, 9) end
+    if labels == "one" then label = i == 1 and 9 or 0 end
+    if labels == "rare" then label = math.random() < 0.02 and 1 or 0 end
+    list[i] = label
+  end
+  return lab.tensor(list, { dtype = "int64" })
+end
+
+-- Each sample is there twice.
+local function copies()
+  local x = lab.tensor.randn({ 900, 1, 8, 8 }, { seed = lab.seed })
+  local y = x:flatten(1):matmul(lab.tensor.randn({ 64, 10 }, { seed = lab.seed + 1 })):argmax(1)
+  return lab.ops.cat({ x, x }), lab.ops.cat({ y, y })
+end
+
+local data = values == "copies" and lab.data.tensors(copies) or lab.data.digits()
+if values == "logarithms" then data = data:map("x", function(rows) return rows:log() end) end
+if scale ~= 1 or shift ~= 0 then data = data:map("x", function(rows) return rows * scale + shift end) end
+if labels ~= "usual" then data = data:map("y", map_labels) end
+
+local function with_activation(layers, layer, images)
+  layers[#layers + 1] = layer
+  if norm == "batch" then layers[#layers + 1] = images and nn.BatchNorm2d() or nn.BatchNorm1d() end
+  layers[#layers + 1] = nn[activation]()
+end
+
+local layers = {}
+if family == "mlp" then
+  layers[1] = nn.Flatten()
+  for _ = 1, depth do with_activation(layers, nn.Linear(width)) end
+elseif family == "cnn" then
+  for i = 1, depth do
+    with_activation(layers, nn.Conv2d(width / 4, 3, { padding = 1 }), true)
+    if i == 1 then layers[#layers + 1] = nn.MaxPool2d(2) end
+  end
+  layers[#layers + 1] = nn.Flatten()
+else
+  layers[1] = nn.Reshape { 8, 8 }
+  if family == "recurrent" then
+    layers[2] = nn.LSTM(width, { output = "last" })
+  else
+    layers[2], layers[3] = nn.Linear(width), nn.PositionalEmbedding { init = init.normal(0.02) }
+    layers[4], layers[5] = nn.Repeat(depth, nn.TransformerEncoderLayer(4, { dropout = 0 })), nn.LayerNorm()
+    layers[6] = nn.Flatten()
+  end
+end
+layers[#layers + 1] = nn.Linear(labels == "rare" and 2 or 10)
+
+local initial = {}
+if std ~= 0 then initial["*weight"] = init.normal(std) end
+if bias ~= 0 then initial["*bias"] = init.constant(bias) end
+
+return lab.fit {
+  name  = "health",
+  data  = data:split { train = samples / 1797, val = 0.2, seed = lab.seed },
+  model = nn.Sequential(layers),
+  init  = next(initial) and initial or nil,
+  loss  = "cross_entropy",
+  optim = rule == "SGD" and optim.SGD { lr = lr, momentum = momentum, weight_decay = decay }
+    or optim.AdamW { lr = lr, weight_decay = decay },
+  batch = batch, epochs = epochs, keep = "last",
+}
