@@ -1,0 +1,207 @@
+#include "find/rate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include "train/fit.h"
+
+namespace trainlab {
+namespace {
+
+constexpr double lowest = 1e-6, highest = 10;
+constexpr std::array factors{0.25, 1.0, 4.0};
+
+// The loss of each step; a loss that is not finite ends the fit by itself.
+class LossRecorder final : public GradientPass {
+ public:
+  std::string_view name() const override { return "losses"; }
+  bool may_skip() const override { return false; }
+  Verdict apply(std::span<at::Tensor>, const StepFacts& facts) override {
+    if (!facts.is_again) losses.push_back(facts.loss.item<double>());
+    return {};
+  }
+  std::vector<double> losses;
+};
+
+// Raised when the steps are done: an end of the fit itself would evaluate the parts of the data.
+struct StepsDone {};
+
+class EndsAfter final : public LoopObserver {
+ public:
+  explicit EndsAfter(std::int64_t steps) : steps_(steps) {}
+  void stepped(std::int64_t step) override {
+    if (step >= steps_) throw StepsDone();
+  }
+
+ private:
+  std::int64_t steps_;
+};
+
+class Trainings {
+ public:
+  Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings)
+      : registry_(registry), fit_(fit), settings_(settings) {}
+
+  // The losses of a training whose rate grows by a factor from step to step, from the weights and in the order of this
+  // seed. Fewer than `steps` where a loss is not finite.
+  std::vector<double> losses(double rate, double growth, std::int64_t steps, std::int64_t seed) {
+    const Options options = changed(rate, growth, steps, seed);
+    const FitPlan plan = plan_fit(options, settings_, data_ ? &*data_ : nullptr);
+    if (!data_) data_ = plan.data;
+    StageContext context;
+    context.name = options.string("name");
+    context.settings = &settings_;
+    context.say = [](const std::string&) {};
+    const FitMember member{.options = options, .context = std::move(context), .shows_progress = false};
+    const auto recorder = std::make_shared<LossRecorder>();
+    const FitCompany company{.observers = {std::make_shared<EndsAfter>(steps)}, .passes = {recorder}};
+    try {
+      run_fits(plan, {&member, 1}, false, company);
+    } catch (const StepsDone&) {
+    }
+    while (!recorder->losses.empty() && !std::isfinite(recorder->losses.back())) recorder->losses.pop_back();
+    return recorder->losses;
+  }
+
+ private:
+  // The fit without what ends it early, watches it, or has other rates.
+  Options changed(double rate, double growth, std::int64_t steps, std::int64_t seed) const {
+    auto spec = std::make_shared<Spec>(fit_);
+    Value::Map& fit = spec->value.map();
+    for (const char* name : {"epochs", "time", "stop", "on", "ema", "checkpoint"}) fit.erase(name);
+    Value optimizer = spec->value["optim"];
+    optimizer.set("lr", rate);
+    spec->value.set("optim", std::move(optimizer));
+    spec->value.set("schedule", Value::Map{{"@", "sched.exponential"}, {"factor", growth}, {"every", "1 steps"}});
+    spec->value.set("steps", steps);
+    spec->value.set("seed", seed);
+    spec->value = registry_.check(spec->value);
+    return Options(registry_, std::move(spec), "");
+  }
+
+  const Registry& registry_;
+  const Spec& fit_;
+  const RunSettings& settings_;
+  std::optional<DataParts> data_;
+};
+
+double mean_of_late_half(const std::vector<double>& losses) {
+  double sum = 0;
+  for (std::size_t i = losses.size() / 2; i < losses.size(); ++i) sum += losses[i];
+  return sum / static_cast<double>(losses.size() - losses.size() / 2);
+}
+
+std::vector<RatePoint> mean_curve(const std::vector<std::vector<RatePoint>>& curves) {
+  std::size_t shortest = curves.front().size();
+  for (const auto& curve : curves) shortest = std::min(shortest, curve.size());
+  std::vector<RatePoint> mean(curves.front().begin(), curves.front().begin() + static_cast<std::ptrdiff_t>(shortest));
+  for (std::size_t i = 0; i < shortest; ++i) {
+    mean[i].loss = 0;
+    for (const auto& curve : curves) mean[i].loss += curve[i].loss / static_cast<double>(curves.size());
+  }
+  return mean;
+}
+
+// The probes of three rates, seed by seed with the same weights and data, and the standard error of their differences.
+void probe(FoundRate& found, Trainings& trainings, std::span<const std::int64_t> seeds) {
+  std::vector<std::vector<double>> losses;  // by rate and seed
+  for (const double factor : factors) {
+    ProbedRate one{.rate = found.start * factor};
+    std::vector<double>& all = losses.emplace_back();
+    for (const std::int64_t seed : seeds) {
+      const std::vector<double> run = trainings.losses(one.rate, 1, found.steps, seed);
+      const bool is_whole = std::ssize(run) == found.steps;
+      all.push_back(is_whole ? mean_of_late_half(run) : std::nan(""));
+      one.loss += all.back() / static_cast<double>(seeds.size());
+    }
+    found.probes.push_back(one);
+  }
+  std::size_t best = 1;
+  for (const std::size_t i : {std::size_t{0}, std::size_t{2}}) {
+    const bool is_better = found.probes[i].loss < found.probes[best].loss || std::isnan(found.probes[best].loss);
+    if (is_better && !std::isnan(found.probes[i].loss)) best = i;
+  }
+  // The start against the best of the others, or the best against the start.
+  const std::size_t other = best != 1 ? best : found.probes[0].loss < found.probes[2].loss ? 0 : 2;
+  double squares = 0;
+  const auto n = static_cast<double>(seeds.size());
+  const double mean = found.probes[1].loss - found.probes[other].loss;
+  for (std::size_t k = 0; k < seeds.size(); ++k) squares += std::pow(losses[1][k] - losses[other][k] - mean, 2);
+  found.error = seeds.size() > 1 ? std::sqrt(squares / (n - 1) / n) : std::nan("");
+  found.is_clear = best == 1 || std::isnan(found.probes[1].loss) || mean > 3 * found.error;
+  found.suggestion = found.is_clear ? found.probes[best].rate : found.start;
+}
+
+}  // namespace
+
+FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings,
+                    const RateOptions& options) {
+  const Options stage(registry, std::make_shared<const Spec>(fit), "");
+  if (stage.given("step")) {
+    throw stage.error("step", "expected a fit whose steps the engine takes, found a step of its own")
+        .hint("its function decides about rates itself");
+  }
+  Trainings trainings(registry, fit, settings);
+  std::vector<std::int64_t> seeds;
+  for (int i = 0; i < options.seeds; ++i) seeds.push_back(settings.seed + i);
+  FoundRate found{.seeds = options.seeds, .steps = options.steps};
+  const double growth = std::pow(highest / lowest, 1 / static_cast<double>(options.steps - 1));
+  std::vector<std::vector<RatePoint>> curves;
+  std::vector<RateSuggestions> suggestions;
+  for (const std::int64_t seed : seeds) {
+    if (options.say) options.say(fmt::format("range test with seed {}", seed));
+    std::vector<RatePoint>& curve = curves.emplace_back();
+    for (const double loss : trainings.losses(lowest, growth, options.steps, seed))
+      curve.push_back({lowest * std::pow(growth, static_cast<double>(curve.size())), loss});
+    suggestions.push_back(suggestions_of(curve));
+  }
+  found.curve = mean_curve(curves);
+  found.rules = median_of(suggestions);
+  found.start = found.rules.quarter_of_least;
+  if (!(found.start > 0)) {
+    throw stage.error("", fmt::format("the loss is not finite at the rate {:g} already", lowest))
+        .hint("the fit has another fault: trainlab run says which");
+  }
+  if (options.say) options.say(fmt::format("probe of {:.3g} and of rates 4 times smaller and larger", found.start));
+  probe(found, trainings, seeds);
+  return found;
+}
+
+std::string rate_text(const FoundRate& found) {
+  std::string text =
+      fmt::format("lr = {:.2g}{}\n\nrange test over {} seeds, {} steps each\n", found.suggestion,
+                  found.is_clear ? "" : ", and the rates beside it are no worse", found.seeds, found.steps);
+  text += fmt::format("  a quarter of the least loss's rate  {:.2g}\n", found.rules.quarter_of_least);
+  text += fmt::format("  valley                              {:.2g}\n", found.rules.valley);
+  text += fmt::format("  steepest                            {:.2g}\n", found.rules.steepest);
+  text += fmt::format("\nprobe: mean loss of the last {} of {} steps, standard error {:.2g}\n", found.steps / 2,
+                      found.steps, found.error);
+  for (const ProbedRate& one : found.probes) {
+    text += std::isnan(one.loss) ? fmt::format("  lr = {:<8.2g}  not finite\n", one.rate)
+                                 : fmt::format("  lr = {:<8.2g}  {:.4g}\n", one.rate, one.loss);
+  }
+  return text;
+}
+
+Value to_value(const FoundRate& found) {
+  Value::List curve, probes;
+  for (const RatePoint& point : found.curve) curve.push_back(Value::Map{{"lr", point.rate}, {"loss", point.loss}});
+  for (const ProbedRate& one : found.probes) probes.push_back(Value::Map{{"lr", one.rate}, {"loss", one.loss}});
+  return Value::Map{{"kind", "finder"},
+                    {"status", "done"},
+                    {"lr", Value::Map{{"suggestion", found.suggestion},
+                                      {"start", found.start},
+                                      {"valley", found.rules.valley},
+                                      {"steepest", found.rules.steepest},
+                                      {"is_clear", found.is_clear}}},
+                    {"probes", std::move(probes)},
+                    {"error", found.error},
+                    {"curve", std::move(curve)}};
+}
+
+}  // namespace trainlab

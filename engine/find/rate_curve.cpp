@@ -1,0 +1,93 @@
+#include "find/rate_curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace trainlab {
+namespace {
+
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+
+// The points before the loss is lost.
+std::vector<RatePoint> before_divergence(const std::vector<RatePoint>& curve) {
+  std::vector<RatePoint> points;
+  double least = std::numeric_limits<double>::infinity();
+  for (const RatePoint& point : curve) {
+    if (!std::isfinite(point.loss) || (least > 0 && point.loss > 4 * least)) break;
+    least = std::min(least, point.loss);
+    points.push_back(point);
+  }
+  return points;
+}
+
+// Exponential mean with the correction of its beginning, as fastai and Lightning use it.
+std::vector<RatePoint> smoothed(std::vector<RatePoint> points) {
+  constexpr double keep = 0.98;
+  double mean = 0, weight = 1;
+  for (RatePoint& point : points) {
+    mean = keep * mean + (1 - keep) * point.loss;
+    weight *= keep;
+    point.loss = mean / (1 - weight);
+  }
+  return points;
+}
+
+double valley_of(const std::vector<RatePoint>& points) {
+  // The longest falling subsequence, by its ends and lengths.
+  std::vector<std::size_t> length(points.size(), 1), before(points.size());
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    before[i] = i;
+    for (std::size_t k = 0; k < i; ++k) {
+      if (points[i].loss < points[k].loss && length[k] + 1 > length[i]) {
+        length[i] = length[k] + 1;
+        before[i] = k;
+      }
+    }
+    if (length[i] > length[end]) end = i;
+  }
+  std::size_t begin = end;
+  while (before[begin] != begin) begin = before[begin];
+  const std::size_t third = (end - begin) / 3;
+  return points[begin + third + third / 2].rate;
+}
+
+double steepest_of(const std::vector<RatePoint>& points) {
+  double rate = nothing, steepest = 0;
+  for (std::size_t i = 1; i + 1 < points.size(); ++i) {
+    const double slope = (points[i + 1].loss - points[i - 1].loss) / std::log(points[i + 1].rate / points[i - 1].rate);
+    if (slope < steepest) {
+      steepest = slope;
+      rate = points[i].rate;
+    }
+  }
+  return rate;
+}
+
+}  // namespace
+
+RateSuggestions suggestions_of(const std::vector<RatePoint>& curve) {
+  const std::vector<RatePoint> points = before_divergence(curve);
+  if (points.size() < 10) return {nothing, nothing, nothing};
+  const auto least = std::ranges::min_element(points, {}, &RatePoint::loss);
+  const std::vector<RatePoint> smooth = smoothed(points);
+  return {.quarter_of_least = least->rate / 4, .valley = valley_of(smooth), .steepest = steepest_of(smooth)};
+}
+
+RateSuggestions median_of(const std::vector<RateSuggestions>& all) {
+  const auto median = [&](double RateSuggestions::*rule) {
+    std::vector<double> rates;
+    for (const RateSuggestions& one : all) {
+      if (std::isfinite(one.*rule)) rates.push_back(one.*rule);
+    }
+    if (rates.empty()) return nothing;
+    std::ranges::sort(rates);
+    const std::size_t middle = rates.size() / 2;
+    return rates.size() % 2 ? rates[middle] : std::sqrt(rates[middle - 1] * rates[middle]);
+  };
+  return {median(&RateSuggestions::quarter_of_least), median(&RateSuggestions::valley),
+          median(&RateSuggestions::steepest)};
+}
+
+}  // namespace trainlab

@@ -1,0 +1,36 @@
+"""`trainlab find lr`: the form of what it prints, and what it refuses."""
+
+import unittest
+
+from program import CliTest
+
+
+class Find(CliTest):
+    def test_a_rate_is_found_by_range_tests_and_a_probe(self):
+        self.recipe(epochs="20")
+        found = self.run_program("find", "lr", "r.lua", "--threads", "1", "--json").json()
+        self.assertEqual((found["kind"], found["status"], found["stage"]), ("finder", "done", "f"))
+        self.assertTrue({"suggestion", "valley", "steepest"} <= found["lr"].keys())
+        start = found["lr"]["start"]
+        self.assertEqual([round(probe["lr"] / start, 6) for probe in found["probes"]], [0.25, 1, 4])
+        self.assertIn(found["lr"]["suggestion"], [probe["lr"] for probe in found["probes"]])
+        rates = [point["lr"] for point in found["curve"]]
+        self.assertEqual(rates, sorted(rates))
+        self.assertEqual(list(self.folder.iterdir()), [self.folder / "r.lua"])  # no run folder
+
+        text = self.run_program("find", "lr", "r.lua", "--threads", "1").out
+        for words in ("lr = ", "range test over 5 seeds", "valley", "probe: "):
+            self.assertIn(words, text)
+
+    def test_what_cannot_be_searched_is_refused(self):
+        self.recipe()
+        self.assert_said(self.run_program("find", "batch", "r.lua", code=2), "trainlab find lr RECIPE.lua", "batch")
+        self.run_program("find", "lr", code=2)
+        self.write("task.lua", 'return lab.task { name = "t", run = function() end }\n')
+        self.assert_said(self.run_program("find", "lr", "task.lua", code=2), "expected a lab.fit", "lab.task")
+        self.recipe("own.lua", more="  step = function(run, batch) return {} end,\n")
+        self.assert_said(self.run_program("find", "lr", "own.lua", code=1), "step of its own")
+
+
+if __name__ == "__main__":
+    unittest.main()

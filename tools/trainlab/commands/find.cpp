@@ -1,0 +1,37 @@
+#include "cli/arguments.h"
+#include "cli/ending.h"
+#include "cli/requests.h"
+#include "core/error.h"
+
+namespace trainlab::cli {
+
+Command find_command() {
+  Command command{
+      .name = "find",
+      .line = "find a learning rate for a fit",
+      .text =
+          "`trainlab find lr RECIPE.lua` trains the fit for some steps at a rate that grows from 1e-6 to 10, with\n"
+          "several seeds: the start is a quarter of the rate at which the loss was least. Then the start and rates 4\n"
+          "times smaller and larger are trained from new weights for as many steps, and the best of the three is\n"
+          "suggested where it is better beyond the noise. Nothing is written.\n"};
+  command.words = {.operand = "lr RECIPE.lua",
+                   .what = "lr and one recipe",
+                   .least = 2,
+                   .most = 2,
+                   .names = FlagType::Names::files,
+                   .offers = {}};
+  command.flags = {{.name = "stage", .type = text_type("NAME"), .help = "name of the stage (default: the first)"}};
+  command.works = Command::Works::on_recipe;
+  command.check = [](const Arguments& given) {
+    if (given.words.front() != "lr")
+      throw usage_error("expected `trainlab find lr RECIPE.lua`, found \"" + given.words.front() + "\" in place of lr");
+  };
+  command.run = [](const Program&, const Arguments& given) {
+    Arguments on_recipe = given;
+    on_recipe.words.erase(on_recipe.words.begin());
+    return supervise(request_for_recipe(on_recipe), on_recipe);
+  };
+  return command;
+}
+
+}  // namespace trainlab::cli
