@@ -12,7 +12,9 @@ MNIST = SOURCE.parent / "shared" / "data" / "mnist"
 
 class Recipes(CliTest):
     def train_recipe(self, name, *arguments):
-        return self.run_program(RECIPES / name, *arguments, "--json", "--quiet").json()
+        summary = self.run_program(RECIPES / name, *arguments, "--json", "--quiet").json()
+        self.assertFalse(summary.get("health"), f"{name} is healthy, and got a verdict")
+        return summary
 
     def test_digits(self):
         summary = self.train_recipe("digits.lua")
