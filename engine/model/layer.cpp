@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "build.h"
+#include "core/pattern.h"
 #include "core/trace.h"
 #include "model/layer_listener.h"
 #include "tensor/operator_errors.h"
@@ -199,6 +200,17 @@ Options made_spec(const Options& maker, const std::string& name, Value::Map opti
 
 std::string short_name(const Entry& entry) { return entry.name.substr(entry.name.rfind('.') + 1); }
 
+namespace {
+
+bool keeps(const std::string& pattern, const std::string& name, const std::string& kind) {
+  const std::string last = name.substr(name.rfind('.') + 1);
+  const bool is_number = last.find_first_not_of("0123456789") == std::string::npos;
+  return matches_pattern(pattern, name) || (!is_number && matches_pattern(pattern, last)) ||
+         matches_pattern(pattern, kind);
+}
+
+}  // namespace
+
 std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& spec, const Signal& incoming,
                                    const std::string& path, const std::string& name, const std::string& place) {
   const std::size_t first_parameter = tables.parameters.size();
@@ -218,19 +230,33 @@ std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& 
     layer->own_parameters += static_cast<std::size_t>(element_count(tables.parameters[i].shape));
   }
   layer->needs_gradient |= context.input_needs_gradient() || layer->own_parameters > 0;
+  for (const std::string& pattern : tables.precision.keep) {
+    if (!keeps(pattern, name, name_only)) continue;
+    layer->is_kept = true;
+    std::erase(tables.unmatched, pattern);
+  }
   return layer;
 }
 
 namespace {
+
 thread_local constinit LayerListener* layer_listener = nullptr;
+
+at::Tensor forward_in_full(const Layer& layer, const at::Tensor& x, const Pass& pass) {
+  Pass own = pass;
+  own.compute = at::kFloat;
+  return layer.forward(own.in_full(x), own);
 }
+
+}  // namespace
 
 LayerListener* listen_to_layers(LayerListener* listener) { return std::exchange(layer_listener, listener); }
 
 at::Tensor forward_checked(const Layer& layer, const at::Tensor& x, const Pass& pass) {
   const Span span(Phase::layer, layer.path);
   try {
-    at::Tensor output = layer.forward(x, pass);
+    const bool is_full = layer.is_kept && pass.compute != at::ScalarType::Undefined;
+    at::Tensor output = is_full ? forward_in_full(layer, x, pass) : layer.forward(x, pass);
     if (layer_listener) [[unlikely]]
       layer_listener->passed(layer, x, output, pass);
     return output;

@@ -40,11 +40,14 @@ struct Model::OtherSizes {
 Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
 
-Model::Model(const Options& spec, Signals columns) : spec_(spec), other_sizes_(std::make_unique<OtherSizes>()) {
+Model::Model(const Options& spec, Signals columns, LayerPrecision precision)
+    : spec_(spec), other_sizes_(std::make_unique<OtherSizes>()) {
   if (spec.entry().kind != "layer") {
     throw layer_error(path_of(spec), spec.where(), "expected a layer, found " + spec.entry().name);
   }
   tables_.columns = std::move(columns);
+  tables_.unmatched = precision.keep;
+  tables_.precision = std::move(precision);
   root_ = build_root(tables_, spec_);
 }
 
@@ -68,6 +71,7 @@ std::shared_ptr<const Model::Sized> Model::sized_for(std::span<const at::Tensor>
   // Without the lock: building asks functions of the recipe for shapes, and they may call this model.
   const auto sized = std::make_shared<Sized>();
   sized->tables.columns = tables_.columns;
+  sized->tables.precision = tables_.precision;
   sized->tables.built = &tables_;
   for (std::size_t i = 0; i < shapes.size(); ++i) sized->tables.columns[tables_.read[i]].shape = shapes[i];
   sized->root = build_root(sized->tables, spec_);
@@ -131,7 +135,8 @@ at::Tensor Model::forward(std::span<const at::Tensor> columns, const Pass& pass)
   whole.columns = columns;
   whole.branches = {branches.data(), branches.size()};
   whole.buffers = tables_.buffers;
-  return forward_checked(sized ? *sized->root : *root_, has_x ? columns[0] : at::Tensor(), whole)
+  whole.compute = tables_.precision.compute;
+  return whole.in_full(forward_checked(sized ? *sized->root : *root_, has_x ? columns[0] : at::Tensor(), whole))
       .contiguous();  // a convolution puts channels last; losses and recipes may rely on the order
 }
 

@@ -134,7 +134,7 @@ class PReLU final : public Activation<Keeps::input> {
     slope_ = context.parameter("weight", {count}, constant(options.number("init")), false);
   }
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
-    return at::prelu(x, pass.parameter(slope_));
+    return at::prelu(x, in_type_of(x, pass.parameter(slope_)));  // the operator takes one type
   }
   bool stackable() const override { return false; }  // the operator takes one slope per channel
 

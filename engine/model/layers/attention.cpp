@@ -70,22 +70,22 @@ class MultiheadAttention final : public Layer {
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     const std::int64_t kv = groups_ * size_;
     at::Tensor q, k, v;
-    const at::Tensor& weight = pass.parameter(in_weight_);
+    const at::Tensor in = pass.operand(x), weight = pass.weight(in_weight_);
     if (memory_) {
       const at::Tensor pair =
-          project(pass.named(*memory_), weight.narrow(0, width_, 2 * kv), bias(pass, width_, 2 * kv));
-      q = split(project(x, weight.narrow(0, 0, width_), bias(pass, 0, width_)), heads_);
+          at::linear(pass.operand(pass.named(*memory_)), weight.narrow(0, width_, 2 * kv), bias(pass, width_, 2 * kv));
+      q = split(at::linear(in, weight.narrow(0, 0, width_), bias(pass, 0, width_)), heads_);
       k = split(pair.narrow(-1, 0, kv), groups_);
       v = split(pair.narrow(-1, kv, kv), groups_);
     } else {
-      const at::Tensor all = project(x, weight, bias(pass, 0, width_ + 2 * kv));
+      const at::Tensor all = at::linear(in, weight, bias(pass, 0, width_ + 2 * kv));
       q = split(all.narrow(-1, 0, width_), heads_);
       k = split(all.narrow(-1, width_, kv), groups_);
       v = split(all.narrow(-1, width_ + kv, kv), groups_);
     }
     if (rotary_) {
-      q = turned(q);
-      k = turned(k);
+      q = pass.operand(turned(pass.in_full(q)));  // few digits would lose the positions
+      k = pass.operand(turned(pass.in_full(k)));
     }
     if (groups_ != heads_) {
       k = repeated(k);
@@ -95,8 +95,8 @@ class MultiheadAttention final : public Layer {
         drop_.acts(pass) ? attend_dropping(q, k, v, pass) : at::scaled_dot_product_attention(q, k, v, {}, 0.0, causal_);
     const at::Tensor joined = attended.transpose(1, 2).reshape({x.size(0), positions_, width_});
     std::optional<at::Tensor> out_bias;
-    if (out_bias_) out_bias = pass.parameter(*out_bias_);
-    return project(joined, pass.parameter(out_weight_), out_bias);
+    if (out_bias_) out_bias = pass.weight(*out_bias_);
+    return at::linear(joined, pass.weight(out_weight_), out_bias);
   }
 
   // The fused kernel takes one group of weights; attention over members would have to fold them into the batch, and
@@ -153,10 +153,7 @@ class MultiheadAttention final : public Layer {
 
   std::optional<at::Tensor> bias(const Pass& pass, std::int64_t from, std::int64_t rows) const {
     if (!in_bias_) return std::nullopt;
-    return pass.parameter(*in_bias_).narrow(0, from, rows);
-  }
-  static at::Tensor project(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& added) {
-    return at::linear(x, weight, added);
+    return pass.weight(*in_bias_).narrow(0, from, rows);
   }
   // [B, T, heads·size] → [B, heads, T, size]
   at::Tensor split(const at::Tensor& x, std::int64_t heads) const {

@@ -60,13 +60,14 @@ class Conv final : public Layer {
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     std::optional<at::Tensor> bias;
-    if (bias_) bias = pass.parameter(*bias_);
-    at::Tensor padded = explicit_pad_ ? at::pad(x, reversed_pads(window_), mode_) : x;
+    if (bias_) bias = pass.weight(*bias_);
+    const at::Tensor in = pass.operand(x);
+    at::Tensor padded = explicit_pad_ ? at::pad(in, reversed_pads(window_), mode_) : in;
     // A tensor on "meta" stands for one of the CPU.
-    if (channels_last(x.scalar_type() == at::kFloat && (x.device().is_cpu() || x.is_meta())))
+    if (channels_last(in.scalar_type() == at::kFloat && (in.device().is_cpu() || in.is_meta())))
       padded = padded.contiguous(at::MemoryFormat::ChannelsLast);
     const Shape none(axes, 0);
-    return at::convolution(padded, pass.parameter(weight_), bias, window_.stride, explicit_pad_ ? none : window_.before,
+    return at::convolution(padded, pass.weight(weight_), bias, window_.stride, explicit_pad_ ? none : window_.before,
                            window_.dilation, transposed, transposed ? output_padding_ : none, groups_);
   }
 

@@ -31,11 +31,12 @@ bool KeyedDropout::acts(const Pass& pass) const {
 at::Tensor KeyedDropout::multipliers(at::IntArrayRef shape, const at::TensorOptions& type, const Pass& pass) const {
   c10::SmallVector<Key, 16> keys;
   for (const Key& key : pass.keys) keys.push_back(key.fold(purpose_));
-  return dropout_multipliers(shape, type, rates(pass), {keys.data(), keys.size()});
+  const at::TensorOptions drawn = type.dtype() == at::kDouble ? type : type.dtype(at::kFloat);
+  return dropout_multipliers(shape, drawn, rates(pass), {keys.data(), keys.size()});
 }
 
 at::Tensor KeyedDropout::operator()(const at::Tensor& x, const Pass& pass) const {
-  return acts(pass) ? at::mul(x, multipliers(x.sizes(), x.options(), pass)) : x;
+  return acts(pass) ? in_type_of(x, at::mul(x, multipliers(x.sizes(), x.options(), pass))) : x;
 }
 
 // The multipliers; the input is not needed, since they take no gradient.
@@ -66,7 +67,7 @@ class Dropout final : public Layer {
     const std::size_t leading = pass.members() > 0 ? 2 : 1;
     Shape shape(x.sizes().begin(), x.sizes().end());
     for (std::size_t i = leading + (unit == Dropped::channel ? 1 : 0); i < shape.size(); ++i) shape[i] = 1;
-    return at::mul(x, drop_.multipliers(shape, x.options(), pass));
+    return in_type_of(x, at::mul(x, drop_.multipliers(shape, x.options(), pass)));
   }
 
   bool stackable() const override { return true; }
@@ -99,7 +100,7 @@ class AlphaDropout final : public Layer {
     // 1 where kept, 0 where dropped
     const at::Tensor kept = drop_.multipliers(x.sizes(), x.options(), pass).mul_(1 - drop_.p());
     const at::Tensor constant = kept.neg().add_(1).mul_(low_ * scale_).add_(shift_);
-    return at::mul(x, kept.mul_(scale_)).add_(constant);
+    return in_type_of(x, at::mul(x, kept.mul_(scale_)).add_(constant));
   }
   bool stackable() const override { return true; }
   void count_kept(KeptMemory& memory) const override {
@@ -129,7 +130,7 @@ class StochasticDepth final : public Layer {
     const std::size_t leading = pass.members() > 0 ? 2 : 1;
     Shape shape(static_cast<std::size_t>(x.dim()), 1);
     for (std::size_t i = 0; i < leading; ++i) shape[i] = x.size(static_cast<std::int64_t>(i));
-    return at::add(x, at::mul(y, drop_.multipliers(shape, x.options(), pass)));
+    return at::add(x, in_type_of(y, at::mul(y, drop_.multipliers(shape, x.options(), pass))));
   }
   bool stackable() const override { return body_.stackable(); }
   Flops flops() const override { return body_.flops(); }

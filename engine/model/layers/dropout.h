@@ -16,7 +16,8 @@ class KeyedDropout {
   // Whether anything is dropped in this pass; for a group of members, whether any member drops something.
   bool acts(const Pass& pass) const;
   double p() const { return p_; }
-  // Multipliers 0 and 1/(1 − p) of this shape, with the member axis if there is one.
+  // Multipliers 0 and 1/(1 − p) of this shape, with the member axis if there is one: in float32 for types of fewer
+  // digits, in which 1/(1 − p) would be off for all elements alike.
   at::Tensor multipliers(at::IntArrayRef shape, const at::TensorOptions& type, const Pass& pass) const;
   // x with elements dropped in training.
   at::Tensor operator()(const at::Tensor& x, const Pass& pass) const;

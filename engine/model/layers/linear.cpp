@@ -27,15 +27,15 @@ class Linear final : public Layer {
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
-    const at::Tensor& weight = pass.parameter(weight_);
+    const at::Tensor in = pass.operand(x), weight = pass.weight(weight_);
     if (pass.members() == 0) {
-      if (bias_) return at::linear(x, weight, pass.parameter(*bias_));
-      return at::linear(x, weight);
+      if (bias_) return at::linear(in, weight, pass.weight(*bias_));
+      return at::linear(in, weight);
     }
-    if (x.dim() == 3) return product(x, weight, pass);
-    const std::int64_t members = x.size(0);
-    const at::Tensor rows = x.reshape({members, x.numel() / (members * in_), in_});
-    c10::SmallVector<std::int64_t, 6> shape(x.sizes().begin(), x.sizes().end());
+    if (in.dim() == 3) return product(in, weight, pass);
+    const std::int64_t members = in.size(0);
+    const at::Tensor rows = in.reshape({members, in.numel() / (members * in_), in_});
+    c10::SmallVector<std::int64_t, 6> shape(in.sizes().begin(), in.sizes().end());
     shape.back() = out_;
     return product(rows, weight, pass).reshape(shape);
   }
@@ -51,7 +51,7 @@ class Linear final : public Layer {
   // x: [M, rows, in] → [M, rows, out]
   at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const Pass& pass) const {
     const at::Tensor transposed = weight.transpose(1, 2);
-    if (bias_) return at::baddbmm(pass.parameter(*bias_).unsqueeze(1), x, transposed);
+    if (bias_) return at::baddbmm(pass.weight(*bias_).unsqueeze(1), x, transposed);
     return at::bmm(x, transposed);
   }
 

@@ -3,12 +3,14 @@
 #include <ATen/ops/zeros.h>
 
 #include <limits>
+#include <optional>
 
 #include "core/function_error.h"
 #include "init.h"
 #include "model/initial.h"
 #include "model/layer.h"
 #include "model/module_object.h"
+#include "tensor/autocast.h"
 
 namespace trainlab {
 
@@ -41,7 +43,10 @@ class Module final : public Layer {
     for (std::size_t i = 0; i < names_.size(); ++i) self->parameters.emplace(names_[i], pass.parameter(slots_[i]));
     self->training = pass.training;
     const Key key = pass.keys.empty() ? Key(0) : pass.keys.front().fold(place_);
-    at::Tensor y = call(self, x.contiguous(), key, path);  // recipes may call view
+    const at::Tensor in = pass.in_full(x).contiguous();  // recipes may call view
+    std::optional<Autocast> region;
+    if (c10::isReducedFloatingType(pass.compute)) region.emplace(in.device().type(), pass.compute);
+    at::Tensor y = call(self, in, key, path);
     if (y.dim() != static_cast<std::int64_t>(output.size()) + 1 || y.size(0) != x.size(0) ||
         !std::equal(output.begin(), output.end(), y.sizes().begin() + 1)) {
       throw recipe_error("expected forward(self, x) to give [" + std::to_string(x.size(0)) +
@@ -124,7 +129,9 @@ void register_module(Registry& registry) {
           .example("nn.Module { params = { weight = { 10, 64 } }, forward = function(self, x) return "
                    "x:matmul(self.weight:t()) end }")
           .note("forward is called once with two samples of zeros, to find the shape of the output. Random operators "
-                "and math.random in forward are keyed by seed, step and place in the model."),
+                "and math.random in forward are keyed by seed, step and place in the model. Under a `precision` of "
+                "fewer digits x is in float32, and the operators of matrix products and convolutions convert their "
+                "operands themselves."),
       layer_kind<Module>());
 }
 

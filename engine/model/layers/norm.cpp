@@ -1,4 +1,6 @@
-// Norms: by statistics of the batch (BatchNorm1d, BatchNorm2d) or of each sample (LayerNorm).
+// Norms: by statistics of the batch (BatchNorm1d, BatchNorm2d) or of each sample (LayerNorm). Weights and statistics
+// are in float32 or float64 also where the input is not: the operators take such pairs, sum in float32, and give the
+// input's type.
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/group_norm.h>
@@ -188,8 +190,8 @@ class LayerNorm final : public Layer {
     }
     const at::Tensor normal = at::layer_norm(x, normalized_, {}, {}, epsilon_);
     const at::Tensor weight = per_member(pass.parameter(*weight_));
-    if (!bias_) return at::mul(normal, weight);
-    return at::addcmul(per_member(pass.parameter(*bias_)), normal, weight);
+    if (!bias_) return in_type_of(x, at::mul(normal, weight));
+    return in_type_of(x, at::addcmul(per_member(pass.parameter(*bias_)), normal, weight));
   }
 
   bool stackable() const override { return true; }
@@ -232,7 +234,8 @@ class RMSNorm final : public Layer {
     Shape shape(static_cast<std::size_t>(x.dim()), 1);
     shape.front() = pass.members();
     shape.back() = output.back();
-    return at::mul(at::rms_norm(x, output.back(), {}, epsilon_), pass.parameter(*weight_).view(shape));
+    const at::Tensor normal = at::rms_norm(x, output.back(), {}, epsilon_);
+    return in_type_of(x, at::mul(normal, pass.parameter(*weight_).view(shape)));
   }
 
   bool stackable() const override { return true; }

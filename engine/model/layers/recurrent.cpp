@@ -54,11 +54,11 @@ class Recurrent final : public Layer {
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     std::vector<at::Tensor> weights;
-    for (const std::size_t slot : slots_) weights.push_back(pass.parameter(slot));
-    if (layers_ == 1 || !drops_[0].acts(pass)) return run(x, weights, layers_);
+    for (const std::size_t slot : slots_) weights.push_back(pass.weight(slot));
+    if (layers_ == 1 || !drops_[0].acts(pass)) return run(pass.operand(x), weights, layers_);
     // The operator's dropout between its layers draws from the global generator: layer by layer with our own.
     const std::size_t each = weights.size() / static_cast<std::size_t>(layers_);
-    at::Tensor y = x;
+    at::Tensor y = pass.operand(x);
     for (std::int64_t layer = 0; layer < layers_; ++layer) {
       const auto begin = weights.begin() + static_cast<std::ptrdiff_t>(each) * layer;
       const bool is_last = layer + 1 == layers_;

@@ -55,23 +55,23 @@ class RecurrentCell final : public Layer {
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     const auto bias = [&](std::size_t i) {
-      return biases_ ? std::optional<at::Tensor>(pass.parameter((*biases_)[i])) : std::nullopt;
+      return biases_ ? std::optional<at::Tensor>(pass.weight((*biases_)[i])) : std::nullopt;
     };
-    const at::Tensor &inputs = pass.parameter(weights_[0]), &states = pass.parameter(weights_[1]);
-    const at::Tensor given = state_ ? pass.named(*state_) : at::Tensor();
+    const at::Tensor in = pass.operand(x), inputs = pass.weight(weights_[0]), states = pass.weight(weights_[1]);
+    const at::Tensor given = state_ ? pass.operand(pass.named(*state_)) : at::Tensor();
     const auto part = [&](std::int64_t i) {
-      return given.defined() ? given.narrow(1, i * size_, size_) : at::zeros({x.size(0), size_}, x.options());
+      return given.defined() ? given.narrow(1, i * size_, size_) : at::zeros({in.size(0), size_}, in.options());
     };
     const at::Tensor hidden = part(0);
     if constexpr (step == Step::lstm) {
       const std::array<at::Tensor, 2> before = {hidden, part(1)};
-      const auto [now, cell] = at::lstm_cell(x, before, inputs, states, bias(0), bias(1));
+      const auto [now, cell] = at::lstm_cell(in, before, inputs, states, bias(0), bias(1));
       return gives_cell_ ? at::concat({now, cell}, 1) : now;
     } else if constexpr (step == Step::gru) {
-      return at::gru_cell(x, hidden, inputs, states, bias(0), bias(1));
+      return at::gru_cell(in, hidden, inputs, states, bias(0), bias(1));
     } else {
-      return relu_ ? at::rnn_relu_cell(x, hidden, inputs, states, bias(0), bias(1))
-                   : at::rnn_tanh_cell(x, hidden, inputs, states, bias(0), bias(1));
+      return relu_ ? at::rnn_relu_cell(in, hidden, inputs, states, bias(0), bias(1))
+                   : at::rnn_tanh_cell(in, hidden, inputs, states, bias(0), bias(1));
     }
   }
 

@@ -29,9 +29,9 @@ class SqueezeExcitation final : public Layer {
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
-    const at::Tensor means = at::mean(x.flatten(2), -1);
-    const at::Tensor hidden = at::relu(at::linear(means, pass.parameter(weights_[0]), pass.parameter(biases_[0])));
-    at::Tensor scale = at::sigmoid(at::linear(hidden, pass.parameter(weights_[1]), pass.parameter(biases_[1])));
+    const at::Tensor means = pass.operand(at::mean(x.flatten(2), -1));
+    const at::Tensor hidden = at::relu(at::linear(means, pass.weight(weights_[0]), pass.weight(biases_[0])));
+    at::Tensor scale = at::sigmoid(at::linear(hidden, pass.weight(weights_[1]), pass.weight(biases_[1])));
     while (scale.dim() < x.dim()) scale = scale.unsqueeze(-1);
     return at::mul(x, scale);
   }

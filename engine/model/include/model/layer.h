@@ -51,6 +51,15 @@ struct BufferInfo {
   bool changes = true;  // false in frozen layers
 };
 
+// The type in which layers multiply matrices and convolve, where it is not the type of the weights. The weights
+// themselves, and the output of a model, are in float32 then.
+struct LayerPrecision {
+  at::ScalarType compute = at::ScalarType::Undefined;  // undefined: the type of the weights
+  // Patterns of layers that compute in float32 all the same: of the layer's name ("3.norm1"), of the name's part after
+  // the last dot if it is no number ("norm1"), or of the layer's kind ("LayerNorm").
+  std::vector<std::string> keep = {};
+};
+
 // The place of a named tensor in a pass: a column of the batch, or the output of an nn.Branch.
 struct Source {
   bool branch = false;
@@ -63,7 +72,8 @@ using DropRates = std::map<std::uint64_t, std::vector<double>>;
 
 // One forward pass. `keys` holds a key for each member (a single key without a member axis), already folded with step
 // and micro-batch; random layers fold in their own place. Model::forward sets `columns`, the columns of the batch in
-// the order of Model::columns(), `branches`, which the pass fills, and `buffers`, what is known of the state's buffers.
+// the order of Model::columns(), `branches`, which the pass fills, `buffers`, what is known of the state's buffers, and
+// `compute`, the type of LayerPrecision.
 struct Pass {
   const ModelState& state;
   bool training = false;
@@ -75,20 +85,35 @@ struct Pass {
   std::span<const at::Tensor> columns = {};
   std::span<at::Tensor> branches = {};
   std::span<const BufferInfo> buffers = {};
+  at::ScalarType compute = at::ScalarType::Undefined;
 
   const at::Tensor& named(Source source) const { return source.branch ? branches[source.slot] : columns[source.slot]; }
 
   // The same pass with the tensors of another state, which must outlive the pass.
   Pass with(const ModelState& other) const {
-    return {other, training, keys, drop_rates, updates_statistics, columns, branches, buffers};
+    return {other, training, keys, drop_rates, updates_statistics, columns, branches, buffers, compute};
   }
 
   std::int64_t members() const { return state.members; }
   const at::Tensor& parameter(std::size_t slot) const { return state.parameters[slot]; }
   const at::Tensor& buffer(std::size_t slot) const { return state.buffers[slot]; }
+  // An operand of a matrix product or a convolution, and a parameter as such an operand: floating-point numbers in the
+  // type in which the pass computes.
+  at::Tensor operand(const at::Tensor& x) const { return compute == at::ScalarType::Undefined ? x : x.to(compute); }
+  at::Tensor weight(std::size_t slot) const { return operand(parameter(slot)); }
+  // The tensor in float32 where the pass computes in a type of its own; integers and undefined tensors as they are.
+  at::Tensor in_full(const at::Tensor& x) const {
+    const bool is_full = compute == at::ScalarType::Undefined || !x.defined() || !x.is_floating_point();
+    return is_full ? x : x.to(at::kFloat);
+  }
   // Whether the layer of this buffer trains; a frozen layer computes as in evaluation.
   bool trains_buffer(std::size_t slot) const { return training && (buffers.empty() || buffers[slot].changes); }
 };
+
+// y in the type of x.
+inline at::Tensor in_type_of(const at::Tensor& x, const at::Tensor& y) {
+  return y.scalar_type() == x.scalar_type() ? y : y.to(x.scalar_type());
+}
 
 // The description of a tensor that passes from one layer to the next.
 struct Signal {
@@ -231,6 +256,8 @@ class LayerContext {
     std::vector<std::string> read;  // columns that the model reads
     std::vector<std::pair<std::string, Signal>> branches;
     std::map<std::uint64_t, double> drops;  // probabilities of dropping, by the keys of the layers
+    LayerPrecision precision;
+    std::vector<std::string> unmatched;  // those of precision.keep that have matched no layer yet
     // The tables of the same model as it was built first, when it is built for inputs of other sizes: parameters and
     // buffers must be the same.
     const Tables* built = nullptr;
@@ -276,6 +303,7 @@ class Layer {
   std::string printed;             // "Linear(64)"; of a container "Sequential"
   std::string where;               // "digits.lua:14" or empty
   std::size_t own_parameters = 0;  // number of values declared by this layer and its children
+  bool is_kept = false;            // computes in float32: a pattern of LayerPrecision::keep matches the layer
 };
 
 // The implementation of an entry of kind "layer", and what others must know of the layer before it is built.

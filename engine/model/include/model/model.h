@@ -17,7 +17,7 @@ class Model {
   // Builds the layers for batches with these columns. The model's input is the column "x", if there is one; layers
   // nn.Input read other columns. Error{recipe} with the layer's path, both shapes and the source line when they do not
   // fit.
-  Model(const Options& spec, Signals columns);
+  Model(const Options& spec, Signals columns, LayerPrecision precision = {});
   // Builds the layers for a single column "x" of floating-point numbers, with samples of this shape.
   Model(const Options& spec, const Shape& input) : Model(spec, Signals{{"x", {.shape = input}}}) {}
   ~Model();
@@ -42,6 +42,9 @@ class Model {
   void freeze(std::size_t parameter) { tables_.parameters.at(parameter).trains = false; }
   void freeze_buffer(std::size_t buffer) { tables_.buffers.at(buffer).changes = false; }
   Flops flops() const { return root_->flops(); }
+  // The type in which forward() computes, and the patterns of layers that keep float32 which match no layer.
+  const LayerPrecision& precision() const { return tables_.precision; }
+  const std::vector<std::string>& unmatched_keep() const { return tables_.unmatched; }
   // The layer that all others are inside.
   const Layer& root() const { return *root_; }
   // Bytes per sample that a training step keeps for the backward pass, with as much for the loss as the model's output
@@ -57,7 +60,8 @@ class Model {
 
   // The batch's columns(), each [B, sample…] or, for a group, [M, B, sample…]. Samples may have other sizes than those
   // for which the model was built, where all layers take them with the parameters that they have: the layers are built
-  // for these sizes too. Error{recipe} otherwise. Operator errors carry the layer's path. Thread-safe.
+  // for these sizes too. Error{recipe} otherwise. Operator errors carry the layer's path. The output is in the type of
+  // the weights. Thread-safe.
   at::Tensor forward(std::span<const at::Tensor> columns, const Pass& pass) const;
   // For a model that reads one column.
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const { return forward({&x, 1}, pass); }
