@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "profile/layers.h"
-#include "profile/machine.h"
+#include "machine/machine.h"
 #include "profile/memory_ledger.h"
 #include "profile/pipeline.h"
 #include "profile/profile.h"

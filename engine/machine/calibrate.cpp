@@ -18,7 +18,7 @@
 #include "core/error.h"
 #include "core/host.h"
 #include "machine_facts.h"
-#include "profile/machine.h"
+#include "machine/machine.h"
 #include "run/run.h"
 #include "run/stage.h"
 #include "tensor/random.h"
@@ -30,17 +30,6 @@ constexpr int fewest_repeats = 7, most_repeats = 400;
 constexpr double repeat_seconds = 0.08;  // of one figure
 constexpr double too_long = 0.25;        // a product that takes so long is not tried at a larger size
 constexpr std::int64_t most_memory = std::int64_t{512} << 20;
-
-// LibTorch's threads as they were, when the object ends.
-class ThreadsKept {
- public:
-  ThreadsKept() : before_(at::get_num_threads()) {}
-  ~ThreadsKept() { at::set_num_threads(before_); }
-  ThreadsKept(const ThreadsKept&) = delete;
-
- private:
-  int before_;
-};
 
 // The seconds of each of several calls, after one that is not counted.
 std::vector<double> times_of(const std::function<void()>& work) {

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "core/files.h"
-#include "profile/machine.h"
+#include "machine/machine.h"
 #include "run/run.h"
 #include "run/stage.h"
 #include "support/error_of.h"

@@ -3,33 +3,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "profile/machine.h"
+#include "machine/machine.h"
+#include "stored_measurement.h"
 
 namespace trainlab {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int format = 1;
-constexpr std::int64_t largest_file = 1 << 20;
 constexpr double busy = 0.1;  // share of waiting for a core from which a measurement says little of the machine
-
-fs::path cache_folder() {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return fs::path(value ? value : "");
-  };
-  const fs::path cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
-  // The specification of these folders (XDG Base Directory) takes no relative paths.
-  if (cache.is_absolute()) return cache / "trainlab";
-  return home.is_absolute() ? home / ".cache" / "trainlab" : fs::path();
-}
 
 void put(Value::Map& to, const char* name, const Spread& spread) {
   to.emplace(name, spread.median);
@@ -95,32 +81,12 @@ double best(const std::vector<Roof>& roofs, int threads, Rate rate) {
 
 // The content of the file: nullopt for one that is missing, damaged, or of another machine.
 std::optional<Roofline> stored(const fs::path& path, const Value& machine) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return {};
   try {
-    const Value file = parse_json(read_file(path, largest_file), path.string());
-    if (file["format"] != Value(format) || !(file["fingerprint"] == machine) ||
-        file["hash"] != Value(fingerprint(file["measured"]))) {
-      return {};
-    }
-    return Roofline::from_value(file["measured"]);
+    const Value measured = stored_measurement(path, machine);
+    return measured.is_nil() ? std::nullopt : std::optional(Roofline::from_value(measured));
   } catch (const Error&) {
     return {};
   }
-}
-
-std::string store(const fs::path& folder, const Value& machine, const Roofline& measured) {
-  if (folder.empty()) return "there is no folder for it: neither XDG_CACHE_HOME nor HOME is set";
-  const Value value = measured.to_value();
-  const Value file = Value::Map{
-      {"format", format}, {"fingerprint", machine}, {"hash", fingerprint(value)}, {"measured", value}};
-  try {
-    make_directories(folder);
-    write_atomic(folder / "machine.json", to_json(file, 2) + "\n");
-  } catch (const Error& failed) {
-    return failed.message();
-  }
-  return "";
 }
 
 }  // namespace
@@ -208,15 +174,14 @@ std::string Roofline::text() const {
 
 Roofline calibrated_machine(const Calibration& calibration) {
   const fs::path folder = calibration.folder.empty() ? cache_folder() : calibration.folder;
+  const fs::path path = folder.empty() ? folder : folder / "machine.json";
   const Value machine = calibration.fingerprint();
-  if (!folder.empty()) {
-    if (std::optional<Roofline> known = stored(folder / "machine.json", machine)) return *known;
-  }
+  if (std::optional<Roofline> known = stored(path, machine)) return *known;
   Roofline measured = calibration.measure();
   measured.not_stored = measured.waited > busy
                             ? fmt::format("the machine was busy: threads waited for a core for {:.0f} % of the time",
                                           100 * measured.waited)
-                            : store(folder, machine, measured);
+                            : store_measurement(path, machine, measured.to_value());
   return measured;
 }
 

@@ -1,0 +1,24 @@
+// What the system tells of this machine without a measurement, and what measurements share. Private to the room.
+#pragma once
+
+#include <ATen/Parallel.h>
+
+#include "machine/machine.h"
+
+namespace trainlab {
+
+// A Roofline without its figures.
+Roofline machine_facts();
+
+// LibTorch's threads as they were, when the object ends.
+class ThreadsKept {
+ public:
+  ThreadsKept() : before_(at::get_num_threads()) {}
+  ~ThreadsKept() { at::set_num_threads(before_); }
+  ThreadsKept(const ThreadsKept&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace trainlab
