@@ -69,6 +69,17 @@ void of_trainings(Registry& registry) {
                     .number())
           .with(Option("peak_memory", "the most bytes of tensors at a time on the device").integer())
           .returns("table"));
+  registry.add(
+      Entry("result.precision", "field",
+            "Of a fit: the types of its numbers, and with float16 how the loss was scaled.")
+          .with(Option("weights", "type of weights, gradients, losses and metrics").string())
+          .with(Option("compute", "type of matrix products and convolutions").string())
+          .with(Option("skipped_steps", "steps that were left out because their gradients in float16 were not finite")
+                    .integer())
+          .with(
+              Option("scale", "the number by which the loss is multiplied before the backward pass; 1 but for float16")
+                  .number())
+          .returns("table"));
   add_field(registry, "reports",
             "Of a fit with the metric report, for each part of the data (\"val.report\"): the confusion matrix, and "
             "precision, recall and F1 of each class.",

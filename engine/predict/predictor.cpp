@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 std::shared_ptr<const Model> build(const Registry& registry, const ModelFile& file, std::shared_ptr<const Spec> stage) {
   Signals columns;
   for (const InputColumn& input : file.inputs) columns[input.name] = {.shape = input.shape, .integers = input.integers};
-  const auto built = [&](const Options& spec) { return std::make_shared<const Model>(spec, columns); };
+  const auto built = [&](const Options& spec) { return std::make_shared<const Model>(spec, columns, file.precision); };
   if (stage) {
     const Options fit(registry, std::move(stage), "");
     return built(file.name.empty() ? fit.child("model") : fit.keyed("model").child(file.name));

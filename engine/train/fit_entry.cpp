@@ -5,6 +5,7 @@
 #include "objective/metrics.h"
 #include "optim/clip.h"
 #include "plan/fit_text.h"
+#include "plan/precision.h"
 #include "run/run.h"
 #include "train/fit.h"
 #include "train/rules.h"
@@ -90,7 +91,7 @@ Entry fit_entry() {
       .with(clip_option().keyed())
       .with(Option("ema", "an average of the weights, which is validated and kept in place of the weights")
                 .entry("average"))
-      .with(Option("precision", "type of weights and arithmetic").choice({"float32", "float64"}).or_default("float32"))
+      .with(precision_option())
       .with(Option("loader", "how batches are prepared; only drop_last changes results")
                 .fields({Option("threads", "worker threads; with 0 the training thread prepares the batches")
                              .integer()
@@ -129,6 +130,7 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings, const s
     FitMember member{.options = stage, .context = context};
     FitCompany company;
     for (const std::string& warning : plan->warnings) context.say("warning: " + warning);
+    if (const auto warning = slow_products(*plan)) context.say("warning: " + *warning);
     return with_torch_errors([&] {
       for (const FitAddition& addition : additions) addition.join(*plan, member, company);
       return run_fits(*plan, {&member, 1}, false, company).front();

@@ -300,7 +300,11 @@ void FitLoop::train_step() {
 }
 
 bool FitLoop::check_loss(std::size_t m) {
-  if (trained_->finite(m)) return true;
+  if (trained_->finite(m)) {
+    const std::optional<std::string> failure = trained_->failure(m);
+    if (failure) members_[m]->fail(*failure + ", at step " + std::to_string(position_.step));
+    return !failure;
+  }
   members_[m]->fail("the training loss is not finite at step " + std::to_string(position_.step) +
                     (plan_.step ? "" : " (learning rate " + number_text(rates_[m]) + ")"));
   return false;

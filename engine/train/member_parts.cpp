@@ -7,6 +7,7 @@
 #include "fit_handle.h"
 #include "metric_values.h"
 #include "plan/fit_plan_parts.h"
+#include "plan/precision.h"
 #include "tensor/named_tensors.h"
 #include "train/member.h"
 
@@ -66,6 +67,19 @@ void Member::list_parts() {
                      if (changed.empty()) return;
                      context_.say("not byte-exact: the data has changed since the last checkpoint (" + changed +
                                   "); the rest of this fit uses other data than its beginning");
+                   }});
+  record_.add({.name = "precision",
+               .state = [this]() -> std::optional<Value> {
+                 if (!plan_.precision.is_mixed()) return std::nullopt;
+                 return Value(precision_text(plan_.precision));
+               },
+               .restore =
+                   [this](const Value& before, const NamedTensors&) {
+                     const Value now = plan_.precision.is_mixed() ? Value(precision_text(plan_.precision)) : Value();
+                     if (before == now || !context_.clone_of.empty()) return;
+                     context_.say("not byte-exact: the precision of this fit has changed since the last checkpoint" +
+                                  (before.is_nil() ? "" : ", before: " + before.string()) +
+                                  (now.is_nil() ? "" : ", now: " + now.string()));
                    }});
   record_.add({.name = "weights and optimizer",
                .tensors = [this] { return trained_->tensors(index_); },

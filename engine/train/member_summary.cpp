@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "metric_values.h"
+#include "tensor/types.h"
 #include "train/member.h"
 
 namespace trainlab {
@@ -40,6 +41,11 @@ Value Member::summary(const MetricMap& test, const Value& test_reports) const {
   // Nobody knows what a step of the recipe's own computes.
   const Flops flops = plan_.step ? Flops{std::nan(""), std::nan("")} : plan_.model->flops();
   summary.set("flops", (flops.forward + flops.backward) * static_cast<double>(position_.samples()));
+  const Scaling scaling = trained_->scaling(index_);
+  summary.set("precision", Value::Map{{"weights", dtype_name(plan_.precision.weights)},
+                                      {"compute", dtype_name(plan_.precision.compute)},
+                                      {"skipped_steps", scaling.skipped_steps},
+                                      {"scale", scaling.scale}});
   summary.set("seconds", seconds());
   summary.set("resumed", record_.resumed());
   if (failure_) {

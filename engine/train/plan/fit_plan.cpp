@@ -10,6 +10,7 @@
 #include "model/initial.h"
 #include "optim/average.h"
 #include "optim/optimizer.h"
+#include "precision.h"
 #include "train/rules.h"
 
 namespace trainlab {
@@ -29,11 +30,6 @@ Signals signals_of(const Dataset& data) {
                             .integers = c10::isIntegralType(column.batch_type(), /*includeBool=*/true)};
   }
   return signals;
-}
-
-Precision precision_of(const Options& fit) {
-  const at::ScalarType type = fit.string("precision") == "float64" ? at::kDouble : at::kFloat;
-  return {.weights = type, .compute = type, .loss = type, .batches = type};
 }
 
 LoaderOptions loader_options(const FitPlan& plan) {
@@ -212,7 +208,7 @@ std::shared_ptr<const Model> only_model(FitPlan& plan, Signals columns) {
     throw fit.error("freeze", "expected patterns, found a table by name")
         .hint("freeze = { \"1.*\" }; names are of several models");
   }
-  auto model = std::make_shared<Model>(fit.child("model"), std::move(columns));
+  auto model = std::make_shared<Model>(fit.child("model"), std::move(columns), plan.precision.of_layers());
   initialize(plan, *model, fit, "init");
   freeze_by_pattern(*model, fit, "freeze");
   return model;
@@ -285,8 +281,8 @@ void plan_own_step(FitPlan& plan) {
                            .input = {}};
     if (names(fit, "input", name)) one.input = fit.keyed("input").integers(name);
     if (names(fit, "clip", name)) one.clip = clip_of(fit.keyed("clip"), name);
-    const auto model =
-        std::make_shared<Model>(models.child(name), one.input ? Signals{{"x", {.shape = *one.input}}} : columns);
+    const auto model = std::make_shared<Model>(
+        models.child(name), one.input ? Signals{{"x", {.shape = *one.input}}} : columns, plan.precision.of_layers());
     if (names(fit, "init", name)) initialize(plan, *model, fit.keyed("init"), name);
     if (names(fit, "freeze", name)) freeze_by_pattern(*model, fit.keyed("freeze"), name);
     one.model = model;
@@ -355,6 +351,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   if (plan.model) {
     for (const std::string& column : plan.model->columns()) plan.inputs.push_back(column_index(data, column));
   }
+  check_precision(plan);
   plan_loss(plan);
 
   plan.loader = loader_options(plan);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "precision.h"
 #include "train/memory_prediction.h"
 
 namespace trainlab {
@@ -89,10 +90,16 @@ std::string describe(const FitPlan& plan) {
     const double samples = static_cast<double>(plan.length.total_steps) * static_cast<double>(plan.length.batch);
     line("FLOPs of the run", flops_text((flops.forward + flops.backward) * samples) + " (at most)");
   }
+  if (plan.precision.is_mixed()) {
+    const std::optional<double> relative = product_time(plan);
+    line("precision",
+         precision_text(plan.precision) + (relative ? "; " + product_time_text(*relative, plan.precision) : ""));
+  }
   line(memory.estimated_because.empty() ? "memory (predicted)" : "memory (estimate)", memory_line(memory));
   line("monitor", plan.monitor + (plan.minimize(plan.monitor) ? " (smaller is better)" : " (greater is better)") +
                       (plan.keep_best ? ", the best weights are kept" : ", the last weights are kept"));
   for (const std::string& warning : plan.warnings) text += "\nwarning: " + warning + "\n";
+  if (const auto warning = slow_products(plan)) text += "\nwarning: " + *warning + "\n";
   return text;
 }
 

@@ -49,6 +49,7 @@ ModelFile described(const FitPlan& plan, const std::string& name, const Value& s
   file.model = spec;
   file.has_functions = holds_function(spec);
   file.type = plan.precision.weights;
+  file.precision = plan.precision.of_layers();
   file.keeps_best = plan.keep_best;
   if (sizes) {
     file.inputs.push_back({.name = "x", .shape = *sizes});
@@ -83,15 +84,21 @@ Value to_value(const ModelFile& file) {
     Value::List shape(column.shape.begin(), column.shape.end());
     columns.push_back(Value::Map{{"name", column.name}, {"shape", shape}, {"integers", column.integers}});
   }
-  return Value::Map{{"model", file.model},
-                    {"has_functions", file.has_functions},
-                    {"inputs", columns},
-                    {"dtype", dtype_name(file.type)},
-                    {"meaning", meanings[static_cast<std::size_t>(file.meaning)]},
-                    {"classes_first", file.classes_first},
-                    {"classes", file.classes},
-                    {"class_names", Value::List(file.class_names.begin(), file.class_names.end())},
-                    {"keep", file.keeps_best ? "best" : "last"}};
+  Value::Map all{{"model", file.model},
+                 {"has_functions", file.has_functions},
+                 {"inputs", columns},
+                 {"dtype", dtype_name(file.type)},
+                 {"meaning", meanings[static_cast<std::size_t>(file.meaning)]},
+                 {"classes_first", file.classes_first},
+                 {"classes", file.classes},
+                 {"class_names", Value::List(file.class_names.begin(), file.class_names.end())},
+                 {"keep", file.keeps_best ? "best" : "last"}};
+  const LayerPrecision& precision = file.precision;
+  if (precision.compute != at::ScalarType::Undefined) {
+    all.emplace("compute", dtype_name(precision.compute));
+    all.emplace("compute_keep", Value::List(precision.keep.begin(), precision.keep.end()));
+  }
+  return all;
 }
 
 // std::logic_error for a value that is not a model in this format.
@@ -106,6 +113,10 @@ ModelFile from_value(const std::string& name, const Value& value) {
     file.inputs.push_back(std::move(input));
   }
   file.type = value["dtype"].string() == "float64" ? at::kDouble : at::kFloat;
+  if (const Value& compute = value["compute"]; !compute.is_nil()) {
+    file.precision.compute = compute.string() == "float16" ? at::kHalf : at::kBFloat16;
+    for (const Value& pattern : value["compute_keep"].list()) file.precision.keep.push_back(pattern.string());
+  }
   std::size_t known = 0;
   while (known < meanings.size() && value["meaning"].string() != meanings[known]) ++known;
   file.meaning = static_cast<Meaning>(known);

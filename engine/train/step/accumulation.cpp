@@ -22,7 +22,8 @@ void Accumulation::add_term(Term& term, const LossMean& mean, std::int64_t sampl
   const at::Tensor sum = mean.value.mul(weight);
   // A backward pass adds to the gradients that it finds.
   for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = std::move(term.gradients[i]);
-  with_operator_errors([&] { (members_ > 0 ? sum.sum() : sum).backward({}, keeps_graph); });
+  const at::Tensor scaled = scaler_ ? scaler_->scaled(sum) : sum;
+  with_operator_errors([&] { (members_ > 0 ? scaled.sum() : scaled).backward({}, keeps_graph); });
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     term.gradients[i] = std::move(parameters_[i].mutable_grad());
     parameters_[i].mutable_grad().reset();

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "loss_scaler.h"
 #include "objective/loss.h"
 
 namespace trainlab {
@@ -16,9 +17,11 @@ namespace trainlab {
 // and gradients; the parts that are divided by the number of samples share one pass. Not thread-safe.
 class Accumulation {
  public:
-  // `parameters` are leaves without gradients; `parts` are the parts of the loss; `members` as in BatchView.
-  Accumulation(std::span<const at::Tensor> parameters, std::span<const LossPart> parts, std::int64_t members)
-      : parameters_(parameters), parts_(parts), members_(members) {}
+  // `parameters` are leaves without gradients; `parts` are the parts of the loss; `members` as in BatchView. Gradients
+  // are those of the loss that `scaler` has multiplied, if it is not null.
+  Accumulation(std::span<const at::Tensor> parameters, std::span<const LossPart> parts, std::int64_t members,
+               const LossScaler* scaler)
+      : parameters_(parameters), parts_(parts), members_(members), scaler_(scaler) {}
 
   // The backward pass of a micro-batch's loss. Error{recipe} if a part of a sum returns a count here and did not for
   // the first micro-batch, or the other way round.
@@ -37,6 +40,7 @@ class Accumulation {
   std::span<const at::Tensor> parameters_;
   std::span<const LossPart> parts_;
   std::int64_t members_;
+  const LossScaler* scaler_;
   std::vector<std::size_t> term_of_;  // of each part
   std::vector<Term> terms_;           // the first term of a sum of losses holds the parts that are means by sample
 };

@@ -10,6 +10,7 @@
 #include "accumulation.h"
 #include "clip_passes.h"
 #include "core/trace.h"
+#include "loss_scaler.h"
 #include "tensor/device.h"
 #include "tensor/memory.h"
 #include "tensor/operator_errors.h"
@@ -21,6 +22,8 @@ namespace {
 at::Tensor member_slice(const at::Tensor& tensor, bool per_member, std::size_t member) {
   return per_member ? tensor.select(0, static_cast<std::int64_t>(member)) : tensor;
 }
+
+constexpr const char* loss_scale = "loss_scale";
 
 const at::Tensor& stored(const NamedTensors& tensors, const std::string& name, at::IntArrayRef shape) {
   const auto found = tensors.find(name);
@@ -177,6 +180,11 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
                        .value = state_.buffers[i],
                        .averages = plan.model->buffers()[i].averages});
   }
+  if (plan.precision.compute == at::kHalf) {
+    scaler_ = std::make_shared<LossScaler>(state_.members);
+    passes_.insert(passes_.begin(), scaler_);
+    may_skip_ = true;
+  }
   optimizer_ = make_optimizer(optimizers, std::move(parameters), state_.members);
   if (!averages.empty())
     average_ = std::make_unique<WeightAverage>(averages, plan.length, std::move(tensors), state_.members);
@@ -218,6 +226,30 @@ void Group::drop_gradients() {
   views_.clear();
 }
 
+namespace {
+
+// The loss with weight 0 for the members whose loss is not finite.
+LossValue only_finite(const LossValue& loss, std::int64_t samples) {
+  const at::Tensor lost = loss.value.detach().isfinite().logical_not();
+  if (lost.is_meta() || !lost.any().item<bool>()) return loss;
+  const auto counted = [&](const LossMean& mean) {
+    const at::Tensor value = mean.value.detach();
+    const at::Tensor weight =
+        mean.weight.defined() ? mean.weight.detach() : at::full_like(value, static_cast<double>(samples));
+    return LossMean{.value = value.masked_fill(lost, 0), .weight = weight.masked_fill(lost, 0)};
+  };
+  LossValue all{counted(loss), {}};
+  for (const LossMean& part : loss.parts) all.parts.push_back(counted(part));
+  return all;
+}
+
+}  // namespace
+
+// In float16 a forward pass may overflow as gradients may; the step is left out, and its loss says nothing.
+void Group::count_loss(const LossValue& loss, std::int64_t samples) {
+  train_loss_.add(scaler_ ? only_finite(loss, samples) : loss, samples);
+}
+
 at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bool is_first) {
   at::Tensor mean;
   if (batches.size() == 1) {
@@ -225,18 +257,19 @@ at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bo
     // Members do not meet anywhere but in this sum, so each gets the gradient of its own mean.
     {
       const Span span(Phase::backward);
-      with_operator_errors([&] { (axis() ? loss.value.sum() : loss.value).backward(); });
+      const at::Tensor scaled = scaler_ ? scaler_->scaled(loss.value) : loss.value;
+      with_operator_errors([&] { (axis() ? scaled.sum() : scaled).backward(); });
     }
-    if (is_first) train_loss_.add(loss, batches[0].size);
+    if (is_first) count_loss(loss, batches[0].size);
     mean = loss.value.detach();
     take_gradients();
   } else {
     const std::vector<LossPart> parts = plan_.loss->parts();
-    Accumulation all(trained_, parts, state_.members);
+    Accumulation all(trained_, parts, state_.members, scaler_.get());
     for (std::size_t k = 0; k < batches.size(); ++k) {
       const LossValue loss = forward(batches[k], step, k, batches.size(), is_first);
       all.add(loss, batches[k].size);
-      if (is_first) train_loss_.add(loss, batches[k].size);
+      if (is_first) count_loss(loss, batches[k].size);
     }
     mean = all.finish(gradients_);
   }
@@ -352,6 +385,12 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
   average_->stepped(step, steps_);
 }
 
+Scaling Group::scaling(std::size_t member) const { return scaler_ ? scaler_->scaling(member) : Scaling(); }
+
+std::optional<std::string> Group::failure(std::size_t member) const {
+  return scaler_ ? scaler_->failure(member) : std::nullopt;
+}
+
 void Group::set_total(std::int64_t total_steps) {
   if (average_) average_->set_total(total_steps);
 }
@@ -395,6 +434,7 @@ const ModelState& Group::state() const {
 std::vector<OptimizerTensor> Group::stored_state() {
   std::vector<OptimizerTensor> all = optimizer_->state();
   for (OptimizerTensor& one : all) one.name = "optim." + one.name;
+  if (scaler_) all.push_back({loss_scale, scaler_->state(), axis()});
   if (!average_) return all;
   for (auto& [name, tensor] : average_->state()) all.push_back({"ema." + name, tensor, axis()});
   return all;
@@ -417,6 +457,7 @@ void Group::restore(std::size_t member, const NamedTensors& tensors) {
   load_named_state(*plan_.model, state_, tensors, slice(member));
   const at::NoGradGuard no_gradients;
   for (auto& [name, tensor, per_member] : stored_state()) {
+    if (name == loss_scale && !tensors.contains(name)) continue;  // of a fit that was not in float16 so far
     const at::Tensor target = member_slice(tensor, per_member, member);
     target.copy_(stored(tensors, name, target.sizes()));
   }

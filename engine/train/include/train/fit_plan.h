@@ -22,9 +22,16 @@ namespace trainlab {
 // The types of numbers in a fit.
 struct Precision {
   at::ScalarType weights = at::kFloat;  // of parameters, averages and the state of optimizers; in files
-  at::ScalarType compute = at::kFloat;  // of the forward and the backward pass
+  at::ScalarType compute = at::kFloat;  // of matrix products and convolutions in the forward and the backward pass
   at::ScalarType loss = at::kFloat;     // of the scores that losses and metrics see, and of what they compute with
   at::ScalarType batches = at::kFloat;  // of the columns of numbers that the loader gives
+  std::vector<std::string> keep = {};   // patterns of layers (LayerPrecision::keep)
+
+  // Whether products are in another type than the weights.
+  bool is_mixed() const { return compute != weights; }
+  LayerPrecision of_layers() const {
+    return {.compute = is_mixed() ? compute : at::ScalarType::Undefined, .keep = keep};
+  }
 };
 
 struct FitPlan {

@@ -21,6 +21,8 @@
 
 namespace trainlab {
 
+class LossScaler;
+
 // Runs a part through the model without gradients.
 class Evaluator {
  public:
@@ -74,6 +76,8 @@ class Group final : public Trained {
   MetricMap metrics(std::size_t member) override { return train_loss_.metrics("train", member); }
   bool finite(std::size_t member) override { return train_loss_.finite(member); }
   void reset_metrics() override { train_loss_.reset(); }
+  Scaling scaling(std::size_t member) const override;
+  std::optional<std::string> failure(std::size_t member) const override;
   Value progress(std::size_t member) override { return train_loss_.state(member); }
   void restore_progress(std::size_t member, const Value& state) override { train_loss_.restore(member, state); }
 
@@ -94,6 +98,7 @@ class Group final : public Trained {
   at::Tensor evaluate(std::span<const Batch> batches, std::int64_t step, bool is_first);
   LossValue forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches,
                     bool is_first);
+  void count_loss(const LossValue& loss, std::int64_t samples);
   void take_gradients();
   // The parameters have the gradients of the step until the next step begins.
   void leave_gradients();
@@ -105,7 +110,7 @@ class Group final : public Trained {
   // The optimizer's step of the rows in steps_; rows that are left out while the optimizer evaluates again are put
   // back.
   void optimize(const StepInputs& inputs);
-  std::vector<OptimizerTensor> stored_state();  // optim.… and ema.…
+  std::vector<OptimizerTensor> stored_state();  // optim.…, ema.… and the loss scale
   // Copies the averaged weights that the optimizer keeps of a member into the tensors that `to` names.
   void take_own_average(std::size_t member, const std::function<at::Tensor(std::size_t parameter)>& to) const;
 
@@ -122,6 +127,7 @@ class Group final : public Trained {
   std::vector<Key> pass_keys_;          // reused each step
   std::vector<at::Tensor> trained_;     // the parameters that are not frozen
   std::vector<at::Tensor> gradients_;   // reused each step
+  std::shared_ptr<LossScaler> scaler_;  // null but in float16; the first of the passes
   std::vector<std::shared_ptr<GradientPass>> passes_;
   // The model that a member's functions have seen since the latest step; what they switch holds until the next step.
   std::map<std::size_t, std::shared_ptr<ModelObject>> views_;

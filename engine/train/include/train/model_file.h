@@ -26,7 +26,8 @@ struct ModelFile {
   Value model;                 // the checked spec
   bool has_functions = false;  // functions of the recipe, which exist only where the recipe is executed
   std::vector<InputColumn> inputs;
-  at::ScalarType type = at::kFloat;
+  at::ScalarType type = at::kFloat;  // of the weights
+  LayerPrecision precision;
   Meaning meaning = Meaning::values;
   bool classes_first = false;            // [C, positions…], not [positions…, C]
   std::int64_t classes = 0;              // of a classification

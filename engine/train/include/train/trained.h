@@ -15,6 +15,12 @@
 
 namespace trainlab {
 
+// The scale of the loss in a fit that computes in float16, and the steps that were left out for it.
+struct Scaling {
+  double scale = 1;
+  std::int64_t skipped_steps = 0;
+};
+
 class Trained {
  public:
   virtual ~Trained() = default;
@@ -35,6 +41,9 @@ class Trained {
   // False when a loss since then was NaN or infinite. Synchronises other devices than the CPU.
   virtual bool finite(std::size_t member) = 0;
   virtual void reset_metrics() = 0;
+  virtual Scaling scaling(std::size_t member) const { return (void)member, Scaling(); }
+  // A reason to end the fit of a member beside a loss that is not finite.
+  virtual std::optional<std::string> failure(std::size_t member) const { return (void)member, std::nullopt; }
   // Called after each validation, for schedules of a step function that use its metrics.
   virtual void validated(double value, bool minimize) { (void)value, (void)minimize; }
   // The state of a member beside its tensors, exact, for checkpoints.

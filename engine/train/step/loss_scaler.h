@@ -1,0 +1,51 @@
+// LossScaler: the scale of the loss in fits that compute in float16. Private to the module.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "train/gradient_pass.h"
+#include "train/trained.h"
+
+namespace trainlab {
+
+// Gradients below 6e-8 are 0 in float16, so the loss is multiplied by a scale before the backward pass and the
+// gradients are divided by it afterwards. A step whose gradients are not finite is left out, and halves the scale; the
+// scale doubles after `interval` steps in a row that were taken (Micikevicius et al. 2018, "Mixed Precision Training";
+// the numbers are those of PyTorch's GradScaler). Each member of a group has a scale of its own. Reads the gradients,
+// so it is for devices that are synchronous. Not thread-safe.
+class LossScaler final : public GradientPass {
+ public:
+  // `members` as in StepFacts.
+  explicit LossScaler(std::int64_t members, double interval = 2000);
+
+  // The loss, 0-dim or [members], multiplied by the scales.
+  at::Tensor scaled(const at::Tensor& loss) const;
+
+  std::string_view name() const override { return "loss scale"; }
+  // Divides the gradients, and leaves out the rows whose gradients are not finite.
+  Verdict apply(std::span<at::Tensor> gradients, const StepFacts& facts) override;
+
+  Scaling scaling(std::size_t row) const;
+  // A reason to end the fit of a row: too many steps in a row were left out.
+  std::optional<std::string> failure(std::size_t row) const;
+
+  // What a checkpoint keeps: float64, [4] or [members, 4].
+  const at::Tensor& state() const { return state_; }
+
+ private:
+  // The numbers of a row: the scale, the steps taken since it changed, all steps that were left out, and those of them
+  // in a row.
+  enum Number : std::size_t { scale, taken, skipped, skipped_in_a_row, numbers };
+  double& value(std::size_t row, Number number) const { return state_.data_ptr<double>()[row * numbers + number]; }
+  // Whether the gradients of a row are finite, after they were divided.
+  bool unscale(std::span<at::Tensor> gradients, std::size_t row) const;
+
+  std::int64_t members_;
+  double interval_;
+  at::Tensor state_;
+};
+
+}  // namespace trainlab

@@ -1,0 +1,266 @@
+// Fits in bfloat16 and float16: near float32, resumed to the same bytes; steps of float16 that overflow.
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "core/files.h"
+#include "data/batch_object.h"
+#include "objects/run_handle.h"
+#include "step/loss_scaler.h"
+#include "support/fit_support.h"
+#include "tensor/safetensors.h"
+#include "train/memory_prediction.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Arguments = std::span<const Argument>;
+using Results = std::vector<Argument>;
+
+template <class T>
+T& object_at(Arguments arguments, std::size_t i) {
+  return dynamic_cast<T&>(*std::get<std::shared_ptr<Object>>(arguments[i]));
+}
+
+// A cross entropy that is so many times as large in these training steps. Gradients of 1e9 times the loss, multiplied
+// by a scale of 65536, are not finite in float16.
+std::shared_ptr<Callable> overflowing(std::set<std::int64_t> steps, double times = 1e9) {
+  return native([steps = std::move(steps), times](Arguments arguments) -> Results {
+    const at::Tensor& out = object_at<TensorObject>(arguments, 0).tensor;
+    const at::Tensor y = object_at<BatchObject>(arguments, 1).columns.at("y");
+    const at::Tensor loss = out.log_softmax(-1).gather(1, y.unsqueeze(1)).neg().mean();
+    const bool overflows = out.requires_grad() && steps.contains(object_at<RunHandle>(arguments, 2).step());
+    return {std::make_shared<TensorObject>(overflows ? loss.mul(times) : loss)};
+  });
+}
+
+std::shared_ptr<Callable> stops_at(std::int64_t step) {
+  return native([step](Arguments arguments) -> Results {
+    if (object_at<RunHandle>(arguments, 0).step() == step) request_stop();
+    return {};
+  });
+}
+
+std::string with_own_loss(const std::string& more) {
+  std::string json = digits_fit(R"(, "precision": "float16")" + more);
+  const std::string loss = R"("loss": "cross_entropy", "metrics": ["accuracy"])";
+  return json.replace(json.find(loss), loss.size(), R"("loss": {"@": "function", "index": 0})");
+}
+
+NamedTensors last(const fs::path& folder) {
+  fs::path newest;
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("last-") && name.ends_with(".safetensors")) newest = std::max(newest, entry.path());
+  }
+  return load_safetensors(newest).tensors;
+}
+
+bool same(const NamedTensors& a, const NamedTensors& b) {
+  return a.size() == b.size() &&
+         std::ranges::all_of(a, [&](const auto& one) { return at::equal(one.second, b.at(one.first)); });
+}
+
+Value trained(const std::string& json, const fs::path& folder, std::vector<std::shared_ptr<Callable>> functions = {},
+              bool resumed = false) {
+  return run_one(parse_options(json, std::move(functions)), folder, resumed);
+}
+
+Value precision(const char* compute, std::int64_t skipped, double scale) {
+  return Value::Map{{"weights", "float32"}, {"compute", compute}, {"skipped_steps", skipped}, {"scale", scale}};
+}
+
+std::string refused(const std::string& precision) {
+  return error_of(
+      [&] { plan_fit(parse_options(digits_fit(R"(, "steps": 2, "precision": )" + precision)), test_settings()); });
+}
+
+}  // namespace
+
+TEST_CASE("fits in bfloat16 and float16 come out near float32, with weights in float32") {
+  const TemporaryFolder temporary;
+  const auto of = [&](const std::string& type) {
+    return trained(digits_fit(R"(, "epochs": 4, "precision": ")" + type + "\""), temporary.path() / type);
+  };
+  const Value whole = of("float32");
+  CHECK(whole["precision"] == precision("float32", 0, 1));
+  for (const char* type : {"bfloat16", "float16"}) {
+    INFO(type);
+    const Value few = of(type);
+    for (const char* metric : {"train.loss", "val.loss", "test.loss"}) {
+      CHECK(few["metrics"][metric].number() == Approx(whole["metrics"][metric].number()).epsilon(0.03));
+      CHECK(few["metrics"][metric].number() != whole["metrics"][metric].number());
+    }
+    CHECK(few["precision"] == precision(type, 0, std::string(type) == "float16" ? 65536 : 1));
+    for (const auto& [name, tensor] : last(temporary.path() / type)) {
+      INFO(name);
+      if (tensor.is_floating_point() && name != "loss_scale") CHECK(tensor.scalar_type() == at::kFloat);
+    }
+  }
+}
+
+TEST_CASE("an interrupted fit in fewer digits continues to the same bytes") {
+  struct ClearStop {
+    ~ClearStop() { clear_stop_request(); }
+  };
+  const TemporaryFolder temporary;
+  const std::string on_step = R"(, "on": {"step": {"@": "function", "index": 1}})";
+  for (const char* type : {"bfloat16", "float16"}) {
+    const std::string fit = [&] {
+      std::string json = with_own_loss(R"(, "epochs": 2, "accumulate": 2, "ema": {"@": "ema"})");
+      return json.replace(json.find("float16"), 7, type);
+    }();
+    const fs::path whole = temporary.path() / type / "whole";
+    const Value uninterrupted = trained(fit, whole, {overflowing({5})});
+    for (const std::int64_t step : {5, 6, 11}) {
+      INFO(type << ", interrupted at step " << step);
+      const fs::path folder = temporary.path() / type / std::to_string(step);
+      {
+        const ClearStop clear;
+        std::string interrupted = fit;
+        interrupted.insert(interrupted.size() - 1, on_step);
+        CHECK(trained(interrupted, folder, {overflowing({5}), stops_at(step)})["status"] == Value("interrupted"));
+      }
+      const Value rest = trained(fit, folder, {overflowing({5})}, true);
+      CHECK(same(last(folder), last(whole)));
+      CHECK(rest["metrics"] == uninterrupted["metrics"]);
+      CHECK(rest["precision"] == uninterrupted["precision"]);
+    }
+  }
+}
+
+TEST_CASE("a step of float16 whose gradients are not finite is left out and halves the scale") {
+  const TemporaryFolder temporary;
+  const Value summary =
+      trained(with_own_loss(R"(, "steps": 4, "ema": {"@": "ema"})"), temporary.path() / "skipped", {overflowing({3})});
+  CHECK(summary["status"] == Value("done"));
+  CHECK(summary["precision"] == precision("float16", 1, 32768));
+  trained(with_own_loss(R"(, "steps": 3, "ema": {"@": "ema"})"), temporary.path() / "short", {overflowing({})});
+  NamedTensors skipped = last(temporary.path() / "skipped"), before = last(temporary.path() / "short");
+  CHECK(skipped.erase("loss_scale") == 1);
+  CHECK(before.erase("loss_scale") == 1);
+  CHECK(same(skipped, before));
+
+  const Value on = trained(with_own_loss(R"(, "epochs": 3)"), temporary.path() / "on", {overflowing({3, 10})});
+  CHECK(on["precision"] == precision("float16", 2, 16384));
+  CHECK(on["metrics"]["val.loss"].number() < 1.5);
+}
+
+TEST_CASE("a loss that is not finite in float16 is a step that is left out too") {
+  const TemporaryFolder temporary;
+  const auto function = overflowing({3}, std::numeric_limits<double>::infinity());
+  const Value summary = trained(with_own_loss(R"(, "steps": 6)"), temporary.path(), {function});
+  CHECK(summary["status"] == Value("done"));
+  CHECK(summary["precision"] == precision("float16", 1, 32768));
+  CHECK(std::isfinite(summary["metrics"]["train.loss"].number()));
+}
+
+TEST_CASE("a fit in float16 whose gradients are never finite ends with a reason") {
+  const TemporaryFolder temporary;
+  const auto always = native([](Arguments arguments) -> Results {
+    const at::Tensor& out = object_at<TensorObject>(arguments, 0).tensor;
+    return {std::make_shared<TensorObject>(out.sub(out.detach()).abs().sqrt().sum().add(1))};  // no derivative at 0
+  });
+  const Value summary = trained(with_own_loss(R"(, "epochs": 5)"), temporary.path(), {always});
+  CHECK(summary["status"] == Value("failed"));
+  CHECK(summary["steps"] == Value(30));
+  CHECK(summary["reason"].string().find("not finite in 30 steps in a row") != std::string::npos);
+}
+
+TEST_CASE("the scale doubles after an interval without a step that was left out") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  LossScaler scaler(0, 4);
+  std::vector<double> scales;
+  const std::vector<std::uint8_t> active{1};
+  for (std::int64_t step = 1; step <= 12; ++step) {
+    const bool overflows = step == 3 || step == 7;
+    std::vector<at::Tensor> gradients{at::full({2}, scaler.scaling(0).scale), {}, at::ones({3})};
+    if (overflows) gradients[2][1] = infinity;
+    const Verdict verdict =
+        scaler.apply(gradients, {.step = step, .loss = at::ones({}), .active = active, .places = {}});
+    CHECK(verdict.skipped == (overflows ? std::vector<std::uint8_t>{1} : std::vector<std::uint8_t>{}));
+    if (!overflows) CHECK(gradients[0][0].item<double>() == 1);
+    scales.push_back(scaler.scaling(0).scale);
+  }
+  CHECK(scales ==
+        std::vector<double>{65536, 65536, 32768, 32768, 32768, 32768, 16384, 16384, 16384, 16384, 32768, 32768});
+  CHECK(scaler.scaling(0).skipped_steps == 2);
+}
+
+TEST_CASE("each member of a group has a scale of its own") {
+  LossScaler scaler(3);
+  const at::Tensor scaled = scaler.scaled(at::ones({3}));
+  CHECK(scaled[2].item<double>() == 65536);
+  std::vector<at::Tensor> gradients{at::full({3, 2}, 65536.0)};
+  gradients[0][1][0] = std::numeric_limits<double>::quiet_NaN();
+  gradients[0][2][0] = std::numeric_limits<double>::infinity();
+  const std::vector<std::uint8_t> active{1, 1, 0};
+  const Verdict verdict =
+      scaler.apply(gradients, {.members = 3, .loss = at::ones({3}), .active = active, .places = {}});
+  CHECK(verdict.skipped == std::vector<std::uint8_t>{0, 1, 0});
+  CHECK(gradients[0][0][1].item<double>() == 1);
+  CHECK(scaler.scaling(0).scale == 65536);
+  CHECK(scaler.scaling(1).scale == 32768);
+  CHECK(scaler.scaling(2).scale == 65536);
+  CHECK(scaler.scaled(at::ones({3}))[1].item<double>() == 32768);
+}
+
+TEST_CASE("a group in fewer digits stays near its members alone") {
+  for (const char* type : {"bfloat16", "float16"}) {
+    INFO(type);
+    const TemporaryFolder temporary;
+    const RunSettings settings = test_settings();
+    prepare_arithmetic(1);
+    std::vector<FitMember> members;
+    std::vector<Options> fits;
+    for (int m = 0; m < 3; ++m) {
+      fits.push_back(parse_options(digits_fit(R"(, "steps": 30, "precision": ")" + std::string(type) +
+                                              R"(", "seed": )" + std::to_string(m + 1))));
+      const fs::path folder = temporary.path() / ("member" + std::to_string(m));
+      make_directories(folder);
+      members.push_back({.options = fits.back(), .context = quiet_context(folder, settings)});
+    }
+    const std::vector<Value> together = run_fits(plan_fit(members.front().options, settings), members, true);
+    for (std::size_t m = 0; m < fits.size(); ++m) {
+      const Value alone = run_one(fits[m], temporary.path() / ("alone" + std::to_string(m)));
+      CHECK(together[m]["metrics"]["val.loss"].number() == Approx(alone["metrics"]["val.loss"].number()).epsilon(0.02));
+      CHECK(together[m]["precision"] == alone["precision"]);
+    }
+  }
+}
+
+TEST_CASE("the predicted memory knows the type in which layers compute") {
+  const auto kept = [](const char* type) {
+    std::string json = digits_fit(R"(, "steps": 2, "batch": 512, "precision": ")" + std::string(type) + "\"");
+    const std::string model = json.substr(json.find("\"model\""), json.find("\"loss\"") - json.find("\"model\""));
+    json.replace(json.find(model), model.size(), R"("model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"},
+      {"@": "nn.Linear", "out_features": 512}, {"@": "nn.GELU"}, {"@": "nn.Linear", "out_features": 512},
+      {"@": "nn.GELU"}, {"@": "nn.Linear", "out_features": 10}]}, )");
+    const MemoryPrediction predicted = predict_memory(plan_fit(parse_options(json), test_settings()));
+    CHECK(predicted.estimated_because.empty());
+    return static_cast<double>(predicted.ledger.of(MemoryKind::activations));
+  };
+  const double whole = kept("float32");
+  CHECK(kept("bfloat16") < 0.85 * whole);
+  CHECK(kept("float16") < 0.85 * whole);
+}
+
+TEST_CASE("types and patterns that do not go together are refused by name") {
+  CHECK_THAT(refused(R"("int8")"), Catch::Contains("precision"));
+  CHECK_THAT(refused(R"({"keep": ["1"]})"), Catch::Contains("compute"));
+  CHECK_THAT(refused(R"({"compute": "bfloat16", "weights": "float64"})"),
+             Catch::Contains("precision.weights") && Catch::Contains("goes with weights in float32, found float64"));
+  CHECK_THAT(refused(R"({"compute": "float32", "keep": ["2"]})"),
+             Catch::Contains("precision.keep") && Catch::Contains("already"));
+  CHECK_THAT(refused(R"({"compute": "bfloat16", "keep": ["2", "7"]})"),
+             Catch::Contains("precision.keep") && Catch::Contains("no layer matches \"7\""));
+  CHECK(refused(R"({"compute": "bfloat16", "keep": ["2", "Dropout"]})") == "");
+}
