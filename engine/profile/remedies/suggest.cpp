@@ -54,7 +54,9 @@ class Suggestions {
     }
   }
   void precision() {
+    constexpr double notable = 0.9;
     if (facts_.is_double) add({.name = "single precision", .set = "precision=\"float32\""});
+    if (facts_.bfloat16_time < notable) add({.name = "products in bfloat16", .set = "precision=\"bfloat16\""});
   }
   void accumulate() {
     add({.name = "an optimizer step for twice as many samples",

@@ -14,6 +14,7 @@
 
 #include "fit_profile.h"
 #include "journal/checkpoint.h"
+#include "machine/product_times.h"
 #include "profile/remedies.h"
 #include "tensor/free_memory.h"
 #include "tensor/named_tensors.h"
@@ -110,6 +111,9 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const RunSettings
           .has_metrics = !plan.metrics.empty(),
           .has_transforms = !plan.data.train.transforms.empty(),
           .is_double = plan.precision.weights == at::kDouble,
+          .bfloat16_time = plan.device.is_cpu() && plan.precision.compute == at::kFloat
+                               ? relative_product_time(at::kBFloat16)
+                               : 1,
           .threads = settings.threads,
           .cores = static_cast<int>(profile.cores)};
 }

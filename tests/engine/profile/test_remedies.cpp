@@ -34,6 +34,11 @@ TEST_CASE("remedies suit the verdict") {
   CHECK(with_set(remedies_for(Bottleneck::checkpoint, facts()), "checkpoint=\"200 steps\""));
   CHECK(with_set(remedies_for(Bottleneck::contention, facts()), "loader.threads=0"));
   CHECK(remedies_for(Bottleneck::none, facts()).empty());
+  CHECK_FALSE(with_set(remedies_for(Bottleneck::compute, facts()), "precision=\"bfloat16\""));
+  FitFacts faster = facts();
+  faster.bfloat16_time = 0.5;
+  CHECK(with_set(remedies_for(Bottleneck::compute, faster), "precision=\"bfloat16\""));
+  CHECK(with_set(remedies_for(Bottleneck::bandwidth, faster), "precision=\"bfloat16\""));
 }
 
 TEST_CASE("a remedy that cannot be tried has a reason") {

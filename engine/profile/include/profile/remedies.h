@@ -17,6 +17,7 @@ struct FitFacts {
   std::int64_t validate_every = 1;  // steps
   double checkpoint_every = 0;      // steps, by the rule of the fit
   bool has_metrics = false, has_transforms = false, is_double = false;
+  double bfloat16_time = 1;  // of a product relative to one in float32; 1 where the fit is not in float32 on the CPU
   int threads = 1;  // of operators
   int cores = 1;
 };
