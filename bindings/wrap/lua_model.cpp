@@ -63,10 +63,16 @@ int l_build(lua_State* L) {
       } else {
         columns.emplace("x", Signal{.shape = options.integers("input"), .integers = integers});
       }
-      model = build_model(options.child("model"), std::move(columns),
-                          options.given("seed") ? options.integer("seed") : state.host().seed,
-                          options.string("dtype") == "float64" ? at::kDouble : at::kFloat,
-                          options.given("device") ? parse_device(options.string("device")) : run_device(state));
+      const bool is_double = options.string("dtype") == "float64";
+      LayerPrecision precision;
+      if (options.given("compute")) {
+        if (is_double) throw options.error("compute", "goes with dtype = \"float32\", found \"float64\"");
+        precision.compute = options.string("compute") == "float16" ? at::kHalf : at::kBFloat16;
+      }
+      model = build_model(
+          options.child("model"), std::move(columns),
+          options.given("seed") ? options.integer("seed") : state.host().seed, is_double ? at::kDouble : at::kFloat,
+          options.given("device") ? parse_device(options.string("device")) : run_device(state), precision);
     }
     push_object(L, model);
     return 1;

@@ -77,8 +77,8 @@ void ModelObject::restore(const NamedTensors& from) {
 }
 
 std::shared_ptr<ModelObject> build_model(const Options& spec, Signals columns, std::int64_t seed, at::ScalarType type,
-                                         at::Device device) {
-  auto model = std::make_shared<const Model>(spec, std::move(columns));
+                                         at::Device device, const LayerPrecision& precision) {
+  auto model = std::make_shared<const Model>(spec, std::move(columns), precision);
   const Key key(static_cast<std::uint64_t>(seed));
   ModelState state = model->initial_state({&key, 1}, type, device, false);
   return std::make_shared<ModelObject>(std::move(model), std::move(state));

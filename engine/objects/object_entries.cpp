@@ -19,6 +19,11 @@ void register_object_entries(Registry& registry) {
           .with(Option("integers", "the input holds whole numbers (token ids)").boolean().or_default(false))
           .with(Option("seed", "seed of the initial weights (default: lab.seed)").integer().at_least(0))
           .with(Option("dtype", "type of weights and arithmetic").choice({"float32", "float64"}).or_default("float32"))
+          .with(Option("compute",
+                       "type in which layers multiply matrices and convolve, from weights in float32 (default: dtype). "
+                       "In \"float16\" small gradients become 0 unless the loop multiplies the loss, and divides the "
+                       "gradients")
+                    .choice({"bfloat16", "float16"}))
           .with(Option("device", "where the model lives: \"cpu\", \"cuda:0\" (default: the run's --device)").string())
           .returns("model")
           .example("local model = lab.build(nn.Sequential { nn.Linear(32), nn.ReLU(), nn.Linear(10) },\n"

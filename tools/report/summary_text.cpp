@@ -145,6 +145,18 @@ std::string health_text(const Value& health) {
   return text;
 }
 
+// "  types  products in float16, weights in float32; 3 steps left out, the loss times 8192": of a fit in several types.
+std::string precision_text(const Value& precision) {
+  if (!precision.is_map() || precision["compute"] == precision["weights"]) return "";
+  std::string text =
+      "  types  products in " + text_of(precision["compute"]) + ", weights in " + text_of(precision["weights"]);
+  if (precision["compute"] == Value("float16")) {
+    text +=
+        "; " + text_of(precision["skipped_steps"]) + " steps left out, the loss times " + text_of(precision["scale"]);
+  }
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string duration_text(double seconds) {
@@ -185,6 +197,7 @@ std::string summary_text(const Value& summary) {
             duration_text(budget["seconds"].number()) + ", with a reserve of " +
             duration_text(budget["reserve"].number()) + "\n";
   }
+  text += precision_text(summary["precision"]);
   if (summary["resumed"].is_list() && !summary["resumed"].list().empty()) {
     std::string steps;
     for (const Value& step : summary["resumed"].list()) steps += (steps.empty() ? "" : ", ") + text_of(step);

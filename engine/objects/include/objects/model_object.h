@@ -107,6 +107,6 @@ class ScheduleObject final : public Object {
 
 // Initial weights as a fit with this seed draws them. Error{recipe} with the layer's path where shapes do not fit.
 std::shared_ptr<ModelObject> build_model(const Options& spec, Signals columns, std::int64_t seed, at::ScalarType type,
-                                         at::Device device);
+                                         at::Device device, const LayerPrecision& precision = {});
 
 }  // namespace trainlab
