@@ -133,7 +133,7 @@ std::string shares_text(const Value& speed) {
   return text.empty() ? text : text + ")";
 }
 
-// What was found to be wrong with a training, two lines for each verdict.
+// The verdicts on the health of a training, two lines each.
 std::string health_text(const Value& health) {
   std::string text;
   if (!health.is_list()) return text;
