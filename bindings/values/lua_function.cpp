@@ -127,7 +127,7 @@ class LuaFunction final : public Callable {
   }
   const std::string& where() const override { return where_; }
 
-  std::string text() const {
+  std::string text() const override {
     std::string text;
     state().enter([&](lua_State* L) {
       lua_rawgeti(L, LUA_REGISTRYINDEX, reference_);
@@ -202,11 +202,6 @@ class LuaFunction final : public Callable {
 };
 
 }  // namespace
-
-std::string text_of(const Callable& function) {
-  const auto* own = dynamic_cast<const LuaFunction*>(&function);
-  return own ? own->text() : "";
-}
 
 std::shared_ptr<Callable> to_callable(lua_State* L, int index) { return std::make_shared<LuaFunction>(L, index); }
 

@@ -14,6 +14,9 @@ Options made_spec(const Options& maker, const std::string& name, Value::Map opti
 // "Conv2d" of "nn.Conv2d".
 std::string short_name(const Entry& entry);
 
+// The layer's forward pass, in float32 where the layer keeps float32 and the pass computes in another type.
+at::Tensor forward_in_own_type(const Layer& layer, const at::Tensor& x, const Pass& pass);
+
 // The error with a layer's path and, when known, its source position ("digits.lua:14").
 Error at_layer(Error error, const std::string& path, const std::string& where);
 // Error{recipe} with a layer's path and, when known, its source position ("digits.lua:14").

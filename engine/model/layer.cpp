@@ -9,6 +9,8 @@
 #include "core/pattern.h"
 #include "core/trace.h"
 #include "model/layer_listener.h"
+#include "model/recompute.h"
+#include "replay.h"
 #include "tensor/operator_errors.h"
 
 namespace trainlab {
@@ -125,7 +127,8 @@ std::size_t LayerContext::buffer(std::string_view name, Shape shape, double valu
 
 std::size_t LayerContext::buffer(BufferInfo info) {
   info.name = joined(name_, info.name);
-  return declare(tables_->buffers, tables_->built ? &tables_->built->buffers : nullptr, std::move(info), *this);
+  return tables_->declared.emplace_back(
+      declare(tables_->buffers, tables_->built ? &tables_->built->buffers : nullptr, std::move(info), *this));
 }
 
 std::unique_ptr<Layer> LayerContext::child(const Options& spec, const Signal& input, int position) {
@@ -213,11 +216,14 @@ bool keeps(const std::string& pattern, const std::string& name, const std::strin
 
 std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& spec, const Signal& incoming,
                                    const std::string& path, const std::string& name, const std::string& place) {
-  const std::size_t first_parameter = tables.parameters.size();
+  const std::size_t first_parameter = tables.parameters.size(), first_buffer = tables.declared.size();
   LayerContext context(tables, spec, incoming, path, name, place);
   std::unique_ptr<Layer> layer = spec.registry().implementation<LayerKind>(spec.entry()).make(spec, context);
   layer->input_shape = context.incoming().shape;
   layer->path = path;
+  layer->place = place;
+  layer->buffer_slots.assign(tables.declared.begin() + static_cast<std::ptrdiff_t>(first_buffer),
+                             tables.declared.end());
   layer->where = spec.where();
   const std::string name_only = short_name(spec.entry());
   if (layer->children().empty()) {
@@ -242,21 +248,22 @@ namespace {
 
 thread_local constinit LayerListener* layer_listener = nullptr;
 
-at::Tensor forward_in_full(const Layer& layer, const at::Tensor& x, const Pass& pass) {
+}  // namespace
+
+LayerListener* listen_to_layers(LayerListener* listener) { return std::exchange(layer_listener, listener); }
+
+at::Tensor forward_in_own_type(const Layer& layer, const at::Tensor& x, const Pass& pass) {
+  if (!layer.is_kept || pass.compute == at::ScalarType::Undefined) return layer.forward(x, pass);
   Pass own = pass;
   own.compute = at::kFloat;
   return layer.forward(own.in_full(x), own);
 }
 
-}  // namespace
-
-LayerListener* listen_to_layers(LayerListener* listener) { return std::exchange(layer_listener, listener); }
-
 at::Tensor forward_checked(const Layer& layer, const at::Tensor& x, const Pass& pass) {
   const Span span(Phase::layer, layer.path);
   try {
-    const bool is_full = layer.is_kept && pass.compute != at::ScalarType::Undefined;
-    at::Tensor output = is_full ? forward_in_full(layer, x, pass) : layer.forward(x, pass);
+    const bool is_again = pass.recompute && pass.recompute->layers.contains(layer.place);
+    at::Tensor output = is_again ? forward_again(layer, x, pass) : forward_in_own_type(layer, x, pass);
     if (layer_listener) [[unlikely]]
       layer_listener->passed(layer, x, output, pass);
     return output;

@@ -6,6 +6,7 @@
 
 #include "build.h"
 #include "core/trace.h"
+#include "replay.h"
 
 namespace trainlab {
 
@@ -136,8 +137,11 @@ at::Tensor Model::forward(std::span<const at::Tensor> columns, const Pass& pass)
   whole.branches = {branches.data(), branches.size()};
   whole.buffers = tables_.buffers;
   whole.compute = tables_.precision.compute;
-  return whole.in_full(forward_checked(sized ? *sized->root : *root_, has_x ? columns[0] : at::Tensor(), whole))
-      .contiguous();  // a convolution puts channels last; losses and recipes may rely on the order
+  const Layer& root = sized ? *sized->root : *root_;
+  const at::Tensor x = has_x ? columns[0] : at::Tensor();
+  const at::Tensor out = pass.recompute || pass.leaves_out_last ? forward_in_segments(root, x, whole, sized)
+                                                                : forward_checked(root, x, whole);
+  return whole.in_full(out).contiguous();  // a convolution puts channels last; losses and recipes may rely on the order
 }
 
 }  // namespace trainlab

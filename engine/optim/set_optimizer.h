@@ -39,6 +39,7 @@ class SetOptimizer : public Optimizer {
   using Optimizer::step;
   void step(std::span<const at::Tensor> gradients, const StepInputs& inputs) final;
   std::vector<OptimizerTensor> state() final { return set_.state(); }
+  bool steps_by_parameter() const override { return true; }
 
  protected:
   SetOptimizer(std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members,

@@ -76,6 +76,8 @@ std::string why_alone(const FitPlan& plan) {
   for (const auto& [name, value] : fit.value().map()) {
     if (!is_of_member(name) && holds_function(value)) return "the fit's option `" + name + "` holds a function";
   }
+  if (plan.chunk_loss) return "the last layer and the loss of a fit with chunk_loss take no member axis";
+  if (plan.plans_for_one) return "what the fit computes again is chosen for one trial";
   if (const std::string layer = plan.model->not_stackable(); !layer.empty()) return layer + " takes no member axis";
   if (!takes_members(fit.child("optim"))) return fit.child("optim").entry().name + " takes no member axis";
   return "";

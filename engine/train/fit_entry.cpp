@@ -91,6 +91,30 @@ Entry fit_entry() {
       .with(clip_option().keyed())
       .with(Option("ema", "an average of the weights, which is validated and kept in place of the weights")
                 .entry("average"))
+      .with(
+          Option("memory", "how a training step takes less memory")
+              .fields({Option("budget",
+                              "bytes that a training step may take at its peak, for recompute = \"auto\": \"2 GB\", "
+                              "\"500 MiB\", or \"80%\" of what is free when the fit begins (default: all of that)")
+                           .string(),
+                       Option("recompute",
+                              "layers whose activations the forward pass does not keep and the backward pass computes "
+                              "again, with gradients of the same bits: \"every 2\" for segments of two layers, "
+                              "patterns of layers' places, such as { \"3-6\", \"8.*\" }, each a segment of its own, or "
+                              "\"auto\" for the segments that fit into the budget at the least measured time")
+                           .string()
+                           .many(),
+                       Option("fuse_step",
+                              "the optimizer steps each parameter within the backward pass, as soon as its gradient "
+                              "is complete, and the gradient is freed at once; functions of the recipe then see no "
+                              "gradients")
+                           .boolean()
+                           .or_default(false),
+                       Option("chunk_loss",
+                              "the last layer, an nn.Linear, and the loss, cross_entropy, are computed together a few "
+                              "rows at a time in training, so that the scores of all classes are never held")
+                           .boolean()
+                           .or_default(false)}))
       .with(precision_option())
       .with(Option("loader", "how batches are prepared; only drop_last changes results")
                 .fields({Option("threads", "worker threads; with 0 the training thread prepares the batches")
@@ -131,6 +155,7 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings, const s
     FitCompany company;
     for (const std::string& warning : plan->warnings) context.say("warning: " + warning);
     if (const auto warning = slow_products(*plan)) context.say("warning: " + *warning);
+    for (const std::string& note : plan->notes) context.say(note);
     return with_torch_errors([&] {
       for (const FitAddition& addition : additions) addition.join(*plan, member, company);
       return run_fits(*plan, {&member, 1}, false, company).front();

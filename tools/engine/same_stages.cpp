@@ -20,7 +20,7 @@ Value comparable(const Spec& spec, const Value& value) {
   }
   if (!value.is_map()) return value;
   if (const std::shared_ptr<Callable> function = spec.function(value)) {
-    return Value::Map{{"@", "function"}, {"text", text_of(*function)}};
+    return Value::Map{{"@", "function"}, {"text", function->text()}};
   }
   Value::Map map;
   for (const auto& [name, one] : value.map()) {

@@ -38,9 +38,6 @@ void push_script_state(lua_State* L, const ScriptState& state);
 
 // A function of the recipe for the engine.
 std::shared_ptr<Callable> to_callable(lua_State* L, int index);
-// The text of such a function, and the texts, numbers and functions that it uses from around it: what makes two
-// functions of two texts of a recipe the same. Empty for a function of the library.
-std::string text_of(const Callable& function);
 
 // An argument or result of a call: data, a native object, or a table with objects in it (ArgumentTable).
 void push_argument(lua_State* L, const Argument& argument);

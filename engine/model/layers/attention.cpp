@@ -129,7 +129,6 @@ class MultiheadAttention final : public Layer {
     const double scores = t * s * static_cast<double>(heads_);
     values += drop_.p() > 0 ? 2 * scores : t * static_cast<double>(heads_);  // weights, dropped ones; or their sums
     memory.extra_bytes(values * memory.element_bytes());
-    if (drop_.p() > 0) drop_.count_kept(memory, scores);
     memory.produce(output);
   }
 

@@ -2,8 +2,10 @@
 // scaled by 1 / (1 − p).
 #include "dropout.h"
 
+#include <ATen/core/ivalue.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/mul.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +14,38 @@
 #include "tensor/random.h"
 
 namespace trainlab {
+
+namespace {
+
+using Multipliers = std::function<at::Tensor()>;
+
+// Multipliers have at least the digits of float32.
+at::TensorOptions drawn_type(const at::TensorOptions& type) {
+  return type.dtype() == at::kDouble ? type : type.dtype(at::kFloat);
+}
+
+// x·m, where the backward pass makes m again in place of keeping it.
+class Multiplied : public torch::autograd::Function<Multiplied> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            const Multipliers& multipliers) {
+    context->saved_data["multipliers"] = c10::IValue::make_capsule(c10::make_intrusive<Kept>(multipliers));
+    return at::mul(x, multipliers());
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& upstream) {
+    const auto kept = context->saved_data["multipliers"].toCapsule();
+    return {apply(upstream[0], static_cast<const Kept&>(*kept).multipliers), at::Tensor()};
+  }
+
+ private:
+  struct Kept final : torch::CustomClassHolder {
+    explicit Kept(Multipliers given) : multipliers(std::move(given)) {}
+    Multipliers multipliers;
+  };
+};
+
+}  // namespace
 
 KeyedDropout::KeyedDropout(double p, LayerContext& context, std::string_view purpose)
     : p_(p), purpose_(Key(0).fold(purpose).fold(context.place()).bits()) {
@@ -28,15 +62,25 @@ bool KeyedDropout::acts(const Pass& pass) const {
   return pass.training && std::ranges::any_of(rates(pass), [](double p) { return p > 0; });
 }
 
-at::Tensor KeyedDropout::multipliers(at::IntArrayRef shape, const at::TensorOptions& type, const Pass& pass) const {
-  c10::SmallVector<Key, 16> keys;
+std::vector<Key> KeyedDropout::own_keys(const Pass& pass) const {
+  std::vector<Key> keys;
   for (const Key& key : pass.keys) keys.push_back(key.fold(purpose_));
-  const at::TensorOptions drawn = type.dtype() == at::kDouble ? type : type.dtype(at::kFloat);
-  return dropout_multipliers(shape, drawn, rates(pass), {keys.data(), keys.size()});
+  return keys;
 }
 
-at::Tensor KeyedDropout::operator()(const at::Tensor& x, const Pass& pass) const {
-  return acts(pass) ? in_type_of(x, at::mul(x, multipliers(x.sizes(), x.options(), pass))) : x;
+at::Tensor KeyedDropout::multipliers(at::IntArrayRef shape, const at::TensorOptions& type, const Pass& pass) const {
+  return dropout_multipliers(shape, drawn_type(type), rates(pass), own_keys(pass));
+}
+
+at::Tensor KeyedDropout::operator()(const at::Tensor& x, const Pass& pass, const Change& change) const {
+  if (!acts(pass)) return x;
+  const std::span<const double> all = rates(pass);
+  const auto multipliers = [shape = x.sizes().vec(), type = drawn_type(x.options()),
+                            rates = std::vector(all.begin(), all.end()), keys = own_keys(pass), change] {
+    const at::Tensor drawn = dropout_multipliers(shape, type, rates, keys);
+    return change ? change(drawn) : drawn;
+  };
+  return in_type_of(x, Multiplied::apply(x, multipliers));
 }
 
 // The multipliers; the input is not needed, since they take no gradient.
@@ -74,10 +118,8 @@ class Dropout final : public Layer {
 
   void count_kept(KeptMemory& memory) const override {
     if (drop_.p() == 0) return;
-    const auto values = static_cast<double>(element_count(output));
-    drop_.count_kept(memory, unit == Dropped::element   ? values
-                             : unit == Dropped::channel ? static_cast<double>(output[0])
-                                                        : 1);
+    if (unit != Dropped::element)
+      drop_.count_kept(memory, unit == Dropped::channel ? static_cast<double>(output[0]) : 1);
     memory.produce(output);
   }
 
@@ -100,13 +142,14 @@ class AlphaDropout final : public Layer {
     // 1 where kept, 0 where dropped
     const at::Tensor kept = drop_.multipliers(x.sizes(), x.options(), pass).mul_(1 - drop_.p());
     const at::Tensor constant = kept.neg().add_(1).mul_(low_ * scale_).add_(shift_);
-    return in_type_of(x, at::mul(x, kept.mul_(scale_)).add_(constant));
+    const auto scaled = [p = drop_.p(), scale = scale_](const at::Tensor& drawn) {
+      return drawn.mul_(1 - p).mul_(scale);
+    };
+    return drop_(x, pass, scaled).add_(constant);
   }
   bool stackable() const override { return true; }
   void count_kept(KeptMemory& memory) const override {
-    if (drop_.p() == 0) return;
-    drop_.count_kept(memory, static_cast<double>(element_count(output)));
-    memory.produce(output);
+    if (drop_.p() > 0) memory.produce(output);
   }
 
  private:

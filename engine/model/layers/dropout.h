@@ -1,8 +1,10 @@
 // Dropout as a part of other layers: multipliers keyed by the layer's place and the step.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "model/layer.h"
 
@@ -19,14 +21,17 @@ class KeyedDropout {
   // Multipliers 0 and 1/(1 − p) of this shape, with the member axis if there is one: in float32 for types of fewer
   // digits, in which 1/(1 − p) would be off for all elements alike.
   at::Tensor multipliers(at::IntArrayRef shape, const at::TensorOptions& type, const Pass& pass) const;
-  // x with elements dropped in training.
-  at::Tensor operator()(const at::Tensor& x, const Pass& pass) const;
-  // Adds the memory that the backward pass keeps for one sample's tensor of this many values.
+  // x with elements dropped in training. The backward pass draws the multipliers again, so that nothing is kept for it.
+  // `change`: what happens to the multipliers before they meet x.
+  using Change = std::function<at::Tensor(const at::Tensor& multipliers)>;
+  at::Tensor operator()(const at::Tensor& x, const Pass& pass, const Change& change = {}) const;
+  // Adds the memory that the backward pass keeps for one sample where a layer uses this many multipliers itself.
   void count_kept(KeptMemory& memory, double values) const;
 
  private:
   // The rates of this pass: one rate for all members, or one for each member.
   std::span<const double> rates(const Pass& pass) const;
+  std::vector<Key> own_keys(const Pass& pass) const;
 
   double p_;
   std::uint64_t purpose_;  // folded into each step's key

@@ -12,9 +12,9 @@ namespace trainlab {
 
 namespace {
 
-class Linear final : public Layer {
+class LinearLayer final : public Layer {
  public:
-  Linear(const Options& options, LayerContext& context)
+  LinearLayer(const Options& options, LayerContext& context)
       : out_(options.integer("out_features")), input_needs_gradient_(context.input_needs_gradient()) {
     const Shape& input = context.input();
     if (input.empty()) throw context.shape_error("an input of [features] or [..., features]");
@@ -41,6 +41,7 @@ class Linear final : public Layer {
   }
 
   bool stackable() const override { return true; }
+  std::optional<Linear> linear() const override { return Linear{.weight = weight_, .bias = bias_}; }
 
   Flops flops() const override {
     const double product = 2.0 * static_cast<double>(element_count(output)) * static_cast<double>(in_);
@@ -71,7 +72,7 @@ void register_linear(Registry& registry) {
           .with(init_option())
           .example("nn.Linear(64)")
           .note("The input's size is inferred. Weights and biases start uniform in ±1/√(input size), as PyTorch's do."),
-      layer_kind<Linear>());
+      layer_kind<LinearLayer>());
 }
 
 }  // namespace trainlab

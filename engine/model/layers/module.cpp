@@ -10,6 +10,7 @@
 #include "model/initial.h"
 #include "model/layer.h"
 #include "model/module_object.h"
+#include "replay.h"
 #include "tensor/autocast.h"
 
 namespace trainlab {
@@ -21,18 +22,12 @@ class Module final : public Layer {
   Module(const Options& options, LayerContext& context)
       : forward_(options.function("forward")), place_(context.place()) {
     if (options.given("params")) declare(options, context);
-    // The shape of the output is found by a call with two samples of zeros and parameters of zeros.
     const Shape& shape = context.any_input();
-    Shape batch{2};
-    batch.insert(batch.end(), shape.begin(), shape.end());
-    const at::NoGradGuard no_gradients;
-    auto self = std::make_shared<ModuleObject>();
-    for (std::size_t i = 0; i < names_.size(); ++i) self->parameters.emplace(names_[i], at::zeros(shapes_[i]));
-    const at::Tensor x = at::zeros(batch, context.incoming().integers ? at::kLong : at::kFloat);
-    const at::Tensor y = call(self, x, Key(0), context.path());
+    takes_integers_ = context.incoming().integers;
+    const at::Tensor y = call_with_zeros(shape, takes_integers_, context.path());
     if (y.dim() == 0 || y.size(0) != 2) {
       throw context.error("expected forward(self, x) to keep the batch axis: for an input of shape " +
-                          shape_text(batch) + " it gives " + shape_text(y.sizes()));
+                          shape_text(zeros_batch(shape)) + " it gives " + shape_text(y.sizes()));
     }
     output = Shape(y.sizes().begin() + 1, y.sizes().end());
     integers = at::isIntegralType(y.scalar_type(), true);
@@ -58,6 +53,12 @@ class Module final : public Layer {
   }
 
   bool stackable() const override { return false; }
+  bool calls_function() const override { return true; }
+  bool changes_values() const override {
+    const std::string before = forward_->text();
+    call_with_zeros(input_shape, takes_integers_, path);
+    return forward_->text() != before;
+  }
   Flops flops() const override {
     constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
     return {unknown, unknown};
@@ -88,8 +89,23 @@ class Module final : public Layer {
     }
   }
 
+  static Shape zeros_batch(const Shape& sample) {
+    Shape batch{2};
+    batch.insert(batch.end(), sample.begin(), sample.end());
+    return batch;
+  }
+
+  // The shape of the output is found by a call with two samples of zeros and parameters of zeros.
+  at::Tensor call_with_zeros(const Shape& sample, bool of_integers, const std::string& at) const {
+    const at::NoGradGuard no_gradients;
+    auto self = std::make_shared<ModuleObject>();
+    for (std::size_t i = 0; i < names_.size(); ++i) self->parameters.emplace(names_[i], at::zeros(shapes_[i]));
+    return call(self, at::zeros(zeros_batch(sample), of_integers ? at::kLong : at::kFloat), Key(0), at);
+  }
+
   at::Tensor call(const std::shared_ptr<ModuleObject>& self, const at::Tensor& x, Key key,
                   const std::string& at) const {
+    const NoStop whole;  // LuaJIT would take a stop for an error
     try {
       forward_->rekey(key);
       const std::vector<Argument> arguments{std::static_pointer_cast<Object>(self), std::make_shared<TensorObject>(x)};
@@ -105,6 +121,7 @@ class Module final : public Layer {
 
   std::shared_ptr<Callable> forward_;
   std::string place_;
+  bool takes_integers_ = false;
   std::vector<std::string> names_;
   std::vector<Shape> shapes_;
   std::vector<std::size_t> slots_;

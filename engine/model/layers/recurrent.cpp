@@ -77,7 +77,6 @@ class Recurrent final : public Layer {
     const double states = static_cast<double>(length_ * directions_ * size_);
     const double each = (cell == Cell::lstm ? 4 + 1 + 1 : cell == Cell::gru ? 4 + 1 : 1 + 1) * states;
     memory.extra_bytes(each * static_cast<double>(layers_) * memory.element_bytes());
-    for (const KeyedDropout& drop : drops_) drop.count_kept(memory, states);
     memory.produce(output);
   }
 

@@ -14,6 +14,7 @@ class Shared final : public Layer {
     needs_gradient = true;  // its weights may have been declared by another
   }
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override { return forward_checked(*layer_, x, pass); }
+  std::optional<Linear> linear() const override { return layer_->linear(); }
   bool stackable() const override { return layer_->stackable(); }
   Flops flops() const override { return layer_->flops(); }
   void count_kept(KeptMemory& memory) const override { layer_->count_kept(memory); }

@@ -1,9 +1,13 @@
 // Losses that add up a cost of each class by the target: cross-entropy, negative log-likelihood, focal loss. The target
 // is a label, a smoothed label, or a distribution (of mixup).
 #include <ATen/core/Reduction.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/log_softmax.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/autograd.h>
 
+#include "chunked_costs.h"
 #include "class_scores.h"
 #include "mean.h"
 #include "objective/losses.h"
@@ -23,14 +27,19 @@ class ClassLoss : public Loss {
 
   LossValue operator()(const at::Tensor& out, const BatchView& batch) const override {
     const ClassScores::Pair pair = scores_.arrange(out, batch);
-    // PyTorch divides by the number of positions where the targets are distributions.
-    const bool counts = !pair.distribution() && (weight_.defined() || scores_.ignores());
-    if (!counts && mean_.plain(batch)) return {{mean(pair), {}}};
-    const at::Tensor each = costs(pair);
-    return counts ? mean_(each, counted(pair.target, each), batch) : mean_(each, batch);
+    if (!counts(pair) && mean_.plain(batch)) return {{mean(pair), {}}};
+    return mean_of(costs(pair), pair, batch);
   }
 
  protected:
+  // PyTorch divides by the number of positions where the targets are distributions.
+  bool counts(const ClassScores::Pair& pair) const {
+    return !pair.distribution() && (weight_.defined() || scores_.ignores());
+  }
+  LossValue mean_of(const at::Tensor& each, const ClassScores::Pair& pair, const BatchView& batch) const {
+    return counts(pair) ? mean_(each, counted(pair.target, each), batch) : mean_(each, batch);
+  }
+
   // The cost of each position, weighted, 0 where the label is ignored: [N] or [N, positions…].
   virtual at::Tensor costs(const ClassScores::Pair& pair) const = 0;
   // Their plain mean.
@@ -76,6 +85,32 @@ class ClassLoss : public Loss {
 class CrossEntropy final : public ClassLoss {
  public:
   CrossEntropy(const Options& options, const Head& head) : ClassLoss(options, head, ClassScores::Single::refused) {}
+
+  bool takes_linear() const override { return true; }
+  LossValue of_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                      const BatchView& batch) const override {
+    Shape shape = x.sizes().vec();
+    shape.back() = weight.size(0);
+    const at::Tensor no_scores = at::zeros({1}, x.options()).expand(shape);
+    const ClassScores::Pair pair = scores_.arrange(no_scores, batch);
+    if (pair.distribution() || pair.scores.dim() != 2)
+      throw recipe_error(
+          "expected a label for each position, with the scores of its classes in the output's last axis");
+    // The mean is linear in the costs, so its gradient says how much each of them counts.
+    LossValue loss;
+    at::Tensor factors;
+    {
+      const at::AutoGradMode with_gradients(true);
+      const at::Tensor each = at::zeros({pair.scores.size(0)}, x.options()).requires_grad_();
+      loss = mean_of(each, pair, batch);
+      factors = torch::autograd::grad({loss.value}, {each}).front();
+    }
+    const at::Tensor rows = x.reshape({-1, x.size(-1)});
+    loss.value = chunked_costs(rows, weight, bias, factors, [&](const at::Tensor& scores, std::int64_t first) {
+      return costs({.scores = scores, .target = pair.target.narrow(0, first, scores.size(0))});
+    });
+    return loss;
+  }
 
  private:
   at::Tensor costs(const ClassScores::Pair& pair) const override { return entropy(pair, at::Reduction::None); }

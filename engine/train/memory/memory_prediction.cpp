@@ -47,6 +47,9 @@ FitPlan dry_plan(const FitPlan& plan) {
   dry.length = plan.length;
   dry.clip = plan.clip;
   dry.accumulate = plan.accumulate;
+  dry.recompute = plan.recompute;
+  dry.fuse_step = plan.fuse_step;
+  dry.chunk_loss = plan.chunk_loss;
   return dry;
 }
 

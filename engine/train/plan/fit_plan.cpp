@@ -360,8 +360,10 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   if (!plan.step) plan.clip = clip_of(options, "clip");
   plan_monitor(plan);
   // Made here once to be checked: members make their own.
+  bool by_parameter = true;
   for (const FitPlan::StepModel& one : trained_models(plan)) {
-    probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
+    const Probe probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
+    by_parameter = by_parameter && probe.optimizer->steps_by_parameter();
   }
   for (const FitPlan::StepModel& one : plan.step_models) {
     if (keeps_average(one.optimizer))
@@ -375,6 +377,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   if (!plan.step) schedules_of(options, "schedule", options.child("optim"), plan.length, Key(0));
   check_average(plan);
   stop_rules_of(options, plan, nullptr, Key(0));
+  plan_memory(plan, by_parameter);
   return plan;
 }
 

@@ -11,6 +11,9 @@ namespace trainlab {
 // The head, the loss and the metrics of a plan with data and a model.
 void plan_objective(FitPlan& plan);
 
+// The option `memory`, of a plan that has all else. `by_parameter`: Optimizer::steps_by_parameter().
+void plan_memory(FitPlan& plan, bool by_parameter);
+
 // Warnings about a fit with one model and a loss, each as "FILE:LINE: path: text".
 std::vector<std::string> warnings_of(const FitPlan& plan);
 

@@ -64,6 +64,21 @@ std::string memory_line(const MemoryPrediction& memory) {
   return layers.empty() ? text : text + "; most activations: " + layers;
 }
 
+// The layers that are computed again, and the arithmetic that this adds to a step.
+std::string recompute_text(const FitPlan& plan) {
+  const double again = flops_again(*plan.model, plan.recompute);
+  const Flops once = plan.model->flops();
+  const std::size_t segments = plan.recompute.segments.size() + plan.recompute.layers.size();
+  std::string text = fmt::format("{} segment{}", segments, segments == 1 ? "" : "s");
+  if (!plan.recompute.segments.empty()) {
+    std::size_t layers = 0;
+    for (const ChainSegment& one : plan.recompute.segments) layers += one.count;
+    text += fmt::format(" with {} of the {} layers of the chain", layers, plan.model->chain().size());
+  }
+  if (std::isnan(again)) return text;
+  return text + fmt::format(", at most {:.0f} % more arithmetic", 100 * again / (once.forward + once.backward));
+}
+
 std::string trees(const FitPlan& plan) {
   if (plan.model) return plan.model->tree();
   std::string text;
@@ -95,9 +110,11 @@ std::string describe(const FitPlan& plan) {
     line("precision",
          precision_text(plan.precision) + (relative ? "; " + product_time_text(*relative, plan.precision) : ""));
   }
+  if (!plan.recompute.empty()) line("computed again", recompute_text(plan));
   line(memory.estimated_because.empty() ? "memory (predicted)" : "memory (estimate)", memory_line(memory));
   line("monitor", plan.monitor + (plan.minimize(plan.monitor) ? " (smaller is better)" : " (greater is better)") +
                       (plan.keep_best ? ", the best weights are kept" : ", the last weights are kept"));
+  for (const std::string& note : plan.notes) text += "\n" + note + "\n";
   for (const std::string& warning : plan.warnings) text += "\nwarning: " + warning + "\n";
   if (const auto warning = slow_products(plan)) text += "\nwarning: " + *warning + "\n";
   return text;

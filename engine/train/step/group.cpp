@@ -10,6 +10,7 @@
 #include "accumulation.h"
 #include "clip_passes.h"
 #include "core/trace.h"
+#include "fused_step.h"
 #include "loss_scaler.h"
 #include "tensor/device.h"
 #include "tensor/memory.h"
@@ -80,10 +81,11 @@ c10::SmallVector<at::Tensor, 4> model_inputs(const FitPlan& plan, const BatchVie
   return inputs;
 }
 
-LossValue loss_of(const FitPlan& plan, const at::Tensor& out, const BatchView& view) {
+template <class Compute>
+LossValue loss_of(const FitPlan& plan, const Compute& compute) {
   const Span span(Phase::loss);
   try {
-    return (*plan.loss)(out, view);
+    return compute();
   } catch (const Error&) {
     throw;
   } catch (const std::exception& exception) {
@@ -130,7 +132,7 @@ std::vector<MetricMap> Evaluator::run(const Forward& forward) {
   for (const auto& metric : metrics_) metric->reset();
   each([&](const BatchView& view, std::span<const at::Tensor> inputs) {
     const at::Tensor out = forward(inputs);
-    meter_.add(loss_of(plan_, out, view), view.size);
+    meter_.add(loss_of(plan_, [&] { return (*plan_.loss)(out, view); }), view.size);
     const Span measured(Phase::metrics);
     for (const auto& metric : metrics_) metric->update(out, view);
   });
@@ -165,7 +167,7 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
       state_(plan.model->initial_state(keys, plan.precision.weights, plan.device, axis)),
       is_final_(keys.size()),
       train_loss_(axis ? static_cast<std::int64_t>(keys.size()) : 0, plan.loss->parts()),
-      passes_(clip_passes(plan.clip)) {
+      passes_(plan.fuse_step ? std::vector<std::shared_ptr<GradientPass>>() : clip_passes(plan.clip)) {
   std::vector<OptimizedParameter> parameters;
   std::vector<AveragedTensor> tensors;
   for (std::size_t i = 0; i < state_.parameters.size(); ++i) {
@@ -189,7 +191,10 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
   if (!averages.empty())
     average_ = std::make_unique<WeightAverage>(averages, plan.length, std::move(tensors), state_.members);
   gradients_.resize(trained_.size());
+  if (plan.fuse_step) fused_ = std::make_unique<FusedStep>(trained_, *optimizer_, plan.clip.value);
 }
+
+Group::~Group() = default;
 
 LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches,
                          bool is_first) {
@@ -203,10 +208,18 @@ LossValue Group::forward(const Batch& batch, std::int64_t step, std::size_t micr
                   .training = true,
                   .keys = pass_keys_,
                   .drop_rates = drop_rates_.empty() ? nullptr : &drop_rates_,
-                  .updates_statistics = is_first};
+                  .updates_statistics = is_first,
+                  .recompute = plan_.recompute.empty() ? nullptr : &plan_.recompute,
+                  .leaves_out_last = plan_.chunk_loss};
   std::vector<at::Tensor> moved;
   const BatchView view = view_of(plan_, batch, state_.members, keyed(keys_.front(), "loss"), run_, moved);
-  return loss_of(plan_, plan_.model->forward(model_inputs(plan_, view), pass), view);
+  const at::Tensor out = plan_.model->forward(model_inputs(plan_, view), pass);
+  if (!plan_.chunk_loss) return loss_of(plan_, [&] { return (*plan_.loss)(out, view); });
+  const Layer::Linear last = *plan_.model->chain().back()->linear();
+  return loss_of(plan_, [&] {
+    return plan_.loss->of_linear(out, pass.parameter(last.weight),
+                                 last.bias ? pass.parameter(*last.bias) : at::Tensor(), view);
+  });
 }
 
 // Moved out, so that the next backward pass stores its gradients instead of adding to these.
@@ -288,6 +301,10 @@ at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bo
 }
 
 void Group::add_passes(std::span<const std::shared_ptr<GradientPass>> passes, std::vector<std::size_t> places) {
+  if (fused_ && !passes.empty()) {
+    throw plan_.options.child("memory").error(
+        "fuse_step", "\"" + std::string(passes.front()->name()) + "\" looks at all gradients of a step together");
+  }
   places_ = std::move(places);
   passes_.insert(passes_.end(), passes.begin(), passes.end());
   may_skip_ = may_skip_ || std::ranges::any_of(passes, [](const auto& pass) { return pass->may_skip(); });
@@ -368,7 +385,9 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
     }
   }
   StepInputs all = inputs;
+  if (fused_) fused_->begin(inputs);
   all.loss = evaluate(batches, step, true);
+  if (fused_) fused_->end();
   for (const auto& [own, before] : kept) own.copy_(before);
   const std::vector<std::uint8_t> begun = steps_;  // evaluations within the optimizer's step change steps_
   all.active = begun;
@@ -378,7 +397,7 @@ void Group::step(std::span<const Batch> batches, std::int64_t step, const StepIn
   };
   all.reevaluate = &again;
   const at::NoGradGuard no_gradients;
-  if (any_steps()) optimize(all);
+  if (any_steps() && !fused_) optimize(all);
   leave_gradients();
   if (!average_ || !any_steps()) return;
   const Span span(Phase::average);

@@ -185,3 +185,23 @@ TEST_CASE("kept memory is what is allocated between forward and backward") {
     }
   }
 }
+
+TEST_CASE("dropout keeps no mask, and its gradient is that of what it dropped") {
+  const std::array keys = {Key(1)};
+  for (const char* layer : {"Dropout", "AlphaDropout"}) {
+    INFO(layer);
+    const Model model = build(nn(layer, {0.5}), {1000});
+    const ModelState state = model.initial_state(keys, at::kFloat, at::kCPU, false);
+    const at::Tensor x = drawn({8, 1000}, Key(3), at::kFloat).requires_grad_();
+    const auto bytes = std::make_shared<Bytes>();
+    {
+      const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, bytes);
+      const at::Tensor y = model.forward(x, {state, true, keys});
+      CHECK(bytes->held == static_cast<std::int64_t>(y.nbytes()));
+      // Both are linear in x with one factor for all elements that stay.
+      y.sum().backward();
+      const at::Tensor change = model.forward(x.detach().add(1), {state, true, keys}).sub(y.detach());
+      CHECK(x.grad().sub(change).abs().max().item<double>() < 1e-5);
+    }
+  }
+}

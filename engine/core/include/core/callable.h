@@ -43,6 +43,10 @@ class Callable {
   virtual void rekey(Key key) = 0;
   // Where the function was written: "x.lua:18".
   virtual const std::string& where() const = 0;
+  // The function's lines, and the texts, numbers and functions that it uses from around it: what makes two functions of
+  // two texts of a recipe the same, and differs when a call has changed one of these values. Empty for a native
+  // function.
+  virtual std::string text() const { return {}; }
 };
 
 // Data and the functions that stand in it by index.

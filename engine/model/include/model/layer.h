@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -70,6 +71,8 @@ struct Source {
 // layer draws.
 using DropRates = std::map<std::uint64_t, std::vector<double>>;
 
+struct Recompute;  // model/recompute.h
+
 // One forward pass. `keys` holds a key for each member (a single key without a member axis), already folded with step
 // and micro-batch; random layers fold in their own place. Model::forward sets `columns`, the columns of the batch in
 // the order of Model::columns(), `branches`, which the pass fills, `buffers`, what is known of the state's buffers, and
@@ -82,6 +85,11 @@ struct Pass {
   // Whether a training pass takes its batch into the running statistics of the state. A second evaluation of the same
   // batch does not.
   bool updates_statistics = true;
+  // Layers whose activations are computed again for the backward pass; null: none. What the pass points to, and the
+  // model, must then outlive the backward pass.
+  const Recompute* recompute = nullptr;
+  // Whether the pass ends before the last layer of the model's chain and gives that layer's input.
+  bool leaves_out_last = false;
   std::span<const at::Tensor> columns = {};
   std::span<at::Tensor> branches = {};
   std::span<const BufferInfo> buffers = {};
@@ -91,7 +99,8 @@ struct Pass {
 
   // The same pass with the tensors of another state, which must outlive the pass.
   Pass with(const ModelState& other) const {
-    return {other, training, keys, drop_rates, updates_statistics, columns, branches, buffers, compute};
+    return {other,           training, keys,     drop_rates, updates_statistics, recompute,
+            leaves_out_last, columns,  branches, buffers,    compute};
   }
 
   std::int64_t members() const { return state.members; }
@@ -258,6 +267,7 @@ class LayerContext {
     std::map<std::uint64_t, double> drops;  // probabilities of dropping, by the keys of the layers
     LayerPrecision precision;
     std::vector<std::string> unmatched;  // those of precision.keep that have matched no layer yet
+    std::vector<std::size_t> declared;      // slots of the buffers in the order in which layers declared them
     // The tables of the same model as it was built first, when it is built for inputs of other sizes: parameters and
     // buffers must be the same.
     const Tables* built = nullptr;
@@ -288,6 +298,16 @@ class Layer {
   virtual void count_kept(KeptMemory& memory) const;
   // Children for the printed tree, in order.
   virtual std::vector<const Layer*> children() const { return {}; }
+  // The slots of the parameters of a linear map of the last axis, x·weightᵀ + bias.
+  struct Linear {
+    std::size_t weight;
+    std::optional<std::size_t> bias;
+  };
+  virtual std::optional<Linear> linear() const { return std::nullopt; }
+  // Whether forward() calls a function of the recipe, and whether a further call changes a value that the function
+  // uses: a counter, say. Calls the function.
+  virtual bool calls_function() const { return false; }
+  virtual bool changes_values() const { return false; }
 
   // The output, for the layer after this one.
   Signal outgoing() const { return {output, integers, needs_gradient}; }
@@ -300,6 +320,8 @@ class Layer {
   Shape input_shape;
   bool needs_gradient = false;     // the output depends on parameters
   std::string path;                // "model[3].Linear"
+  std::string place;               // "3", or "3.1" within a layer; empty for the root
+  std::vector<std::size_t> buffer_slots = {};  // of the buffers of this layer and its children
   std::string printed;             // "Linear(64)"; of a container "Sequential"
   std::string where;               // "digits.lua:14" or empty
   std::size_t own_parameters = 0;  // number of values declared by this layer and its children

@@ -47,6 +47,9 @@ class Model {
   const std::vector<std::string>& unmatched_keep() const { return tables_.unmatched; }
   // The layer that all others are inside.
   const Layer& root() const { return *root_; }
+  // The layers that a pass goes through one after the other: the layers of the root, and in place of a chain in a chain
+  // the layers of the inner one. The root alone where it is no chain.
+  std::vector<const Layer*> chain() const;
   // Bytes per sample that a training step keeps for the backward pass, with as much for the loss as the model's output
   // (estimate, see KeptMemory). Weights and the batch itself are not in it.
   double kept_bytes(at::ScalarType type) const;

@@ -73,6 +73,8 @@ class Optimizer {
   // Where keeps_average(): the averaged weights of a row, which are to be validated and kept in place of the trained
   // ones, into one tensor for each parameter, of its shape without a member axis.
   virtual void averaged_weights(std::int64_t row, std::span<const at::Tensor> to) const;
+  // Whether steps with one gradient each, one after the other, are the step with all of them.
+  virtual bool steps_by_parameter() const { return false; }
 
   // State under stable names, for checkpoints.
   virtual std::vector<OptimizerTensor> state() = 0;

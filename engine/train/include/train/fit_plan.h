@@ -11,6 +11,7 @@
 #include "core/registry.h"
 #include "data/loader.h"
 #include "model/model.h"
+#include "model/recompute.h"
 #include "objective/loss.h"
 #include "objective/metric.h"
 #include "optim/clip.h"
@@ -59,6 +60,10 @@ struct FitPlan {
   std::optional<double> checkpoint_seconds;
   Clip clip;
   std::int64_t accumulate = 1;  // number of micro-batches in an optimizer step
+  Recompute recompute;          // the option memory.recompute
+  bool plans_for_one = false;   // whether `recompute` was chosen for a trial that trains alone
+  bool fuse_step = false;       // the option memory.fuse_step
+  bool chunk_loss = false;      // the option memory.chunk_loss
 
   // A training step of the recipe's own, and the models that it trains, in order of name; the name of a single model is
   // empty.
@@ -73,6 +78,7 @@ struct FitPlan {
   std::vector<StepModel> step_models;
 
   std::vector<std::string> warnings;  // "FILE:LINE: path: text"
+  std::vector<std::string> notes;     // what was chosen, and its price
 
   std::string monitor;      // "val.loss"
   bool keep_best = true;

@@ -54,6 +54,8 @@ class Evaluator {
   std::vector<std::unique_ptr<Metric>> metrics_;
 };
 
+class FusedStep;
+
 class Group final : public Trained {
  public:
   // One key and one optimizer spec for each member; `axis` = false for a plain fit with one of each. `averages`: a spec
@@ -61,6 +63,7 @@ class Group final : public Trained {
   // them.
   Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis,
         std::span<const Options> averages = {}, DropRates drop_rates = {});
+  ~Group() override;
 
   // Adds gradient passes from outside, in order, after the passes of the option `clip`. `places`: what the passes are
   // told of the rows (StepFacts).
@@ -120,6 +123,7 @@ class Group final : public Trained {
   DropRates drop_rates_;
   ModelState state_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<FusedStep> fused_;  // null unless the plan says so
   std::unique_ptr<WeightAverage> average_;
   std::vector<std::uint8_t> is_final_;  // by member: whether its final weights are loaded
   mutable ModelState validated_;        // the result of state() if there is an average

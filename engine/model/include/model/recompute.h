@@ -1,0 +1,54 @@
+// Recompute: which activations of a model are not kept for the backward pass but computed again when it needs them.
+//
+// A segment is a run of layers of the model's chain (Model::chain). In the forward pass a segment keeps its input
+// alone; what its operators would keep is made in the backward pass by going through the segment a second time, until
+// all that was asked for is there. The operators, their order and their random keys are those of the first time, so
+// gradients have the same bits. Running statistics are those of the first time too, because the second time works on
+// copies of them. See docs/memory.md; the way to do this without changing the graph is that of torch.utils.checkpoint
+// (use_reentrant = False).
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/registry.h"
+#include "model/model.h"
+
+namespace trainlab {
+
+struct ChainSegment {
+  std::size_t first = 0, count = 0;  // layers of the chain
+  // Segments within this one, in order: when this segment is computed again, they keep their input alone, and are
+  // computed again in turn.
+  std::vector<ChainSegment> inner = {};
+};
+
+struct Recompute {
+  std::vector<ChainSegment> segments;           // of the chain, in order and disjoint
+  std::set<std::string, std::less<>> layers{};  // places of layers inside of others that are computed again alone
+
+  bool empty() const { return segments.empty() && layers.empty(); }
+};
+
+// Segments of `size` layers. The last one is kept as it is: the backward pass begins with it, so that computing it
+// again would take time and save nothing.
+Recompute recompute_every(const Model& model, std::size_t size);
+
+// What the patterns of an option say. "3-6" is one segment of the layers 3 to 6 of the chain, "2.3-2.6" of layers with
+// these places. Any other pattern ("2.*", in which "*" stands for any characters) makes a segment of each layer whose
+// place matches; of layers within each other the outermost counts. Error{recipe} for a pattern that matches nothing,
+// and for segments that overlap.
+Recompute recompute_by_pattern(const Model& model, const Options& options, std::string_view option);
+
+// The FLOPs per sample of the second passes; NaN with layers of the recipe's own.
+double flops_again(const Model& model, const Recompute& recompute);
+
+// Error{recipe} for a layer of these segments whose function changes values that it uses: a second call would change
+// them again. `device_thread`: whether backward passes run on another thread than forward passes, where functions of
+// the recipe cannot be called.
+void check_recomputable(const Model& model, const Recompute& recompute, const Options& options, std::string_view option,
+                        bool device_thread);
+
+}  // namespace trainlab

@@ -1,0 +1,80 @@
+#include "chunked_costs.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/ops/dot.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace trainlab {
+namespace {
+
+// So many rows that their scores take about as much memory as x does.
+std::int64_t rows_at_a_time(std::int64_t rows, std::int64_t classes, std::int64_t features) {
+  const std::int64_t parts = (classes + features - 1) / features;
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>((rows + parts - 1) / parts)));
+}
+
+class ChunkedCosts : public torch::autograd::Function<ChunkedCosts> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& given_x,
+                            const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& factors,
+                            const RowCosts& costs) {
+    const at::Tensor x = given_x.contiguous();
+    const std::int64_t rows = x.size(0), each = rows_at_a_time(rows, weight.size(0), weight.size(1));
+    const auto wanted = [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
+    at::Tensor sum = at::zeros({}, x.options()), of_x, of_weight, of_bias;
+    if (wanted(given_x)) of_x = at::empty_like(x);
+    if (wanted(weight)) of_weight = at::zeros_like(weight);
+    if (wanted(bias)) of_bias = at::zeros_like(bias);
+    for (std::int64_t first = 0; first < rows; first += each) {
+      const std::int64_t count = std::min(each, rows - first);
+      const at::Tensor own_x = x.narrow(0, first, count), own_factors = factors.narrow(0, first, count);
+      at::Tensor scores = bias.defined() ? at::linear(own_x, weight, bias) : at::linear(own_x, weight);
+      scores = scores.detach().requires_grad_();
+      at::Tensor gradient;
+      {
+        const at::AutoGradMode with_gradients(true);
+        const at::Tensor own = at::dot(costs(scores, first), own_factors);
+        gradient = torch::autograd::grad({own}, {scores}).front();
+        sum.add_(own.detach());
+      }
+      scores.reset();
+      if (of_x.defined()) of_x.narrow(0, first, count).copy_(at::mm(gradient, weight));
+      if (of_weight.defined()) of_weight.addmm_(gradient.t(), own_x);
+      if (of_bias.defined()) of_bias.add_(gradient.sum(0));
+    }
+    context->saved_data["gradients"] = std::vector<at::Tensor>{of_x, of_weight, of_bias};
+    return sum;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& upstream) {
+    TORCH_CHECK(!at::GradMode::is_enabled(), "a loss in chunks has no gradient of its gradient");
+    TORCH_CHECK(!context->saved_data.empty(), "a backward pass through a loss in chunks can be made once");
+    // Taken out, so that nothing but the caller holds the gradients.
+    torch::autograd::variable_list gradients = context->saved_data["gradients"].toTensorVector();
+    context->saved_data.clear();
+    for (at::Tensor& gradient : gradients)
+      if (gradient.defined()) gradient.mul_(upstream[0]);
+    gradients.resize(5);  // none for factors and costs
+    return gradients;
+  }
+};
+
+}  // namespace
+
+at::Tensor chunked_costs(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                         const at::Tensor& factors, const RowCosts& costs) {
+  return ChunkedCosts::apply(x, weight, bias, factors, costs);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,236 @@
+#include "auto_recompute.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <unordered_map>
+
+#include "core/clock.h"
+#include "core/trace.h"
+#include "segment_search.h"
+#include "tensor/dry_run.h"
+#include "tensor/free_memory.h"
+#include "train/memory_prediction.h"
+
+namespace trainlab {
+namespace {
+
+// Several neighbouring layers of a longer chain are one stage, and bytes are rounded to this part of the most: the
+// search then takes a fraction of a second.
+constexpr std::size_t most_stages = 96;
+constexpr std::int64_t slots = 256;
+constexpr int timed_passes = 3;
+constexpr int tries = 7;  // dry runs between the least and the most
+
+// Hears the layers of a chain in a forward pass: the time of each, and the bytes that there are at its end.
+class ChainListener final : public TraceListener, public MemoryListener {
+ public:
+  explicit ChainListener(const std::vector<const Layer*>& chain)
+      : seconds(chain.size(), std::numeric_limits<double>::infinity()), live(chain.size()) {
+    for (std::size_t i = 0; i < chain.size(); ++i) numbers_.emplace(chain[i]->path, i);
+  }
+  void began(Phase phase, std::string_view name) override {
+    if (phase == Phase::forward) before = now_;
+    if (phase == Phase::layer && numbers_.contains(std::string(name))) began_ = steady_seconds();
+  }
+  void ended(Phase phase, std::string_view name) noexcept override {
+    const double now = steady_seconds();
+    if (phase != Phase::layer) return;
+    const auto found = numbers_.find(std::string(name));
+    if (found == numbers_.end()) return;
+    seconds[found->second] = std::min(seconds[found->second], now - began_);
+    live[found->second] = now_;
+  }
+  void allocated(const void*, std::int64_t bytes, MemoryUse) noexcept override { now_ += bytes; }
+  void freed(const void*, std::int64_t bytes, MemoryUse) noexcept override { now_ -= bytes; }
+
+  std::vector<double> seconds;     // the least of all passes
+  std::vector<std::int64_t> live;  // at the end of each layer
+  std::int64_t before = 0;         // before the first
+
+ private:
+  std::unordered_map<std::string, std::size_t> numbers_;
+  double began_ = 0;
+  std::int64_t now_ = 0;
+};
+
+// A training pass of the model on zeros.
+at::Tensor pass_on_zeros(const FitPlan& plan, const ModelState& state, at::Device device) {
+  std::vector<at::Tensor> columns;
+  for (const std::size_t column : plan.inputs) {
+    Shape shape = plan.head.columns[column].shape;
+    shape.insert(shape.begin(), plan.loader.batch);
+    columns.push_back(at::zeros(shape, at::device(device).dtype(plan.head.columns[column].type)));
+  }
+  const std::array keys = {Key(0)};
+  return plan.model->forward(columns,
+                             {.state = state, .training = true, .keys = keys, .leaves_out_last = plan.chunk_loss});
+}
+
+ModelState state_on(const FitPlan& plan, at::Device device) {
+  const std::array keys = {Key(0)};
+  return plan.model->initial_state(keys, plan.precision.weights, device, false);
+}
+
+std::vector<double> measured_seconds(const FitPlan& plan, const std::vector<const Layer*>& chain) {
+  const at::NoGradGuard no_gradients;
+  const ModelState state = state_on(plan, plan.device);
+  ChainListener listener(chain);
+  for (int pass = 0; pass < timed_passes; ++pass) {
+    const Listening listening(listener);
+    pass_on_zeros(plan, state, plan.device);
+  }
+  return listener.seconds;
+}
+
+// The costs of the chain's layers. What a layer keeps is what there is more at its end than at its beginning.
+std::vector<StageCost> costs_of(const FitPlan& plan, const std::vector<const Layer*>& chain) {
+  const std::vector<double> seconds = measured_seconds(plan, chain);
+  ChainListener listener(chain);
+  {
+    const DryRun counting(listener);
+    const ModelState state = state_on(plan, at::kMeta);
+    const Listening listening(listener);
+    pass_on_zeros(plan, state, at::kMeta);
+  }
+  const auto value = static_cast<std::int64_t>(c10::elementSize(plan.precision.compute));
+  const auto bytes = [&](const Shape& sample) {
+    return block_bytes(element_count(sample) * plan.loader.batch * value);
+  };
+  std::vector<StageCost> costs;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const std::int64_t before = i == 0 ? listener.before : listener.live[i - 1];
+    costs.push_back({.seconds = seconds[i],
+                     .input = bytes(chain[i]->input_shape),
+                     .kept = std::max<std::int64_t>(listener.live[i] - before, 0),
+                     .backward_extra = bytes(chain[i]->input_shape)});
+  }
+  return costs;
+}
+
+// The chain as at most `most_stages` stages of neighbouring layers.
+struct Stages {
+  std::size_t each;  // layers of a stage; the last may have fewer
+  std::vector<StageCost> costs;
+
+  Stages(const std::vector<StageCost>& layers) : each((layers.size() + most_stages - 1) / most_stages) {
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      if (i % each == 0) {
+        costs.push_back(layers[i]);
+      } else {
+        costs.back().seconds += layers[i].seconds;
+        costs.back().kept += layers[i].kept;
+        costs.back().backward_extra = std::max(costs.back().backward_extra, layers[i].backward_extra);
+      }
+    }
+  }
+
+  std::vector<ChainSegment> layers(const std::vector<ChainSegment>& stages, std::size_t count) const {
+    std::vector<ChainSegment> all;
+    for (const ChainSegment& one : stages) {
+      const std::size_t first = one.first * each, end = std::min((one.first + one.count) * each, count);
+      all.push_back({.first = first, .count = end - first, .inner = layers(one.inner, count)});
+    }
+    return all;
+  }
+};
+
+// Tries candidates and keeps the fastest that fits.
+class Choice {
+ public:
+  Choice(FitPlan& plan, std::int64_t budget) : plan_(plan), budget_(budget) {}
+
+  // Whether a step with these segments fits.
+  bool offer(Recompute recompute, double seconds) {
+    plan_.recompute = recompute;
+    const std::int64_t peak = predict_memory(plan_).ledger.peak;
+    least_ = std::min(least_, peak);
+    if (peak > budget_) return false;
+    if (!found_ || seconds < seconds_) {
+      best_ = std::move(recompute);
+      seconds_ = seconds;
+      peak_ = peak;
+      found_ = true;
+    }
+    return true;
+  }
+  bool is_better(double seconds) const { return !found_ || seconds < seconds_; }
+
+  bool found() const { return found_; }
+  std::int64_t least() const { return least_; }
+  RecomputePrice take(RecomputePrice price) {
+    plan_.recompute = std::move(best_);
+    price.peak = peak_;
+    price.again = seconds_;
+    return price;
+  }
+
+ private:
+  FitPlan& plan_;
+  std::int64_t budget_, least_ = std::numeric_limits<std::int64_t>::max(), peak_ = 0;
+  Recompute best_;
+  double seconds_ = 0;
+  bool found_ = false;
+};
+
+double sum_of(const std::vector<StageCost>& costs, std::size_t begin, std::size_t end) {
+  double sum = 0;
+  for (std::size_t i = begin; i < end; ++i) sum += costs[i].seconds;
+  return sum;
+}
+
+}  // namespace
+
+RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Options& memory) {
+  const MemoryPrediction plain = predict_memory(plan);
+  if (!plain.estimated_because.empty()) {
+    throw memory.error("recompute", "\"auto\" cannot tell what a step keeps: " + plain.estimated_because)
+        .hint("\"every 2\", or patterns of layers");
+  }
+  RecomputePrice price{.plain = plain.ledger.peak, .peak = plain.ledger.peak};
+  if (price.plain <= budget) return price;
+  std::vector<const Layer*> chain = plan.model->chain();
+  if (plan.chunk_loss && chain.size() > 1) chain.pop_back();  // it is computed with the loss
+  const std::vector<StageCost> layers = costs_of(plan, chain);
+  price.forward = sum_of(layers, 0, layers.size());
+
+  const Stages stages(layers);
+  std::int64_t most = stages.costs.front().input;
+  for (const StageCost& stage : stages.costs) most += stage.kept + stage.input;
+  const auto value = static_cast<std::int64_t>(c10::elementSize(plan.precision.compute));
+  const std::int64_t output = block_bytes(element_count(chain.back()->output) * plan.loader.batch * value);
+  const SegmentSearch search(stages.costs, output, most, slots);
+  Choice choice(plan, budget);
+  // The search counts activations alone; how many bytes of them the budget leaves room for, dry runs tell.
+  std::int64_t low = 0, high = slots;
+  const auto offered = [&](std::int64_t slot) {
+    const auto found = search.plan(most * slot / slots);
+    return found && choice.offer({.segments = stages.layers(found->segments, chain.size())}, found->seconds);
+  };
+  while (low < slots && !search.plan(most * low / slots)) ++low;
+  bool fits = offered(low);
+  for (int i = 0; fits && i < tries && high - low > 1; ++i) {
+    const std::int64_t middle = (low + high) / 2;
+    (offered(middle) ? low : high) = middle;
+  }
+  for (std::size_t size = chain.size() - 1; size > 0; --size) {
+    const Recompute every = recompute_every(*plan.model, size);
+    const ChainSegment& last = every.segments.back();
+    if (const double seconds = sum_of(layers, 0, last.first + last.count); choice.is_better(seconds))
+      choice.offer(every, seconds);
+  }
+  if (!choice.found()) {
+    throw memory
+        .error("budget", "a step needs " + memory_text(static_cast<double>(choice.least())) +
+                             " at least when its activations are computed again, " +
+                             memory_text(static_cast<double>(price.plain)) + " without, found a budget of " +
+                             memory_text(static_cast<double>(budget)))
+        .hint("a smaller `batch` with `accumulate`, or an optimizer with a smaller state");
+  }
+  return choice.take(price);
+}
+
+}  // namespace trainlab

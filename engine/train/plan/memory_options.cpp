@@ -1,0 +1,142 @@
+// The option `memory`.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "fit_plan_parts.h"
+#include "memory/auto_recompute.h"
+#include "tensor/free_memory.h"
+
+namespace trainlab {
+namespace {
+
+// The number of "every 2"; 0 for anything else.
+std::size_t every(std::string_view text) {
+  constexpr std::string_view begin = "every ";
+  if (!text.starts_with(begin)) return 0;
+  std::size_t size = 0;
+  const auto [end, error] = std::from_chars(text.data() + begin.size(), text.data() + text.size(), size);
+  return error == std::errc() && end == text.data() + text.size() ? size : 0;
+}
+
+// The bytes of "2 GB", "1.5GiB" or "80%" of `whole`; none for anything else.
+std::optional<std::int64_t> bytes_of(std::string_view text, std::int64_t whole) {
+  double amount = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
+  if (error != std::errc() || !(amount > 0)) return std::nullopt;
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  struct Unit {
+    std::string_view name;
+    double bytes;
+  };
+  const Unit units[] = {
+      {"B", 1},        {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
+      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"%", static_cast<double>(whole) / 100}};
+  for (const Unit& one : units) {
+    if (unit == one.name && amount * one.bytes < 0x1p62) return static_cast<std::int64_t>(amount * one.bytes);
+  }
+  return std::nullopt;
+}
+
+std::int64_t budget_of(const Options& memory) {
+  const std::int64_t free = free_tensor_memory();
+  if (!memory.given("budget")) return free;
+  const std::string& text = memory.string("budget");
+  const std::optional<std::int64_t> bytes = bytes_of(text, free);
+  if (bytes) return *bytes;
+  throw memory.error("budget", "expected bytes, or a percentage of what is free, found \"" + text + "\"")
+      .hint("\"2 GB\", \"500 MiB\" or \"80%\"");
+}
+
+// Error{recipe} where a step of single parameters within the backward pass is not the step of all.
+void check_fused(const FitPlan& plan, const Options& memory, bool by_parameter) {
+  const auto refuse = [&](const std::string& why) {
+    throw memory.error("fuse_step", "steps each parameter when its own gradient is there, and " + why);
+  };
+  if (plan.accumulate > 1)
+    refuse("accumulate = " + std::to_string(plan.accumulate) + " waits for the gradients of further micro-batches");
+  if (plan.clip.norm > 0) refuse("`clip` by the norm needs all gradients; clip = { value = … } does not");
+  if (plan.precision.compute == at::kHalf) refuse("the scale of the loss in float16 needs all gradients");
+  if (!by_parameter) refuse(plan.options.child("optim").entry().name + " needs all gradients");
+}
+
+bool covers_last(const FitPlan& plan) {
+  const std::vector<const Layer*> chain = plan.model->chain();
+  if (plan.recompute.segments.empty()) return false;
+  const ChainSegment& last = plan.recompute.segments.back();
+  return last.first + last.count == chain.size();
+}
+
+// Error{recipe} where loss and last layer cannot be computed together.
+void check_chunked(const FitPlan& plan, const Options& memory) {
+  const auto refuse = [&](const std::string& why) {
+    throw memory.error("chunk_loss", "computes the cross-entropy of labels with the nn.Linear before it, and " + why);
+  };
+  const Layer& last = *plan.model->chain().back();
+  if (!last.linear()) refuse("the model ends with " + last.path);
+  if (!plan.loss->takes_linear()) refuse("the loss is another one");
+  if (plan.head.target_type != at::kLong || plan.head.mixes_labels) refuse("the targets are no labels");
+}
+
+void plan_auto(FitPlan& plan, const Options& memory) {
+  plan.plans_for_one = true;
+  const std::int64_t budget = budget_of(memory);
+  const RecomputePrice price = recompute_within(plan, budget, memory);
+  const auto text = [](std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); };
+  plan.notes.push_back(
+      plan.recompute.empty()
+          ? fmt::format("memory: a step takes {} at its peak, within {}: nothing is computed again", text(price.plain),
+                        text(budget))
+          : fmt::format("memory: a step takes {} at its peak in place of {}, and computes {:.3g} ms again beside a "
+                        "forward pass of {:.3g} ms",
+                        text(price.peak), text(price.plain), 1e3 * price.again, 1e3 * price.forward));
+}
+
+Recompute recompute_of(const Model& model, const Options& memory) {
+  const Value::List& given = memory.get("recompute").list();
+  const bool is_every = given.size() == 1 && given.front().string().starts_with("every");
+  if (!is_every) return recompute_by_pattern(model, memory, "recompute");
+  const std::size_t size = every(given.front().string()), layers = model.chain().size();
+  if (size == 0) {
+    throw memory
+        .error("recompute", "expected \"every N\" with a number of layers, found \"" + given.front().string() + "\"")
+        .hint("\"every 2\"");
+  }
+  if (size >= layers) {
+    throw memory
+        .error("recompute", "expected segments of fewer layers than the model's chain of " + std::to_string(layers) +
+                                ", found \"" + given.front().string() + "\"")
+        .hint("the last segment is kept, and nothing would be computed again; patterns name layers inside of others");
+  }
+  return recompute_every(model, size);
+}
+
+}  // namespace
+
+void plan_memory(FitPlan& plan, bool by_parameter) {
+  if (!plan.options.given("memory")) return;
+  if (plan.step) throw plan.options.error("memory", "a fit with a step of its own has no such option");
+  const Options memory = plan.options.child("memory");
+  const bool is_auto = memory.given("recompute") && memory.get("recompute").list() == Value::List{"auto"};
+  if (memory.given("budget") && !is_auto) {
+    throw memory.error("budget", "goes with recompute = \"auto\", which chooses what is computed again")
+        .hint("recompute = \"auto\"");
+  }
+  if (memory.boolean("fuse_step")) check_fused(plan, memory, by_parameter);
+  plan.fuse_step = memory.boolean("fuse_step");
+  if (memory.boolean("chunk_loss")) check_chunked(plan, memory);
+  plan.chunk_loss = memory.boolean("chunk_loss");
+  if (is_auto) return plan_auto(plan, memory);
+  if (!memory.given("recompute")) return;
+  plan.recompute = recompute_of(*plan.model, memory);
+  if (plan.chunk_loss && covers_last(plan)) {
+    throw memory.error("recompute", "the last layer is computed with the loss, which chunk_loss = true says")
+        .hint("leave the layer out of memory.recompute");
+  }
+  check_recomputable(*plan.model, plan.recompute, memory, "recompute", !plan.device.is_cpu());
+}
+
+}  // namespace trainlab

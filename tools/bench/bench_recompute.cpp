@@ -1,0 +1,179 @@
+// What computing activations again, fused steps and losses in chunks save and cost: steps of a deep MLP, a transformer
+// and a net with a large head, in turns with the plain step.
+//
+//   bench_recompute [THREADS]
+//
+// A line {"fit", "way", "activations_mb", "peak_mb", "step_ms", "ratio"} for each way: the bytes of activations and
+// temporaries when the step holds most, all bytes then, the median of the steps, and the median of its ratios to the
+// plain step beside it.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/trace.h"
+#include "data/loader.h"
+#include "support/fit_support.h"
+#include "tensor/memory.h"
+#include "tensor/types.h"
+#include "train/group.h"
+#include "train/memory_ledger.h"
+#include "train/memory_prediction.h"
+
+using namespace trainlab;
+
+namespace {
+
+constexpr int rounds = 11;
+
+std::string layer(const std::string& name, const std::string& options = "") {
+  return R"({"@": "nn.)" + name + "\"" + (options.empty() ? "" : ", " + options) + "}";
+}
+std::string linear(int outputs) { return layer("Linear", R"("out_features": )" + std::to_string(outputs)); }
+std::string repeat(int times, const std::string& inner) {
+  return layer("Repeat", R"("times": )" + std::to_string(times) + R"(, "layer": )" + inner);
+}
+
+std::string fit(const std::string& data, const std::string& layers, int batch, const std::string& optim = "AdamW") {
+  return R"({"@": "fit", "name": "bench", "data": )" + data + R"(, "model": {"@": "nn.Sequential", "layers": [)" +
+         layers + R"(]}, "loss": "cross_entropy", "optim": {"@": "optim.)" + optim +
+         R"(", "lr": 0.001}, "steps": 100000, "validate": "100000 steps", "batch": )" + std::to_string(batch);
+}
+
+// A fit with one value of the option `memory`, step by step.
+class Way {
+ public:
+  Way(std::string name, const std::string& fit, const std::string& memory)
+      : name_(std::move(name)),
+        plan_(
+            plan_fit(test::parse_options(fit + (memory.empty() ? "" : R"(, "memory": )" + memory) + "}"), settings())),
+        keys_{Key(1)},
+        optimizers_{plan_.options.child("optim")},
+        group_(plan_, keys_, optimizers_, false),
+        loader_(plan_.data.train, plan_.loader, keys_, false) {
+    step();
+    MemoryRecorder recorder(tensor_memory());
+    const MemoryListening memory_of_step(recorder);
+    const Listening spans(recorder);
+    step();
+    ledger_ = recorder.ledger();
+  }
+
+  double step() {
+    const std::vector<Batch> batches{next_batch(plan_, loader_)};
+    const std::vector<double> rates{0.001};
+    const double before = steady_seconds();
+    const Span span(Phase::step);
+    group_.step(batches, step_++, {.rates = rates});
+    return steady_seconds() - before;
+  }
+
+  const std::string& name() const { return name_; }
+  std::int64_t peak() const { return ledger_.peak - before_; }
+  double activations_mb() const {
+    return static_cast<double>(ledger_.of(MemoryKind::activations) + ledger_.of(MemoryKind::temporaries)) / 1e6;
+  }
+  std::int64_t predicted() const { return predict_memory(plan_).ledger.peak; }
+
+  std::vector<double> seconds;
+
+ private:
+  static RunSettings settings() {
+    RunSettings settings;
+    settings.device = "cpu";
+    return settings;
+  }
+
+  std::int64_t before_ = live_tensor_bytes();  // of the other ways
+  std::string name_;
+  FitPlan plan_;
+  std::vector<Key> keys_;
+  std::vector<Options> optimizers_;
+  Group group_;
+  Loader loader_;
+  MemoryLedger ledger_;
+  std::int64_t step_ = 0;
+};
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+void print(const std::string& fit, std::vector<std::unique_ptr<Way>>& ways) {
+  for (int round = 0; round < rounds; ++round) {
+    for (const auto& way : ways) way->seconds.push_back(way->step());
+  }
+  for (const auto& way : ways) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < way->seconds.size(); ++i) ratios.push_back(way->seconds[i] / ways.front()->seconds[i]);
+    std::printf(
+        "{\"fit\": \"%s\", \"way\": \"%s\", \"activations_mb\": %.2f, \"peak_mb\": %.2f, \"step_ms\": %.3f, "
+        "\"ratio\": %.3f}\n",
+        fit.c_str(), way->name().c_str(), way->activations_mb(), static_cast<double>(way->peak()) / 1e6,
+        1e3 * median(way->seconds), median(ratios));
+    std::fflush(stdout);
+  }
+}
+
+void measure_recompute(const std::string& name, const std::string& spec, const std::vector<int>& sizes) {
+  std::vector<std::unique_ptr<Way>> ways;
+  ways.push_back(std::make_unique<Way>("plain", spec, ""));
+  for (const int size : sizes) {
+    const std::string every = "every " + std::to_string(size);
+    ways.push_back(std::make_unique<Way>(every, spec, R"({"recompute": ")" + every + "\"}"));
+    // The plan for the memory of these segments.
+    const std::int64_t budget = ways.back()->predicted();
+    ways.push_back(std::make_unique<Way>("auto for the memory of " + every, spec,
+                                         R"({"recompute": "auto", "budget": ")" + std::to_string(budget) + " B\"}"));
+  }
+  print(name, ways);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  count_tensor_memory();
+  prepare_arithmetic(argc > 1 ? std::atoi(argv[1]) : 1);
+  const test::TemporaryFolder folder;
+  const std::string text = (folder.path() / "text.txt").string();
+  {
+    std::ofstream file(text);
+    std::uint32_t state = 1;
+    for (int i = 0; i < 200000; ++i) {
+      state = state * 1664525 + 1013904223;
+      file << static_cast<char>('a' + (state >> 24) % 26);
+    }
+  }
+  const std::string words = R"({"@": "data.text", "context": 64, "path": ")" + text + "\"}";
+  const std::string digits = R"({"@": "data.digits"})", flat = layer("Flatten") + ", ";
+  const std::string dense = layer("Sequential", R"("layers": [)" + linear(256) + ", " + layer("GELU") + ", " +
+                                                    layer("Dropout", R"("p": 0.1)") + "]");
+  const std::string block = layer("TransformerEncoderLayer", R"("num_heads": 4, "causal": true)");
+  measure_recompute("MLP of 64 layers", fit(digits, flat + repeat(64, dense) + ", " + linear(10), 512), {24, 12});
+  measure_recompute(
+      "transformer of 12 blocks",
+      fit(words,
+          layer("Embedding", R"("num_embeddings": 26, "embedding_dim": 128)") + ", " + layer("PositionalEmbedding") +
+              ", " + repeat(12, block) + ", " + layer("LayerNorm") + ", " + linear(26),
+          16),
+      {4, 1});
+
+  std::vector<std::unique_ptr<Way>> ways;
+  const std::string deep = fit(digits, flat + repeat(24, linear(512)) + ", " + linear(10), 64);
+  ways.push_back(std::make_unique<Way>("plain", deep, ""));
+  ways.push_back(std::make_unique<Way>("fuse_step", deep, R"({"fuse_step": true})"));
+  print("24 layers of 512, batch 64", ways);
+  ways.clear();
+  const std::string wide = fit(R"({"@": "data.blobs", "classes": 16384, "samples": 32768, "features": 64})",
+                               linear(256) + ", " + linear(16384), 1024, "SGD");
+  ways.push_back(std::make_unique<Way>("plain", wide, ""));
+  ways.push_back(std::make_unique<Way>("chunk_loss", wide, R"({"chunk_loss": true})"));
+  print("16,384 classes, 1,024 rows", ways);
+  return 0;
+}
