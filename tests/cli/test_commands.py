@@ -131,7 +131,7 @@ class Help(CliTest):
         self.assertEqual(self.run_program("-h").out, text)
         # No word that only a new run takes them: a prompt of `predict` has a --seed of its own.
         self.assertIn("\nFlags, anywhere on the line; a run that is continued keeps its --out, --seed, --set, --read, "
-                      "--params:\n", text)
+                      "--params, --within:\n", text)
         self.assertRegex(self.run_program("--version").out, r"^trainlab \d+\.\d+\.\d+\n$")
 
     def test_of_entries(self):

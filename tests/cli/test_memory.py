@@ -37,7 +37,7 @@ class Recompute(CliTest):
         line = MODULE.count("\n") + LINES["fit"]
         self.recipe_with("r.lua", "calls.forward = calls.forward + 1", '"every 2"')
         result = self.train(code=1)
-        self.assert_message(result, f"r.lua:{line}: fit.memory.recompute: fit.model[5].Module changes values that its "
+        self.assert_message(result, f"r.lua:{line}: memory.recompute: model[5].Module changes values that its "
                                     "function uses, and would change them twice in a step")
         self.assert_said(result, "hint: leave the layer out of memory.recompute")
         self.recipe_with("r.lua", "calls.forward = calls.forward + 1", '{ "1-4", "6" }')
@@ -46,7 +46,7 @@ class Recompute(CliTest):
     def test_patterns_and_their_price(self):
         self.recipe(more='  memory = { recompute = "9" },\n')
         result = self.train(code=1)
-        self.assert_said(result, 'fit.memory.recompute: no layer matches "9"', "hint: layers are named by their places")
+        self.assert_said(result, ' memory.recompute: no layer matches "9"', "hint: layers are named by their places")
         self.recipe(more='  memory = { recompute = "every 2" },\n')
         checked = self.run_program("check", "r.lua")
         self.assertRegex(checked.out,

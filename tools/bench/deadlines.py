@@ -31,11 +31,13 @@ def run_within(budget, stages, kills, chance, folder):
     first = [TRAINLAB, RECIPE, "--stages", str(stages), "--within", f"{budget} s", "--out", out]
     wall = 0
     for kill in range(kills + 1):
-        command = [*first, "--json", "--quiet"] if kill == 0 else [TRAINLAB, "resume", out, "--json", "--quiet"]
+        # A process that is killed in its first moments has not begun a run.
+        is_begun = os.path.exists(os.path.join(out, "manifest.toml"))
+        command = [TRAINLAB, "resume", out, "--json", "--quiet"] if is_begun else [*first, "--json", "--quiet"]
+        wall = wall if is_begun else 0
         begin = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
-            # A new run has no folder in its first moments.
             output, errors = process.communicate(
                 timeout=budget * chance.uniform(0.2, 0.9) / kills + 1 if kill < kills else None)
         except subprocess.TimeoutExpired:

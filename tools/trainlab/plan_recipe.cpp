@@ -30,9 +30,12 @@ std::string step_text(const Seconds& step) {
                      milli * step.median, milli * step.low, milli * step.high);
 }
 
+std::string time_text(double seconds) {
+  return seconds < 10 ? fmt::format("{:.3g} s", seconds) : duration_text(seconds);
+}
+
 std::string seconds_text(const Seconds& seconds) {
-  return fmt::format("{} ({} ... {})", duration_text(seconds.median), duration_text(seconds.low),
-                     duration_text(seconds.high));
+  return fmt::format("{} ({} ... {})", time_text(seconds.median), time_text(seconds.low), time_text(seconds.high));
 }
 
 std::string count_text(double count) {

@@ -69,7 +69,7 @@ HealthWatch::HealthWatch(const FitPlan& plan, std::function<void(const std::stri
     : plan_(plan),
       say_(std::move(say)),
       is_synchronous_(device_at(plan.device).is_synchronous()),
-      every_(plan.length.total_steps > 0 ? std::clamp<std::int64_t>(plan.length.total_steps / 20, 5, 100) : 100),
+      every_(plan.length.total_steps > 0 ? std::clamp<std::int64_t>(plan.length.total_steps / 20, 5, 500) : 500),
       names_(trained_names(plan)),
       figures_{.run = run_facts(plan)},
       reading_figures_(parameter_facts(plan), reads_numbers(plan)),

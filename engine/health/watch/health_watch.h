@@ -49,7 +49,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   using Observer::finished;
   using Observer::started;
 
-  // The first steps, then fewer and fewer, and every few steps: 20 times in a run, but at most each 100th step.
+  // The first steps, then fewer and fewer, and every few steps: 20 times in a run, but at most each 500th step.
   bool is_measured(std::int64_t step) const;
   void take_loss(const StepFacts& facts);
   // Reads what devices have computed by now, and waits for the rest.

@@ -1,6 +1,5 @@
 // Norms: by statistics of the batch (BatchNorm1d, BatchNorm2d) or of each sample (LayerNorm). Weights and statistics
-// are in float32 or float64 also where the input is not: the operators take such pairs, sum in float32, and give the
-// input's type.
+// are in float32 or float64 also where the input is not; the output has the input's type.
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/group_norm.h>
@@ -24,6 +23,10 @@ using Slot = std::optional<std::size_t>;
 std::optional<at::Tensor> given(const std::vector<at::Tensor>& tensors, Slot slot) {
   return slot ? std::optional<at::Tensor>(tensors[*slot]) : std::nullopt;
 }
+
+// The input of an operator. The CPU's operators take an input of 16 bits beside weights in float32, and sum in float32;
+// those of other devices want one type.
+at::Tensor accepted(const at::Tensor& x, const Pass& pass) { return x.is_cpu() || x.is_meta() ? x : pass.in_full(x); }
 
 class BatchNorm : public Layer {
  public:
@@ -55,16 +58,16 @@ class BatchNorm : public Layer {
     const Slot mean = !by_batch || pass.updates_statistics ? mean_ : Slot{};
     const Slot variance = !by_batch || pass.updates_statistics ? variance_ : Slot{};
     if (members == 0) {
-      return at::batch_norm(x, given(parameters, weight_), given(parameters, bias_), given(buffers, mean),
-                            given(buffers, variance), by_batch, momentum_, epsilon_, true);
+      return in_type_of(
+          x, at::batch_norm(accepted(x, pass), given(parameters, weight_), given(parameters, bias_),
+                            given(buffers, mean), given(buffers, variance), by_batch, momentum_, epsilon_, true));
     }
     // [M, B, C, …] → [B, M·C, …]: the channels of all members side by side, each with statistics of its own.
-    const at::Tensor by_sample = x.transpose(0, 1);
-    return at::batch_norm(by_sample.flatten(1, 2), side_by_side(parameters, weight_), side_by_side(parameters, bias_),
-                          side_by_side(buffers, mean), side_by_side(buffers, variance), by_batch, momentum_, epsilon_,
-                          true)
-        .reshape(by_sample.sizes())
-        .transpose(0, 1);
+    const at::Tensor by_sample = accepted(x, pass).transpose(0, 1);
+    const at::Tensor normal = at::batch_norm(by_sample.flatten(1, 2), side_by_side(parameters, weight_),
+                                             side_by_side(parameters, bias_), side_by_side(buffers, mean),
+                                             side_by_side(buffers, variance), by_batch, momentum_, epsilon_, true);
+    return in_type_of(x, normal.reshape(by_sample.sizes()).transpose(0, 1));
   }
 
   bool stackable() const final { return true; }
@@ -143,7 +146,8 @@ class GroupNorm final : public Layer {
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     const auto& parameters = pass.state.parameters;
-    return at::group_norm(x, groups_, given(parameters, weight_), given(parameters, bias_), epsilon_);
+    return in_type_of(
+        x, at::group_norm(accepted(x, pass), groups_, given(parameters, weight_), given(parameters, bias_), epsilon_));
   }
 
   bool stackable() const override { return false; }  // the operator takes one weight per channel
@@ -185,8 +189,8 @@ class LayerNorm final : public Layer {
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     if (pass.members() == 0 || !weight_) {
-      return at::layer_norm(x, normalized_, given(pass.state.parameters, weight_), given(pass.state.parameters, bias_),
-                            epsilon_);
+      return in_type_of(x, at::layer_norm(accepted(x, pass), normalized_, given(pass.state.parameters, weight_),
+                                          given(pass.state.parameters, bias_), epsilon_));
     }
     const at::Tensor normal = at::layer_norm(x, normalized_, {}, {}, epsilon_);
     const at::Tensor weight = per_member(pass.parameter(*weight_));
@@ -227,14 +231,16 @@ class RMSNorm final : public Layer {
       weight_ = context.parameter("weight", {output.back()}, constant(1), false);
   }
 
+  // In float32 throughout: with a weight of another type LibTorch would take several operators, and warn.
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    const at::Tensor in = pass.in_full(x);
     if (pass.members() == 0 || !weight_) {
-      return at::rms_norm(x, output.back(), given(pass.state.parameters, weight_), epsilon_);
+      return in_type_of(x, at::rms_norm(in, output.back(), given(pass.state.parameters, weight_), epsilon_));
     }
     Shape shape(static_cast<std::size_t>(x.dim()), 1);
     shape.front() = pass.members();
     shape.back() = output.back();
-    const at::Tensor normal = at::rms_norm(x, output.back(), {}, epsilon_);
+    const at::Tensor normal = at::rms_norm(in, output.back(), {}, epsilon_);
     return in_type_of(x, at::mul(normal, pass.parameter(*weight_).view(shape)));
   }
 

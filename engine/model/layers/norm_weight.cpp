@@ -131,11 +131,11 @@ class SpectralNorm final : public Reweighted {
   at::Tensor weight(const at::Tensor& now, const Pass& pass) const override {
     const at::Tensor matrix = matrix_of(now);
     const at::Tensor &left = pass.buffer(left_), &right = pass.buffer(right_);
-    const bool trains = pass.trains_buffer(left_), is_kept = trains && pass.updates_statistics;
-    if (is_kept) improve(matrix, left, right, iterations_);
+    const bool trains = pass.trains_buffer(left_), updates = trains && pass.updates_statistics;
+    if (updates) improve(matrix, left, right, iterations_);
     // Copies, because the backward pass needs those of this pass.
     const at::Tensor u = left.clone(), v = right.clone();
-    if (trains && !is_kept) improve(matrix, u, v, iterations_);
+    if (trains && !updates) improve(matrix, u, v, iterations_);
     return at::div(now, at::dot(u, at::mv(matrix, v)));
   }
 

@@ -74,14 +74,15 @@ class AvgPool final : public Layer {
     window_ = pool_window(options, context);
     output = window_output(context, window_, input[0]);
   }
-  at::Tensor forward(const at::Tensor& x, const Pass&) const override {
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     const auto& [kernel, stride, dilation, before, after, ceil] = window_;
     if constexpr (axes == 1) {
       return at::avg_pool1d(x, kernel, stride, before, ceil, count_padding_);
     } else if constexpr (axes == 2) {
       return at::avg_pool2d(x, kernel, stride, before, ceil, count_padding_);
     } else {
-      return at::avg_pool3d(x, kernel, stride, before, ceil, count_padding_);
+      // The CPU has no such operator for 16 bits.
+      return in_type_of(x, at::avg_pool3d(pass.in_full(x), kernel, stride, before, ceil, count_padding_));
     }
   }
   bool stackable() const override { return false; }

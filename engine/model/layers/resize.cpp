@@ -52,7 +52,15 @@ class Upsample final : public Layer {
     output.insert(output.begin(), input[0]);
   }
 
-  at::Tensor forward(const at::Tensor& x, const Pass&) const override {
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
+    if (!antialias_) return resized(x);
+    return in_type_of(x, resized(pass.in_full(x)));  // the CPU has no such operators for 16 bits
+  }
+  bool stackable() const override { return false; }
+  void count_kept(KeptMemory& memory) const override { memory.produce(output); }
+
+ private:
+  at::Tensor resized(const at::Tensor& x) const {
     const at::OptionalIntArrayRef size(size_);
     if (size_.size() == 1) {
       return smooth_ ? at::upsample_linear1d(x, size, align_, std::nullopt)
@@ -66,10 +74,7 @@ class Upsample final : public Layer {
     return antialias_ ? at::_upsample_bilinear2d_aa(x, size, align_, std::nullopt)
                       : at::upsample_bilinear2d(x, size, align_, std::nullopt);
   }
-  bool stackable() const override { return false; }
-  void count_kept(KeptMemory& memory) const override { memory.produce(output); }
 
- private:
   bool smooth_, cubic_, align_, antialias_;
   Shape size_;
 };

@@ -362,7 +362,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   // Made here once to be checked: members make their own.
   bool by_parameter = true;
   for (const FitPlan::StepModel& one : trained_models(plan)) {
-    const Probe probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
+    const auto probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
     by_parameter = by_parameter && probe.optimizer->steps_by_parameter();
   }
   for (const FitPlan::StepModel& one : plan.step_models) {

@@ -108,10 +108,9 @@ std::optional<double> product_time(const FitPlan& plan) {
 }
 
 std::string product_time_text(double relative, const Precision& precision) {
-  return fmt::format(
-      "a product of {0} × {0} matrices in {1} takes {2:.2g} times as long as in float32 on this "
-      "processor",
-      product_size, dtype_name(precision.compute), relative);
+  const std::string times = relative < 10 ? fmt::format("{:.2g}", relative) : fmt::format("{:.0f}", relative);
+  return fmt::format("a product of {0} × {0} matrices in {1} takes {2} times as long as in float32 on this processor",
+                     product_size, dtype_name(precision.compute), times);
 }
 
 std::optional<std::string> slow_products(const FitPlan& plan) {

@@ -38,7 +38,7 @@ Computed computed(const Case& layer, const LayerPrecision& precision) {
   if (layer.below > 0) x = x.abs().mul(1000).to(at::kLong).remainder(layer.below);
   Computed all;
   all.output = model.forward(x, {.state = state, .training = true, .keys = keys});
-  if (!state.parameters.empty()) all.output.backward(drawn(all.output.sizes(), Key(81), at::kFloat));
+  if (all.output.requires_grad()) all.output.backward(drawn(all.output.sizes(), Key(81), at::kFloat));
   all.output = all.output.detach();
   for (const at::Tensor& parameter : state.parameters) all.gradients.push_back(parameter.grad());
   return all;
@@ -68,7 +68,8 @@ void check_near(const Case& layer, at::ScalarType type, double tolerance) {
   CHECK(few.output.scalar_type() == whole.output.scalar_type());
   if (!whole.output.is_floating_point()) return;
   CHECK(distance({&few.output, 1}, {&whole.output, 1}) < tolerance);
-  CHECK(distance(few.gradients, whole.gradients) < tolerance);
+  // Another one of two nearly equal values may be the largest.
+  if (!shows(layer.spec, "nn.AdaptiveMaxPool2d")) CHECK(distance(few.gradients, whole.gradients) < tolerance);
 }
 
 }  // namespace

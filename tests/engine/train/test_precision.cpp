@@ -171,8 +171,8 @@ TEST_CASE("a fit in float16 whose gradients are never finite ends with a reason"
   });
   const Value summary = trained(with_own_loss(R"(, "epochs": 5)"), temporary.path(), {always});
   CHECK(summary["status"] == Value("failed"));
-  CHECK(summary["steps"] == Value(30));
-  CHECK(summary["reason"].string().find("not finite in 30 steps in a row") != std::string::npos);
+  CHECK_THAT(summary["reason"].string(), Catch::Contains("not finite in 30 steps in a row"));
+  CHECK_THAT(summary["reason"].string(), Catch::EndsWith("at step 30"));
 }
 
 TEST_CASE("the scale doubles after an interval without a step that was left out") {
@@ -239,7 +239,8 @@ TEST_CASE("a group in fewer digits stays near its members alone") {
 
 TEST_CASE("the predicted memory knows the type in which layers compute") {
   const auto kept = [](const char* type) {
-    std::string json = digits_fit(R"(, "steps": 2, "batch": 512, "precision": ")" + std::string(type) + "\"");
+    std::string json = digits_fit(R"(, "steps": 2, "precision": ")" + std::string(type) + "\"");
+    json.replace(json.find("\"batch\": 64"), 11, "\"batch\": 512");
     const std::string model = json.substr(json.find("\"model\""), json.find("\"loss\"") - json.find("\"model\""));
     json.replace(json.find(model), model.size(), R"("model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"},
       {"@": "nn.Linear", "out_features": 512}, {"@": "nn.GELU"}, {"@": "nn.Linear", "out_features": 512},

@@ -148,7 +148,8 @@ TEST_CASE("help") {
   const auto line_of = [](const char* name) { return usage_line(*find_command(commands_of_program(), name)); };
   CHECK(line_of("run") == "trainlab [run] RECIPE.lua [--apply FILE] [--PARAMETER VALUE…] [flags]");
   CHECK(line_of("check") == "trainlab check RECIPE.lua [--step] [--PARAMETER VALUE…] [flags]");
-  CHECK(line_of("extend") == "trainlab extend RUN --epochs N | --steps N | --time TIME | --trials N [flags]");
+  CHECK(line_of("extend") ==
+        "trainlab extend RUN --epochs N | --steps N | --time TIME | --trials N [--within TIME] [flags]");
   CHECK(line_of("predict") == "trainlab predict RUN --input FILE | --prompt TEXT [flags]");
   CHECK(line_of("report") == "trainlab report RUN… [--csv | --json | --html FILE] [flags]");
   CHECK(line_of("help") == "trainlab help [NAME] [--man] [flags]");
