@@ -61,7 +61,8 @@ void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
   const auto watch = std::make_shared<HealthWatch>(plan, member.context.say);
   member.observers.push_back(watch);
   member.parts.push_back(watch->part());
-  if (!plan.step) {
+  // A step of the recipe's own and a step within the backward pass have no moment at which all gradients are there.
+  if (!plan.step && !plan.fuse_step) {
     company.observers.push_back(watch);
     company.passes.push_back(watch);
   }

@@ -20,8 +20,8 @@
 namespace trainlab {
 
 // Reads the loss of each step, and samples of layers, weights and gradients in a few steps. A device that computes by
-// itself is waited for at validations only, which wait for it anyway. For a fit with a step of its own there are only
-// the validations.
+// itself is waited for at validations only, which wait for it anyway. For a fit with a step of its own, or whose
+// optimizer steps within the backward pass, there are only the validations.
 class HealthWatch final : public Observer, public LoopObserver, public GradientPass {
  public:
   // `plan` outlives the object. `say` gets a line for each verdict.

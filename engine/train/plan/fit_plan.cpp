@@ -363,7 +363,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   bool by_parameter = true;
   for (const FitPlan::StepModel& one : trained_models(plan)) {
     const auto probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
-    by_parameter = by_parameter && probe.optimizer->steps_by_parameter();
+    by_parameter = by_parameter && probe->steps_by_parameter();
   }
   for (const FitPlan::StepModel& one : plan.step_models) {
     if (keeps_average(one.optimizer))
