@@ -1,7 +1,11 @@
 // The module's registrations, one function for each file of entries, and options that several optimizers have.
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "core/registry.h"
+#include "optim/optimizer.h"
 
 namespace trainlab {
 
@@ -16,6 +20,14 @@ Option l2_option();
 Option decoupled_option(double by_default);
 // The option `decay_norms_and_biases`.
 Option decay_option();
+
+// The kind of an optimizer that is made from the options of its rows, its parameters and the number of members.
+template <class Made>
+OptimizerKind optimizer_kind() {
+  return {[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members) {
+    return std::make_unique<Made>(specs, std::move(parameters), members);
+  }};
+}
 
 // Error{recipe} if the optimizer in `option` keeps an average of the weights, which a wrapper would pass over.
 void refuse_average(const Options& spec, const std::string& option);

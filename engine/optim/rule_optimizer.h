@@ -193,11 +193,4 @@ class RuleOptimizer : public SetOptimizer {
   std::vector<StateFormat> formats_;  // by parameter
 };
 
-template <class Rule>
-OptimizerKind rule_kind() {
-  return {[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members) {
-    return std::make_unique<RuleOptimizer<Rule>>(specs, std::move(parameters), members);
-  }};
-}
-
 }  // namespace trainlab

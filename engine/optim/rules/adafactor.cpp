@@ -127,10 +127,7 @@ void register_adafactor(Registry& registry) {
                 "each value of a vector. The same rule and defaults as PyTorch's torch.optim.Adafactor, but for "
                 "tensors of more than two axes: all axes but the first count as one, where PyTorch takes the last two "
                 "axes and keeps a third of Adam's bytes for a 3×3 convolution."),
-      OptimizerKind{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                       std::int64_t members) -> std::unique_ptr<Optimizer> {
-        return std::make_unique<Adafactor>(specs, std::move(parameters), members);
-      }});
+      optimizer_kind<Adafactor>());
 }
 
 }  // namespace trainlab

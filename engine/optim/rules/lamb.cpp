@@ -89,10 +89,7 @@ void register_lamb(Registry& registry) {
           .example("optim.LAMB { lr = 2e-3, weight_decay = 0.01 }")
           .note("r = m̂ / (√v̂ + eps) + weight_decay·p; p ← p − lr·‖p‖ / ‖r‖·r, with the ratio 1 where a norm is 0. "
                 "Algorithm 2 of the paper, with the norms as they are."),
-      OptimizerKind{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                       std::int64_t members) -> std::unique_ptr<Optimizer> {
-        return std::make_unique<Lamb>(specs, std::move(parameters), members);
-      }});
+      optimizer_kind<Lamb>());
 }
 
 }  // namespace trainlab

@@ -192,10 +192,7 @@ void register_muon(Registry& registry) {
           .note("The first and the last matrix count as input and output, which the authors leave to AdamW; where that "
                 "is wrong, name the hidden matrices with `params`. The iteration runs in bfloat16. The same rule and "
                 "defaults as PyTorch's torch.optim.Muon."),
-      OptimizerKind{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                       std::int64_t members) -> std::unique_ptr<Optimizer> {
-        return std::make_unique<Muon>(specs, std::move(parameters), members);
-      }});
+      optimizer_kind<Muon>());
 }
 
 }  // namespace trainlab

@@ -87,11 +87,9 @@ class ScheduleFree final : public RuleOptimizer<Rule> {
 
 template <class Rule>
 OptimizerKind schedule_free_kind() {
-  return {.make = [](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                     std::int64_t members) -> std::unique_ptr<Optimizer> {
-            return std::make_unique<ScheduleFree<Rule>>(specs, std::move(parameters), members);
-          },
-          .keeps_average = true};
+  OptimizerKind kind = optimizer_kind<ScheduleFree<Rule>>();
+  kind.keeps_average = true;
+  return kind;
 }
 
 constexpr const char* about_weights =

@@ -70,11 +70,6 @@ class Sgd final : public RuleOptimizer<SgdRule> {
   FusedLists lists_;  // kept for its capacity; empty between steps
 };
 
-std::unique_ptr<Optimizer> make_sgd(std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                                    std::int64_t members) {
-  return std::make_unique<Sgd>(specs, std::move(parameters), members);
-}
-
 }  // namespace
 
 void register_sgd(Registry& registry) {
@@ -96,7 +91,7 @@ void register_sgd(Registry& registry) {
           .example("optim.SGD { lr = 0.1, momentum = 0.9, nesterov = true }")
           .note("v ← momentum·v + (1 − dampening)·g, on the first step v ← g; then p ← p − lr·v, with Nesterov "
                 "p ← p − lr·(g + momentum·v). The same rule and defaults as PyTorch's torch.optim.SGD."),
-      OptimizerKind{make_sgd});
+      optimizer_kind<Sgd>());
 }
 
 }  // namespace trainlab

@@ -91,10 +91,7 @@ void register_lookahead(Registry& registry) {
                     .or_default(0.5))
           .example("optim.Lookahead { base = optim.AdamW { lr = 1e-3 }, k = 5 }")
           .note("Every k steps: slow ← slow + alpha·(fast − slow); fast ← slow. The base keeps its state."),
-      OptimizerKind{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                       std::int64_t members) -> std::unique_ptr<Optimizer> {
-        return std::make_unique<Lookahead>(specs, std::move(parameters), members);
-      }});
+      optimizer_kind<Lookahead>());
 }
 
 }  // namespace trainlab

@@ -122,10 +122,7 @@ void register_sam(Registry& registry) {
                    .note("The base optimizer takes its step with the gradient at p + rho·g / ‖g‖ for the same batch "
                          "and the same random numbers: each step costs two evaluations. Clipping acts on both "
                          "gradients; running statistics of norms are updated once."),
-               OptimizerKind{[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
-                                   std::int64_t members) -> std::unique_ptr<Optimizer> {
-                 return std::make_unique<Sam>(specs, std::move(parameters), members);
-               }});
+               optimizer_kind<Sam>());
 }
 
 }  // namespace trainlab
