@@ -9,6 +9,7 @@
 
 #include "core/files.h"
 #include "support/fit_support.h"
+#include "support/last_checkpoint.h"
 #include "support/stand_in_device.h"
 #include "tensor/safetensors.h"
 
@@ -71,21 +72,6 @@ std::string with_optimizer(std::string fit, const std::string& optimizer) {
   return fit.replace(fit.find(adamw), adamw.size(), optimizer);
 }
 
-// The tensors of the newest checkpoint.
-NamedTensors last(const fs::path& folder) {
-  fs::path newest;
-  for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("last-") && name.ends_with(".safetensors")) newest = std::max(newest, entry.path());
-  }
-  return load_safetensors(newest).tensors;
-}
-
-bool same(const NamedTensors& a, const NamedTensors& b) {
-  return a.size() == b.size() &&
-         std::ranges::all_of(a, [&](const auto& one) { return at::equal(one.second, b.at(one.first)); });
-}
-
 }  // namespace
 
 TEST_CASE("passes come in order, after clipping by value and then by norm") {
@@ -133,7 +119,7 @@ TEST_CASE("a step that a pass leaves out changes no weights, no optimizer state 
   CHECK(summary["steps"] == Value(6));
   CHECK_FALSE(is_seen);
   run_with(digits_fit(R"(, "steps": 3, "ema": {"@": "ema"})"), temporary.path() / "short", {});
-  CHECK(same(last(temporary.path() / "left-out"), last(temporary.path() / "short")));
+  CHECK(same_tensors(last_checkpoint(temporary.path() / "left-out"), last_checkpoint(temporary.path() / "short")));
 }
 
 TEST_CASE("of a stack a pass leaves out single members, and the others do not notice") {
@@ -143,9 +129,11 @@ TEST_CASE("of a stack a pass leaves out single members, and the others do not no
   run_with(fit, temporary.path() / "left-out", {leaves_out(1, 2)}, 3);
   run_with(digits_fit(R"(, "steps": 2, "clip": {"norm": 0.05})"), temporary.path() / "short", {}, 3);
   for (const char* member : {"0", "2"}) {
-    CHECK(same(last(temporary.path() / "left-out" / member), last(temporary.path() / "whole" / member)));
+    CHECK(same_tensors(last_checkpoint(temporary.path() / "left-out" / member),
+                       last_checkpoint(temporary.path() / "whole" / member)));
   }
-  CHECK(same(last(temporary.path() / "left-out" / "1"), last(temporary.path() / "short" / "1")));
+  CHECK(same_tensors(last_checkpoint(temporary.path() / "left-out" / "1"),
+                     last_checkpoint(temporary.path() / "short" / "1")));
 }
 
 TEST_CASE("a member that is left out in a further evaluation of the step is put back") {
@@ -157,7 +145,7 @@ TEST_CASE("a member that is left out in a further evaluation of the step is put 
     const fs::path folder = temporary.path() / std::to_string(std::hash<std::string>{}(optimizer));
     run_with(with_optimizer(digits_fit(R"(, "steps": 4)"), optimizer), folder / "left-out", {leaves_out(0, 2, true)});
     run_with(with_optimizer(digits_fit(R"(, "steps": 2)"), optimizer), folder / "short", {});
-    CHECK(same(last(folder / "left-out"), last(folder / "short")));
+    CHECK(same_tensors(last_checkpoint(folder / "left-out"), last_checkpoint(folder / "short")));
   }
 }
 
@@ -188,7 +176,7 @@ TEST_CASE("a pass that raises ends the fit with one error that names it, and the
     const Value rest = run_with(fit, folder, {}, 0, true);
     CHECK(rest["status"] == Value("done"));
     CHECK(rest["resumed"].list().at(0) == Value(3));
-    CHECK(same(last(folder), last(temporary.path() / "whole")));
+    CHECK(same_tensors(last_checkpoint(folder), last_checkpoint(temporary.path() / "whole")));
   }
 }
 
@@ -204,7 +192,8 @@ TEST_CASE("a pass that raises ends a whole group, and the members go on to the s
   CHECK_THAT(said, Catch::Contains("gradient pass \"test\": the scale is lost"));
   CHECK(run_with(fit, temporary.path() / "rest", {}, 3, true)["resumed"].list().at(0) == Value(3));
   for (const char* member : {"0", "1", "2"}) {
-    CHECK(same(last(temporary.path() / "rest" / member), last(temporary.path() / "whole" / member)));
+    CHECK(same_tensors(last_checkpoint(temporary.path() / "rest" / member),
+                       last_checkpoint(temporary.path() / "whole" / member)));
   }
 }
 
@@ -264,9 +253,9 @@ TEST_CASE("what a pass keeps in the checkpoints makes resume exact") {
     CHECK(run(rest, again, true)["resumed"].list().at(0) == Value(3));
     CHECK(again->scale == Approx(std::pow(1.25, 8)));
     for (const char* member : members ? std::vector{"0", "1"} : std::vector{"."}) {
-      const NamedTensors tensors = last(rest / member);
+      const NamedTensors tensors = last_checkpoint(rest / member);
       CHECK(tensors.contains("running.mean"));
-      CHECK(same(tensors, last(whole / member)));
+      CHECK(same_tensors(tensors, last_checkpoint(whole / member)));
     }
   }
 }
@@ -324,9 +313,11 @@ TEST_CASE("a pass is told which member each row is, also when others have left t
         verdict.skipped.at(static_cast<std::size_t>(row)) = facts.step >= 2;
         return verdict;
       }));
-  const auto end = [&](const char* name, const char* member) { return last(temporary.path() / name / member); };
-  CHECK_FALSE(same(end("left-out", "2"), end("whole", "2")));
-  for (const char* member : {"0", "1", "3", "4"}) CHECK(same(end("left-out", member), end("whole", member)));
+  const auto end = [&](const char* name, const char* member) {
+    return last_checkpoint(temporary.path() / name / member);
+  };
+  CHECK_FALSE(same_tensors(end("left-out", "2"), end("whole", "2")));
+  for (const char* member : {"0", "1", "3", "4"}) CHECK(same_tensors(end("left-out", member), end("whole", member)));
 }
 
 TEST_CASE("a verdict on another number of rows is refused") {

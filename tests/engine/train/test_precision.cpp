@@ -13,6 +13,7 @@
 #include "objects/run_handle.h"
 #include "step/loss_scaler.h"
 #include "support/fit_support.h"
+#include "support/last_checkpoint.h"
 #include "tensor/safetensors.h"
 #include "train/memory_prediction.h"
 
@@ -55,20 +56,6 @@ std::string with_own_loss(const std::string& more) {
   return json.replace(json.find(loss), loss.size(), R"("loss": {"@": "function", "index": 0})");
 }
 
-NamedTensors last(const fs::path& folder) {
-  fs::path newest;
-  for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("last-") && name.ends_with(".safetensors")) newest = std::max(newest, entry.path());
-  }
-  return load_safetensors(newest).tensors;
-}
-
-bool same(const NamedTensors& a, const NamedTensors& b) {
-  return a.size() == b.size() &&
-         std::ranges::all_of(a, [&](const auto& one) { return at::equal(one.second, b.at(one.first)); });
-}
-
 Value trained(const std::string& json, const fs::path& folder, std::vector<std::shared_ptr<Callable>> functions = {},
               bool resumed = false) {
   return run_one(parse_options(json, std::move(functions)), folder, resumed);
@@ -100,7 +87,7 @@ TEST_CASE("fits in bfloat16 and float16 come out near float32, with weights in f
       CHECK(few["metrics"][metric].number() != whole["metrics"][metric].number());
     }
     CHECK(few["precision"] == precision(type, 0, std::string(type) == "float16" ? 65536 : 1));
-    for (const auto& [name, tensor] : last(temporary.path() / type)) {
+    for (const auto& [name, tensor] : last_checkpoint(temporary.path() / type)) {
       INFO(name);
       if (tensor.is_floating_point() && name != "loss_scale") CHECK(tensor.scalar_type() == at::kFloat);
     }
@@ -130,7 +117,7 @@ TEST_CASE("an interrupted fit in fewer digits continues to the same bytes") {
         CHECK(trained(interrupted, folder, {overflowing({5}), stops_at(step)})["status"] == Value("interrupted"));
       }
       const Value rest = trained(fit, folder, {overflowing({5})}, true);
-      CHECK(same(last(folder), last(whole)));
+      CHECK(same_tensors(last_checkpoint(folder), last_checkpoint(whole)));
       CHECK(rest["metrics"] == uninterrupted["metrics"]);
       CHECK(rest["precision"] == uninterrupted["precision"]);
     }
@@ -144,10 +131,11 @@ TEST_CASE("a step of float16 whose gradients are not finite is left out and halv
   CHECK(summary["status"] == Value("done"));
   CHECK(summary["precision"] == precision("float16", 1, 32768));
   trained(with_own_loss(R"(, "steps": 3, "ema": {"@": "ema"})"), temporary.path() / "short", {overflowing({})});
-  NamedTensors skipped = last(temporary.path() / "skipped"), before = last(temporary.path() / "short");
+  NamedTensors skipped = last_checkpoint(temporary.path() / "skipped"),
+               before = last_checkpoint(temporary.path() / "short");
   CHECK(skipped.erase("loss_scale") == 1);
   CHECK(before.erase("loss_scale") == 1);
-  CHECK(same(skipped, before));
+  CHECK(same_tensors(skipped, before));
 
   const Value on = trained(with_own_loss(R"(, "epochs": 3)"), temporary.path() / "on", {overflowing({3, 10})});
   CHECK(on["precision"] == precision("float16", 2, 16384));
