@@ -9,42 +9,12 @@
 namespace trainlab {
 namespace {
 
-thread_local Recording* heard_by = nullptr;
-
-std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& function) {
-  heard_by->function_began(function);
-  return nullptr;
-}
-
 // Autograd evaluates a function of the backward pass: the function itself, and what is to be done for it and after it.
 bool is_evaluation(const at::RecordFunction& function) {
   return std::string_view(function.name()).starts_with("autograd::engine::evaluate_function");
 }
 
-void on_end(const at::RecordFunction& function, at::ObserverContext*) { heard_by->function_ended(function); }
-
 }  // namespace
-
-// While the object lives, the recording hears the operators and the functions of backward passes on this thread.
-class Recording::Hearing {
- public:
-  Hearing(Recording& recording, bool sees_tensors)
-      : handle_(at::addThreadLocalCallback(
-            at::RecordFunctionCallback(on_begin, on_end)
-                .needsInputs(sees_tensors)
-                .needsOutputs(sees_tensors)
-                .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}))) {
-    heard_by = &recording;
-  }
-  ~Hearing() {
-    at::removeCallback(handle_);
-    heard_by = nullptr;
-  }
-  Hearing(const Hearing&) = delete;
-
- private:
-  at::CallbackHandle handle_;
-};
 
 RowSums* Recording::row(std::string_view path, bool is_layer) {
   if (const auto found = by_path_.find(path); found != by_path_.end()) return found->second;
@@ -110,7 +80,7 @@ void Recording::begin_step() {
   owners_.clear();
   inside_ = 0;
   differentiated_ = nullptr;
-  hearing_ = std::make_unique<Hearing>(*this, use_ == StepUse::counted);
+  hearing_.emplace(*this, use_ == StepUse::counted);
 }
 
 void Recording::began(Phase phase, std::string_view name) {

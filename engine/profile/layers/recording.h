@@ -11,8 +11,6 @@
 // and others are timed, in turns with plain steps, which tell what the timing costs.
 #pragma once
 
-#include <ATen/record_function.h>
-
 #include <array>
 #include <cstdint>
 #include <map>
@@ -24,6 +22,7 @@
 #include <vector>
 
 #include "core/trace.h"
+#include "listening_to_operators.h"
 #include "operator_kind.h"
 
 namespace trainlab {
@@ -47,7 +46,7 @@ struct RowSums {
   std::unordered_map<const OperatorKind*, OperatorSums*> by_kind;  // the same, of which several may share a name
 };
 
-class Recording final : public TraceListener {
+class Recording final : public TraceListener, public OperatorListener {
  public:
   // From step `first` on counts, times and lets pass `count` steps each, in turns. Steps count from 0. To be used on
   // the thread that makes it.
@@ -71,11 +70,10 @@ class Recording final : public TraceListener {
   const std::vector<double>& timed() const { return timed_; }
   const std::vector<double>& plain() const { return plain_; }
 
-  // For the callbacks of LibTorch.
-  void function_began(const at::RecordFunction& function);
-  void function_ended(const at::RecordFunction& function);
-
  private:
+  void function_began(const at::RecordFunction& function) override;
+  void function_ended(const at::RecordFunction& function) override;
+
   struct Frame {
     RowSums* row;
     bool is_backward;
@@ -90,7 +88,6 @@ class Recording final : public TraceListener {
     std::uint64_t first;
     RowSums* row;
   };
-  class Hearing;
 
   RowSums* row(std::string_view path, bool is_layer);
   RowSums* row_of(Phase phase, std::string_view name);
@@ -110,7 +107,7 @@ class Recording final : public TraceListener {
   std::int64_t step_ = 0;   // that is running or comes next
   double step_began_ = 0, last_ = 0;
   StepUse use_ = StepUse::none;
-  std::unique_ptr<Hearing> hearing_;
+  std::optional<ListeningToOperators> hearing_;
   std::vector<Frame> frames_;
   std::int64_t inside_ = 0;  // operators begun within one with products, that one included
   std::vector<Owner> owners_;

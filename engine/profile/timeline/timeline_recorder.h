@@ -12,12 +12,13 @@
 #include "core/clock.h"
 #include "core/input_trace.h"
 #include "core/trace.h"
+#include "layers/listening_to_operators.h"
 #include "profile/timeline.h"
 
 namespace trainlab {
 
 // Spans and operators come from the thread that makes the recorder, input stages from any thread. Thread-safe.
-class TimelineRecorder final : public TraceListener, public InputListener {
+class TimelineRecorder final : public TraceListener, public InputListener, public OperatorListener {
  public:
   // Keeps at most so many events. `step_samples`: samples of a training step. `now`: seconds.
   TimelineRecorder(std::size_t most_events, std::int64_t step_samples,
@@ -27,6 +28,8 @@ class TimelineRecorder final : public TraceListener, public InputListener {
   void ended(Phase phase, std::string_view name) noexcept override;
   void operation_began(std::string_view name);
   void operation_ended();
+  void function_began(const at::RecordFunction& function) override { operation_began(function.name()); }
+  void function_ended(const at::RecordFunction&) override { operation_ended(); }
 
   void began(InputStage stage) noexcept override;
   void ended(InputStage stage, std::int64_t samples) noexcept override;
