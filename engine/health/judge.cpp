@@ -32,7 +32,7 @@ constexpr Kinds kinds(std::initializer_list<HealthKind> list) {
   return all;
 }
 
-// What a run that does not learn shows in the end.
+// Faults that a run which does not learn shows in the end.
 constexpr Kinds course = kinds({noisy_gradients, overfitting, underfitting, plateau, class_collapse});
 constexpr Kinds layers = kinds({exploding_gradients, dead_units, saturated_units, vanishing_gradients});
 constexpr Kinds rate = kinds({rate_too_high, rate_too_low});

@@ -1,4 +1,5 @@
-// What the system tells of this machine without a measurement, and what measurements share. Private to the room.
+// Facts of this machine that the system tells without a measurement, and tools that measurements share. Private to the
+// room.
 #pragma once
 
 #include <ATen/Parallel.h>

@@ -11,7 +11,8 @@ namespace trainlab {
 // $XDG_CACHE_HOME/trainlab, else ~/.cache/trainlab; empty where neither variable is set.
 std::filesystem::path cache_folder();
 
-// What store_measurement() has kept for this machine; nil for a file that is missing, damaged, or of another machine.
+// The measurement that store_measurement() has kept for this machine; nil for a file that is missing, damaged, or of
+// another machine.
 Value stored_measurement(const std::filesystem::path& path, const Value& machine);
 
 // Keeps a measurement by one atomic write. Returns why it could not be kept; empty if it was.

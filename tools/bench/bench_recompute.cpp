@@ -1,5 +1,5 @@
-// What computing activations again, fused steps and losses in chunks save and cost: steps of a deep MLP, a transformer
-// and a net with a large head, in turns with the plain step.
+// Savings and costs of activations that are computed again, fused steps and losses in chunks: steps of a deep MLP, a
+// transformer and a net with a large head, in turns with the plain step.
 //
 //   bench_recompute [THREADS]
 //

@@ -1,4 +1,4 @@
-// What several rules read off the figures.
+// Measures that several rules read off the figures.
 #pragma once
 
 #include <vector>

@@ -46,7 +46,7 @@ Finding find_rate_too_high(const HealthFigures& figures) {
                     fmt::format("the loss began at {:.3g} and is {:.3g} after {} steps", figures.losses.first(),
                                 figures.losses.mean(0.8, 1), figures.losses.steps()));
   }
-  // What was learnt is lost again.
+  // The run loses again what it has learnt.
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 9; ++i) best = std::min(best, figures.losses.mean(0.1 * i, 0.1 * (i + 1)));
   const double now = figures.losses.mean(0.9, 1);

@@ -27,7 +27,7 @@ class HealthWatch final : public Observer, public LoopObserver, public GradientP
   // `plan` outlives the object. `say` gets a line for each verdict.
   HealthWatch(const FitPlan& plan, std::function<void(const std::string&)> say);
 
-  // What a checkpoint keeps.
+  // The part of the watch that a checkpoint keeps.
   Resumable part();
   const std::vector<HealthVerdict>& verdicts() const { return told_; }
 

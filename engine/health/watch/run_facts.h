@@ -5,8 +5,8 @@
 
 namespace trainlab {
 
-// What is known of a fit before its first step. Reads labels of the training part, and at most a few MiB of the samples
-// of both parts.
+// The facts of a fit before its first step. Reads labels of the training part, and at most a few MiB of the samples of
+// both parts.
 RunFacts run_facts(const FitPlan& plan);
 
 }  // namespace trainlab

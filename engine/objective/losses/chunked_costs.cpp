@@ -17,7 +17,7 @@
 namespace trainlab {
 namespace {
 
-// So many rows that their scores take about as much memory as x does.
+// The number of rows whose scores take about as much memory as x does.
 std::int64_t rows_at_a_time(std::int64_t rows, std::int64_t classes, std::int64_t features) {
   const std::int64_t parts = (classes + features - 1) / features;
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>((rows + parts - 1) / parts)));

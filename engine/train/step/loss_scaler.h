@@ -32,7 +32,7 @@ class LossScaler final : public GradientPass {
   // A reason to end the fit of a row: too many steps in a row were left out.
   std::optional<std::string> failure(std::size_t row) const;
 
-  // What a checkpoint keeps: float64, [4] or [members, 4].
+  // The tensor that a checkpoint keeps: float64, [4] or [members, 4].
   const at::Tensor& state() const { return state_; }
 
  private:

@@ -17,7 +17,7 @@ using namespace trainlab::test;
 
 namespace {
 
-// As full_registry(), with the option `health`.
+// The full_registry() with the option `health`.
 const Registry& watched_registry() {
   static const Registry registry = [] {
     Registry all;

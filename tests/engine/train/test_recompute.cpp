@@ -119,7 +119,7 @@ TEST_CASE("half and more of the activations of a deep net need not be held") {
     const MemoryPrediction prediction = predict_memory(plan_fit(fit, test_settings()));
     REQUIRE(prediction.estimated_because == "");
     const MemoryLedger& ledger = prediction.ledger;
-    // What a second pass makes is there for a part of the backward pass only.
+    // The tensors that a second pass makes are there for a part of the backward pass only.
     return static_cast<double>(ledger.of(MemoryKind::activations) + ledger.of(MemoryKind::temporaries));
   };
   const double plain = held(""), every = held(recompute(R"("every 16")"));

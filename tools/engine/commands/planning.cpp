@@ -1,5 +1,5 @@
-// What `trainlab plan RECIPE.lua` asks of a recipe: the steps of its first stage are measured, and the engine answers
-// with JSON (plan/recipe_plan.h).
+// The part of `trainlab plan RECIPE.lua` that needs the recipe: the steps of its first stage are measured, and the
+// engine answers with JSON (plan/recipe_plan.h).
 #include "command.h"
 #include "core/clock.h"
 #include "measured_stage.h"

@@ -11,7 +11,7 @@ struct RatePoint {
   double rate = 0, loss = 0;
 };
 
-// What three rules read off a curve. NaN where a curve does not tell.
+// The rates that three rules read off a curve. NaN where a curve does not tell.
 struct RateSuggestions {
   // A quarter of the rate at which the loss was least.
   double quarter_of_least = 0;

@@ -14,7 +14,7 @@ namespace trainlab {
 
 inline constexpr double unmeasured = std::numeric_limits<double>::quiet_NaN();
 
-// What is known when the fit starts.
+// Facts that are known when the fit starts.
 struct RunFacts {
   std::int64_t total_steps = 0;       // 0: bounded by time only
   std::int64_t batch = 0;             // samples of an optimizer step
@@ -137,7 +137,7 @@ struct HealthFigures {
   double progress() const;
 };
 
-// What a checkpoint keeps of the figures, everything but `run`, and the way back.
+// The figures as a checkpoint keeps them, without `run`, and the way back.
 Value to_value(const HealthFigures& figures);
 void restore(HealthFigures& figures, const Value& value);
 

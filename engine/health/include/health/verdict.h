@@ -43,8 +43,8 @@ struct HealthVerdict {
   std::string remedy;      // what to write in the recipe
 };
 
-// What the figures say, cause before symptom: a symptom of a cause that was found is left out, so that one fault gives
-// one verdict. Empty when all is well, and while too little is known. A pure function.
+// The verdicts that the figures give, cause before symptom: a symptom of a cause that was found is left out, so that
+// one fault gives one verdict. Empty when all is well, and while too little is known. A pure function.
 std::vector<HealthVerdict> judge(const HealthFigures& figures);
 
 // Adds the verdicts whose kind is not among `told`, and removes from `told` the symptoms of causes that were found

@@ -36,10 +36,10 @@ struct Recompute {
 // again would take time and save nothing.
 Recompute recompute_every(const Model& model, std::size_t size);
 
-// What the patterns of an option say. "3-6" is one segment of the layers 3 to 6 of the chain, "2.3-2.6" of layers with
-// these places. Any other pattern ("2.*", in which "*" stands for any characters) makes a segment of each layer whose
-// place matches; of layers within each other the outermost counts. Error{recipe} for a pattern that matches nothing,
-// and for segments that overlap.
+// The segments that the patterns of an option name. "3-6" is one segment of the layers 3 to 6 of the chain, "2.3-2.6"
+// of layers with these places. Any other pattern ("2.*", in which "*" stands for any characters) makes a segment of
+// each layer whose place matches; of layers within each other the outermost counts. Error{recipe} for a pattern that
+// matches nothing, and for segments that overlap.
 Recompute recompute_by_pattern(const Model& model, const Options& options, std::string_view option);
 
 // The FLOPs per sample of the second passes; NaN with layers of the recipe's own.

@@ -1,4 +1,5 @@
-// What a recipe's stage takes, by steps that were measured, and what a budget of time holds of it. Pure arithmetic.
+// The time that a recipe's stage takes, by steps that were measured, and how much of the stage a budget of time holds.
+// Pure arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,8 @@ struct RecipePlan {
 // The interval of a step is at least ±3 %: the speed of whole runs drifts by more than blocks of steps show.
 RecipePlan plan_of(const MeasuredStageFacts& facts);
 
-// What an engine sends, and the plan as `trainlab plan --json` prints it. Error{run} for what no engine sends.
+// The facts that an engine sends, and the plan as `trainlab plan --json` prints it. Error{run} for what no engine
+// sends.
 MeasuredStageFacts facts_from(const Value& value);
 Value to_value(const MeasuredStageFacts& facts, const RecipePlan& plan);
 

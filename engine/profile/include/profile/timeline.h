@@ -31,9 +31,9 @@ struct Timeline {
   std::int64_t steps = 0;    // that were recorded
   std::int64_t dropped = 0;  // events that went
 
-  // As the JSON object of Google's "Trace Event Format": complete events, whose times are microseconds, and counters
-  // `tensor memory` (bytes), `batches ready` and `samples per second`. About 100 bytes an event.
-  // Error{run} where the file cannot be written; then there is no file, or the one of before.
+  // Writes the JSON object of Google's "Trace Event Format": complete events, whose times are microseconds, and
+  // counters `tensor memory` (bytes), `batches ready` and `samples per second`. About 100 bytes an event. Error{run}
+  // where the file cannot be written; then there is no file, or the one of before.
   void write(const std::filesystem::path& path) const;
 };
 

@@ -24,8 +24,8 @@ struct FitMember {
   StageContext context;
   std::vector<std::shared_ptr<StopRule>> rules = {};      // asked after the rules of the recipe; they watch a trial
   std::vector<std::shared_ptr<Observer>> observers = {};  // called after the observers that every stage has
-  // What observers and gradient passes from outside keep in the member's checkpoints; restored after the member's own
-  // parts, and before observers are told that the fit has started.
+  // The parts that observers and gradient passes from outside keep in the member's checkpoints; restored after the
+  // member's own parts, and before observers are told that the fit has started.
   std::vector<Resumable> parts = {};
   bool shows_progress = true;  // a line for each validation
 };
@@ -49,8 +49,8 @@ std::vector<Value> run_fits(const FitPlan& plan, std::span<const FitMember> memb
 // The text that `trainlab check` prints about a fit.
 std::string check_fit(FitPlan plan, const CheckedToo& too);
 
-// What a room above `train` adds to each stage lab.fit that runs by itself: options, and company for the fit. Fits that
-// a sweep or an ensemble builds have the options, but no company.
+// The additions of a room above `train` to each stage lab.fit that runs by itself: options, and company for the fit.
+// Fits that a sweep or an ensemble builds have the options, but no company.
 struct FitAddition {
   std::vector<Option> options;
   std::vector<Option> callbacks;  // functions in the option `on`, which the room calls itself
