@@ -8,7 +8,7 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
-#include "lua_tensor.h"
+#include "tensor_binding.h"
 #include "sandbox/meter.h"
 #include "sandbox/underway.h"
 #include "tensor/types.h"

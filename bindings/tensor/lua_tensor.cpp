@@ -1,5 +1,5 @@
 // The type "tensor": userdata and what Lua itself asks of them.
-#include "lua_tensor.h"
+#include "tensor_binding.h"
 
 #include <algorithm>
 #include <lua.hpp>

@@ -11,7 +11,7 @@
 #include <lua.hpp>
 
 #include "bindings/lua_error.h"
-#include "lua_tensor.h"
+#include "tensor_binding.h"
 #include "tensor/operator_errors.h"
 #include "tensor/text.h"
 #include "tensor/types.h"

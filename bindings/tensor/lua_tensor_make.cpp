@@ -9,7 +9,7 @@
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
 #include "core/files.h"
-#include "lua_tensor.h"
+#include "tensor_binding.h"
 #include "tensor/names.h"
 #include "tensor/npy.h"
 #include "tensor/operator_errors.h"

@@ -6,7 +6,7 @@
 
 #include "bindings/lua_error.h"
 #include "core/trace.h"
-#include "lua_tensor.h"
+#include "tensor_binding.h"
 #include "sandbox/underway.h"
 #include "tensor/operator_errors.h"
 #include "tensor/text.h"

@@ -6,7 +6,7 @@
 
 #include "bindings/lua_entries.h"
 #include "bindings/lua_error.h"
-#include "lua_tensor.h"
+#include "tensor_binding.h"
 #include "values/entry_table.h"
 
 namespace trainlab {

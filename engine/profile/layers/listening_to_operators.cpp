@@ -1,5 +1,7 @@
 #include "listening_to_operators.h"
 
+#include <ATen/record_function.h>
+
 #include <memory>
 
 namespace trainlab {

@@ -2,7 +2,11 @@
 // RecordFunction. Private to the room.
 #pragma once
 
-#include <ATen/record_function.h>
+#include <cstdint>
+
+namespace at {
+struct RecordFunction;
+}
 
 namespace trainlab {
 
@@ -23,7 +27,7 @@ class ListeningToOperators {
   ListeningToOperators& operator=(const ListeningToOperators&) = delete;
 
  private:
-  at::CallbackHandle handle_;
+  std::uint64_t handle_;  // of the callback
 };
 
 }  // namespace trainlab

@@ -2,10 +2,17 @@
 // its arithmetic. Private to the room.
 #pragma once
 
-#include <ATen/record_function.h>
+#include <c10/util/ArrayRef.h>
 
 #include <cstdint>
 #include <optional>
+
+namespace at {
+struct RecordFunction;
+}
+namespace c10 {
+struct IValue;
+}
 
 namespace trainlab {
 

@@ -1,6 +1,7 @@
 #include "recording.h"
 
 #include <ATen/SequenceNumber.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 

@@ -1,5 +1,7 @@
 #include "timeline_recorder.h"
 
+#include <ATen/record_function.h>
+
 #include "tensor/memory.h"
 
 namespace trainlab {
@@ -54,6 +56,8 @@ void TimelineRecorder::close() {
        .begin = last.begin - begin_,
        .value = now_() - last.begin});
 }
+
+void TimelineRecorder::function_began(const at::RecordFunction& function) { operation_began(function.name()); }
 
 void TimelineRecorder::count(std::string_view name, double value) {
   add({.kind = TimelineEvent::Kind::counter, .name = name_of(name), .begin = now_() - begin_, .value = value});

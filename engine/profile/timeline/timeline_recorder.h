@@ -28,7 +28,7 @@ class TimelineRecorder final : public TraceListener, public InputListener, publi
   void ended(Phase phase, std::string_view name) noexcept override;
   void operation_began(std::string_view name);
   void operation_ended();
-  void function_began(const at::RecordFunction& function) override { operation_began(function.name()); }
+  void function_began(const at::RecordFunction& function) override;
   void function_ended(const at::RecordFunction&) override { operation_ended(); }
 
   void began(InputStage stage) noexcept override;

@@ -1,5 +1,7 @@
 #include "cpu_device.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
+
 #include "host_random.h"
 #include "tensor/generator.h"
 
@@ -24,7 +26,7 @@ class Cpu final : public Device {
                                  std::span<const Key> keys) const override {
     return host::dropout_multipliers(shape, type, p, keys);
   }
-  void draw(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t generator, Key key) const override {
+  void draw(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, std::size_t generator, Key key) const override {
     stack[generator] = keyed_generator(key);
     op.callBoxed(stack);
   }

@@ -1,5 +1,6 @@
 #include "meta_device.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/Allocator.h>
 

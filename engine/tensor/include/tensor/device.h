@@ -6,7 +6,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/Event.h>
 
 #include <cstdint>
@@ -22,6 +21,11 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "tensor/memory.h"
+
+namespace c10 {
+class OperatorHandle;
+struct IValue;
+}  // namespace c10
 
 namespace trainlab {
 
@@ -61,7 +65,8 @@ class Device {
   // A tensor whose elements are 1 with the given probability and else 0, independently of each other.
   virtual at::Tensor bernoulli(at::IntArrayRef shape, at::ScalarType type, double probability, Key key) const;
   // Calls an operator that draws; gradients go through it. `generator` is the place of its generator on the stack.
-  virtual void draw(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::size_t generator, Key key) const;
+  virtual void draw(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, std::size_t generator,
+                    Key key) const;
 
  private:
   struct Copy {
