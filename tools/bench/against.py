@@ -5,9 +5,10 @@
 
 Both checkouts have a build folder build/release (`cmake --preset release`), in which this program builds what it runs.
 The two programs alternate, and which of them begins alternates too. A row gives both medians, the median of the pairs'
-ratios (this checkout over the other one: below 1 is faster or smaller) and the middle half of the ratios. A row fails
-when its median ratio is above 1 + OVER percent; the exit status is 1 when a row fails. A row whose middle half has
-ratios on both sides of this line says little: it is marked, and asks for more rounds.
+ratios (this checkout over the other one: below 1 is faster or smaller), the middle half of the ratios, and the ratio of
+the two lower quartiles, which a machine that is disturbed now and then changes least. A row fails when its median ratio
+is above 1 + OVER percent; the exit status is 1 when a row fails. A row whose middle half has ratios on both sides of
+this line says little: it is marked, and asks for more rounds.
 """
 import argparse
 import json
@@ -147,6 +148,10 @@ NAMES = ["small", "mnist", "cnn", "loop", "gpt", "operators", "overhead", "avera
          "help", "resident", "study", "late", "script", "sqlite", "report", "sweep"]
 
 
+def lower_quartile(figures):
+    return statistics.quantiles(figures, n=4)[0] if len(figures) > 1 else figures[0]
+
+
 def judged(ratios, over):
     """Whether a row with these ratios fails, its median ratio and middle half, and the marks that it gets."""
     low, middle, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
@@ -171,7 +176,9 @@ def compare(name, ours, theirs, rounds, over):
         if fails:
             above.append(row)
         medians = [statistics.median(pair[side][row] for pair in pairs) for side in (0, 1)]
-        figures = f"{medians[0]:.4g} | {medians[1]:.4g} | {middle:.3f} | {low:.3f} … {high:.3f}"
+        quiet = [lower_quartile([pair[side][row] for pair in pairs]) for side in (0, 1)]
+        figures = (f"{medians[0]:.4g} | {medians[1]:.4g} | {middle:.3f} | {low:.3f} … {high:.3f} | "
+                   f"{quiet[0] / quiet[1]:.3f}")
         print(f"| {row} | {figures} |{marks}", flush=True)
     return above
 
@@ -188,7 +195,8 @@ def main():
         if name not in NAMES:
             parser.error(f"unknown measurement {name}; there are {', '.join(NAMES)}")
     ours, theirs = Checkout(ROOT, options.data), Checkout(os.path.abspath(options.other), options.data)
-    print("| what | this | other | this / other | middle half |\n| --- | --- | --- | --- | --- |")
+    print("| what | this | other | this / other | middle half | lower quartiles |\n"
+          "| --- | --- | --- | --- | --- | --- |")
     above = []
     for name in options.names or NAMES:
         above += compare(name, ours, theirs, options.rounds, options.over)
