@@ -2,15 +2,15 @@
 // scaled by 1 / (1 − p).
 #include "dropout.h"
 
-#include <ATen/core/ivalue.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/mul.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "chain.h"
+#include "tensor/own_node.h"
 #include "tensor/random.h"
 
 namespace trainlab {
@@ -25,25 +25,29 @@ at::TensorOptions drawn_type(const at::TensorOptions& type) {
 }
 
 // x·m, where the backward pass makes m again in place of keeping it.
-class Multiplied : public torch::autograd::Function<Multiplied> {
+at::Tensor multiplied(const at::Tensor& x, const Multipliers& multipliers);
+
+class Multiplied final : public torch::autograd::Node {
  public:
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
-                            const Multipliers& multipliers) {
-    context->saved_data["multipliers"] = c10::IValue::make_capsule(c10::make_intrusive<Kept>(multipliers));
-    return at::mul(x, multipliers());
-  }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 const torch::autograd::variable_list& upstream) {
-    const auto kept = context->saved_data["multipliers"].toCapsule();
-    return {apply(upstream[0], static_cast<const Kept&>(*kept).multipliers), at::Tensor()};
+  explicit Multiplied(Multipliers multipliers) : multipliers_(std::move(multipliers)) {}
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& upstream) override {
+    return {multiplied(upstream[0], multipliers_)};
   }
 
  private:
-  struct Kept final : torch::CustomClassHolder {
-    explicit Kept(Multipliers given) : multipliers(std::move(given)) {}
-    Multipliers multipliers;
-  };
+  const Multipliers multipliers_;
 };
+
+at::Tensor multiplied(const at::Tensor& x, const Multipliers& multipliers) {
+  at::Tensor y;
+  {
+    const at::AutoGradMode without_gradients(false);
+    y = at::mul(x, multipliers());
+  }
+  if (is_differentiated(x)) add_node<Multiplied>(y, x, multipliers);
+  return y;
+}
 
 }  // namespace
 
@@ -80,7 +84,7 @@ at::Tensor KeyedDropout::operator()(const at::Tensor& x, const Pass& pass, const
     const at::Tensor drawn = dropout_multipliers(shape, type, rates, keys);
     return change ? change(drawn) : drawn;
   };
-  return in_type_of(x, Multiplied::apply(x, multipliers));
+  return in_type_of(x, multiplied(x, multipliers));
 }
 
 // The multipliers; the input is not needed, since they take no gradient.

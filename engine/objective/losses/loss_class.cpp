@@ -117,8 +117,8 @@ class CrossEntropy final : public ClassLoss {
   at::Tensor mean(const ClassScores::Pair& pair) const override { return entropy(pair, at::Reduction::Mean); }
   at::Tensor entropy(const ClassScores::Pair& pair, at::Reduction::Reduction reduction) const {
     if (!weight_.defined() && smoothing_ == 0 && takes_softmax_costs(pair.scores, pair.target)) {
-      const at::Tensor each = softmax_costs(pair.scores, pair.target, scores_.ignored());
-      return reduction == at::Reduction::Mean ? each.mean() : each;
+      const auto costs = reduction == at::Reduction::Mean ? mean_softmax_cost : softmax_costs;
+      return costs(pair.scores, pair.target, scores_.ignored());
     }
     // LibTorch refuses a label to ignore beside distributions, which have none.
     const std::int64_t ignored = pair.distribution() ? -100 : scores_.ignored();

@@ -3,9 +3,10 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/mean.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros_like.h>
-#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/saved_variable.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "core/clones.h"
+#include "tensor/own_node.h"
 
 namespace trainlab {
 namespace {
@@ -114,55 +116,78 @@ void check_labels(const std::int64_t* labels, std::int64_t rows, std::int64_t cl
   }
 }
 
-class SoftmaxCosts : public torch::autograd::Function<SoftmaxCosts> {
- public:
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& given_scores,
-                            const at::Tensor& given_labels, std::int64_t ignored) {
-    const at::Tensor scores = given_scores.contiguous(), labels = given_labels.contiguous();
-    const std::int64_t rows = scores.size(0), classes = scores.size(1);
-    at::Tensor costs = at::empty({rows}, scores.options()), norms = at::empty({rows, 2}, scores.options());
-    const auto* x = scores.const_data_ptr<float>();
-    const auto* y = labels.const_data_ptr<std::int64_t>();
-    check_labels(y, rows, classes, ignored);
-    auto* norm = reinterpret_cast<Norm*>(norms.mutable_data_ptr<float>());
-    auto* cost = costs.mutable_data_ptr<float>();
-    for_rows(rows, classes, [&](std::int64_t r, std::int64_t count) {
-      thread_local std::vector<float> buffer;
-      buffer.resize(static_cast<std::size_t>(std::max(block, classes)));
-      costs_of(x + r * classes, y + r, ignored, count, classes, buffer.data(), norm + r, cost + r);
-    });
-    context->save_for_backward({scores, labels, norms});
-    context->saved_data["ignored"] = ignored;
-    return costs;
-  }
+using torch::autograd::SavedVariable;
+using torch::autograd::variable_list;
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                 const torch::autograd::variable_list& upstream) {
-    const torch::autograd::variable_list saved = context->get_saved_variables();
-    const at::Tensor &scores = saved[0], &labels = saved[1], &norms = saved[2];
-    const std::int64_t ignored = context->saved_data["ignored"].toInt();
+at::Tensor costs_and_norms(const at::Tensor& scores, const at::Tensor& labels, std::int64_t ignored,
+                           const at::Tensor& norms) {
+  const std::int64_t rows = scores.size(0), classes = scores.size(1);
+  at::Tensor costs = at::empty({rows}, scores.options());
+  const auto* x = scores.const_data_ptr<float>();
+  const auto* y = labels.const_data_ptr<std::int64_t>();
+  check_labels(y, rows, classes, ignored);
+  auto* norm = reinterpret_cast<Norm*>(norms.mutable_data_ptr<float>());
+  auto* cost = costs.mutable_data_ptr<float>();
+  for_rows(rows, classes, [&](std::int64_t r, std::int64_t count) {
+    thread_local std::vector<float> buffer;
+    buffer.resize(static_cast<std::size_t>(std::max(block, classes)));
+    costs_of(x + r * classes, y + r, ignored, count, classes, buffer.data(), norm + r, cost + r);
+  });
+  return costs;
+}
+
+// The backward pass of the costs of all rows, or of their mean.
+class SoftmaxCosts final : public torch::autograd::Node {
+ public:
+  SoftmaxCosts(const at::Tensor& scores, const at::Tensor& labels, const at::Tensor& norms, std::int64_t ignored,
+               bool is_mean)
+      : scores_(scores, false), labels_(labels, false), norms_(norms, false), ignored_(ignored), is_mean_(is_mean) {}
+
+  variable_list apply(variable_list&& upstream) override {
+    const at::Tensor scores = scores_.unpack(), labels = labels_.unpack(), norms = norms_.unpack();
+    const std::int64_t rows = scores.size(0), classes = scores.size(1);
+    const at::Tensor of_rows = is_mean_ ? upstream[0].div(static_cast<double>(rows)).expand(rows) : upstream[0];
     // A gradient of the gradient is wanted: by operators that have one.
     if (at::GradMode::is_enabled()) {
-      const at::Tensor counts = labels.ne(ignored), label = labels.mul(counts).unsqueeze(1);
+      const at::Tensor counts = labels.ne(ignored_), label = labels.mul(counts).unsqueeze(1);
       const at::Tensor hot = at::zeros_like(scores).scatter_(1, label, 1);
-      const at::Tensor factor = upstream[0].mul(counts).unsqueeze(1);
-      return {at::softmax(scores, 1).sub(hot).mul(factor), at::Tensor(), at::Tensor()};
+      return {at::softmax(scores, 1).sub(hot).mul(of_rows.mul(counts).unsqueeze(1))};
     }
-    const std::int64_t rows = scores.size(0), classes = scores.size(1);
     at::Tensor gradient = at::empty_like(scores);
     const auto* x = scores.const_data_ptr<float>();
     const auto* y = labels.const_data_ptr<std::int64_t>();
     const auto* norm = reinterpret_cast<const Norm*>(norms.const_data_ptr<float>());
-    const auto* factors = upstream[0].const_data_ptr<float>();
-    const std::int64_t stride = upstream[0].stride(0);  // 0 below a sum or a mean
+    const auto* factors = of_rows.const_data_ptr<float>();
+    const std::int64_t stride = of_rows.stride(0);  // 0 below a sum or a mean
     auto* to = gradient.mutable_data_ptr<float>();
     for_rows(rows, classes, [&](std::int64_t r, std::int64_t count) {
-      gradient_of(x + r * classes, y + r, ignored, norm + r, factors + r * stride, stride, count, classes,
+      gradient_of(x + r * classes, y + r, ignored_, norm + r, factors + r * stride, stride, count, classes,
                   to + r * classes);
     });
-    return {gradient, at::Tensor(), at::Tensor()};
+    return {gradient};
   }
+
+  void release_variables() override {
+    scores_.reset_data();
+    labels_.reset_data();
+    norms_.reset_data();
+  }
+
+ private:
+  SavedVariable scores_, labels_, norms_;
+  const std::int64_t ignored_;
+  const bool is_mean_;
 };
+
+at::Tensor costs_or_mean(const at::Tensor& given_scores, const at::Tensor& given_labels, std::int64_t ignored,
+                         bool is_mean) {
+  const at::Tensor scores = given_scores.contiguous(), labels = given_labels.contiguous();
+  at::Tensor norms = at::empty({scores.size(0), 2}, scores.options());
+  at::Tensor result = costs_and_norms(scores, labels, ignored, norms);
+  if (is_mean) result = result.mean();
+  if (is_differentiated(scores)) add_node<SoftmaxCosts>(result, scores, scores, labels, norms, ignored, is_mean);
+  return result;
+}
 
 }  // namespace
 
@@ -172,7 +197,11 @@ bool takes_softmax_costs(const at::Tensor& scores, const at::Tensor& labels) {
 }
 
 at::Tensor softmax_costs(const at::Tensor& scores, const at::Tensor& labels, std::int64_t ignored) {
-  return SoftmaxCosts::apply(scores, labels, ignored);
+  return costs_or_mean(scores, labels, ignored, false);
+}
+
+at::Tensor mean_softmax_cost(const at::Tensor& scores, const at::Tensor& labels, std::int64_t ignored) {
+  return costs_or_mean(scores, labels, ignored, true);
 }
 
 }  // namespace trainlab

@@ -16,4 +16,7 @@ bool takes_softmax_costs(const at::Tensor& scores, const at::Tensor& labels);
 // c10::IndexError for a label that is neither a class nor ignored. Any thread.
 at::Tensor softmax_costs(const at::Tensor& scores, const at::Tensor& labels, std::int64_t ignored);
 
+// The mean of softmax_costs() over all rows, with the same bits, sooner.
+at::Tensor mean_softmax_cost(const at::Tensor& scores, const at::Tensor& labels, std::int64_t ignored);
+
 }  // namespace trainlab
