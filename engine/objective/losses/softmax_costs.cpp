@@ -80,8 +80,7 @@ TRAINLAB_CLONES void costs_of(const float* x, const std::int64_t* labels, std::i
   exponentials(x, norms, rows, classes, buffer);
   for (std::int64_t r = 0; r < rows; ++r) norms[r].log_sum = std::log(sum_of(buffer + r * classes, classes));
   for (std::int64_t r = 0; r < rows; ++r) {
-    costs[r] =
-        labels[r] == ignored ? 0.F : norms[r].log_sum - (x[r * classes + labels[r]] - norms[r].greatest);
+    costs[r] = labels[r] == ignored ? 0.F : norms[r].log_sum - (x[r * classes + labels[r]] - norms[r].greatest);
   }
 }
 

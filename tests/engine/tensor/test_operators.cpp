@@ -218,6 +218,13 @@ TEST_CASE("arguments with which LibTorch would end the process are refused") {
   refused("native_channel_shuffle", {images.to_sparse(), 2},
           "argument 1 (self): expected a dense tensor, found a tensor");
   CHECK(Call("native_channel_shuffle", {images, 2}).tensor().sizes() == images.sizes());
+  for (const char* product : {"mul", "mul_", "multiply", "multiply_"}) {
+    CAPTURE(product);
+    refused(product, {x.to_sparse(), x.to_sparse(1)},
+            "argument 2 (other): expected a sparse tensor with as many sparse dimensions as the first one has");
+    CHECK(Call(product, {x.mul(3).to_sparse(), x.to_sparse()}).tensor().to_dense().equal(x.mul(3)));
+    CHECK(Call(product, {x.to_sparse(), 3}).tensor().to_dense().equal(x.mul(3)));
+  }
 }
 
 TEST_CASE("sparse tensors check their indices, and keep them to themselves") {
