@@ -24,7 +24,7 @@ namespace trainlab {
 
 namespace {
 
-constexpr int rounds = 4;             // of A B B A: eight ratios, of which the median has a 95 % interval
+constexpr std::int64_t rounds = 4;    // of A B B A: eight ratios, of which the median has a 95 % interval
 constexpr std::int64_t compared = 5;  // steps after which weights are compared
 constexpr double least_seconds = 0.1, most_seconds = 3;  // of one short run
 constexpr double rounding = 1e-5;                        // relative to the largest weight of a tensor

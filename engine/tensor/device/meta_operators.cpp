@@ -83,6 +83,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& returns = op.schema().returns();
   const std::vector<c10::IValue> given = torch::jit::pop(*stack, arguments.size());
   std::vector<c10::IValue> zeros;  // kept, so that the operator is not seen to free what it was given
+  zeros.reserve(given.size());
   for (const c10::IValue& value : given) zeros.push_back(on_cpu(value));
   stack->insert(stack->end(), zeros.begin(), zeros.end());
   OperatorMemory memory;
