@@ -91,9 +91,10 @@ class Trainings {
 };
 
 double mean_of_late_half(const std::vector<double>& losses) {
+  const std::size_t half = losses.size() / 2;
   double sum = 0;
-  for (std::size_t i = losses.size() / 2; i < losses.size(); ++i) sum += losses[i];
-  return sum / static_cast<double>(losses.size() - losses.size() / 2);
+  for (std::size_t i = half; i < losses.size(); ++i) sum += losses[i];
+  return sum / static_cast<double>(losses.size() - half);
 }
 
 std::vector<RatePoint> mean_curve(const std::vector<std::vector<RatePoint>>& curves) {
@@ -148,6 +149,7 @@ FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings
   }
   Trainings trainings(registry, fit, settings);
   std::vector<std::int64_t> seeds;
+  seeds.reserve(static_cast<std::size_t>(options.seeds));
   for (int i = 0; i < options.seeds; ++i) seeds.push_back(settings.seed + i);
   FoundRate found{.seeds = options.seeds, .steps = options.steps};
   const double growth = std::pow(highest / lowest, 1 / static_cast<double>(options.steps - 1));

@@ -16,7 +16,7 @@ class LayerReader final : public LayerListener {
   // layer; `classes`: how many scores the output has for each sample, 0 for none.
   LayerReader(HealthFigures& figures, std::string root, std::int64_t classes)
       : figures_(figures), root_(std::move(root)), classes_(classes) {}
-  ~LayerReader() { stop(); }
+  ~LayerReader() override { stop(); }
 
   // Listens until stop(), on the calling thread.
   void start(Reading& into);

@@ -12,7 +12,7 @@ namespace trainlab::cli {
 namespace {
 
 using compare::Interval, compare::Judgement, compare::Pair, compare::Quality, compare::Speed;
-using report::duration_text, report::shown_path, report::short_number;
+using report::duration_text, report::shown_path;
 
 std::string digits(double x, int count) {
   std::array<char, 32> text{};
