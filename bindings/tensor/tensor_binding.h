@@ -1,5 +1,5 @@
-// What the files of tensors in Lua share among themselves (lua_tensor.h is for all others): the data of a state, and the
-// parts of open_tensors. Includes LibTorch's stack of operators, which takes a compiler seconds to read.
+// The data that a state keeps for its tensors, and the parts of open_tensors: for the files of this folder alone, all
+// others include lua_tensor.h. The stack of LibTorch's operators, which stands here, takes a compiler seconds to read.
 #pragma once
 
 #include <ATen/core/stack.h>

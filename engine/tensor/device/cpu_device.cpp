@@ -26,7 +26,8 @@ class Cpu final : public Device {
                                  std::span<const Key> keys) const override {
     return host::dropout_multipliers(shape, type, p, keys);
   }
-  void draw(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, std::size_t generator, Key key) const override {
+  void draw(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, std::size_t generator,
+            Key key) const override {
     stack[generator] = keyed_generator(key);
     op.callBoxed(stack);
   }

@@ -86,7 +86,8 @@ at::Tensor Device::bernoulli(at::IntArrayRef shape, at::ScalarType type, double 
 
 // The operator runs on copies on the host. Autograd records the copies, because LibTorch's own fallback to the CPU,
 // which stands below autograd, also needs an operator that few devices have where a tensor is written to.
-void Device::draw(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, std::size_t generator, Key key) const {
+void Device::draw(const c10::OperatorHandle& op, std::vector<c10::IValue>& stack, std::size_t generator,
+                  Key key) const {
   const auto& arguments = op.schema().arguments();
   const auto& returns = op.schema().returns();
   struct Written {

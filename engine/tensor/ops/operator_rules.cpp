@@ -34,7 +34,8 @@ bool has_alike_indices(const Stack& arguments, std::size_t place) {
 
 constexpr ArgumentRule finite{"elements that are neither NaN nor infinite", is_finite};
 constexpr ArgumentRule dense{"a dense tensor", is_dense};
-constexpr ArgumentRule indices{"a sparse tensor with as many sparse dimensions as the first one has", has_alike_indices};
+constexpr ArgumentRule indices{"a sparse tensor with as many sparse dimensions as the first one has",
+                               has_alike_indices};
 constexpr ArgumentRule positive{"at least 1", is_positive};
 constexpr ArgumentRule pivots{"pivots for the matrices", has_pivots};
 
