@@ -22,12 +22,12 @@ struct TensorBinding {
   int shape_reference = 0;  // the metatable of shapes
   int scope_reference = 0;  // the weak table of what the innermost lab.scope has made; 0: none
   int scope_count = 0;
-  std::vector<int> scope_slots;     // of the registry, one for each depth of scopes, kept: a function may raise
+  std::vector<int> scope_slots;  // of the registry, one for each depth of scopes, kept: a function may raise
   std::size_t scope_depth = 0;
   std::vector<const Device*> devices;  // that have held tensors of this state
   std::int64_t collect_at = 0;         // live tensor bytes at which garbage is collected
-  OperatorArguments arguments;     // of the call under way; operators do not nest
-  std::deque<std::string> others;  // descriptions of arguments of unknown form
+  OperatorArguments arguments;         // of the call under way; operators do not nest
+  std::deque<std::string> others;      // descriptions of arguments of unknown form
   torch::jit::Stack results;
 };
 
