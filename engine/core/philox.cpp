@@ -1,8 +1,9 @@
-// Philox4x32-10: one block, and long runs of words with several blocks side by side.
+// Philox4x32-10: long runs of words, with several blocks side by side.
 #include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 
+#include "core/philox.h"
 #include "core/random.h"
 
 #ifdef __x86_64__
@@ -13,16 +14,7 @@ namespace trainlab {
 
 namespace {
 
-constexpr std::uint32_t kMultiply0 = 0xD2511F53, kMultiply1 = 0xCD9E8D57;
-constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
-constexpr int kRounds = 10;
-
-constexpr std::uint32_t low(std::uint64_t x) {
-  return static_cast<std::uint32_t>(x);
-}
-constexpr std::uint32_t high(std::uint64_t x) {
-  return static_cast<std::uint32_t>(x >> 32);
-}
+using philox::high, philox::low;
 
 #ifdef __x86_64__
 constexpr std::size_t kBlocks = 16;  // of a group
@@ -33,7 +25,7 @@ constexpr std::size_t kWords = 4 * kBlocks;
 __attribute__((target("avx2"))) void fill_groups(std::uint64_t key, std::uint64_t first_block, std::uint32_t* out,
                                                  std::size_t groups) {
   constexpr int kVectors = kBlocks / 4;
-  const __m256i multiply0 = _mm256_set1_epi64x(kMultiply0), multiply1 = _mm256_set1_epi64x(kMultiply1);
+  const __m256i multiply0 = _mm256_set1_epi64x(philox::multiply0), multiply1 = _mm256_set1_epi64x(philox::multiply1);
   for (std::size_t group = 0; group < groups; ++group, first_block += kBlocks, out += kWords) {
     __m256i c0[kVectors], c1[kVectors], c2[kVectors], c3[kVectors];
     for (int v = 0; v < kVectors; ++v) {
@@ -43,7 +35,7 @@ __attribute__((target("avx2"))) void fill_groups(std::uint64_t key, std::uint64_
       c2[v] = c3[v] = _mm256_setzero_si256();
     }
     std::uint32_t k0 = low(key), k1 = high(key);
-    for (int round = 0; round < kRounds; ++round, k0 += kWeyl0, k1 += kWeyl1) {
+    for (int round = 0; round < philox::rounds; ++round, k0 += philox::weyl0, k1 += philox::weyl1) {
       const __m256i key0 = _mm256_set1_epi64x(k0), key1 = _mm256_set1_epi64x(k1);
       for (int v = 0; v < kVectors; ++v) {
         const __m256i p0 = _mm256_mul_epu32(c0[v], multiply0), p1 = _mm256_mul_epu32(c2[v], multiply1);
@@ -69,13 +61,7 @@ __attribute__((target("avx2"))) void fill_groups(std::uint64_t key, std::uint64_
 }  // namespace
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
-  for (int round = 0; round < kRounds; ++round) {
-    const std::uint64_t p0 = std::uint64_t{kMultiply0} * counter[0], p1 = std::uint64_t{kMultiply1} * counter[2];
-    counter = {high(p1) ^ counter[1] ^ key[0], low(p1), high(p0) ^ counter[3] ^ key[1], low(p0)};
-    key[0] += kWeyl0;
-    key[1] += kWeyl1;
-  }
-  return counter;
+  return philox::block(counter, key);
 }
 
 void philox_fill(Key key, std::uint64_t first_word, std::span<std::uint32_t> out) {
@@ -91,7 +77,7 @@ void philox_fill(Key key, std::uint64_t first_word, std::span<std::uint32_t> out
   }
 #endif
   while (!out.empty()) {
-    const auto words = philox4x32({low(number), high(number), 0, 0}, {low(key.bits()), high(key.bits())});
+    const auto words = philox::words(key.bits(), number);
     const std::size_t taken = std::min(out.size(), words.size());
     std::copy_n(words.begin(), taken, out.begin());
     out = out.subspan(taken);

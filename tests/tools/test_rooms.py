@@ -13,10 +13,10 @@ MOST_FILES = 36  # .cpp and .h files that lie on one level of a room
 
 # The library, as DEPENDS lists name it, from which a header comes.
 LIBRARIES = {
-    "ATen/": "torch", "c10/": "torch", "torch/": "torch", "boost/": "boost", "eigen3/": "eigen", "fmt/": "fmt",
-    "jerror.h": "jpeg", "jpeglib.h": "jpeg", "lua.hpp": "luajit", "mimalloc.h": "allocator", "nlohmann/": "json",
-    "png.h": "png", "soci/": "soci", "sodium.h": "sodium", "sqlite3.h": "sqlite", "toml++/": "tomlplusplus",
-    "zlib.h": "zlib",
+    "ATen/": "torch", "c10/": "torch", "torch/": "torch", "boost/": "boost", "cuda_runtime_api.h": "cudart",
+    "eigen3/": "eigen", "fmt/": "fmt", "jerror.h": "jpeg", "jpeglib.h": "jpeg", "lua.hpp": "luajit",
+    "mimalloc.h": "allocator", "nlohmann/": "json", "png.h": "png", "soci/": "soci", "sodium.h": "sodium",
+    "sqlite3.h": "sqlite", "toml++/": "tomlplusplus", "zlib.h": "zlib",
 }
 
 

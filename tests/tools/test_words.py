@@ -10,7 +10,7 @@ SOURCE = pathlib.Path(os.environ["SOURCE_DIR"])
 
 MOST_COLUMNS = 120
 FOLDERS = (".ci", "bindings", "docs", "engine", "recipes", "stdlib", "tests", "tools")
-ENDINGS = (".cpp", ".h", ".lua", ".md", ".py", ".sh", ".cmake", "CMakeLists.txt")
+ENDINGS = (".cpp", ".cu", ".h", ".lua", ".md", ".py", ".sh", ".cmake", "CMakeLists.txt")
 GENERATED = "docs/reference.md"
 
 OF = re.compile(r"^\s*(//|--|#) Of ")  # "Of a part": the reader does not learn what the code below is

@@ -2,7 +2,7 @@
 //
 // Element i of a float32 tensor uses word i of the key's stream, element i of a float64 tensor words 2i and 2i + 1
 // (normal draws use pairs of them). Tensors are contiguous, float32 or float64; the numbers are the same on every
-// device (tensor/device.h). Thread-safe.
+// device, but for the last bit of normal ones on a GPU (tensor/drawn_values.h). Thread-safe.
 #pragma once
 
 #include <ATen/core/Tensor.h>
