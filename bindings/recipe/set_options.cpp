@@ -10,9 +10,8 @@ namespace trainlab {
 
 namespace {
 
-Error wrong(const std::string& text, const std::string& message) {
-  return usage_error("--set " + text + ": " + message);
-}
+// `text`: with its flag, "--set optim.lr=0.01".
+Error wrong(const std::string& text, const std::string& message) { return usage_error(text + ": " + message); }
 
 // nil, true, false, a number, a list or a table as TOML has them; anything else is text.
 Value parse_value(const std::string& text, const std::string& change) {
@@ -98,15 +97,16 @@ void require_known(const Value& table, const std::string& path, const std::strin
 
 }  // namespace
 
-SetOptions::SetOptions(const std::vector<std::string>& texts) {
-  for (const std::string& text : texts) {
-    const auto equals = text.find('=');
+SetOptions::SetOptions(const std::vector<std::string>& texts, const std::string& flag) {
+  for (const std::string& given : texts) {
+    const std::string text = flag + " " + given;
+    const auto equals = given.find('=');
     if (equals == std::string::npos) throw wrong(text, "expected PATH=VALUE, for example optim.lr=0.01");
-    const std::string left = text.substr(0, equals);
+    const std::string left = given.substr(0, equals);
     const auto colon = left.find(':');
     Change change{text, colon == std::string::npos ? "" : left.substr(0, colon),
                   colon == std::string::npos ? left : left.substr(colon + 1),
-                  parse_value(text.substr(equals + 1), text), false};
+                  parse_value(given.substr(equals + 1), text), false};
     parse_path(change.path, text);
     changes_.push_back(std::move(change));
   }
@@ -157,7 +157,7 @@ void SetOptions::check_all_used() const {
   for (const Change& change : changes_) {
     if (change.used) continue;
     if (change.stage.empty())
-      throw wrong(change.text, "the recipe returns no stage").hint("name one: --set STAGE:" + change.text);
+      throw wrong(change.text, "the recipe returns no stage").hint("name one: --set STAGE:" + change.path + "=VALUE");
     const std::string close = Registry::closest(change.stage, stages_);
     throw wrong(change.text, "the recipe has no stage \"" + change.stage + "\"")
         .hint(close.empty() ? "" : "did you mean " + close + "?");

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fit_profile.h"
 #include "journal/record.h"
 #include "run/run.h"
+#include "stage_profile.h"
 #include "tensor/device.h"
 #include "tensor/types.h"
 
@@ -20,19 +20,6 @@ std::optional<double> steps_of_checkpoints(const FitPlan& plan, double step_seco
   if (plan.checkpoint_seconds) return std::max(1.0, *plan.checkpoint_seconds / step_seconds);
   const auto every = static_cast<double>(plan.validate_every);
   return every * std::max(1.0, std::ceil(default_checkpoint_seconds / (every * step_seconds)));
-}
-
-// The rule of a task's checkpoints stands in its loops: their number while steps were timed says how often.
-Profile profile_of_task(const Measured& how, const StepLimits& limits) {
-  Profile profile;
-  profile.is_synchronous = device_at(parse_device(how.settings.device)).is_synchronous();
-  profile.steps = measure_task(how, limits);
-  const StepFigures& steps = profile.steps;
-  profile.checkpoint.seconds = steps.commit.seconds;
-  if (steps.commits_timed > 0) {
-    profile.checkpoint.every = static_cast<double>(steps.steps) / static_cast<double>(steps.commits_timed);
-  }
-  return profile;
 }
 
 }  // namespace
@@ -52,6 +39,19 @@ Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& lim
     profile.validation = {.seconds = steps.validation.seconds, .every = static_cast<double>(plan.validate_every)};
   }
   profile.checkpoint = {.seconds = steps.commit.seconds, .every = steps_of_checkpoints(plan, profile.wall())};
+  return profile;
+}
+
+// The rule of a task's checkpoints stands in its loops: their number while steps were timed says how often.
+Profile profile_of_task(const Measured& how, const StepLimits& limits) {
+  Profile profile;
+  profile.is_synchronous = device_at(parse_device(how.settings.device)).is_synchronous();
+  profile.steps = measure_task(how, limits);
+  const StepFigures& steps = profile.steps;
+  profile.checkpoint.seconds = steps.commit.seconds;
+  if (steps.commits_timed > 0) {
+    profile.checkpoint.every = static_cast<double>(steps.steps) / static_cast<double>(steps.commits_timed);
+  }
   return profile;
 }
 

@@ -6,18 +6,11 @@
 #include <cmath>
 
 #include "profile/profile.h"
+#include "time_text.h"
 
 namespace trainlab {
 
 namespace {
-
-// "1.23 ms": three digits with a unit.
-std::string time_text(double seconds) {
-  constexpr std::array<std::pair<double, const char*>, 4> units{{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}}};
-  for (const auto& [unit, name] : units)
-    if (seconds >= unit) return fmt::format("{:.3g} {}", seconds / unit, name);
-  return fmt::format("{:.3g} s", seconds);
-}
 
 // "12,345"
 std::string count_text(double x) {
@@ -34,10 +27,6 @@ std::string bar(double share) {
   std::string text;
   for (int i = 0; i < filled; ++i) text += "█";
   return text + std::string(static_cast<std::size_t>(columns - filled), ' ');
-}
-
-Value to_value(const Interval& interval) {
-  return Value::Map{{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
 }
 
 Value optional_value(const std::optional<double>& x) { return x ? Value(*x) : Value(); }
@@ -69,6 +58,13 @@ std::string rhythm_text(const char* name, const Rhythm& rhythm) {
 }
 
 }  // namespace
+
+std::string time_text(double seconds) {
+  constexpr std::array<std::pair<double, const char*>, 4> units{{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}}};
+  for (const auto& [unit, name] : units)
+    if (seconds >= unit) return fmt::format("{:.3g} {}", seconds / unit, name);
+  return fmt::format("{:.3g} s", seconds);
+}
 
 std::string profile_text(const Profile& profile, const StepVerdict& verdict) {
   const StepFigures& steps = profile.steps;
@@ -137,8 +133,8 @@ Value profile_value(const Profile& profile, const StepVerdict& verdict) {
       {"share", verdict.share},
       {"confidence", verdict.confidence},
       {"evidence", std::move(evidence)},
-      {"step_seconds", to_value(steps.step)},
-      {"samples_per_second", speed ? to_value(*speed) : Value()},
+      {"step_seconds", steps.step.to_value()},
+      {"samples_per_second", speed ? speed->to_value() : Value()},
       {"has_interval", steps.has_interval},
       {"is_precise", steps.is_precise},
       {"is_steady", steps.drift ? Value(steps.is_steady()) : Value()},

@@ -22,7 +22,7 @@ EngineStart engine_starts(int argc, const char* const* argv) {
     throw usage_error("trainlab-engine is started by `trainlab`, not by hand");
   }
   EngineStart start;
-  start.channel = std::make_unique<Channel>(control_fd);
+  start.channel = std::make_shared<Channel>(control_fd);
   if (*argv[1] != '\0') {
     start.request = Request::from_value(parse_json(argv[1], "the request"));
   } else {

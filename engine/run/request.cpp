@@ -28,6 +28,7 @@ Value Request::to_value() const {
       {"options", options},
       {"recipe", recipe.string()},
       {"recipe_folder", recipe_folder.string()},
+      {"second", second.string()},
       {"working_folder", working_folder.string()},
       {"parameters", std::move(given)},
       {"extend", extend ? Value(Value::Map{{"count", extend->count}, {"unit", extend->unit}}) : Value()},
@@ -46,6 +47,7 @@ Request Request::from_value(const Value& value) try {
   request.options = value["options"].map();
   request.recipe = value["recipe"].string();
   request.recipe_folder = value["recipe_folder"].string();
+  request.second = value["second"].string();
   request.working_folder = value["working_folder"].string();
   for (const Value& given : value["parameters"].list()) {
     request.parameters.push_back(

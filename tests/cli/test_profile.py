@@ -1,18 +1,52 @@
 """`trainlab profile` and `trainlab bench`: the form of what they print. Which verdict a fit deserves is a question for
 tools/bench/verdicts.py."""
 
+import html.parser
 import json
 import os
 import re
+import shutil
+import subprocess
 import tempfile
 import unittest
 
 from program import SOURCE, CliTest, fit
 
+NODE = shutil.which("node")
+RUN_PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run_page.js")
+
 VERDICTS = {"input", "host", "compute", "bandwidth", "transfer", "synchronisation", "launch", "optimizer", "evaluation",
             "checkpoint", "communication", "contention", "none", "unknown"}
 SHARES = ["input", "transfer", "forward", "backward", "optimizer", "metrics", "recipe", "synchronisation", "launch_gap",
           "checkpoint", "evaluation", "other"]
+
+
+class Nesting(html.parser.HTMLParser):
+    """Raises where elements do not close in the order in which they opened."""
+
+    ALONE = {"meta"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags = [], []
+        self.feed(text)
+        self.close()
+        if self.open:
+            raise AssertionError(f"never closed: {self.open}")
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.ALONE:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            raise AssertionError(f"</{tag}> closes something else")
+
+
+def data_of(page):
+    """The object that a page shows."""
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S).group(1))
 
 
 class Profile(CliTest):
@@ -119,6 +153,209 @@ class Profile(CliTest):
         away = self.run_program("profile", "r.lua", "--seconds", "0.3", "--trace", "no/folder/t.json", code=2)
         self.assert_said(away, "no/folder/t.json")
         self.assertEqual(os.listdir(self.folder), ["r.lua"])
+
+    def page(self, *arguments):
+        """The page of a profile, and what --json says of the same profile."""
+        shown = self.profile(*arguments, "--html", "p.html")
+        return (self.folder / "p.html").read_text(), shown
+
+    def shown(self, *head):
+        """What the scripts of the page show."""
+        done = subprocess.run([NODE, RUN_PAGE, self.folder / "p.html", *head], capture_output=True, text=True,
+                              timeout=100, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_a_page(self):
+        self.recipe(more="  loader = { threads = 1 },\n")
+        text, profile = self.page("r.lua")
+        tags = Nesting(text).tags
+        # Nothing is fetched: no address in an element, and a browser is told to refuse what a script might ask for.
+        self.assertFalse([tag for tag, attributes in tags if "src" in attributes or "href" in attributes])
+        self.assertIn("default-src 'none'", text)
+        self.assertLess(len(text), 600_000)
+        data = data_of(text)
+        timeline = data.pop("timeline")
+        self.assertEqual(data, profile)
+        # The last steps: each span lies within one that is a level higher on its thread, or on the first level.
+        self.assertEqual(timeline["threads"][0], "training")
+        self.assertEqual(timeline["steps"], 3)
+        names = timeline["names"]
+        by_level = {}
+        for thread, depth, kind, name, begin, seconds in timeline["spans"]:
+            self.assertTrue(begin >= 0 and seconds >= 0 and name < len(names))
+            self.assertIn(kind, ("phase", "layer", "recipe", "operator", "input"))
+            by_level.setdefault((thread, depth), []).append((begin, begin + seconds))
+        for (thread, depth), spans in by_level.items():
+            for begin, end in spans if depth > 0 else ():
+                self.assertTrue(any(a <= begin and end <= b for a, b in by_level[thread, depth - 1]))
+        steps = [span for span in timeline["spans"] if names[span[3]] == "step"]
+        self.assertEqual([(span[0], span[1]) for span in steps], [(0, 0)] * 3)
+        self.assertTrue({"forward", "model[1].Linear", "aten::addmm"} <= {names[span[3]] for span in timeline["spans"]})
+
+    @unittest.skipUnless(NODE, "there is no node")
+    def test_what_the_scripts_of_a_page_show(self):
+        self.recipe(more="  loader = { threads = 1 },\n")
+        text, profile = self.page("r.lua")
+        shown = self.shown("forward ms")
+        self.assertEqual(shown["title"], f"r.lua: {profile['verdict']}")
+        for sentence in profile["evidence"]:
+            self.assertIn(sentence, shown["texts"])
+        charts = {chart["title"]: chart for chart in shown["charts"]}
+        self.assertTrue({"A step", "Memory over a step", "Memory at the peak", "Timeline"} <= set(charts))
+        self.assertEqual("Input" in charts, profile["pipeline"] is not None)
+        parts = {one["label"].split()[0]: one["data"][0] for one in charts["A step"]["sets"]}
+        self.assertEqual(parts, {name: share for name, share in profile["shares"].items() if share >= 0.0005})
+        curve = charts["Memory over a step"]["sets"][0]["data"]
+        self.assertEqual(max(point["y"] for point in curve), profile["memory"]["peak"])
+        at_peak = charts["Memory at the peak"]
+        self.assertEqual(dict(zip(at_peak["labels"], at_peak["sets"][0]["data"])),
+                         {name: count for name, count in profile["memory"]["categories"].items() if count > 0})
+        spans = sum(len(one["data"]) for one in charts["Timeline"]["sets"])
+        timeline = data_of(text)["timeline"]
+        self.assertEqual(spans, len(timeline["spans"]))
+        first = charts["Timeline"]["sets"][0]["data"][0]["x"]
+        self.assertEqual(shown["zooms"], [first, [0, timeline["seconds"] * 1e3]])
+        # Two clicks on a head sort its column, the largest first.
+        layers = next(table for table in shown["tables"] if table["heads"][0] == "layer")
+        rows = sorted(profile["layers"], key=lambda row: -row["forward"])
+        self.assertEqual(len(layers["rows"]), len(rows))
+        self.assertEqual(layers["rows"][0][0], rows[0]["path"])
+        self.assertEqual(float(layers["rows"][0][1]), float(f"{rows[0]['forward'] * 1e3:.4g}"))
+        remedies = [table for table in shown["tables"] if table["heads"][0] == "change"]
+        self.assertEqual(len(remedies), 1 if profile["remedies"] else 0)
+        for row, remedy in zip(remedies[0]["rows"] if remedies else [], profile["remedies"]):
+            self.assertEqual(row[0], remedy["name"])
+            self.assertEqual(row[-1], remedy["result"] or f"not tried: {remedy['reason']}")
+
+    def test_text_of_a_recipe_cannot_break_a_page(self):
+        evil = "</script><script>alert(1)</script><!--"
+        # A rule that ends the fit too early for its layers: the page says why, in the rule's words.
+        self.recipe("<script>&<!--.lua", more=f'  stop = function(run) return "{evil}" end,\n')
+        text, profile = self.page("<script>&<!--.lua")
+        self.assertTrue(any(evil in one for one in profile["missing"]), profile["missing"])
+        Nesting(text)
+        self.assertNotIn(evil, text)
+        self.assertNotIn("<script>&", text)
+        self.assertNotIn("<!--", text)
+        data = data_of(text)
+        data.pop("timeline")
+        self.assertEqual(data, profile)
+        if NODE:
+            shown = self.shown()
+            self.assertIn("<script>&<!--.lua: ", shown["title"])
+            self.assertTrue(any(evil in one for one in shown["texts"]))
+
+    def test_a_page_of_a_task(self):
+        text, profile = self.page(SOURCE / "recipes" / "by_hand.lua")
+        self.assertEqual(data_of(text), profile)
+        if NODE:
+            shown = self.shown()
+            self.assertEqual([chart["title"] for chart in shown["charts"]], ["A step"])
+            self.assertIn("not measured: " + profile["missing"][0], shown["texts"])
+
+    def test_a_page_that_cannot_be_written(self):
+        self.recipe()
+        away = self.run_program("profile", "r.lua", "--html", "no/folder/p.html", code=2)
+        self.assert_said(away, "--html: cannot write ", "no/folder/p.html: No such file or directory")
+        self.assertNotIn("measuring", away.err)
+        self.write("folder/x", "")
+        full = self.run_program("profile", "r.lua", "--seconds", "0.3", "--threads", "1", "--html", "p.html", code=3,
+                                before=["bash", "-c", 'ulimit -f 4 && exec "$@"', "bash"])
+        self.assert_said(full, "p.html")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["folder", "r.lua"])
+
+    def beside(self, *arguments):
+        return self.run_program("profile", *arguments, "--seconds", "2", "--threads", "1", "--json").json()
+
+    def check_beside(self, stages):
+        self.assertEqual((stages["kind"], stages["status"], stages["pairs"]), ("profiles", "done", 8))
+        self.assertIn(stages["verdict"], ("faster", "slower", "equal", "unclear"))
+        for interval in (stages["ratio"], stages["a"]["step_seconds"], stages["b"]["step_seconds"]):
+            self.assertTrue(0 < interval["low"] <= interval["median"] <= interval["high"], stages)
+        self.assertEqual([part["name"] for part in stages["parts"]],
+                         [name for name in SHARES if name != "launch_gap"])
+        for part in stages["parts"]:
+            self.assertTrue(part["difference"]["low"] <= part["difference"]["median"] <= part["difference"]["high"])
+
+    def test_two_recipes_beside_each_other(self):
+        self.recipe("a.lua")
+        self.recipe("b.lua", model="nn.Sequential { nn.Linear(8), nn.Tanh(), nn.Linear(3) }", batch="32")
+        stages = self.beside("a.lua", "b.lua")
+        self.check_beside(stages)
+        self.assertEqual((stages["a"]["recipe"], stages["b"]["recipe"]), ("a.lua", "b.lua"))
+        self.assertEqual((stages["a"]["samples"], stages["b"]["samples"]), (16, 32))
+        self.assertGreater(stages["speed_ratio"]["median"], 0)
+        self.assertEqual(stages["missing"], [])
+        rows = {row["path"]: row for row in stages["layers"]}
+        both, only_a, only_b = rows["model[1].Linear"], rows["model[3].Dropout"], rows["model[2].Tanh"]
+        self.assertTrue(both["a"] > 0 and both["b"] > 0 and both["difference"])
+        self.assertEqual((only_a["b"], only_a["difference"]), (None, None))
+        self.assertEqual((only_b["a"], only_b["difference"]), (None, None))
+        text = self.run_program("profile", "a.lua", "b.lua", "--seconds", "1", "--threads", "1").out
+        self.assertRegex(text, r"^(faster|slower|equal|unclear): a step of B takes [\d.]+ \([\d.]+ to [\d.]+\) times")
+        for word in ("fit f of a.lua", "fit f of b.lua", "samples/s", "forward", "only in A", "8 pairs of short runs"):
+            self.assertIn(word, text)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.lua", "b.lua"])
+
+    def test_much_more_work_is_slower_and_lies_where_it_is(self):
+        """A function of the second recipe counts for several steps' time after each step."""
+        self.recipe("a.lua")
+        self.recipe("b.lua", more="  on = { step = function() for i = 1, 300000 do end end },\n")
+        stages = self.beside("a.lua", "b.lua")
+        self.check_beside(stages)
+        self.assertEqual(stages["verdict"], "slower")
+        self.assertGreater(stages["ratio"]["low"], 1)
+        parts = {part["name"]: part["difference"] for part in stages["parts"]}
+        self.assertGreater(parts["recipe"]["low"], 0)
+        self.assertEqual(max(parts, key=lambda name: parts[name]["median"]), "recipe")
+        text = self.run_program("profile", "a.lua", "b.lua", "--seconds", "1", "--threads", "1").out
+        self.assertIn("The largest difference lies in recipe: B takes ", text)
+
+    def test_a_recipe_beside_itself_with_other_options(self):
+        self.recipe()
+        stages = self.beside("r.lua", "--with", "batch=32", "--with", "model[1].out_features=4", "--set", "batch=8")
+        self.check_beside(stages)
+        self.assertEqual((stages["a"]["samples"], stages["b"]["samples"]), (8, 32))
+        self.assertEqual(stages["a"]["note"], None)
+        self.assertEqual(stages["b"]["note"], "with batch=32, model[1].out_features=4")
+        self.assertEqual([row["path"] for row in stages["layers"] if row["difference"] is None], [])
+
+    def test_tasks_and_stages_beside_each_other(self):
+        self.write("a.lua", "lab.run((function()\n" + fit() + "end)())\nreturn nil\n")
+        stages = self.beside("a.lua", SOURCE / "recipes" / "by_hand.lua")
+        self.check_beside(stages)
+        self.assertEqual((stages["a"]["stage_kind"], stages["b"]["stage_kind"]), ("fit", "task"))
+        self.assertIsNone(stages["speed_ratio"])
+        self.assertEqual(stages["layers"], [])
+        self.assertIn("a task's loop is code", stages["missing"][0])
+
+    def test_what_cannot_be_compared(self):
+        self.recipe("a.lua")
+        self.recipe("b.lua", optim="lab.optim.AdamW { lr = -1 }")
+        told = self.run_program("profile", "a.lua", "b.lua", code=1)
+        self.assert_said(told, "b.lua:7: ", "lr")
+        self.assert_said(self.run_program("profile", "a.lua", "c.lua", code=2), "there is no recipe c.lua")
+        self.assert_said(self.run_program("profile", "a.lua", "a.lua", "a.lua", code=2), "one recipe or two")
+        self.assert_said(self.run_program("profile", "a.lua", "--with", "batc=3", code=2),
+                         "--with batc=3: ", "batch")
+        self.assert_said(self.run_program("profile", "a.lua", "--with", "g:batch=3", code=2),
+                         '--with g:batch=3: the recipe has no stage "g"')
+        for flag in ("html", "trace", "apply"):
+            told = self.run_program("profile", "a.lua", "a.lua", f"--{flag}", "x", code=2)
+            self.assert_said(told, f"--{flag} belongs to the profile of one recipe")
+        self.write("s.lua", "local function build(hp)\n" + fit(optim="lab.optim.SGD { lr = hp.lr }") + """end
+            return lab.sweep { name = "search", metric = "val.loss", trials = 4, build = build,
+                               space = { lr = lab.space.log(0.01, 0.1) } }
+        """.replace("            ", ""))
+        self.assert_said(self.run_program("profile", "s.lua", "--with", "batch=8", code=2),
+                         "found the first trial of sweep search")
+        self.recipe("fails.lua", more="  on = { step = function(run) if run.step == 3 then error('mine') end end },\n")
+        told = self.run_program("profile", "a.lua", "fails.lua", "--seconds", "1", code=1)
+        self.assert_said(told, "fails.lua:10", "mine")
+        self.recipe("slow.lua", more="  on = { step = function() for i = 1, 50000000 do end end },\n")
+        told = self.run_program("profile", "a.lua", "slow.lua", "--seconds", "0.1", code=2)
+        self.assert_said(told, "a step takes ", "--seconds 0.1 leave 0.1 s for each of 16 short runs", "--seconds ")
 
     def test_a_table_of_a_file(self):
         profile = self.profile(SOURCE / "recipes" / "tabular.lua")

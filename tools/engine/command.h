@@ -22,6 +22,7 @@ struct Command {
   std::string line = {};
   std::string text = {};
   std::vector<Flag> flags = {};
+  bool takes_second = false;  // a second recipe may follow the first: Request::second
 };
 
 // Any thread.

@@ -45,6 +45,7 @@ void limit_reading_of(const Request& request) {
   limit_reading(folders);
   allow_reading(request.recipe.parent_path());
   allow_reading(request.recipe_folder);
+  if (!request.second.empty()) allow_reading(request.second.parent_path());
   if (request.mends()) {
     allow_reading(request.path("recipe")->parent_path());
     allow_reading(request.recipe.parent_path().parent_path());  // the run, before its folder is opened

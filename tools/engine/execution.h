@@ -41,6 +41,7 @@ class Execution {
   void send(const std::string& text) const { send_text(*start_.channel, text); }
   void send_json(const Value& object) const { send_object(*start_.channel, object); }
 
+  const EngineStart& start() const { return start_; }
   const Request& request() const { return start_.request; }
   const Registry& registry() const { return registry_; }
   Run& run() { return run_; }

@@ -13,6 +13,32 @@ std::string stage_name(const Spec& stage) {
 
 }  // namespace
 
+Flag stage_flag() {
+  return {.name = "stage", .type = text_type("NAME"), .help = "name of the stage (default: the first)"};
+}
+
+Flag seconds_flag(const std::string& precision) {
+  return {
+      .name = "seconds",
+      .type = number_type("S", 0.1, 86400, "from 0.1 to 86400"),
+      .help = "longest time for the steps; it is less if a step is known to " + precision + " earlier (default 30)"};
+}
+
+ProfileOptions MeasuredStage::profile_options(double precision) {
+  ProfileOptions options{.precision = precision, .say = [this](const std::string& line) { run().say(line); }};
+  if (request().has("seconds")) options.seconds = request().options["seconds"].number();
+  return options;
+}
+
+Options MeasuredStage::with_more(const Spec& stage, const std::vector<std::string>& texts,
+                                 const std::string& flag) const {
+  auto spec = std::make_shared<Spec>(stage);
+  SetOptions changes(texts, flag);
+  spec->value = changes.apply(registry(), std::move(spec->value), true);
+  changes.check_all_used();
+  return Options(registry(), std::move(spec), "");
+}
+
 StageResult MeasuredStage::run_stage(const std::shared_ptr<const Spec>& stage) {
   const Value& asked = request().options["stage"];
   const std::string name = stage_name(*stage);

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "execution.h"
+#include "profile/profile.h"
+#include "run/flag.h"
 
 namespace trainlab {
 
@@ -25,6 +27,11 @@ class MeasuredStage : public Execution {
   // Sends the result and returns the exit code.
   virtual int measure(const WhatToMeasure& what, const RunSettings& settings) = 0;
 
+  // For the seconds of --seconds, with the recipe's lines told as a run tells them.
+  ProfileOptions profile_options(double precision);
+  // The stage with more options, texts as after --set that follow `flag`.
+  Options with_more(const Spec& stage, const std::vector<std::string>& texts, const std::string& flag = "--set") const;
+
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) final;
   int end(const Recipe::Outcome& outcome) final;
@@ -32,5 +39,9 @@ class MeasuredStage : public Execution {
 
   std::optional<int> code_;  // once the stage is measured
 };
+
+// --stage, and --seconds of a measurement that ends earlier when a step is known to `precision`, "±2 %".
+Flag stage_flag();
+Flag seconds_flag(const std::string& precision);
 
 }  // namespace trainlab

@@ -28,8 +28,11 @@ Value command_table() {
     if (command.line.empty()) continue;
     Value::List flags;
     for (const Flag& flag : command.flags) flags.push_back(to_value(flag));
-    table.push_back(Value::Map{
-        {"name", command.name}, {"line", command.line}, {"text", command.text}, {"flags", std::move(flags)}});
+    table.push_back(Value::Map{{"name", command.name},
+                               {"line", command.line},
+                               {"text", command.text},
+                               {"flags", std::move(flags)},
+                               {"takes_second", command.takes_second}});
   }
   return table;
 }

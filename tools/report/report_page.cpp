@@ -1,6 +1,5 @@
-// The report as one file: the page, its script, the chart library and the data.
-#include "embedded/chart_library.h"
-#include "embedded/page.h"
+// The report of a run as a page.
+#include "page_form.h"
 #include "paste.h"
 #include "report/rows.h"
 #include "report/texts.h"
@@ -42,33 +41,10 @@ Value page_value(const fs::path& given) {
                     {"stages", std::move(stages)}};
 }
 
-// JSON inside of a script element: nothing in it may look like the element's end.
-std::string harmless(const std::string& json) {
-  std::string text;
-  for (const char c : json) text += c == '<' ? "\\u003c" : std::string(1, c);
-  return text;
-}
-
 }  // namespace
 
 std::string report_page(const fs::path& given) {
-  const std::string data = harmless(to_json(page_value(given)));
-  const std::string_view form = embedded::page::page_html();
-  std::string text;
-  // Each @name@ of the form is a piece.
-  for (std::size_t at = 0; at < form.size();) {
-    const std::size_t begin = form.find('@', at), end = form.find('@', begin + 1);
-    if (begin == std::string_view::npos) return text.append(form.substr(at));
-    text += form.substr(at, begin - at);
-    const std::string_view name = form.substr(begin + 1, end - begin - 1);
-    if (name == "data") text += data;
-    if (name == "chart.js") text += embedded::chart_library::chart_min_js();
-    for (const embedded::page::File& file : embedded::page::files()) {
-      if (file.path == name) text += file.bytes;
-    }
-    at = end + 1;
-  }
-  return text;
+  return page_text(page_value(given), {"chart_parts.js", "charts.js", "page_parts.js", "page.js"});
 }
 
 }  // namespace trainlab::report

@@ -17,6 +17,13 @@ Words one_recipe() {
   return {.operand = "RECIPE.lua", .what = "one recipe", .least = 1, .most = 1, .names = FlagType::Names::files};
 }
 
+Words one_or_two_recipes() {
+  Words words = one_recipe();
+  words.what = "one recipe or two";
+  words.most = 2;
+  return words;
+}
+
 const Command* find_command(std::span<const Command> commands, const std::string& name) {
   const auto found =
       std::find_if(commands.begin(), commands.end(), [&](const Command& command) { return command.name == name; });

@@ -10,7 +10,7 @@ std::vector<Command> with_engine_commands(const Value& table) {
   auto place = commands.begin() + 1;
   for (const Value& row : table.list()) {
     Command command{.name = row["name"].string(), .line = row["line"].string(), .text = row["text"].string()};
-    command.words = one_recipe();
+    command.words = row["takes_second"] == Value(true) ? one_or_two_recipes() : one_recipe();
     for (const Value& flag : row["flags"].list()) command.flags.push_back(flag_from(flag));
     command.works = Command::Works::on_recipe;
     command.run = [](const Program&, const Arguments& given) { return supervise(request_for_recipe(given), given); };

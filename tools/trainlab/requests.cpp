@@ -44,6 +44,13 @@ Request common(const Arguments& arguments) {
   return request;
 }
 
+fs::path recipe_at(const std::string& word) {
+  std::error_code ignored;
+  fs::path recipe = absolute_path(word);
+  if (!fs::is_regular_file(recipe, ignored)) throw usage_error("there is no recipe " + word);
+  return recipe;
+}
+
 }  // namespace
 
 fs::path absolute_path(const fs::path& path) { return fs::absolute(path).lexically_normal(); }
@@ -52,12 +59,10 @@ Request request_for_recipe(const Arguments& arguments) {
   Request request = common(arguments);
   check_set_once(request);
   request.command = arguments.has("help") ? "parameters" : arguments.command->name;
-  request.recipe = absolute_path(arguments.words.front());
-  std::error_code ignored;
-  if (!fs::is_regular_file(request.recipe, ignored)) {
-    throw usage_error("there is no recipe " + arguments.words.front());
-  }
+  request.recipe = recipe_at(arguments.words.front());
   request.recipe_folder = request.recipe.parent_path();
+  const bool has_second = arguments.words.size() > 1 && arguments.command->words.most > 1;
+  if (has_second) request.second = recipe_at(arguments.words.back());
   request.working_folder = fs::current_path();
   if (arguments.has("params")) request.parameters = read_parameters(arguments.flags["params"].string());
   request.parameters.insert(request.parameters.end(), arguments.parameters.begin(), arguments.parameters.end());

@@ -17,8 +17,8 @@ namespace trainlab {
 
 class SetOptions {
  public:
-  // The texts after --set, in order. Raises Error{usage} for one without "=".
-  explicit SetOptions(const std::vector<std::string>& texts);
+  // The texts after --set, or after another flag of the same form, in order. Raises Error{usage} for one without "=".
+  explicit SetOptions(const std::vector<std::string>& texts, const std::string& flag = "--set");
 
   // Applies the changes for this stage to the checked stage and checks the result again. Raises Error{usage} naming the
   // text.
@@ -29,7 +29,7 @@ class SetOptions {
 
  private:
   struct Change {
-    std::string text, stage, path;
+    std::string text, stage, path;  // the text with its flag, for messages
     Value value;
     bool used = false;
   };

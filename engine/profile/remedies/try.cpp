@@ -12,10 +12,11 @@
 #include <cstring>
 #include <optional>
 
-#include "fit_profile.h"
 #include "journal/checkpoint.h"
 #include "machine/product_times.h"
 #include "profile/remedies.h"
+#include "stage_profile.h"
+#include "steps/in_turns.h"
 #include "tensor/free_memory.h"
 #include "tensor/named_tensors.h"
 #include "tensor/types.h"
@@ -138,12 +139,9 @@ void try_one(Remedy& remedy, Variant& base, const Trial& trial, const NamedTenso
   const auto work = [&] {
     Variant other = changed(remedy, base, with_set);
     std::vector<double> ratios;
-    for (int i = 0; i < rounds; ++i) {
-      const double first = trial.speed(base), second = trial.speed(other);
-      ratios.push_back(second / first);
-      const double third = trial.speed(other), fourth = trial.speed(base);
-      ratios.push_back(third / fourth);
-    }
+    in_turns(
+        rounds, [&] { return trial.speed(base); }, [&] { return trial.speed(other); },
+        [&](double without, double with) { ratios.push_back(with / without); });
     remedy.result = comparison(weights, trial.weights(other));
     remedy.ratio = median_interval(ratios);
   };
@@ -211,13 +209,11 @@ std::string remedies_text(const std::vector<Remedy>& remedies) {
 Value remedies_value(const std::vector<Remedy>& remedies) {
   Value::List list;
   for (const Remedy& one : remedies) {
-    const Interval& ratio = one.ratio;
     list.push_back(Value::Map{
         {"name", one.name},
         {"set", one.set.empty() ? Value() : Value(one.set)},
         {"tried", one.is_tried()},
-        {"ratio", one.is_tried() ? Value(Value::Map{{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}})
-                                 : Value()},
+        {"ratio", one.is_tried() ? one.ratio.to_value() : Value()},
         {"result", one.is_tried() ? Value(one.result) : Value()},
         {"reason", one.is_tried() ? Value() : Value(one.reason)}});
   }

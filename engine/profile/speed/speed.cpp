@@ -88,9 +88,7 @@ std::string speed_text(const Value& speed) {
 }
 
 Value Comparison::value() const {
-  return Value::Map{{"ratio", Value::Map{{"median", ratio.median}, {"low", ratio.low}, {"high", ratio.high}}},
-                    {"is_slower", is_slower},
-                    {"text", text}};
+  return Value::Map{{"ratio", ratio.to_value()}, {"is_slower", is_slower}, {"text", text}};
 }
 
 Comparison compare_speed(const Value& now, const Value& before, double tolerance, const std::string& file) {

@@ -23,6 +23,8 @@ std::size_t rank_of(std::size_t n) {
 
 }  // namespace
 
+Value Interval::to_value() const { return Value::Map{{"median", median}, {"low", low}, {"high", high}}; }
+
 Interval median_interval(std::vector<double> values) {
   const std::size_t n = values.size();
   if (n == 0) return {};

@@ -4,12 +4,12 @@
 
 #include "core/files.h"
 #include "core/value.h"
+#include "event_kind.h"
 #include "profile/timeline.h"
 
 namespace trainlab {
-namespace {
 
-const char* category(TimelineEvent::Kind kind) {
+std::string_view kind_name(TimelineEvent::Kind kind) {
   using enum TimelineEvent::Kind;
   switch (kind) {
     case phase: return "phase";
@@ -21,6 +21,8 @@ const char* category(TimelineEvent::Kind kind) {
   }
   return "";
 }
+
+namespace {
 
 constexpr double microseconds = 1e6;
 
@@ -48,7 +50,7 @@ void Timeline::write(const std::filesystem::path& path) const {
                        event.value);
       } else {
         fmt::format_to(out, R"({{"ph":"X","pid":1,"tid":{},"name":{},"cat":"{}","ts":{:.3f},"dur":{:.3f}}})",
-                       event.thread + 1, name, category(event.kind), begin, event.value * microseconds);
+                       event.thread + 1, name, kind_name(event.kind), begin, event.value * microseconds);
       }
       if (piece.size() > 1 << 16) {
         append(piece);

@@ -129,6 +129,41 @@ TEST_CASE("a timeline of a fit has its phases, layers and operators, the loader'
   CHECK(counters == std::set<std::string>{"batches ready", "samples per second", "tensor memory"});
 }
 
+TEST_CASE("a flame chart has the last steps, each span with the number of spans around") {
+  TimelineRecorder recorder(1000, 8, Ticks());
+  for (int i = 0; i < 5; ++i) record_step(recorder);
+  recorder.began(Phase::step, "");
+  recorder.operation_began("aten::never_ended");
+  const Timeline timeline = recorder.take();
+  const Value flame = timeline.flame({.steps = 2});
+  CHECK(flame["steps"] == Value(2));
+  CHECK(flame["left_out"] == Value(0));
+  CHECK(flame["threads"] == Value(Value::List{"training"}));
+  const auto name = [&](const Value& span) {
+    return flame["names"].list().at(static_cast<std::size_t>(span.list()[3].integer())).string();
+  };
+  std::vector<std::string> names, kinds;
+  std::vector<std::int64_t> depths;
+  for (const Value& span : flame["spans"].list()) {
+    names.push_back(name(span));
+    depths.push_back(span.list()[1].integer());
+    kinds.push_back(span.list()[2].string());
+  }
+  CHECK(names == std::vector<std::string>{"step", "model[1].Linear", "aten::addmm", "step", "model[1].Linear",
+                                          "aten::addmm"});
+  CHECK(depths == std::vector<std::int64_t>{0, 1, 2, 0, 1, 2});
+  CHECK(kinds == std::vector<std::string>{"phase", "layer", "operator", "phase", "layer", "operator"});
+  // Times count from the first of these steps, to the end of the last.
+  const Value::List& spans = flame["spans"].list();
+  CHECK(spans[0].list()[4] == Value(0.0));
+  CHECK(flame["seconds"].number() == spans[3].list()[4].number() + spans[3].list()[5].number());
+
+  const Value longest = timeline.flame({.steps = 2, .spans = 4});
+  CHECK(longest["left_out"] == Value(2));
+  for (const Value& span : longest["spans"].list()) CHECK(span.list()[1].integer() < 2);
+  CHECK(Timeline().flame().is_nil());
+}
+
 TEST_CASE("names of any text are written as JSON") {
   TimelineRecorder recorder(10, 1);
   recorder.began(Phase::layer, "a \"quoted\"\n\\name");

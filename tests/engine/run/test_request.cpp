@@ -11,6 +11,7 @@ TEST_CASE("a request survives its way through JSON") {
   request.recipe = "/r/recipe/digits.lua";
   request.recipe_folder = "/r";
   request.working_folder = "/w";
+  request.second = "/s/other.lua";
   request.parameters = {{"lr", "0.01", "--lr"}, {"data", "a \"b\"\n", "p.toml:3"}};
   request.options = Value::Map{{"step", true},
                                {"set", Value::List{"optim.lr=1", "search:trials=3"}},
@@ -24,6 +25,7 @@ TEST_CASE("a request survives its way through JSON") {
   const Request back = Request::from_value(parse_json(to_json(request.to_value()), "request"));
   CHECK(back.to_value() == request.to_value());
   CHECK(back.command == "check");
+  CHECK(back.second == "/s/other.lua");
   CHECK(back.parameters == request.parameters);
   CHECK(back.texts("set") == std::vector<std::string>{"optim.lr=1", "search:trials=3"});
   CHECK(back.path("out") == "/o");

@@ -31,9 +31,7 @@ class BenchExecution final : public MeasuredStage {
   }
 
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
-    ProfileOptions options{.precision = 0.01, .say = [this](const std::string& line) { run().say(line); }};
-    if (request().has("seconds")) options.seconds = request().options["seconds"].number();
-    Value speed = speed_value(profile_stage(what.stage, settings, options), what.stage, settings);
+    Value speed = speed_value(profile_stage(what.stage, settings, profile_options(0.01)), what.stage, settings);
     speed.set("recipe", shown_name());
     if (!what.note.empty()) speed.set("note", what.note);
     std::string text = speed_text(speed);
@@ -67,10 +65,8 @@ Command bench_command() {
       .text =
           "Prints samples a second with a 95 % interval, without validations and checkpoints. With --against the exit\n"
           "code is 1 if the stage is slower than in FILE, which `trainlab bench --json` has written.\n",
-      .flags = {{.name = "stage", .type = text_type("NAME"), .help = "name of the stage (default: the first)"},
-                {.name = "seconds",
-                 .type = number_type("S", 0.1, 86400, "from 0.1 to 86400"),
-                 .help = "longest time for the steps; it is less if a step is known to ±1 % earlier (default 30)"},
+      .flags = {stage_flag(),
+                seconds_flag("±1 %"),
                 {.name = "against", .type = file_type("FILE"), .help = "the speed to compare with"},
                 {.name = "tolerance",
                  .type = text_type("P%"),

@@ -1,17 +1,25 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
 #include "command.h"
 #include "core/files.h"
 #include "measured_stage.h"
+#include "profile/beside.h"
 #include "profile/details.h"
 #include "profile/remedies.h"
 #include "profile/timeline.h"
+#include "report/texts.h"
 #include "run/applied.h"
 #include "tensor/types.h"
 
 namespace trainlab {
 
 namespace {
+
+constexpr double precision = 0.02;  // of a step
 
 // The remedies that are faster and keep the result, as `trainlab run --apply` takes them.
 AppliedChanges winners(const std::vector<Remedy>& remedies) {
@@ -29,41 +37,139 @@ AppliedChanges winners(const std::vector<Remedy>& remedies) {
 }
 
 // Records steps for about a tenth of the profile's seconds.
-void write_trace(const std::filesystem::path& path, const Profile& profile, const Options& stage,
-                 const RunSettings& settings, const ProfileOptions& options) {
+Timeline timeline_of(const Profile& profile, const Options& stage, const RunSettings& settings,
+                     const ProfileOptions& options) {
   const double mean = profile.steps.mean;
   const double steps = mean > 0 ? options.seconds / 10 / mean : 0;
-  FitPlan plan = with_torch_errors([&] { return plan_fit(stage, settings); });
-  record_timeline(plan, {.steps = static_cast<std::int64_t>(std::clamp(steps, 3.0, 10000.0))}).write(path);
+  return with_torch_errors([&] {
+    FitPlan plan = plan_fit(stage, settings);
+    return record_timeline(plan, {.steps = static_cast<std::int64_t>(std::clamp(steps, 3.0, 10000.0))});
+  });
 }
 
-class ProfileExecution final : public MeasuredStage {
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
+  return all;
+}
+
+// A stage measured beside another one.
+class BesideExecution : public MeasuredStage {
  public:
   using MeasuredStage::MeasuredStage;
 
+ protected:
+  // The stage of the second side: with the options of --with.
+  Options second_of(const WhatToMeasure& what) const {
+    const std::vector<std::string> more = request().texts("with");
+    if (more.empty()) return what.stage;
+    if (!what.spec) {
+      throw usage_error("--with: expected a fit or a task that the recipe names, found " + what.note)
+          .hint("options of its fits come from the function `build`");
+    }
+    return with_more(*what.spec, more, "--with");
+  }
+
+  std::string note_of_second(const WhatToMeasure& what) const {
+    const std::string more = joined(request().texts("with"));
+    return what.note + (what.note.empty() || more.empty() ? "" : ", ") + (more.empty() ? "" : "with " + more);
+  }
+
+  int tell_beside(const StageBeside& a, const StageBeside& b) {
+    const ProfileOptions options = profile_options(precision);
+    run().say("measuring both in turns for about " + number_text(options.seconds) +
+              " s, and validations, checkpoints and layers for as long again");
+    const StagesBeside stages = measure_beside(a, b, options);
+    if (request().has("json")) {
+      send_json(beside_value(stages));
+    } else {
+      send(beside_text(stages));
+    }
+    return 0;
+  }
+};
+
+// The second recipe of a line, which is executed while the first one waits at its stage.
+class SecondExecution final : public BesideExecution {
+ public:
+  SecondExecution(const EngineStart& start, const StageBeside& first) : BesideExecution(start), first_(first) {}
+
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
+    const Options stage = second_of(what);
+    return tell_beside(first_,
+                       {.stage = stage, .settings = settings, .recipe = shown_name(), .note = note_of_second(what)});
+  }
+
+  const StageBeside& first_;
+};
+
+class ProfileExecution final : public BesideExecution {
+ public:
+  explicit ProfileExecution(const EngineStart& start) : BesideExecution(start) {
+    if (compares()) {
+      for (const char* flag : {"html", "trace", "apply", "by"}) {
+        if (request().has(flag)) throw usage_error("--" + std::string(flag) + " belongs to the profile of one recipe");
+      }
+    }
+    for (const char* flag : {"html", "trace", "apply"}) check_folder(flag);
+  }
+
+ private:
+  bool compares() const { return !request().second.empty() || request().has("with"); }
+
+  // Asked before anything is measured: a file that cannot be written would be noticed at the end only.
+  void check_folder(const std::string& flag) const {
+    if (!request().has(flag)) return;
+    const std::filesystem::path file = *request().path(flag);
+    if (::access(file.parent_path().c_str(), W_OK | X_OK) == 0) return;
+    throw usage_error("--" + flag + ": cannot write " + file.string() + ": " + std::generic_category().message(errno));
+  }
+
+  int measure(const WhatToMeasure& what, const RunSettings& settings) override {
+    return compares() ? measure_both(what, settings) : measure_one(what, settings);
+  }
+
+  int measure_both(const WhatToMeasure& what, const RunSettings& settings) {
+    const StageBeside first{.stage = what.stage, .settings = settings, .recipe = shown_name(), .note = what.note};
+    if (request().second.empty()) {
+      const Options changed = second_of(what);
+      return tell_beside(
+          first, {.stage = changed, .settings = settings, .recipe = shown_name(), .note = note_of_second(what)});
+    }
+    EngineStart second{.request = request(), .channel = start().channel};
+    second.request.second = request().recipe;
+    second.request.recipe = request().second;
+    second.request.recipe_folder = request().second.parent_path();
+    return SecondExecution(second, first).execute();
+  }
+
+  int measure_one(const WhatToMeasure& what, const RunSettings& settings) {
     if (request().has("apply") && !what.spec) {
       throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
           .hint("options of its fits come from the function `build`");
     }
-    if (request().has("trace") && what.stage.entry().name != "fit") {
+    const bool is_fit = what.stage.entry().name == "fit";
+    if (request().has("trace") && !is_fit) {
       throw usage_error("--trace: expected a fit, found the task \"" + what.stage.string("name") + "\"")
           .hint("a task's loop is code, of which no steps can be run apart");
     }
-    ProfileOptions options{.say = [this](const std::string& line) { run().say(line); }};
-    if (request().has("seconds")) options.seconds = request().options["seconds"].number();
+    const ProfileOptions options = profile_options(precision);
     const Options& stage = what.stage;
     run().say("measuring " + stage.entry().name + " " + stage.string("name") + " for at most " +
               number_text(options.seconds) + " s, and remedies for about as long again");
     const Profile profile = profile_stage(stage, settings, options);
-    if (request().has("trace")) write_trace(*request().path("trace"), profile, stage, settings, options);
+    std::optional<Timeline> timeline;
+    if (is_fit && (request().has("trace") || request().has("html"))) {
+      timeline = timeline_of(profile, stage, settings, options);
+    }
+    if (request().has("trace")) timeline->write(*request().path("trace"));
     const FitDetails details = measure_details(profile, stage, settings, options);
     const StepVerdict verdict = judge(measures_of(profile, details));
     const std::string text = profile_text(profile, verdict);
     run().say(text.substr(0, text.find('\n')) + "; trying remedies");
     WithSet with_set;
-    if (what.spec) with_set = [&](const std::string& set) { return changed(*what.spec, set); };
+    if (what.spec) with_set = [&](const std::string& set) { return with_more(*what.spec, {set}); };
     const std::vector<Remedy> remedies = try_remedies(profile, verdict, stage, settings, with_set, options);
     if (request().has("apply")) {
       AppliedChanges changes = winners(remedies);
@@ -71,17 +177,22 @@ class ProfileExecution final : public MeasuredStage {
       changes.stage = profile.stage;
       write_changes(*request().path("apply"), changes);
     }
+    Value object = profile_value(profile, verdict);
+    object.set("recipe", shown_name());
+    if (!what.note.empty()) object.set("note", what.note);
+    const Value more = details_value(profile, details);
+    for (const auto& [name, value] : more.map()) object.set(name, value);
+    object.set("remedies", remedies_value(remedies));
+    if (request().has("html")) {
+      Value page = object;
+      if (timeline) page.set("timeline", timeline->flame());
+      write_atomic(*request().path("html"), report::profile_page(page));
+    }
     if (request().has("json")) {
-      Value object = profile_value(profile, verdict);
-      object.set("recipe", shown_name());
-      if (!what.note.empty()) object.set("note", what.note);
-      const Value more = details_value(profile, details);
-      for (const auto& [name, value] : more.map()) object.set(name, value);
-      object.set("remedies", remedies_value(remedies));
       send_json(object);
     } else {
-      send(text + details_text(profile, details, view()) +
-           (what.note.empty() ? "" : what.note + " was measured\n") + remedies_text(remedies));
+      send(text + details_text(profile, details, view()) + (what.note.empty() ? "" : what.note + " was measured\n") +
+           remedies_text(remedies));
     }
     return 0;
   }
@@ -90,13 +201,6 @@ class ProfileExecution final : public MeasuredStage {
     const Value& by = request().options["by"];
     if (by.is_nil()) return DetailView::heaviest;
     return by == Value("layer") ? DetailView::layers : DetailView::operators;
-  }
-
-  // The stage with one more --set.
-  Options changed(const Spec& stage, const std::string& set) const {
-    auto spec = std::make_shared<Spec>(stage);
-    spec->value = SetOptions({set}).apply(registry(), std::move(spec->value), true);
-    return Options(registry(), std::move(spec), "");
   }
 };
 
@@ -112,20 +216,29 @@ Command profile_command() {
           "compute, bandwidth, transfer, synchronisation, launch, optimizer, evaluation, checkpoint, communication,\n"
           "contention or none. No run folder is written. Of a sweep or an ensemble the first trial is measured. "
           "Changes\n"
-          "that suit the verdict are tried, and their gain is shown.\n",
-      .flags = {{.name = "stage", .type = text_type("NAME"), .help = "name of the stage (default: the first)"},
-                {.name = "seconds",
-                 .type = number_type("S", 0.1, 86400, "from 0.1 to 86400"),
-                 .help = "longest time for the steps; it is less if a step is known to ±2 % earlier (default 30)"},
+          "that suit the verdict are tried, and their gain is shown.\n"
+          "With a second recipe, or with --with, two stages are measured in turns, and the text says how much longer "
+          "a\n"
+          "step of the second takes and where the difference lies. Parameters and --set are those of both.\n",
+      .flags = {stage_flag(),
+                seconds_flag("±2 %"),
                 {.name = "by",
                  .type = choice_type("PART", {"layer", "operator"}),
                  .help = "shows all rows of the table of layers, or all operators (default: the 8 longest rows)"},
+                {.name = "html",
+                 .type = file_type("PAGE"),
+                 .help = "also writes a page with charts that needs nothing but a browser"},
                 {.name = "trace",
                  .type = file_type("FILE"),
                  .help = "writes some steps with all layers, operators and threads, for ui.perfetto.dev"},
                 {.name = "apply",
                  .type = file_type("FILE"),
-                 .help = "writes the changes that are faster and keep the result, for `trainlab run --apply FILE`"}},
+                 .help = "writes the changes that are faster and keep the result, for `trainlab run --apply FILE`"},
+                {.name = "with",
+                 .type = text_type("PATH=VALUE"),
+                 .help = "compares the stage with itself, or with the second recipe's, under this option",
+                 .repeats = true}},
+      .takes_second = true,
   };
 }
 

@@ -18,6 +18,10 @@ const shown = value => value === null || value === undefined ? '' :
 
 const short = text => text.length > 12 ? text.slice(0, 11) + '…' : text;
 
+// Colours that tell the lines or parts of a chart apart.
+const palette = i =>
+    `hsl(${(215 + i * 137.5) % 360} 65% ${matchMedia('(prefers-color-scheme: dark)').matches ? 65 : 45}%)`;
+
 // From the second colour (the worst) to the first (the best); t in 0…1.
 function blend(t, alpha) {
   const parts = name => colour(name).match(/\w\w/g).map(hex => parseInt(hex, 16));

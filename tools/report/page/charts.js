@@ -241,9 +241,6 @@ function isLabelled(value, parameter) {
   return leading === 1 || (Math.log10(parameter.high / parameter.low) < 2 && (leading === 2 || leading === 5));
 }
 
-const palette = i =>
-    `hsl(${(215 + i * 137.5) % 360} 65% ${matchMedia('(prefers-color-scheme: dark)').matches ? 65 : 45}%)`;
-
 function learning(study) {
   const values = study.curves.flatMap(curve => curve.values).filter(y => y !== null);
   return config(

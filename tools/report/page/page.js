@@ -1,44 +1,5 @@
 'use strict';
-// Builds the page from its data: a part for each stage of the run.
-
-const data = JSON.parse(document.getElementById('data').textContent);
-const page = document.getElementById('page');
-const charts = [];  // [canvas, function that gives its configuration]
-
-function make(parent, tag, text = '', attributes = {}) {
-  const element = document.createElement(tag);
-  element.textContent = text;
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  parent.append(element);
-  return element;
-}
-
-function chart(parent, title, configure, {note = '', wide = false} = {}) {
-  const card = make(parent, 'section', '', {class: wide ? 'card wide' : 'card'});
-  make(card, 'h3', title);
-  const built = configure();
-  const outside = built.beyond ? `At the axis's end: ${built.beyond} far worse.` : '';
-  if (note || outside) make(card, 'p', `${note} ${outside}`.trim(), {class: 'quiet'});
-  const canvas = make(make(card, 'div', '', {class: 'chart'}), 'canvas', '', {role: 'img', 'aria-label': title});
-  charts.push([canvas, configure]);
-}
-
-function duration(seconds) {
-  if (seconds < 60) return seconds.toFixed(1) + ' s';
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` :
-                        `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
-
-function facts(parent, list) {
-  const items = make(parent, 'ul', '', {class: 'facts'});
-  for (const [name, value] of list) {
-    if (value === '' || value === null || value === undefined) continue;
-    const item = make(items, 'li');
-    make(item, 'span', name, {class: 'quiet'});
-    make(item, 'b', value);
-  }
-}
+// The page of a run: a part for each of its stages.
 
 function heading(stage) {
   const title = make(page, 'h2', `${stage.name} `);
@@ -47,61 +8,6 @@ function heading(stage) {
   for (const verdict of stage.health ?? []) {
     const found = `${verdict.kind} (${verdict.confidence} confidence, step ${verdict.step}): ${verdict.evidence}.`;
     make(page, 'p', `${found} Remedy: ${verdict.remedy}`);
-  }
-}
-
-// A table that a click on a column's head sorts: cells are numbers, texts or null, which come last.
-const firstRows = 200;
-function table(parent, heads, rows, {caption = '', sortable = true, mark = () => ''} = {}) {
-  const box = make(parent, 'div', '', {class: 'table'});
-  const element = make(box, 'table');
-  if (caption) make(element, 'caption', caption);
-  const head = make(make(element, 'thead'), 'tr');
-  const body = make(element, 'tbody');
-  const isText = heads.map((_, i) => rows.some(row => typeof row[i] === 'string'));
-  const kind = i => isText[i] ? 'text' : 'number';
-  let all = false;
-  const fill = () => {
-    body.replaceChildren();
-    for (const row of all ? rows : rows.slice(0, firstRows)) {
-      const line = make(body, 'tr', '', {class: mark(row)});
-      row.forEach((value, i) => {
-        const text = shown(value);
-        make(
-            line, 'td', text,
-            {class: text.length > 40  ? 'text long' :
-                 heads[i] === 'state' ? `text ${text}` :
-                                        kind(i)});
-      });
-    }
-  };
-  heads.forEach((name, i) => {
-    const cell = make(head, 'th', '', {class: kind(i), scope: 'col'});
-    if (!sortable) {
-      cell.textContent = name;
-      return;
-    }
-    make(cell, 'button', name, {type: 'button'}).addEventListener('click', () => {
-      const sign = cell.getAttribute('aria-sort') === 'ascending' ? -1 : 1;
-      for (const other of head.children) other.removeAttribute('aria-sort');
-      cell.setAttribute('aria-sort', sign > 0 ? 'ascending' : 'descending');
-      const nothing = value => value === null || value === undefined || value === '';
-      rows.sort((a, b) => {
-        const [x, y] = [a[i], b[i]];
-        if (nothing(x) || nothing(y)) return nothing(x) - nothing(y);
-        return sign * (typeof x === 'number' && typeof y === 'number' ? x - y : shown(x).localeCompare(shown(y)));
-      });
-      fill();
-    });
-  });
-  fill();
-  if (rows.length > firstRows) {
-    const more = make(parent, 'button', `show all ${rows.length}`, {type: 'button', class: 'more'});
-    more.addEventListener('click', () => {
-      all = true;
-      fill();
-      more.remove();
-    });
   }
 }
 
@@ -261,15 +167,6 @@ function fit(stage) {
     chart(cards, metric, () => rowsChart(stage.rows, names));
 }
 
-function draw() {
-  Chart.defaults.color = colour('quiet');
-  Chart.defaults.font.family = 'system-ui, sans-serif';
-  for (const [canvas, configure] of charts) {
-    Chart.getChart(canvas)?.destroy();
-    new Chart(canvas, configure());
-  }
-}
-
 page.replaceChildren();
 document.title = `${data.run.recipe} ${data.run.path}`;
 make(page, 'h1', data.run.recipe);
@@ -282,5 +179,4 @@ make(
     {class: 'quiet'});
 if (data.run.parameters) make(page, 'p', data.run.parameters, {class: 'quiet'});
 for (const stage of data.stages) (['sweep', 'ensemble', 'study'].includes(stage.kind) ? study : fit)(stage);
-draw();
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+show();

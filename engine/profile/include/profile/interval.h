@@ -3,12 +3,16 @@
 
 #include <vector>
 
+#include "core/value.h"
+
 namespace trainlab {
 
 struct Interval {
   double median = 0, low = 0, high = 0;
   // (high − low) / 2 relative to the median; 0 for a median of 0.
   double half_width() const { return median == 0 ? 0 : (high - low) / 2 / median; }
+  // { median, low, high }
+  Value to_value() const;
 };
 
 // Fewer values have no 95 % interval: all of them lie on one side of the median with a probability above 5 %.

@@ -1,6 +1,6 @@
 // The timeline of some training steps: every phase, layer and operator of the training thread, the stages of the
 // loader's threads, and how memory, the loader's queue and the speed go along. `trainlab profile --trace FILE` writes a
-// timeline for chrome://tracing and ui.perfetto.dev.
+// timeline for chrome://tracing and ui.perfetto.dev, and `--html PAGE` draws the last steps.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/value.h"
 #include "train/fit_plan.h"
 
 namespace trainlab {
@@ -20,6 +21,11 @@ struct TimelineEvent {
   std::uint32_t name = 0;    // index into `names`
   double begin = 0;          // seconds since the recording began
   double value = 0;          // seconds that the event lasts; the value of a counter from `begin` on
+};
+
+struct FlameLimits {
+  std::int64_t steps = 3;
+  std::size_t spans = 4000;  // of these steps together
 };
 
 struct Timeline {
@@ -35,6 +41,12 @@ struct Timeline {
   // counters `tensor memory` (bytes), `batches ready` and `samples per second`. About 100 bytes an event. Error{run}
   // where the file cannot be written; then there is no file, or the one of before.
   void write(const std::filesystem::path& path) const;
+
+  // The last steps for a flame chart: { threads, names, steps, seconds, spans = { { thread, depth, kind, name, begin,
+  // seconds }, … }, left_out }, where `thread` and `name` are places in the lists, from 0, `depth` is the number of
+  // spans around on the thread, and `begin` counts from the first of these steps. Of more spans than the limit the
+  // longest are kept, and `left_out` says how many were not. nil where no step has ended.
+  Value flame(const FlameLimits& limits = {}) const;
 };
 
 struct TimelineLimits {

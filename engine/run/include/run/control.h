@@ -83,7 +83,7 @@ void send_object(Channel& channel, const Value& object) noexcept;    // what --j
 // request comes through the channel, and this waits for it. Raises Error{usage} when it was not started by `trainlab`.
 struct EngineStart {
   Request request;
-  std::unique_ptr<Channel> channel;
+  std::shared_ptr<Channel> channel;  // one for all recipes that an engine executes
 };
 EngineStart engine_starts(int argc, const char* const* argv);
 

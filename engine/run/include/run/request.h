@@ -36,6 +36,8 @@ struct Request {
   // Where the recipe lies, or lay when the run was begun: paths written in a recipe are relative to it. Modules come
   // from beside `recipe`; one that the stored copy lacks (it was never loaded so far) comes from here.
   std::filesystem::path recipe_folder;
+  // A second recipe that is compared with the first, absolute; empty where there is none.
+  std::filesystem::path second;
   // Parameters of type "path" are relative to it.
   std::filesystem::path working_folder;
 

@@ -33,6 +33,9 @@ std::string report_csv(const std::filesystem::path& given);
 Value report_value(const std::filesystem::path& given);
 // All stages as a page that needs nothing but a browser.
 std::string report_page(const std::filesystem::path& given);
+// A profile as such a page: the object of `trainlab profile --json`, with the member `timeline` (Timeline::flame) or
+// without.
+std::string profile_page(const Value& profile);
 
 // The help of one entry (with or without "lab." before its name), or of a group ("nn": a line for each entry in it).
 // The one without an error gives nothing where there is none, or where several entries end with the name; the other

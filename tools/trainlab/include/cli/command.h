@@ -31,6 +31,7 @@ struct Words {
 
 // The words of a command on a recipe.
 Words one_recipe();
+Words one_or_two_recipes();
 
 // Flags of the command's own that exclude each other.
 struct Alternatives {

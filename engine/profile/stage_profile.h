@@ -9,5 +9,7 @@ namespace trainlab {
 // The figures of a fit. The plan is as before afterwards; the names of the stage, the cores and the time of a call are
 // not filled in.
 Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& limits);
+// The same of a task, whose loop has no plan.
+Profile profile_of_task(const Measured& how, const StepLimits& limits);
 
 }  // namespace trainlab

@@ -1,0 +1,159 @@
+// Two stages side by side, as text and as data.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "profile/beside.h"
+#include "time_text.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr std::size_t most_rows = 8;
+constexpr double negligible = 0.0005;  // of a step
+
+Value optional_value(const std::optional<double>& x) { return x ? Value(*x) : Value(); }
+
+std::string name_of(const StagesBeside::Side& side) {
+  return side.recipe + (side.note.empty() ? "" : " (" + side.note + ")");
+}
+
+// "+0.310 (+0.300 to +0.330)"
+std::string difference_text(const Interval& seconds) {
+  return fmt::format("{:+.3f} ({:+.3f} to {:+.3f})", 1e3 * seconds.median, 1e3 * seconds.low, 1e3 * seconds.high);
+}
+
+double size_of(const PartBeside& part) {
+  return std::abs(part.difference ? part.difference->median : part.a.value_or(part.b.value_or(0)));
+}
+
+std::string milliseconds(const std::optional<double>& seconds) {
+  return seconds ? fmt::format("{:.3f}", 1e3 * *seconds) : "-";
+}
+
+std::string rows_text(const char* head, const std::vector<PartBeside>& parts) {
+  std::size_t width = 16;
+  for (const PartBeside& one : parts) width = std::max(width, one.name.size());
+  std::string text = fmt::format("\n{:<{}} {:>10} {:>10}   {}\n", head, width, "A ms", "B ms", "B - A ms");
+  for (const PartBeside& one : parts) {
+    text += fmt::format("{:<{}} {:>10} {:>10}   {}\n", one.name, width, milliseconds(one.a), milliseconds(one.b),
+                        one.difference ? difference_text(*one.difference)
+                        : one.a        ? "only in A"
+                                       : "only in B");
+  }
+  return text;
+}
+
+// Empty where neither stage is faster for certain.
+std::string where_text(const StagesBeside& stages) {
+  if (const std::string verdict = stages.verdict(); verdict != "slower" && verdict != "faster") return "";
+  const double whole = stages.b.step.median - stages.a.step.median;
+  std::string text;
+  if (const PartBeside* part = largest_difference(stages.parts)) {
+    const double difference = part->difference->median;
+    text += fmt::format("  The largest difference lies in {}: B takes {} {}; a whole step, {} {}.\n", part->name,
+                        time_text(std::abs(difference)), difference > 0 ? "more" : "less", time_text(std::abs(whole)),
+                        whole > 0 ? "more" : "less");
+  }
+  if (const PartBeside* layer = largest_difference(stages.layers)) {
+    const double difference = layer->difference->median;
+    text += fmt::format("  Of what both have in a step, {} differs most: B takes {} {}.\n", layer->name,
+                        time_text(std::abs(difference)), difference > 0 ? "more" : "less");
+  }
+  return text;
+}
+
+std::string side_text(const char* letter, const StagesBeside::Side& side) {
+  return fmt::format("{:<16} {} {} of {}: a step of {} ({} to {})\n", letter, side.kind, side.stage, name_of(side),
+                     time_text(side.step.median), time_text(side.step.low), time_text(side.step.high));
+}
+
+Value to_value(const StagesBeside::Side& side) {
+  return Value::Map{{"recipe", side.recipe},
+                    {"note", side.note.empty() ? Value() : Value(side.note)},
+                    {"stage", side.stage},
+                    {"stage_kind", side.kind},
+                    {"step_seconds", side.step.to_value()},
+                    {"samples", side.samples > 0 ? Value(side.samples) : Value()}};
+}
+
+Value to_value(const std::vector<PartBeside>& parts, const char* name) {
+  Value::List list;
+  list.reserve(parts.size());
+  for (const PartBeside& one : parts) {
+    list.push_back(Value::Map{{name, one.name},
+                              {"a", optional_value(one.a)},
+                              {"b", optional_value(one.b)},
+                              {"difference", one.difference ? one.difference->to_value() : Value()}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string StagesBeside::verdict() const {
+  constexpr double close = 0.02;
+  if (ratio.low >= 1 - close && ratio.high <= 1 + close) return "equal";
+  if (ratio.low > 1) return "slower";
+  return ratio.high < 1 ? "faster" : "unclear";
+}
+
+const PartBeside* largest_difference(const std::vector<PartBeside>& parts) {
+  const PartBeside* largest = nullptr;
+  for (const PartBeside& one : parts) {
+    if (!one.difference || (one.difference->low <= 0 && one.difference->high >= 0)) continue;
+    if (!largest || size_of(one) > size_of(*largest)) largest = &one;
+  }
+  return largest;
+}
+
+std::string beside_text(const StagesBeside& stages) {
+  const Interval& ratio = stages.ratio;
+  std::string text = fmt::format("{}: a step of B takes {:.3f} ({:.3f} to {:.3f}) times as long as one of A\n",
+                                 stages.verdict(), ratio.median, ratio.low, ratio.high);
+  text += where_text(stages) + "\n" + side_text("A", stages.a) + side_text("B", stages.b);
+  if (stages.speed) {
+    text += fmt::format("{:<16} {:.3f} ({:.3f} to {:.3f}) times as many with B; A {:.0f}, B {:.0f}\n", "samples/s",
+                        stages.speed->median, stages.speed->low, stages.speed->high,
+                        static_cast<double>(stages.a.samples) / stages.a.step.median,
+                        static_cast<double>(stages.b.samples) / stages.b.step.median);
+  }
+  text += fmt::format("{:<16} {} pairs of short runs; 95 % intervals\n", "measured", stages.pairs);
+
+  std::vector<PartBeside> parts = stages.parts;
+  const double least = negligible * std::min(stages.a.step.median, stages.b.step.median);
+  std::erase_if(parts, [&](const PartBeside& one) { return one.a.value_or(0) < least && one.b.value_or(0) < least; });
+  text += rows_text("part of a step", parts);
+  if (!stages.layers.empty()) {
+    std::vector<PartBeside> layers = stages.layers;
+    std::ranges::stable_sort(layers, std::greater<>(), size_of);
+    if (layers.size() > most_rows) layers.resize(most_rows);
+    text += rows_text("layer", layers);
+    if (stages.layers.size() > most_rows) {
+      text += fmt::format("{} of {} rows, those that differ most: --json has all of them\n", most_rows,
+                          stages.layers.size());
+    }
+  }
+  if (!stages.missing.empty()) text += "\n";
+  for (const std::string& one : stages.missing) text += "not measured: " + one + "\n";
+  return text;
+}
+
+Value beside_value(const StagesBeside& stages) {
+  return Value::Map{{"kind", "profiles"},
+                    {"status", "done"},
+                    {"verdict", stages.verdict()},
+                    {"ratio", stages.ratio.to_value()},
+                    {"speed_ratio", stages.speed ? stages.speed->to_value() : Value()},
+                    {"a", to_value(stages.a)},
+                    {"b", to_value(stages.b)},
+                    {"pairs", static_cast<std::int64_t>(stages.pairs)},
+                    {"parts", to_value(stages.parts, "name")},
+                    {"layers", to_value(stages.layers, "path")},
+                    {"missing", Value::List(stages.missing.begin(), stages.missing.end())}};
+}
+
+}  // namespace trainlab

@@ -1,0 +1,214 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "profile/beside.h"
+#include "profile/layers.h"
+#include "run/run.h"
+#include "stage_profile.h"
+#include "steps/in_turns.h"
+#include "tensor/types.h"
+
+namespace trainlab {
+
+namespace {
+
+constexpr int least_rounds = 4, most_rounds = 15;  // 8 to 30 pairs
+constexpr int layer_rounds = 3;                    // six pairs, just enough for a 95 % interval of the median
+constexpr std::int64_t least_layer_steps = 5, most_layer_steps = 30;  // of each kind in a table of layers
+constexpr double least_run_seconds = 0.1, short_run_seconds = 0.25;
+
+// Seconds by name: of the parts of a step, or of its layers.
+using Seconds = std::vector<std::pair<std::string, double>>;
+
+class Side {
+ public:
+  Side(const StageBeside& given, const ProfileOptions& options) : given_(given), options_(options) {
+    if (!is_task()) named([&] { plan_ = plan_fit(given.stage, given.settings); });
+  }
+
+  bool is_task() const { return given_.stage.entry().name == "task"; }
+  bool is_on_cpu() const { return plan_ && plan_->device.is_cpu(); }
+
+  Profile profile(double seconds) {
+    const Measured how{.stage = given_.stage,
+                       .settings = given_.settings,
+                       .say = options_.say ? options_.say : [](const std::string&) {}};
+    const StepLimits limits{.seconds = seconds, .precision = 0, .counted = 0};
+    Profile profile;
+    named([&] {
+      prepare_arithmetic(given_.settings.threads);
+      profile = plan_ ? profile_of_fit(*plan_, how, limits) : profile_of_task(how, limits);
+      if (profile.steps.steps == 0) throw run_error("no step could be timed");
+    });
+    return profile;
+  }
+
+  // `steps`: of each kind, after two that warm up.
+  Seconds layers(std::int64_t steps) {
+    Seconds seconds;
+    named([&] {
+      prepare_arithmetic(given_.settings.threads);
+      const LayerTable table = measure_layers(*plan_, {.first = 2, .count = steps});
+      for (const LayerCost& row : table.rows) seconds.emplace_back(row.path, row.seconds());
+    });
+    return seconds;
+  }
+
+  StagesBeside::Side described(std::vector<double> steps, std::int64_t samples) const {
+    return {.recipe = given_.recipe,
+            .note = given_.note,
+            .stage = given_.stage.string("name"),
+            .kind = given_.stage.entry().name,
+            .step = median_interval(std::move(steps)),
+            .samples = samples};
+  }
+
+ private:
+  // An error that names no place in a recipe is told with the recipe's name.
+  void named(const std::function<void()>& work) const {
+    try {
+      with_torch_errors(work);
+    } catch (const Error& error) {
+      if (!error.file().empty() || error.kind() == ErrorKind::interrupted) throw;
+      const std::string note = given_.note.empty() ? "" : " (" + given_.note + ")";
+      throw Error(error.kind(), given_.recipe + note + ": " + error.headline()).hint(error.hint());
+    }
+  }
+
+  const StageBeside& given_;
+  const ProfileOptions& options_;
+  std::optional<FitPlan> plan_;
+};
+
+Seconds seconds_of(const Profile& profile) {
+  Seconds all;
+  for (const auto& [name, share] : listed(shares_of(profile))) {
+    if (name != "launch_gap") all.emplace_back(std::string(name), share * profile.wall());
+  }
+  return all;
+}
+
+// Collects what pairs say of each name.
+class Differences {
+ public:
+  void add(const Seconds& a, const Seconds& b) {
+    for (const auto& [name, seconds] : a) row(name).a.push_back(seconds);
+    for (const auto& [name, seconds] : b) {
+      Row& one = row(name);
+      one.b.push_back(seconds);
+      if (one.a.size() == one.b.size()) one.difference.push_back(seconds - one.a.back());
+    }
+  }
+
+  // In the order in which the names came.
+  std::vector<PartBeside> parts() const {
+    std::vector<PartBeside> all;
+    all.reserve(rows_.size());
+    for (const Row& one : rows_) {
+      PartBeside part{.name = one.name};
+      if (!one.a.empty()) part.a = median_interval(one.a).median;
+      if (!one.b.empty()) part.b = median_interval(one.b).median;
+      if (!one.difference.empty()) part.difference = median_interval(one.difference);
+      all.push_back(std::move(part));
+    }
+    return all;
+  }
+
+ private:
+  struct Row {
+    std::string name;
+    std::vector<double> a = {}, b = {}, difference = {};
+  };
+
+  Row& row(const std::string& name) {
+    const auto [found, is_new] = places_.try_emplace(name, rows_.size());
+    if (is_new) rows_.push_back({.name = name});
+    return rows_[found->second];
+  }
+
+  std::vector<Row> rows_;
+  std::map<std::string, std::size_t> places_;
+};
+
+void measure_layers_beside(StagesBeside& result, Side& a, Side& b, const ProfileOptions& options) {
+  const auto miss = [&](const std::string& why) { result.missing.push_back("layers: " + why); };
+  if (a.is_task() || b.is_task()) return miss("a task's loop is code, of which trainlab knows no layers");
+  if (!a.is_on_cpu() || !b.is_on_cpu()) return miss("they are measured on the CPU");
+  const double both = result.a.step.median + result.b.step.median;
+  const auto steps = static_cast<std::int64_t>(options.seconds / both / (2 * layer_rounds) / 3);
+  if (steps < least_layer_steps) return miss("a step takes too long for --seconds");
+  const std::int64_t count = std::min(steps, most_layer_steps);
+  Differences differences;
+  try {
+    in_turns(
+        layer_rounds, [&] { return a.layers(count); }, [&] { return b.layers(count); },
+        [&](const Seconds& of_a, const Seconds& of_b) { differences.add(of_a, of_b); });
+    result.layers = differences.parts();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::interrupted) throw;
+    miss(error.headline());
+  }
+}
+
+double step_of(const StepFigures& steps) { return steps.step.median + steps.callbacks + steps.between; }
+
+double run_seconds(int rounds, double seconds) { return std::max(least_run_seconds, seconds / (4 * rounds)); }
+
+// The turns in which the seconds are spent: the more the better against other work on the machine, but each run has
+// some cold steps, and others to time.
+int rounds_for(double step, double seconds) {
+  const double run = std::max(short_run_seconds, 8 * step);
+  const int rounds = static_cast<int>(std::clamp(seconds / (4 * run), double(least_rounds), double(most_rounds)));
+  const double each = run_seconds(rounds, seconds);
+  if (4 * step <= each) return rounds;
+  throw usage_error(fmt::format("a step takes {:.2g} s, and --seconds {:g} leave {:.2g} s for each of {} short runs",
+                                step, seconds, each, 4 * rounds))
+      .hint(fmt::format("--seconds {:.0f}", std::ceil(5 * 4 * rounds * step)));
+}
+
+}  // namespace
+
+StagesBeside measure_beside(const StageBeside& given_a, const StageBeside& given_b, const ProfileOptions& options) {
+  Side a(given_a, options), b(given_b, options);
+  double seconds = least_run_seconds;
+  const auto measured = [&](Side& side) {
+    Profile profile = side.profile(seconds);
+    if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop while the stages were measured");
+    return profile;
+  };
+  const double step = std::max(step_of(measured(a).steps), step_of(measured(b).steps));
+  const int rounds = rounds_for(step, options.seconds);
+  seconds = run_seconds(rounds, options.seconds);
+  Differences differences;
+  std::vector<double> steps_a, steps_b, ratios, speeds;
+  std::int64_t samples_a = 0, samples_b = 0;
+  in_turns(
+      rounds, [&] { return measured(a); }, [&] { return measured(b); },
+      [&](const Profile& of_a, const Profile& of_b) {
+        steps_a.push_back(of_a.wall());
+        steps_b.push_back(of_b.wall());
+        ratios.push_back(of_b.wall() / of_a.wall());
+        samples_a = of_a.samples;
+        samples_b = of_b.samples;
+        if (samples_a > 0 && samples_b > 0) {
+          speeds.push_back(static_cast<double>(samples_b) / of_b.wall() /
+                           (static_cast<double>(samples_a) / of_a.wall()));
+        }
+        differences.add(seconds_of(of_a), seconds_of(of_b));
+      });
+  StagesBeside result{.a = a.described(std::move(steps_a), samples_a),
+                      .b = b.described(std::move(steps_b), samples_b),
+                      .pairs = ratios.size(),
+                      .ratio = median_interval(std::move(ratios)),
+                      .parts = differences.parts()};
+  if (!speeds.empty()) result.speed = median_interval(std::move(speeds));
+  measure_layers_beside(result, a, b, options);
+  prepare_arithmetic(given_a.settings.threads);
+  return result;
+}
+
+}  // namespace trainlab

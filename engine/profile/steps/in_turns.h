@@ -1,0 +1,21 @@
+// Two things measured in turns. Private to the room.
+#pragma once
+
+#include <cstdint>
+
+namespace trainlab {
+
+// Measures A B B A so many times, and hands over each pair of neighbours: a machine that slows down meanwhile, or is
+// disturbed for a while, favours neither. `first` and `second` measure once, `pair` takes what A and B gave.
+void in_turns(std::int64_t rounds, const auto& first, const auto& second, const auto& pair) {
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    const auto a = first();
+    const auto b = second();
+    pair(a, b);
+    const auto b_again = second();
+    const auto a_again = first();
+    pair(a_again, b_again);
+  }
+}
+
+}  // namespace trainlab

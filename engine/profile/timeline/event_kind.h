@@ -1,0 +1,12 @@
+// Names of kinds of events, as files have them. Private to the room.
+#pragma once
+
+#include <string_view>
+
+#include "profile/timeline.h"
+
+namespace trainlab {
+
+std::string_view kind_name(TimelineEvent::Kind kind);
+
+}  // namespace trainlab

@@ -1,0 +1,122 @@
+// Two stages beside each other: the turns, the words, and what a measurement of two fits has. Which of two is faster in
+// truth is a question for a quiet machine.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+#include "profile/beside.h"
+#include "steps/in_turns.h"
+#include "support/fit_support.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+StagesBeside with_ratio(double low, double median, double high) {
+  return {.a = {.recipe = "a.lua", .stage = "f", .kind = "fit", .step = {.median = 1e-3, .low = 1e-3, .high = 1e-3}},
+          .b = {.recipe = "b.lua", .stage = "f", .kind = "fit", .step = {.median = 2e-3, .low = 2e-3, .high = 2e-3}},
+          .pairs = 8,
+          .ratio = {.median = median, .low = low, .high = high}};
+}
+
+const PartBeside* find(const std::vector<PartBeside>& parts, const std::string& name) {
+  const auto found = std::ranges::find(parts, name, &PartBeside::name);
+  return found == parts.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+TEST_CASE("turns are A B B A, and pairs are neighbours") {
+  std::string order;
+  int count = 0;
+  std::vector<std::pair<int, int>> pairs;
+  in_turns(
+      2, [&] { return order += 'A', ++count; }, [&] { return order += 'B', ++count; },
+      [&](int a, int b) { pairs.emplace_back(a, b); });
+  CHECK(order == "ABBAABBA");
+  CHECK(pairs == std::vector<std::pair<int, int>>{{1, 2}, {4, 3}, {5, 6}, {8, 7}});
+}
+
+TEST_CASE("the word for two stages follows from the interval of their ratio") {
+  CHECK(with_ratio(1.01, 1.5, 2).verdict() == "slower");
+  CHECK(with_ratio(0.5, 0.7, 0.99).verdict() == "faster");
+  CHECK(with_ratio(0.9, 1.2, 1.5).verdict() == "unclear");
+  CHECK(with_ratio(0.99, 1, 1.01).verdict() == "equal");
+  CHECK(with_ratio(1.001, 1.01, 1.015).verdict() == "equal");
+}
+
+TEST_CASE("the largest difference is one that is certain, whatever its sign") {
+  const auto part = [](const char* name, double low, double median, double high) {
+    return PartBeside{.name = name, .a = 1, .b = 2, .difference = Interval{.median = median, .low = low, .high = high}};
+  };
+  std::vector<PartBeside> parts{part("forward", 1, 2, 3), part("backward", -5, -4, -3), part("input", -1, 9, 20)};
+  parts.push_back({.name = "model[9].ReLU", .a = 50});
+  CHECK(largest_difference(parts)->name == "backward");
+  CHECK(largest_difference({part("input", -1, 9, 20)}) == nullptr);
+  CHECK(largest_difference({}) == nullptr);
+
+  StagesBeside stages = with_ratio(1.9, 2, 2.1);
+  stages.parts = {part("forward", 0.5e-3, 0.9e-3, 1e-3), part("input", -1e-3, 0, 1e-3)};
+  const std::string text = beside_text(stages);
+  CHECK(
+      text.starts_with("slower: a step of B takes 2.000 (1.900 to 2.100) times as long as one of A\n"
+                       "  The largest difference lies in forward: B takes 900 µs more; a whole step, 1 ms more.\n"));
+  stages.ratio = {.median = 1.1, .low = 0.9, .high = 1.3};
+  CHECK(beside_text(stages).find("largest difference") == std::string::npos);
+  const Value value = beside_value(stages);
+  CHECK(value["parts"].list()[0]["difference"]["median"] == Value(0.9e-3));
+  CHECK(value["speed_ratio"].is_nil());
+}
+
+TEST_CASE("two fits are measured in turns: pairs, parts of a step, layers by their paths") {
+  const RunSettings settings = [] {
+    RunSettings all = test_settings();
+    all.device = "cpu";
+    return all;
+  }();
+  const Options a = parse_options(digits_fit(R"(, "steps": 60)"));
+  const Options b = parse_options(digits_fit(R"(, "steps": 60, "accumulate": 2)"));
+  const StagesBeside stages =
+      measure_beside({.stage = a, .settings = settings, .recipe = "a.lua"},
+                     {.stage = b, .settings = settings, .recipe = "b.lua", .note = "twice"}, {.seconds = 1.6});
+  CHECK(stages.pairs == 8);
+  CHECK(stages.ratio.low <= stages.ratio.median);
+  CHECK(stages.ratio.median <= stages.ratio.high);
+  CHECK(stages.ratio.median > 0);
+  REQUIRE(stages.speed);
+  CHECK(stages.missing == std::vector<std::string>{});
+  for (const char* name : {"forward", "backward", "optimizer", "input"}) {
+    const PartBeside* part = find(stages.parts, name);
+    REQUIRE(part);
+    CHECK(*part->a > 0);
+    CHECK(*part->b > 0);
+  }
+  CHECK_FALSE(find(stages.parts, "launch_gap"));
+  double sum = 0;
+  for (const PartBeside& part : stages.parts) sum += *part.a;
+  CHECK(sum > 0.5 * stages.a.step.median);
+  CHECK(std::ranges::all_of(stages.layers, [](const PartBeside& row) { return row.difference.has_value(); }));
+  CHECK(std::ranges::any_of(stages.layers, [](const PartBeside& row) { return row.name.ends_with(".Linear"); }));
+}
+
+TEST_CASE("an error of one of two stages says whose it is") {
+  const RunSettings settings = [] {
+    RunSettings all = test_settings();
+    all.device = "cpu";
+    return all;
+  }();
+  const Options good = parse_options(digits_fit(R"(, "steps": 60)"));
+  std::string text = digits_fit(R"(, "steps": 60)");
+  text.replace(text.find("0.005"), 5, "1e300");
+  const Options diverges = parse_options(text);
+  try {
+    measure_beside({.stage = good, .settings = settings, .recipe = "a.lua"},
+                   {.stage = diverges, .settings = settings, .recipe = "b.lua", .note = "with lr=1e300"},
+                   {.seconds = 1.6});
+    FAIL("it was measured");
+  } catch (const Error& error) {
+    CHECK_THAT(error.what(),
+               Catch::StartsWith("b.lua (with lr=1e300): the stage failed while its steps were measured"));
+  }
+}
