@@ -37,6 +37,8 @@ void for_recipe(lua_State* L, bool once, F&& f) {
     return;
   } catch (const ScriptMemoryLimit&) {
     if (once) throw;
+  } catch (const TensorMemoryLimit&) {
+    if (once) throw;
   }
   collect_tensors(L);
   f();

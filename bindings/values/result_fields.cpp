@@ -70,6 +70,24 @@ void of_trainings(Registry& registry) {
           .with(Option("peak_memory", "the most bytes of tensors at a time on the device").integer())
           .returns("table"));
   registry.add(
+      Entry("result.memory", "field", "Of a fit: the bytes of its tensors, in the process that ended it.")
+          .with(Option("peak", "the most at a time, validations included").integer())
+          .with(Option("plain",
+                       "the most in a training step without what saves memory: predicted where something does, else as "
+                       "measured; nil where it is not known")
+                    .integer())
+          .with(Option("budget", "how many a step might take (memory.budget, --memory); nil without").integer())
+          .with(Option("categories",
+                       "what a training step was measured to hold at its peak, by kind: weights, gradients, optimizer, "
+                       "activations, temporaries, batches, averages, script, other; and `program`, what the process "
+                       "held beside tensors. Nil where no step was measured")
+                    .any())
+          .with(Option("chosen",
+                       "what saves memory in its steps, as the texts after --set that say the same: \"batch=32\", "
+                       "\"memory.recompute=every 4\"")
+                    .any())
+          .returns("table"));
+  registry.add(
       Entry("result.precision", "field",
             "Of a fit: the types of its numbers, and with float16 how the loss was scaled.")
           .with(Option("weights", "type of weights, gradients, losses and metrics").string())

@@ -14,7 +14,7 @@ struct Word {
 };
 
 // A word may have several meanings; the first that is among the names counts.
-constexpr auto words = std::to_array<Word>({
+constexpr auto known_words = std::to_array<Word>({
     {"acc", "accuracy"},
     {"accum", "accumulate"},
     {"accumulate_grad_batches", "accumulate"},
@@ -80,7 +80,7 @@ constexpr auto words = std::to_array<Word>({
     {"weight", "pos_weight"},
 });
 
-constexpr auto options = std::to_array<Word>({
+constexpr auto known_options = std::to_array<Word>({
     {"device", "the device is chosen when a recipe is run: trainlab RECIPE --device cuda"},
     {"gpus", "the device is chosen when a recipe is run: trainlab RECIPE --device cuda"},
     {"num_workers", "threads that prepare batches: loader = { threads = N }"},
@@ -97,7 +97,7 @@ constexpr auto options = std::to_array<Word>({
 
 std::string called_here(std::string_view word, const std::vector<std::string>& names) {
   const std::string wanted = lower(word);
-  for (const Word& known : words) {
+  for (const Word& known : known_words) {
     if (known.elsewhere != wanted) continue;
     if (const auto name = std::ranges::find(names, known.here); name != names.end()) return *name;
   }
@@ -105,8 +105,8 @@ std::string called_here(std::string_view word, const std::vector<std::string>& n
 }
 
 std::string_view said_otherwise(std::string_view option) {
-  const auto known = std::ranges::find(options, option, &Word::elsewhere);
-  return known == options.end() ? std::string_view() : known->here;
+  const auto known = std::ranges::find(known_options, option, &Word::elsewhere);
+  return known == known_options.end() ? std::string_view() : known->here;
 }
 
 }  // namespace trainlab

@@ -11,6 +11,7 @@
 #include "model/layer_listener.h"
 #include "model/recompute.h"
 #include "replay.h"
+#include "tensor/memory.h"
 #include "tensor/operator_errors.h"
 
 namespace trainlab {
@@ -179,7 +180,9 @@ Error LayerContext::shape_error(const std::string& expected) const {
 
 Error LayerContext::error(const std::string& message) const { return layer_error(path_, spec_->where(), message); }
 
-Error at_layer(Error error, const std::string& path, const std::string& where) {
+namespace {
+
+void place_at_layer(Error& error, const std::string& path, const std::string& where) {
   error.in(path);
   int line = 0;
   const std::size_t colon = where.rfind(':');
@@ -187,6 +190,12 @@ Error at_layer(Error error, const std::string& path, const std::string& where) {
     std::from_chars(where.data() + colon + 1, where.data() + where.size(), line);
     error.at(where.substr(0, colon), line);
   }
+}
+
+}  // namespace
+
+Error at_layer(Error error, const std::string& path, const std::string& where) {
+  place_at_layer(error, path, where);
   return error;
 }
 
@@ -267,6 +276,9 @@ at::Tensor forward_checked(const Layer& layer, const at::Tensor& x, const Pass& 
     if (layer_listener) [[unlikely]]
       layer_listener->passed(layer, x, output, pass);
     return output;
+  } catch (TensorMemoryLimit& error) {
+    if (error.path().empty()) place_at_layer(error, layer.path, layer.where);
+    throw;  // the object itself, which a training step knows by its type
   } catch (const Error& error) {
     const bool has_place = !error.path().empty() || !error.file().empty();
     if (error.kind() != ErrorKind::run || has_place) throw;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "core/bytes.h"
 #include "core/duration.h"
 #include "core/error.h"
 
@@ -57,6 +58,13 @@ FlagType assignment_type() {
           }};
 }
 
+FlagType bytes_type() {
+  return {.operand = "SIZE", .read = [](const std::string& flag, const std::string& text) -> Value {
+            if (const std::optional<std::int64_t> bytes = bytes_of(text)) return *bytes;
+            throw misfit(flag, "bytes with their unit, as \"4GB\" or \"512 MiB\"", text);
+          }};
+}
+
 // How batches are prepared never changes results, so these assignments may differ.
 Value set_that_counts(const Value& set, int) {
   Value::List counting;
@@ -66,6 +74,10 @@ Value set_that_counts(const Value& set, int) {
     if (path != "loader.threads" && path != "loader.prefetch") counting.push_back(text);
   }
   return counting;
+}
+
+Value bytes_or_none(const Value& bytes, int) {
+  return bytes == Value(0) ? Value("no limit") : Value(std::to_string(bytes.integer()) + " bytes");
 }
 
 // Without --threads a training has all cores.
@@ -253,6 +265,13 @@ const std::vector<Flag>& common_flags() {
        .help = "threads of one training (default: all usable cores)",
        .concerns = Concerns::engine,
        .recorded = Recorded{.difference = Difference::noted, .otherwise = 0, .compared = threads_or_cores}},
+      {.name = "memory",
+       .type = bytes_type(),
+       .help = "the most that the tensors of each engine may take: \"4GB\", \"512 MiB\". A training that comes to the\n"
+               "limit goes on with smaller micro-batches, and ends with a message where none are small enough",
+       .concerns = Concerns::engine,
+       .recorded =
+           Recorded{.difference = Difference::noted, .otherwise = 0, .compared = bytes_or_none, .only_given = true}},
       {.name = "workers",
        .type = whole_type("N", 1, 4096),
        .help = "processes that work on the trials of a sweep or an ensemble",

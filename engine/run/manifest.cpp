@@ -111,6 +111,7 @@ Value to_value(const Manifest& manifest) {
     map.emplace(flag.name, manifest.setting(flag.name));
   }
   if (!manifest.study.empty()) map["study"] = manifest.study;
+  if (!manifest.chosen.empty()) map["chosen"] = manifest.chosen;
   if (!manifest.mended.empty()) map["mended"] = list_of(manifest.mended);
   if (manifest.extension) {
     Value extension = Value::Map{{"stage", manifest.extension->stage}};
@@ -162,6 +163,10 @@ Manifest manifest_from(const Value& map, const fs::path& place) {
     manifest.exact = stored_value(map, "exact", true).boolean();
     manifest.continued = strings_of(stored_value(map, "continued", Value::List{}));
     if (!map["study"].is_nil()) manifest.study = text("study");
+    if (!map["chosen"].is_nil()) {
+      manifest.chosen = stored_value(map, "chosen", Value::Map{}).map();
+      for (const auto& [stage, options] : manifest.chosen) stored_value(map["chosen"], stage, Value::Map{});
+    }
     if (!map["mended"].is_nil()) manifest.mended = strings_of(stored_value(map, "mended", Value::List{}));
     if (!map["extend"].is_nil()) {
       const Value& extension = stored_value(map, "extend", Value::Map{});

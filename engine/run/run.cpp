@@ -133,6 +133,13 @@ void Run::say(const std::string& line) { tell(line, !settings_.quiet); }
 
 void Run::say_damage(const std::string& line) { tell(line, true); }
 
+void Run::say_inexact(const std::string& line) {
+  say("not byte-exact: " + line);
+  manifest_.continued.push_back(wall_text() + " " + line);
+  manifest_.exact = false;
+  write_manifest(*folder_, manifest_);
+}
+
 void Run::tell(const std::string& line, bool shows) {
   if (shows) {
     // A progress bar may stand in the line: it draws itself anew.

@@ -209,6 +209,8 @@ RunSettings Run::settings_for(const Options& stage, const StageRecord& record) c
     settings.extends_now = request_.extend.has_value();
   }
   settings.is_mended = !manifest_.mended.empty();
+  if (const auto chosen = manifest_.chosen.find(record.name); chosen != manifest_.chosen.end())
+    settings.chosen = chosen->second;
   return settings;
 }
 
@@ -226,6 +228,15 @@ Value Run::run_kind(const Options& stage, const StageRecord& record, bool resume
   context.manifest = &manifest_;
   context.say = [this](const std::string& line) { say(line); };
   context.say_damage = [this](const std::string& line) { say_damage(line); };
+  context.say_inexact = [this, name = record.name](const std::string& line) {
+    say_inexact("stage " + name + ": " + line);
+  };
+  context.choose = [this, name = record.name](const std::string& option, const Value& value) {
+    Value of_stage = Value(manifest_.chosen)[name];
+    of_stage.set(option, value);
+    manifest_.chosen.insert_or_assign(name, std::move(of_stage));
+    write_manifest(*folder_, manifest_);
+  };
   context.seconds_before = seconds_before;
   if (budget_) context.seconds_left = [this] { return budget_->seconds_left(); };
   context.supervisor = host_name() + ":" + std::to_string(request_.supervisor);

@@ -254,6 +254,11 @@ void StudyPlan::check_stack(const FitPlan& fit) const {
 }
 
 FitPlan StudyPlan::plan_fit(const Options& fit) const {
+  if (is_auto_batch(fit)) {
+    throw fit.error("batch", "\"auto\" is for a fit that trains by itself, found a fit that a study builds: its trials "
+                             "would have batches of the memory that is free at the time")
+        .hint("`trainlab check` of the fit by itself says which batch fits; batch = 64");
+  }
   return trainlab::plan_fit(fit, settings_, data_.open(fit, settings_));
 }
 

@@ -39,9 +39,12 @@ Entry fit_entry() {
       .with(metrics_option())
       .with(Option("optim", "the optimizer").entry("optimizer").keyed().required())
       .with(schedule_option())
-      .with(Option("batch", "samples per micro-batch; by default no more than the training part has")
+      .with(Option("batch",
+                   "samples per micro-batch; by default no more than the training part has. \"auto\": as many as fit "
+                   "into memory.budget, or into what is free when the fit begins")
                 .integer()
                 .at_least(1)
+                .choice({"auto"})
                 .or_default(64))
       .with(Option("epochs", "length in passes over the training part").integer().at_least(1))
       .with(Option("steps", "length in optimizer steps, instead of epochs").integer().at_least(1))
@@ -94,8 +97,9 @@ Entry fit_entry() {
       .with(
           Option("memory", "how a training step takes less memory")
               .fields({Option("budget",
-                              "bytes that a training step may take at its peak, for recompute = \"auto\": \"2 GB\", "
-                              "\"500 MiB\", or \"80%\" of what is free when the fit begins (default: all of that)")
+                              "bytes that a training step may take at its peak, for recompute = \"auto\" and batch = "
+                              "\"auto\": \"2 GB\", \"500 MiB\", or \"80%\" of what is free when the fit begins "
+                              "(default: all of that). A step that comes to this limit goes on in smaller parts")
                            .string(),
                        Option("recompute",
                               "layers whose activations the forward pass does not keep and the backward pass computes "
@@ -156,6 +160,9 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings, const s
     for (const std::string& warning : plan->warnings) context.say("warning: " + warning);
     if (const auto warning = slow_products(*plan)) context.say("warning: " + *warning);
     for (const std::string& note : plan->notes) context.say(note);
+    if (!plan->chosen.is_nil() && context.choose) {
+      for (const auto& [option, value] : plan->chosen.map()) context.choose(option, value);
+    }
     return with_torch_errors([&] {
       for (const FitAddition& addition : additions) addition.join(*plan, member, company);
       return run_fits(*plan, {&member, 1}, false, company).front();

@@ -5,11 +5,15 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "core/clock.h"
+#include "core/host.h"
 #include "core/trace.h"
 #include "journal/disk_threads.h"
+#include "memory/what_fits.h"
 #include "tensor/device.h"
+#include "tensor/dry_run.h"
 #include "tensor/free_memory.h"
 #include "train/memory_prediction.h"
 #include "train/own_step.h"
@@ -19,6 +23,8 @@ namespace {
 
 // The first steps of a process touch memory and code for the first time and say nothing of its speed.
 constexpr std::int64_t cold_steps = 5;
+// All states are there from the second step on; some of the first steps are watched more closely than others.
+constexpr std::int64_t usual_step = 3;
 // Between two estimates of the length of a run under a time budget, once the first steps are done.
 constexpr std::int64_t estimate_every = 20;
 // A slow validation or checkpoint counts for the reserve under a time budget, and is forgotten by and by.
@@ -66,20 +72,24 @@ DropRates row_drops(std::span<const FitMember> members, const FitPlan& plan, boo
 }
 
 // What a training step takes, before the first part of it is made. The prediction is asked for where the estimate by
-// formulas, which costs nothing, says that much of the memory would be taken.
+// formulas, which costs nothing, says that much of the memory would be taken. Under the limit of the process a step may
+// be taken in parts: then the least part must fit.
 void check_room(const FitPlan& plan, std::size_t rows) {
   if (!plan.device.is_cpu()) return;
+  const bool is_limited = tensor_memory_limit() > 0, has_parts = is_limited && !plan.step && !plan.fuse_step;
   const auto members = static_cast<double>(rows);
   const double weights = members * static_cast<double>(plan.parameter_count()) *
                          static_cast<double>(c10::elementSize(plan.precision.weights));
   const double kept = members * static_cast<double>(plan.loader.batch) *
                       (plan.model ? plan.model->kept_bytes(plan.precision.compute) : 0);
   const double least = 4 * weights + kept;
-  if (least < static_cast<double>(large_memory) / 16) return;
+  if (!is_limited && least < static_cast<double>(large_memory) / 16) return;
   // Weights that fit in no way are the model's to refuse, which names a layer.
   const auto free = static_cast<double>(free_tensor_memory());
   if (weights > free || 8 * least < free) return;
-  const MemoryPrediction predicted = predict_memory(plan, rows);
+  const MemoryPrediction predicted = predict_memory(plan, rows, [has_parts](FitPlan& dry) {
+    if (has_parts) dry.micro_batch = 1;
+  });
   const MemoryLedger& ledger = predicted.ledger;
   double all = static_cast<double>(ledger.peak) - static_cast<double>(live_tensor_bytes());
   if (!predicted.estimated_because.empty()) {
@@ -90,10 +100,12 @@ void check_room(const FitPlan& plan, std::size_t rows) {
   const std::string trials = rows > 1 ? std::to_string(rows) + " trials side by side" : "the training";
   const std::string layers = layer_text(ledger, memory_text);
   try {
-    check_free_memory(all, memory_text(all) + " for " + trials + ": " + category_text(ledger, memory_text) +
+    check_free_memory(all, memory_text(all) + " for " + trials + (has_parts ? ", a sample at a time: " : ": ") +
+                               category_text(ledger, memory_text) +
                                (layers.empty() ? "" : "; most activations: " + layers));
   } catch (Error& error) {
-    if (rows > 1) error.hint("`stack` says how many trials train side by side");
+    error.hint(rows > 1 ? "`stack` says how many trials train side by side"
+                        : what_fits(plan, rows, static_cast<std::int64_t>(free)));
     throw error.in(plan.options.path());
   }
 }
@@ -123,7 +135,9 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
       company_(company),
       fits_(members.begin(), members.end()),
       places_(members.size()),
-      summaries_(members.size()) {
+      summaries_(members.size()),
+      held_before_(live_tensor_bytes()),
+      batches_before_(tensor_memory().of(MemoryUse::batches)) {
   std::iota(places_.begin(), places_.end(), std::size_t{0});
   make_rows();
   for (std::size_t m = 0; m < fits_.size(); ++m)
@@ -137,6 +151,8 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   position_.samples_per_epoch =
       plan.loader.drop_last ? loader_->batches_per_epoch() * plan.loader.batch : plan.data.train.epoch_size();
   if (members.front().context.resumed) resume();
+  recorded_step_ = first_step_ + usual_step;
+  if (plan.length.total_steps > 0) recorded_step_ = std::min(recorded_step_, plan.length.total_steps - 1);
 }
 
 void FitLoop::make_rows() {
@@ -145,6 +161,10 @@ void FitLoop::make_rows() {
   check_room(plan_, rows);
   trained_ = make_trained(plan_, fits_, is_group_, company_, places_);
   loader_ = std::make_unique<Loader>(plan_.data.train, plan_.loader, row_keys(fits_, plan_, is_group_), is_group_);
+  if (plan_.device.is_cpu() && (plan_.budget > 0 || tensor_memory_limit() > 0)) {
+    loader_bytes_ = 0;
+    for (const std::int64_t bytes : loader_->buffer_bytes()) loader_bytes_ += block_bytes(bytes);
+  }
   rates_.assign(rows, 0);
   momentum_.assign(rows, 1);
   weight_decay_.assign(rows, 1);
@@ -172,6 +192,7 @@ void FitLoop::compact() {
   fits_ = std::move(fits);
   places_ = std::move(places);
   make_rows();
+  if (const std::int64_t samples = before->micro_batch().samples; samples > 0) trained_->shrink_micro_batch(samples);
   std::vector<std::unique_ptr<Member>> members;
   for (std::size_t m = 0; m < members_.size(); ++m) {
     if (std::ranges::binary_search(ended, m)) continue;
@@ -285,9 +306,19 @@ void FitLoop::train_step() {
   }
   StepInputs inputs{.rates = rates_, .momentum = momentum_, .weight_decay = weight_decay_};
   if (axis_ > 0) inputs.active = active_;
-  trained_->step(batches_, position_.step, inputs);
+  const std::int64_t at_a_time = trained_->micro_batch().samples;
+  try {
+    // A step that took what the loader's workers have not taken yet would end the fit in their threads.
+    const MemoryBudget budget(plan_.budget, loader_bytes_ > 0 ? batches_before_ + loader_bytes_ : 0);
+    trained_->step(batches_, position_.step, inputs);
+  } catch (TensorMemoryLimit& error) {
+    batches_.clear();
+    explain(error);
+    throw;
+  }
   batches_.clear();
   position_.step += 1;
+  if (trained_->micro_batch().samples != at_a_time) tell_micro_batch();
   if (const std::optional<double> rate = trained_->rate()) rates_.front() = *rate;
   // A device that is not synchronous would have to be waited for: a validation reads its losses.
   const bool can_read = device_at(plan_.device).is_synchronous();
@@ -297,6 +328,52 @@ void FitLoop::train_step() {
   }
   for (const auto& observer : company_.observers) observer->stepped(position_.step);
   speed_.stepped(begin, fetched, steady_seconds(), position_.samples() - samples);
+}
+
+void FitLoop::tell_micro_batch() {
+  const StageContext& context = fits_.front().context;
+  const MicroBatch now = trained_->micro_batch();
+  const std::string line = "from step " + std::to_string(position_.step) + " on a batch goes through the model " +
+                           std::to_string(now.samples) + " samples at a time, with the gradients of the whole batch" +
+                           (plan_.model->buffers().empty() ? "" : " and statistics of its parts") + ": " +
+                           now.because;
+  context.say_inexact ? context.say_inexact(line) : context.say(line);
+  recorded_step_ = position_.step;
+  commits_now_ = true;
+}
+
+void FitLoop::explain(TensorMemoryLimit& error) const {
+  if (error.path().empty()) {
+    const MemoryLedger ledger = predict_memory(plan_, rates_.size()).ledger;
+    const bool is_known = ledger.phase == Phase::backward && !ledger.layer.empty();
+    error.in(is_known ? ledger.layer : plan_.options.path());
+  }
+  const std::int64_t limit = [&] {
+    const MemoryBudget budget(plan_.budget);
+    return tensor_memory_limit();
+  }();
+  error.hint(what_fits(plan_, rates_.size(), limit - held_before_));
+}
+
+void FitLoop::record_step() {
+  // Who listens already, as a profile does, hears alone.
+  if (!plan_.device.is_cpu() || trace::listener) return train_step();
+  MemoryRecorder recorder(tensor_memory());
+  {
+    const MemoryListening memory(recorder);
+    const Listening spans(recorder);
+    train_step();
+  }
+  memory_.step = recorder.ledger();
+  memory_.program = std::max<std::int64_t>(held_memory() - memory_.step->peak, 0);
+}
+
+Value FitLoop::memory() const {
+  MeasuredMemory all = memory_;
+  all.peak = device_at(plan_.device).memory().peak;
+  all.held_before = held_before_;
+  all.micro_batch = trained_->micro_batch().samples;
+  return memory_summary(plan_, all);
 }
 
 bool FitLoop::check_loss(std::size_t m) {
@@ -405,7 +482,7 @@ std::vector<Value> FitLoop::run() {
       commit_all();
       return end_all(true);
     }
-    train_step();
+    recorded_step_ == position_.step ? record_step() : train_step();
     if (speed_.has_notes()) [[unlikely]] {
       for (const std::string& note : speed_.take_notes()) {
         if (fits_.front().shows_progress) fits_.front().context.say("note: " + note);
@@ -428,7 +505,7 @@ std::vector<Value> FitLoop::run() {
     }
     if (position_.step - first_step_ == cold_steps) warm_since_ = steady_seconds();
     if (plan_.length.total_steps == 0) estimate_total();
-    if (any_active() && !last && checkpoint_due(validates)) commit_all();
+    if (any_active() && !last && (std::exchange(commits_now_, false) || checkpoint_due(validates))) commit_all();
     if (is_group_ && validates && !last) compact();
   }
   // After a stop between validations: what is reported belongs to the weights at this step.
@@ -475,10 +552,11 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
     speed_.evaluated(steady_seconds() - begin);
     for (const std::size_t m : members) reports[m] = evaluator.reports(m);
   }
-  const Value speed = this->speed();
+  const Value speed = this->speed(), memory = this->memory();
   const auto summary_of = [&](std::size_t m) {
     Value summary = members_[m]->summary(test[m], reports[m]);
     summary.set("speed", speed);
+    summary.set("memory", memory);
     return summary;
   };
   for (const std::size_t m : members) {

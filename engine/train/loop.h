@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "journal/speed.h"
+#include "memory/memory_summary.h"
+#include "tensor/memory.h"
 #include "train/fit.h"
 #include "train/group.h"
 #include "train/member.h"
@@ -38,6 +40,12 @@ class FitLoop {
   // Lets members go that have ended, where half of the rows would be computed in vain.
   void compact();
   void train_step();
+  // Takes a step and keeps the ledger of its memory.
+  void record_step();
+  // Tells that batches go through the model in smaller parts from this step on.
+  void tell_micro_batch();
+  // Completes the error of a step that no smaller part of a batch makes fit.
+  void explain(TensorMemoryLimit& error) const;
   // Ends a member whose training loss is not finite at this step, and says whether it is. Waits for the device.
   bool check_loss(std::size_t m);
   // `ends_epoch`: an epoch has ended with the present step.
@@ -66,6 +74,8 @@ class FitLoop {
   std::vector<Value> end_all(bool interrupted);
   // The field `speed` of the summaries.
   Value speed() const;
+  // The field `memory`.
+  Value memory() const;
 
   const FitPlan& plan_;
   bool is_group_;
@@ -73,6 +83,9 @@ class FitLoop {
   std::vector<FitMember> fits_;
   std::vector<std::size_t> places_;  // of the members among those with which the loop began
   std::vector<Value> summaries_;     // by place
+  std::int64_t held_before_;         // bytes of tensors before the first of the fit
+  std::int64_t batches_before_;      // of these, charged to batches
+  std::int64_t loader_bytes_ = 0;    // of all buffers of the loader; under a limit
   std::int64_t axis_ = 0;  // rows of the group's leading axis, 0 without one; members_ are the first of them
   std::unique_ptr<Trained> trained_;
   std::vector<std::unique_ptr<Member>> members_;
@@ -84,6 +97,9 @@ class FitLoop {
   std::vector<double> rates_, momentum_, weight_decay_;  // by row
   std::vector<std::uint8_t> active_;                     // ditto; padding never is
   std::int64_t first_step_ = 0;
+  std::int64_t recorded_step_ = 0;  // the step whose memory is recorded
+  MeasuredMemory memory_;
+  bool commits_now_ = false;  // what a checkpoint holds has changed in a way that another start may not repeat
   SpeedMeter speed_;
   double begun_ = 0, warm_since_ = 0, last_commit_ = 0;
   double validation_seconds_ = 0, commit_seconds_ = 0.05;

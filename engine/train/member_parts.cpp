@@ -81,6 +81,15 @@ void Member::list_parts() {
                                   (before.is_nil() ? "" : ", before: " + before.string()) +
                                   (now.is_nil() ? "" : ", now: " + now.string()));
                    }});
+  record_.add({.name = "micro_batch",
+               .state = [this]() -> std::optional<Value> {
+                 const std::int64_t samples = trained_->micro_batch().samples;
+                 return samples > 0 ? std::optional<Value>(samples) : std::nullopt;
+               },
+               .restore =
+                   [this](const Value& samples, const NamedTensors&) {
+                     if (samples.is_integer()) trained_->shrink_micro_batch(samples.integer());
+                   }});
   record_.add({.name = "weights and optimizer",
                .tensors = [this] { return trained_->tensors(index_); },
                .restore = [this](const Value&, const NamedTensors& tensors) { trained_->restore(index_, tensors); }});

@@ -72,7 +72,8 @@ def result_of(run):
     for summary in sorted(run.rglob("summary.json")):
         value = json.loads(summary.read_text())
         folder, place = summary.parent, str(summary.parent.relative_to(run))
-        values = {key: value[key] for key in value if key not in ("seconds", "resumed", "out", "speed", "stack")}
+        values = {key: value[key] for key in value
+                  if key not in ("seconds", "resumed", "out", "speed", "memory", "stack")}
         result[place] = (values, newest(folder, "best"), newest(folder, "last"))
     for rows in sorted(run.rglob("metrics.jsonl")):
         lines = [json.loads(line) for line in rows.read_text().splitlines()]

@@ -11,6 +11,7 @@
 #include "run/version.h"
 #include "stdlib/stdlib.h"
 #include "tensor/device.h"
+#include "tensor/memory.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -56,6 +57,12 @@ void limit_reading_of(const Request& request) {
   }
 }
 
+// The limit of --memory: the given one, or that of the run that goes on. 0: none.
+std::int64_t memory_limit_of(const Request& request, const std::optional<Manifest>& begun) {
+  if (request.has("memory")) return request.options["memory"].integer();
+  return begun && request.command == "run" ? begun->setting("memory").integer() : 0;
+}
+
 // The flags whose names no parameter may have. A continued run keeps all its parameters: a flag may be newer than the
 // run, and nobody can change the stored recipe.
 std::vector<Flag> reserved_flags(bool continues) {
@@ -91,6 +98,7 @@ Execution::Execution(const EngineStart& start, bool describes)
                [this](const std::string& path, std::string_view text) { run_.source(path, text); },
                [this](const Value& options) { run_.budget(options); }}) {
   limit_reading_of(request());
+  set_tensor_memory_limit(memory_limit_of(request(), begun_));
   for (const std::string& warning : device_.warnings) run_.say(warning);
 }
 

@@ -145,6 +145,33 @@ std::string health_text(const Value& health) {
   return text;
 }
 
+std::string bytes_text(const Value& bytes) { return short_number(bytes.number() / 0x1p20) + " MiB"; }
+
+// "  memory 61.2 MiB of tensors at most, mostly activations 40 MiB, weights 12 MiB", with the two kinds of which a step
+// holds most, and on a second line what saves memory.
+std::string memory_text(const Value& memory) {
+  if (!memory["peak"].is_number() || memory["peak"].number() == 0) return "";
+  std::string text = "  memory " + bytes_text(memory["peak"]) + " of tensors at most";
+  if (memory["budget"].is_number()) text += ", allowed " + bytes_text(memory["budget"]);
+  std::vector<std::pair<double, std::string>> kinds;
+  if (memory["categories"].is_map()) {
+    for (const auto& [name, bytes] : memory["categories"].map())
+      if (name != "program" && bytes.is_number() && bytes.number() > 0) kinds.emplace_back(bytes.number(), name);
+  }
+  std::ranges::stable_sort(kinds, std::greater(), [](const auto& one) { return one.first; });
+  constexpr std::size_t most = 2;
+  for (std::size_t i = 0; i < std::min(kinds.size(), most); ++i)
+    text += (i == 0 ? ", mostly " : ", ") + kinds[i].second + " " + bytes_text(kinds[i].first);
+  std::string chosen;
+  if (memory["chosen"].is_list()) {
+    for (const Value& line : memory["chosen"].list()) chosen += (chosen.empty() ? "" : ", ") + text_of(line);
+  }
+  if (!chosen.empty()) text += "\n         with " + chosen;
+  if (!chosen.empty() && memory["plain"].is_number())
+    text += "; a step without takes " + bytes_text(memory["plain"]) + " (predicted)";
+  return text + "\n";
+}
+
 // "  types  products in float16, weights in float32; 3 steps left out, the loss times 8192": of a fit in several types.
 std::string precision_text(const Value& precision) {
   if (!precision.is_map() || precision["compute"] == precision["weights"]) return "";
@@ -192,6 +219,7 @@ std::string summary_text(const Value& summary) {
   if (summary["samples"].is_number()) work += text_of(summary["samples"]) + " samples, ";
   if (summary["seconds"].is_number()) work += duration_text(summary["seconds"].number()) + ", ";
   if (!work.empty()) text += "  took   " + work.substr(0, work.size() - 2) + shares_text(summary["speed"]) + "\n";
+  text += memory_text(summary["memory"]);
   if (const Value& budget = summary["budget"]; budget.is_map()) {
     text += "  used   " + duration_text(budget["used"].number()) + " of a budget of " +
             duration_text(budget["seconds"].number()) + ", with a reserve of " +

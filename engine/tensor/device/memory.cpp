@@ -28,8 +28,9 @@ namespace trainlab {
 namespace {
 
 MemoryCount cpu;
-std::atomic<std::int64_t> script_limit{0};
+std::atomic<std::int64_t> script_limit{0}, process_limit{0};
 thread_local MemoryUse current_use = MemoryUse::other;
+thread_local constinit std::int64_t budget = 0, kept_free = 0;  // of the guards MemoryBudget on this thread; 0: none
 
 constexpr std::int64_t listened = std::int64_t{1} << 20;
 std::atomic<void (*)()> large_listener{nullptr};
@@ -48,6 +49,12 @@ std::atomic<bool> is_listened{false};    // whether there are any
   const std::lock_guard lock(listening_mutex);
   cpu.remove(use, size);
   for (MemoryListener* const one : listeners) one->freed(block, size, use);
+}
+
+// Bytes that the process may use for tensors.
+std::int64_t usable_tensor_memory() {
+  const std::int64_t limit = process_limit.load(std::memory_order_relaxed);
+  return limit > 0 ? std::min(limit, usable_memory()) : usable_memory();
 }
 
 c10::Allocator* libtorch() { return c10::GetDefaultCPUAllocator(); }
@@ -81,6 +88,12 @@ c10::DataPtr allocate_with_use(std::size_t bytes) {
   }
 }
 
+// "the limit of 100.0 MiB (--memory)": by who has set it.
+std::string limit_text(double limit) {
+  const bool is_of_process = limit == static_cast<double>(process_limit.load(std::memory_order_relaxed));
+  return "the limit of " + memory_text(limit) + (is_of_process ? " (--memory)" : " (memory.budget)");
+}
+
 // A script's garbage may be what is missing: its error is the one after which garbage is collected.
 void check_large(MemoryUse use, double bytes) {
   if (use != MemoryUse::script) return check_free_memory(bytes, memory_text(bytes) + " for one tensor");
@@ -98,6 +111,8 @@ class CountingAllocator final : public c10::Allocator {
     c10::DataPtr data = allocate_with_use(bytes);
     void* block = data.get();
     const std::int64_t size = block_size(block);
+    // Blocks are larger than what is asked for. A block that was never touched takes no memory, and goes at once.
+    cpu.check_all(size);
     std::memcpy(use_of(block, size), &use, sizeof use);
     if (is_listened.load(std::memory_order_relaxed)) [[unlikely]] {
       add_and_tell(block, use, size);
@@ -117,7 +132,18 @@ class CountingAllocator final : public c10::Allocator {
 
 MemoryUse current_memory_use() { return current_use; }
 
+void MemoryCount::check_all(std::int64_t bytes) const {
+  const std::int64_t limit = tensor_memory_limit();
+  // Batches are prepared by threads that cannot wait until a step has given memory back; what limits them is the number
+  // of buffers of a loader.
+  if (limit == 0 || current_use == MemoryUse::batches) return;
+  const std::int64_t batches = charged_[static_cast<std::size_t>(MemoryUse::batches)].load(std::memory_order_relaxed);
+  const std::int64_t taken = live() + std::max<std::int64_t>(kept_free - batches, 0);
+  if (taken + bytes > limit) throw TensorMemoryLimit(bytes, taken);
+}
+
 void MemoryCount::check(MemoryUse use, std::int64_t bytes) const {
+  check_all(bytes);
   if (use != MemoryUse::script) return;
   const std::int64_t charged = charged_[static_cast<std::size_t>(use)].load(std::memory_order_relaxed);
   if (charged + bytes > script_memory_limit()) throw ScriptMemoryLimit(bytes, charged);
@@ -171,7 +197,25 @@ void reset_tensor_peak() { cpu.reset_peak(); }
 
 std::int64_t script_memory_limit() {
   const std::int64_t set = script_limit.load(std::memory_order_relaxed);
-  return set > 0 ? set : usable_memory() / 2;
+  return set > 0 ? set : usable_tensor_memory() / 2;
+}
+
+std::int64_t tensor_memory_limit() {
+  const std::int64_t process = process_limit.load(std::memory_order_relaxed);
+  if (process == 0 || budget == 0) return std::max(process, budget);
+  return std::min(process, budget);
+}
+
+void set_tensor_memory_limit(std::int64_t bytes) { process_limit = bytes; }
+
+MemoryBudget::MemoryBudget(std::int64_t bytes, std::int64_t kept) : outer_(budget), outer_kept_(kept_free) {
+  if (bytes > 0) budget = outer_ > 0 ? std::min(outer_, bytes) : bytes;
+  kept_free = std::max(kept_free, kept);
+}
+
+MemoryBudget::~MemoryBudget() {
+  budget = outer_;
+  kept_free = outer_kept_;
 }
 
 void set_script_memory_limit(std::int64_t bytes) { script_limit = bytes; }
@@ -191,10 +235,16 @@ std::string memory_text(double bytes) {
 std::int64_t free_tensor_memory() {
   const std::int64_t live = live_tensor_bytes();
   const std::int64_t kept = std::max<std::int64_t>(held_memory() - live, 0);
-  return std::max<std::int64_t>(std::min(free_memory() + kept, usable_memory() - live), 0);
+  return std::max<std::int64_t>(std::min(free_memory() + kept, usable_tensor_memory() - live), 0);
 }
 
 void check_free_memory(double bytes, const std::string& asked) {
+  const auto limit = static_cast<double>(process_limit.load(std::memory_order_relaxed));
+  if (const auto live = static_cast<double>(live_tensor_bytes()); limit > 0 && bytes > limit - live) {
+    throw recipe_error("out of memory: expected at most the " + memory_text(std::max(limit - live, 0.0)) +
+                       " that are left of " + limit_text(limit) + ", found " + asked)
+        .hint("a larger --memory; a smaller batch or a smaller model needs less memory");
+  }
   if (bytes < static_cast<double>(large_memory)) return;
   const auto free = static_cast<double>(free_tensor_memory());
   if (bytes <= free) return;
@@ -202,11 +252,19 @@ void check_free_memory(double bytes, const std::string& asked) {
       .hint("a smaller batch or a smaller model needs less memory");
 }
 
+TensorMemoryLimit::TensorMemoryLimit(std::int64_t wanted, std::int64_t live)
+    : Error(recipe_error("out of memory: " + memory_text(static_cast<double>(wanted)) + " more would pass " +
+                         limit_text(static_cast<double>(tensor_memory_limit())) + ", of which tensors hold " +
+                         memory_text(static_cast<double>(live)))) {
+  hint("a smaller batch or a smaller model needs less memory");
+}
+
 ScriptMemoryLimit::ScriptMemoryLimit(std::int64_t wanted, std::int64_t charged)
     : Error(recipe_error("out of memory for the recipe's tensors: " + memory_text(static_cast<double>(wanted)) +
                          " more would pass the limit of " + memory_text(static_cast<double>(script_memory_limit())) +
                          ", or the " + memory_text(static_cast<double>(free_tensor_memory())) + " that are free")) {
-  hint("the limit is half of the memory that the process may use, and " + memory_text(static_cast<double>(charged)) +
+  hint("the limit is half of the memory that the process may use for tensors, and " +
+       memory_text(static_cast<double>(charged)) +
        " of it are taken; t:release() and lab.scope free tensors early");
 }
 

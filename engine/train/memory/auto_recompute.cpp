@@ -138,6 +138,9 @@ struct Stages {
   }
 };
 
+// The peak of the fit's steps after its first validation.
+std::int64_t peak_of(const FitPlan& plan) { return predict_memory(plan).ledger.peak + copies_after_validation(plan); }
+
 // Tries candidates and keeps the fastest that fits.
 class Choice {
  public:
@@ -146,7 +149,7 @@ class Choice {
   // Whether a step with these segments fits.
   bool offer(Recompute recompute, double seconds) {
     plan_.recompute = recompute;
-    const std::int64_t peak = predict_memory(plan_).ledger.peak;
+    const std::int64_t peak = peak_of(plan_);
     least_ = std::min(least_, peak);
     if (peak > budget_) return false;
     if (!found_ || seconds < seconds_) {
@@ -190,7 +193,8 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
     throw memory.error("recompute", "\"auto\" cannot tell what a step keeps: " + plain.estimated_because)
         .hint("\"every 2\", or patterns of layers");
   }
-  RecomputePrice price{.plain = plain.ledger.peak, .peak = plain.ledger.peak};
+  const std::int64_t peak = plain.ledger.peak + copies_after_validation(plan);
+  RecomputePrice price{.plain = peak, .peak = peak};
   if (price.plain <= budget) return price;
   std::vector<const Layer*> chain = plan.model->chain();
   if (plan.chunk_loss && chain.size() > 1) chain.pop_back();  // it is computed with the loss

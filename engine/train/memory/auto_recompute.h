@@ -8,7 +8,8 @@
 
 namespace trainlab {
 
-// The price of what was chosen. Bytes are those that predict_memory() tells for the step as a whole.
+// The price of what was chosen. Bytes are those that predict_memory() tells for the step as a whole, with
+// copies_after_validation().
 struct RecomputePrice {
   std::int64_t plain = 0, peak = 0;  // bytes at the peak without and with it
   double forward = 0, again = 0;     // seconds of a forward pass, and of what is computed again in a step

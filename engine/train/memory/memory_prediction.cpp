@@ -47,6 +47,7 @@ FitPlan dry_plan(const FitPlan& plan) {
   dry.length = plan.length;
   dry.clip = plan.clip;
   dry.accumulate = plan.accumulate;
+  dry.micro_batch = plan.micro_batch;
   dry.recompute = plan.recompute;
   dry.fuse_step = plan.fuse_step;
   dry.chunk_loss = plan.chunk_loss;
@@ -57,6 +58,8 @@ FitPlan dry_plan(const FitPlan& plan) {
 Batch dry_batch(const FitPlan& plan, std::int64_t members) {
   Batch batch;
   batch.size = plan.loader.batch;
+  // Further parts of a batch take no more than the second.
+  if (plan.micro_batch > 0) batch.size = std::min(batch.size, 2 * plan.micro_batch);
   const auto made = [&](const Shape& sample, at::ScalarType type) {
     Shape shape = sample;
     shape.insert(shape.begin(), batch.size);
@@ -68,8 +71,9 @@ Batch dry_batch(const FitPlan& plan, std::int64_t members) {
   return batch;
 }
 
-MemoryLedger dry_run(const FitPlan& plan, std::size_t rows) {
-  const FitPlan dry = dry_plan(plan);
+MemoryLedger dry_run(const FitPlan& plan, std::size_t rows, const std::function<void(FitPlan&)>& change) {
+  FitPlan dry = dry_plan(plan);
+  if (change) change(dry);
   const bool axis = rows > 1;
   const auto members = static_cast<std::int64_t>(axis ? rows : 0);
   std::vector<Key> keys;
@@ -79,8 +83,8 @@ MemoryLedger dry_run(const FitPlan& plan, std::size_t rows) {
   const std::vector<Options> averages(fit.given("ema") ? rows : 0, fit.given("ema") ? fit.child("ema") : fit);
   const std::vector<double> rates(rows, learning_rate(optimizers.front()));
   const std::vector<std::uint8_t> active(axis ? rows : 0, 1);
-  const std::vector<Batch> batches(static_cast<std::size_t>(plan.accumulate), dry_batch(dry, members));
-  const std::vector<std::int64_t> buffers = Loader(plan.data.train, plan.loader, keys, axis).buffer_bytes();
+  const std::vector<Batch> batches(static_cast<std::size_t>(dry.accumulate), dry_batch(dry, members));
+  const std::vector<std::int64_t> buffers = Loader(dry.data.train, dry.loader, keys, axis).buffer_bytes();
 
   MemoryRecorder recorder(tensor_memory());
   const DryRun counting(recorder);
@@ -117,17 +121,23 @@ MemoryLedger estimated(const FitPlan& plan, std::size_t rows) {
 
 }  // namespace
 
-MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows) {
+MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows, const std::function<void(FitPlan&)>& change) {
   std::string why = functions_of(plan);
   if (why.empty()) {
     try {
-      return {.ledger = dry_run(plan, rows), .estimated_because = ""};
+      return {.ledger = dry_run(plan, rows, change), .estimated_because = ""};
     } catch (const std::exception&) {
       // An operator that reads a value raises, and so does one that alone needs more memory than is free.
       why = "the step cannot be taken without values";
     }
   }
   return {.ledger = estimated(plan, rows), .estimated_because = std::move(why)};
+}
+
+std::int64_t copies_after_validation(const FitPlan& plan) {
+  if (!plan.data.val || !plan.measures()) return 0;
+  const auto weights = plan.parameter_count() * static_cast<std::int64_t>(c10::elementSize(plan.precision.weights));
+  return weights * ((plan.keep_best ? 1 : 0) + (plan.options.given("ema") ? 1 : 0));
 }
 
 std::string category_text(const MemoryLedger& ledger, std::string (*text)(double)) {

@@ -32,11 +32,15 @@ Signals signals_of(const Dataset& data) {
   return signals;
 }
 
-LoaderOptions loader_options(const FitPlan& plan) {
+LoaderOptions loader_options(const FitPlan& plan, const Value& chosen) {
   const Options& fit = plan.options;
-  const std::int64_t asked = fit.integer("batch");
   LoaderOptions loader;
-  loader.batch = fit.given("batch") ? asked : std::min(asked, plan.data.train.epoch_size());
+  if (is_auto_batch(fit)) {
+    loader.batch = chosen["batch"].integer();
+  } else {
+    const std::int64_t asked = fit.integer("batch");
+    loader.batch = fit.given("batch") ? asked : std::min(asked, plan.data.train.epoch_size());
+  }
   loader.float_type = plan.precision.batches;
   loader.device = plan.device;
   if (fit.given("loader")) {
@@ -328,7 +332,28 @@ std::int64_t FitPlan::parameter_count() const {
   return sum;
 }
 
+namespace {
+
+// The plan with the batch that it has chosen itself.
+FitPlan plan_auto_batch(const Options& options, const RunSettings& settings, const DataParts* opened) {
+  RunSettings with = settings;
+  with.chosen.set("batch", 1);
+  const FitPlan small = plan_fit(options, with, opened);
+  const std::int64_t batch = largest_batch(small);
+  with.chosen.set("batch", batch);
+  FitPlan plan = plan_fit(options, with, &small.data);
+  plan.chosen = with.chosen;
+  plan.notes.push_back("batch = \"auto\": " + std::to_string(batch) + " samples, " +
+                       std::to_string(plan.length.steps_per_epoch) + " steps an epoch");
+  return plan;
+}
+
+}  // namespace
+
+bool is_auto_batch(const Options& fit) { return fit.get("batch") == Value("auto"); }
+
 FitPlan plan_fit(const Options& options, const RunSettings& settings, const DataParts* opened) {
+  if (is_auto_batch(options) && settings.chosen["batch"].is_nil()) return plan_auto_batch(options, settings, opened);
   FitPlan plan(options);
   plan.seed = options.given("seed") ? options.integer("seed") : settings.seed;
   plan.precision = precision_of(options);
@@ -354,16 +379,16 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   check_precision(plan);
   plan_loss(plan);
 
-  plan.loader = loader_options(plan);
+  plan.loader = loader_options(plan, settings.chosen);
   plan_length(plan, settings);
   plan_intervals(plan);
   if (!plan.step) plan.clip = clip_of(options, "clip");
   plan_monitor(plan);
   // Made here once to be checked: members make their own.
-  bool by_parameter = true;
+  plan.steps_by_parameter = true;
   for (const FitPlan::StepModel& one : trained_models(plan)) {
     const auto probe = probe_optimizer(*one.model, one.optimizer, plan.precision.weights);
-    by_parameter = by_parameter && probe->steps_by_parameter();
+    plan.steps_by_parameter = plan.steps_by_parameter && probe->steps_by_parameter();
   }
   for (const FitPlan::StepModel& one : plan.step_models) {
     if (keeps_average(one.optimizer))
@@ -377,7 +402,7 @@ FitPlan plan_fit(const Options& options, const RunSettings& settings, const Data
   if (!plan.step) schedules_of(options, "schedule", options.child("optim"), plan.length, Key(0));
   check_average(plan);
   stop_rules_of(options, plan, nullptr, Key(0));
-  plan_memory(plan, by_parameter);
+  plan_memory(plan);
   return plan;
 }
 

@@ -11,8 +11,16 @@ namespace trainlab {
 // The head, the loss and the metrics of a plan with data and a model.
 void plan_objective(FitPlan& plan);
 
-// The option `memory`, of a plan that has all else. `by_parameter`: Optimizer::steps_by_parameter().
-void plan_memory(FitPlan& plan, bool by_parameter);
+// The option `memory`, of a plan that has all else.
+void plan_memory(FitPlan& plan);
+// Why the options memory.fuse_step and memory.chunk_loss are not for this fit; an empty text where they are.
+std::string why_not_fused(const FitPlan& plan);
+std::string why_not_chunked(const FitPlan& plan);
+
+// The batch of a fit with batch = "auto": the largest whose training step is predicted to fit into the option
+// memory.budget or into what is free. `plan` is complete, with some other batch. Error{recipe} where a step cannot be
+// predicted, or a single sample does not fit.
+std::int64_t largest_batch(const FitPlan& plan);
 
 // Warnings about a fit with one model and a loss, each as "FILE:LINE: path: text".
 std::vector<std::string> warnings_of(const FitPlan& plan);

@@ -5,7 +5,9 @@
 #include <array>
 #include <cmath>
 
+#include "memory/what_fits.h"
 #include "precision.h"
+#include "tensor/memory.h"
 #include "train/memory_prediction.h"
 
 namespace trainlab {
@@ -112,6 +114,10 @@ std::string describe(const FitPlan& plan) {
   }
   if (!plan.recompute.empty()) line("computed again", recompute_text(plan));
   line(memory.estimated_because.empty() ? "memory (predicted)" : "memory (estimate)", memory_line(memory));
+  if (const std::int64_t limit = tensor_memory_limit(); limit > 0 && memory.ledger.peak > limit) {
+    line("above the limit", "a step in parts may fit into " + bytes_text(static_cast<double>(limit)) + "; as a whole " +
+                                what_fits(plan, 1, limit - live_tensor_bytes()));
+  }
   line("monitor", plan.monitor + (plan.minimize(plan.monitor) ? " (smaller is better)" : " (greater is better)") +
                       (plan.keep_best ? ", the best weights are kept" : ", the last weights are kept"));
   for (const std::string& note : plan.notes) text += "\n" + note + "\n";

@@ -2,12 +2,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cmath>
 #include <optional>
 
+#include "core/bytes.h"
 #include "fit_plan_parts.h"
 #include "memory/auto_recompute.h"
 #include "tensor/free_memory.h"
+#include "tensor/memory.h"
 
 namespace trainlab {
 namespace {
@@ -21,46 +22,14 @@ std::size_t every(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? size : 0;
 }
 
-// The bytes of "2 GB", "1.5GiB" or "80%" of `whole`; none for anything else.
-std::optional<std::int64_t> bytes_of(std::string_view text, std::int64_t whole) {
-  double amount = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
-  if (error != std::errc() || !(amount > 0)) return std::nullopt;
-  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (unit.starts_with(' ')) unit.remove_prefix(1);
-  struct Unit {
-    std::string_view name;
-    double bytes;
-  };
-  const Unit units[] = {
-      {"B", 1},        {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
-      {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"%", static_cast<double>(whole) / 100}};
-  for (const Unit& one : units) {
-    if (unit == one.name && amount * one.bytes < 0x1p62) return static_cast<std::int64_t>(amount * one.bytes);
-  }
-  return std::nullopt;
-}
-
+// The option `budget`; 0 without.
 std::int64_t budget_of(const Options& memory) {
-  const std::int64_t free = free_tensor_memory();
-  if (!memory.given("budget")) return free;
+  if (!memory.given("budget")) return 0;
   const std::string& text = memory.string("budget");
-  const std::optional<std::int64_t> bytes = bytes_of(text, free);
+  const std::optional<std::int64_t> bytes = bytes_of(text, free_tensor_memory());
   if (bytes) return *bytes;
   throw memory.error("budget", "expected bytes, or a percentage of what is free, found \"" + text + "\"")
       .hint("\"2 GB\", \"500 MiB\" or \"80%\"");
-}
-
-// Error{recipe} where a step of single parameters within the backward pass is not the step of all.
-void check_fused(const FitPlan& plan, const Options& memory, bool by_parameter) {
-  const auto refuse = [&](const std::string& why) {
-    throw memory.error("fuse_step", "steps each parameter when its own gradient is there, and " + why);
-  };
-  if (plan.accumulate > 1)
-    refuse("accumulate = " + std::to_string(plan.accumulate) + " waits for the gradients of further micro-batches");
-  if (plan.clip.norm > 0) refuse("`clip` by the norm needs all gradients; clip = { value = … } does not");
-  if (plan.precision.compute == at::kHalf) refuse("the scale of the loss in float16 needs all gradients");
-  if (!by_parameter) refuse(plan.options.child("optim").entry().name + " needs all gradients");
 }
 
 bool covers_last(const FitPlan& plan) {
@@ -70,20 +39,9 @@ bool covers_last(const FitPlan& plan) {
   return last.first + last.count == chain.size();
 }
 
-// Error{recipe} where loss and last layer cannot be computed together.
-void check_chunked(const FitPlan& plan, const Options& memory) {
-  const auto refuse = [&](const std::string& why) {
-    throw memory.error("chunk_loss", "computes the cross-entropy of labels with the nn.Linear before it, and " + why);
-  };
-  const Layer& last = *plan.model->chain().back();
-  if (!last.linear()) refuse("the model ends with " + last.path);
-  if (!plan.loss->takes_linear()) refuse("the loss is another one");
-  if (plan.head.target_type != at::kLong || plan.head.mixes_labels) refuse("the targets are no labels");
-}
-
 void plan_auto(FitPlan& plan, const Options& memory) {
   plan.plans_for_one = true;
-  const std::int64_t budget = budget_of(memory);
+  const std::int64_t budget = plan.budget > 0 ? plan.budget : live_tensor_bytes() + free_tensor_memory();
   const RecomputePrice price = recompute_within(plan, budget, memory);
   const auto text = [](std::int64_t bytes) { return memory_text(static_cast<double>(bytes)); };
   plan.notes.push_back(
@@ -116,19 +74,47 @@ Recompute recompute_of(const Model& model, const Options& memory) {
 
 }  // namespace
 
-void plan_memory(FitPlan& plan, bool by_parameter) {
+std::string why_not_fused(const FitPlan& plan) {
+  if (plan.accumulate > 1) {
+    return "accumulate = " + std::to_string(plan.accumulate) + " waits for the gradients of further micro-batches";
+  }
+  if (plan.clip.norm > 0) return "`clip` by the norm needs all gradients; clip = { value = … } does not";
+  if (plan.precision.compute == at::kHalf) return "the scale of the loss in float16 needs all gradients";
+  if (!plan.steps_by_parameter) return plan.options.child("optim").entry().name + " needs all gradients";
+  return "";
+}
+
+std::string why_not_chunked(const FitPlan& plan) {
+  const Layer& last = *plan.model->chain().back();
+  if (!last.linear()) return "the model ends with " + last.path;
+  if (!plan.loss->takes_linear()) return "the loss is another one";
+  if (plan.head.target_type != at::kLong || plan.head.mixes_labels) return "the targets are no labels";
+  return "";
+}
+
+void plan_memory(FitPlan& plan) {
   if (!plan.options.given("memory")) return;
   if (plan.step) throw plan.options.error("memory", "a fit with a step of its own has no such option");
   const Options memory = plan.options.child("memory");
   const bool is_auto = memory.given("recompute") && memory.get("recompute").list() == Value::List{"auto"};
-  if (memory.given("budget") && !is_auto) {
-    throw memory.error("budget", "goes with recompute = \"auto\", which chooses what is computed again")
+  if (memory.given("budget") && !is_auto && !is_auto_batch(plan.options)) {
+    throw memory
+        .error("budget",
+               "goes with recompute = \"auto\", which chooses what is computed again, or with batch = \"auto\"")
         .hint("recompute = \"auto\"");
   }
-  if (memory.boolean("fuse_step")) check_fused(plan, memory, by_parameter);
+  if (is_auto && is_auto_batch(plan.options)) {
+    throw memory.error("recompute", "\"auto\" makes room for a given batch, found batch = \"auto\"")
+        .hint("batch = 64, or recompute = \"every 2\"");
+  }
+  plan.budget = budget_of(memory);
   plan.fuse_step = memory.boolean("fuse_step");
-  if (memory.boolean("chunk_loss")) check_chunked(plan, memory);
+  if (const std::string why = plan.fuse_step ? why_not_fused(plan) : ""; !why.empty())
+    throw memory.error("fuse_step", "steps each parameter when its own gradient is there, and " + why);
   plan.chunk_loss = memory.boolean("chunk_loss");
+  if (const std::string why = plan.chunk_loss ? why_not_chunked(plan) : ""; !why.empty()) {
+    throw memory.error("chunk_loss", "computes the cross-entropy of labels with the nn.Linear before it, and " + why);
+  }
   if (is_auto) return plan_auto(plan, memory);
   if (!memory.given("recompute")) return;
   plan.recompute = recompute_of(*plan.model, memory);

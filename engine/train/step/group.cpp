@@ -1,6 +1,8 @@
 #include "train/group.h"
 
+#include <ATen/core/IListRef.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full_like.h>
 #include <c10/core/InferenceMode.h>
@@ -121,9 +123,30 @@ void Evaluator::each(const Each& function) {
   }
 }
 
+at::Tensor Evaluator::forward(std::span<const at::Tensor> inputs, const Pass& pass) {
+  const std::int64_t samples = members_ > 0 ? 1 : 0, size = inputs.front().size(samples);
+  while (true) {
+    const std::int64_t most = most_ > 0 ? std::min(most_, size) : size;
+    try {
+      if (most == size) return plan_.model->forward(inputs, pass);
+      std::vector<at::Tensor> outputs;
+      for (std::int64_t first = 0; first < size; first += most) {
+        std::vector<at::Tensor> part;
+        for (const at::Tensor& input : inputs)
+          part.push_back(input.narrow(samples, first, std::min(most, size - first)));
+        outputs.push_back(plan_.model->forward(part, pass));
+      }
+      return at::cat(outputs, samples);
+    } catch (const TensorMemoryLimit&) {
+      if (most == 1) throw;
+    }
+    most_ = (most + 1) / 2;
+  }
+}
+
 std::vector<MetricMap> Evaluator::run(const ModelState& state) {
   const Pass pass{.state = state, .training = false, .keys = {}};
-  return run([&](std::span<const at::Tensor> inputs) { return plan_.model->forward(inputs, pass); });
+  return run([&](std::span<const at::Tensor> inputs) { return forward(inputs, pass); });
 }
 
 std::vector<MetricMap> Evaluator::run(const Forward& forward) {
@@ -165,6 +188,7 @@ Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Opt
       has_own_average_(keeps_average(optimizers.front())),
       drop_rates_(std::move(drop_rates)),
       state_(plan.model->initial_state(keys, plan.precision.weights, plan.device, axis)),
+      micro_batch_{.samples = plan.micro_batch},
       is_final_(keys.size()),
       train_loss_(axis ? static_cast<std::int64_t>(keys.size()) : 0, plan.loss->parts()),
       passes_(plan.fuse_step ? std::vector<std::shared_ptr<GradientPass>>() : clip_passes(plan.clip)) {
@@ -263,8 +287,40 @@ void Group::count_loss(const LossValue& loss, std::int64_t samples) {
   train_loss_.add(scaler_ ? only_finite(loss, samples) : loss, samples);
 }
 
-at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bool is_first) {
-  at::Tensor mean;
+namespace {
+
+LossValue detached(const LossValue& loss) {
+  const auto alone = [](const LossMean& mean) {
+    return LossMean{.value = mean.value.detach(), .weight = mean.weight.defined() ? mean.weight.detach() : mean.weight};
+  };
+  LossValue all{alone(loss), {}};
+  for (const LossMean& part : loss.parts) all.parts.push_back(alone(part));
+  return all;
+}
+
+// The batches in parts of at most so many samples, in their order; empty where they are no larger.
+std::vector<Batch> micro_batches(std::span<const Batch> batches, std::int64_t most, bool axis) {
+  std::vector<Batch> parts;
+  if (most == 0 || std::ranges::all_of(batches, [&](const Batch& batch) { return batch.size <= most; })) return parts;
+  const std::int64_t samples = axis ? 1 : 0;
+  for (const Batch& batch : batches) {
+    for (std::int64_t first = 0; first < batch.size; first += most) {
+      const std::int64_t count = std::min(most, batch.size - first);
+      Batch part{.columns = {},
+                 .index = batch.index.narrow(samples, first, count),
+                 .size = count,
+                 .epoch = batch.epoch,
+                 .position = batch.position + first};
+      for (const at::Tensor& column : batch.columns) part.columns.push_back(column.narrow(samples, first, count));
+      parts.push_back(std::move(part));
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+at::Tensor Group::differentiate(std::span<const Batch> batches, std::int64_t step, bool is_first) {
   if (batches.size() == 1) {
     const LossValue loss = forward(batches[0], step, 0, 1, is_first);
     // Members do not meet anywhere but in this sum, so each gets the gradient of its own mean.
@@ -274,19 +330,51 @@ at::Tensor Group::evaluate(std::span<const Batch> batches, std::int64_t step, bo
       with_operator_errors([&] { (axis() ? scaled.sum() : scaled).backward(); });
     }
     if (is_first) count_loss(loss, batches[0].size);
-    mean = loss.value.detach();
     take_gradients();
-  } else {
-    const std::vector<LossPart> parts = plan_.loss->parts();
-    Accumulation all(trained_, parts, state_.members, scaler_.get());
-    for (std::size_t k = 0; k < batches.size(); ++k) {
-      const LossValue loss = forward(batches[k], step, k, batches.size(), is_first);
-      all.add(loss, batches[k].size);
-      if (is_first) count_loss(loss, batches[k].size);
-    }
-    mean = all.finish(gradients_);
+    return loss.value.detach();
   }
-  const std::function<void()> repeat = [this, &batches, step] {
+  const std::vector<LossPart> parts = plan_.loss->parts();
+  Accumulation all(trained_, parts, state_.members, scaler_.get());
+  std::vector<LossValue> losses;  // counted when no micro-batch can raise any more
+  for (std::size_t k = 0; k < batches.size(); ++k) {
+    const LossValue loss = forward(batches[k], step, k, batches.size(), is_first);
+    all.add(loss, batches[k].size);
+    if (is_first) losses.push_back(detached(loss));
+  }
+  for (std::size_t k = 0; k < losses.size(); ++k) count_loss(losses[k], batches[k].size);
+  return all.finish(gradients_);
+}
+
+void Group::shrink_micro_batch(std::int64_t samples) {
+  if (micro_batch_.samples == 0 || samples < micro_batch_.samples) micro_batch_.samples = samples;
+}
+
+at::Tensor Group::evaluate(std::span<const Batch> given, std::int64_t step, bool is_first) {
+  // Running statistics move in each forward pass.
+  std::vector<at::Tensor> statistics;
+  if (is_first && tensor_memory_limit() > 0) {
+    const at::NoGradGuard no_gradients;
+    for (const at::Tensor& buffer : state_.buffers) statistics.push_back(buffer.clone());
+  }
+  std::vector<Batch> parts;
+  std::span<const Batch> batches;
+  at::Tensor mean;
+  while (true) {
+    parts = micro_batches(given, micro_batch_.samples, axis());
+    batches = parts.empty() ? given : parts;
+    try {
+      mean = differentiate(batches, step, is_first);
+      break;
+    } catch (const TensorMemoryLimit& error) {
+      const std::int64_t largest = std::ranges::max(batches, {}, &Batch::size).size;
+      if (largest == 1 || fused_) throw;  // a fused step may have stepped parameters already
+      micro_batch_ = {.samples = (largest + 1) / 2, .because = error.headline()};
+    }
+    drop_gradients();
+    const at::NoGradGuard no_gradients;
+    for (std::size_t i = 0; i < statistics.size(); ++i) state_.buffers[i].copy_(statistics[i]);
+  }
+  const std::function<void()> repeat = [this, batches, step] {
     for (std::size_t k = 0; k < batches.size(); ++k) forward(batches[k], step, k, batches.size(), false);
   };
   apply_passes({.step = step,

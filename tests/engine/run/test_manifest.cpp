@@ -31,6 +31,8 @@ Manifest sample() {
   manifest.settings["device"] = "cpu";
   manifest.settings["threads"] = 2;
   manifest.settings["read"] = Value::List{"/data"};
+  manifest.settings["memory"] = std::int64_t{4'000'000'000};
+  manifest.chosen = {{"digits", Value::Map{{"batch", 512}}}};
   manifest.cores = 8;
   manifest.extension = Manifest::Extension{"digits", {{3600, "time"}, {60, "steps"}}};
   return manifest;
@@ -54,6 +56,7 @@ TEST_CASE("a manifest is read back as it was written") {
   CHECK(back.sources == manifest.sources);
   CHECK(Value(back.parameters) == Value(manifest.parameters));
   CHECK(Value(back.settings) == Value(manifest.settings));
+  CHECK(Value(back.chosen) == Value(manifest.chosen));
   CHECK(back.extension->totals == std::vector<NewTotal>{{60, "steps"}, {3600, "time"}});
   CHECK(differences(manifest, back).empty());
   CHECK(inexactness(manifest, back).empty());

@@ -67,6 +67,45 @@ TEST_CASE("a script's tensors have a limit, the engine's do not") {
   set_script_memory_limit(0);
 }
 
+TEST_CASE("tensors have a limit in the process, and within a budget on one thread") {
+  count_tensor_memory();
+  const std::int64_t before = tensor_memory().live;
+  set_tensor_memory_limit(before + 10 * mega);
+  {
+    CHECK(free_tensor_memory() <= 10 * mega);
+    at::Tensor a = at::empty({8 * mega}, at::kByte);
+    const std::int64_t live = tensor_memory().live;
+    CHECK_THROWS_AS(at::empty({4 * mega}, at::kByte), TensorMemoryLimit);
+    CHECK_THROWS_WITH(at::empty({4 * mega}, at::kByte),
+                      Catch::Contains("out of memory: 4.0 MiB more would pass the limit of ") &&
+                          Catch::Contains(" (--memory), of which tensors hold "));
+    CHECK(tensor_memory().live == live);
+    const MemoryCharge mine(MemoryUse::script);
+    CHECK_THROWS_AS(at::empty({4 * mega}, at::kByte), TensorMemoryLimit);
+    a.reset();
+    CHECK_NOTHROW(at::empty({4 * mega}, at::kByte));
+    // Blocks are larger than what is asked for, and count in full.
+    set_tensor_memory_limit(tensor_memory().live + 3 * mega + 1);
+    reset_tensor_peak();
+    CHECK_THROWS_AS(at::empty({3 * mega}, at::kByte), TensorMemoryLimit);
+    CHECK(tensor_memory().peak <= tensor_memory_limit());
+  }
+  {
+    set_tensor_memory_limit(before + 10 * mega);
+    const MemoryBudget outer(before + 4 * mega);
+    CHECK_THROWS_WITH(at::empty({5 * mega}, at::kByte), Catch::Contains("(memory.budget)"));
+    {
+      const MemoryBudget inner(before + 6 * mega), none(0);
+      CHECK(tensor_memory_limit() == before + 4 * mega);
+    }
+    std::thread([] { CHECK_NOTHROW(at::empty({5 * mega}, at::kByte)); }).join();
+  }
+  CHECK(tensor_memory_limit() == before + 10 * mega);
+  set_tensor_memory_limit(0);
+  CHECK_NOTHROW(at::empty({20 * mega}, at::kByte));
+  CHECK(tensor_memory().live == before);
+}
+
 TEST_CASE("memory is charged to a use until it is freed, and a script's stays a script's") {
   count_tensor_memory();
   const TensorMemory before = tensor_memory();

@@ -45,7 +45,7 @@ Request request_for_prediction(const Arguments& given) {
   request.command = given.command->name;
   Value& options = request.options;
   // A prediction does not depend on how the run was begun.
-  for (const char* own : {"device", "seed", "threads"}) {
+  for (const char* own : {"device", "memory", "seed", "threads"}) {
     if (!given.has(own)) options.set(own, Value());
   }
   options.set("out", run.string());

@@ -35,7 +35,9 @@ struct Manifest {
   // ("cpu", "cuda", "cuda:1"); "threads" 0 where each kind of stage takes its own number.
   Value::Map settings = recorded_settings();
   int cores = 0;      // usable cores when the run was begun
-  bool exact = true;  // false once the run was continued with other threads, another device or other versions
+  // False once the run was continued with other threads, another device or other versions, or had to go on in another
+  // way because memory had run out.
+  bool exact = true;
   std::vector<std::string> continued;  // what differed then, a line each with its time
 
   std::vector<std::string> mended;  // recipes that were replaced while the run went on, a line each with its time
@@ -48,6 +50,7 @@ struct Manifest {
   std::optional<Extension> extension;
 
   std::string study;  // RunSettings::study
+  Value::Map chosen;  // RunSettings::chosen, by stage
 
   const Value& setting(const std::string& flag) const { return settings.at(flag); }
   // Threads of a single training: those of --threads, or all cores.

@@ -180,6 +180,8 @@ class Run {
 
   std::filesystem::path folder_of(const StageRecord& record) const;
   void tell(const std::string& line, bool shows);
+  // Says why the run is not byte-exact, and keeps the line in the manifest.
+  void say_inexact(const std::string& line);
   void log(const std::string& line);
 
   const Registry& registry_;

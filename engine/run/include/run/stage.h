@@ -33,6 +33,9 @@ struct RunSettings {
   std::optional<int> workers;  // --workers: processes that work on a study's trials
   // `trainlab worker --study URL`: this run helps with studies that another run has begun in this database. Else empty.
   std::string study = {};
+  // What this stage has chosen for options that leave the choice to it, by option, when it began; nil before. A stage
+  // that goes on keeps its choice.
+  Value chosen = {};
 };
 
 // One stage while it runs.
@@ -63,6 +66,11 @@ struct StageContext {
   std::function<void(const std::string&)> say = {};
   // The same for a line about work that was lost, which a quiet run shows too.
   std::function<void(const std::string&)> say_damage = {};
+  // The same for a line that says why the bytes of this run are not those of another one of the same recipe; the
+  // manifest keeps the line.
+  std::function<void(const std::string&)> say_inexact = {};
+  // Records RunSettings::chosen in the manifest. Null where there is no manifest of the stage's own, as in a trial.
+  std::function<void(const std::string& option, const Value& value)> choose = {};
 };
 
 // Raised by a stage whose work is done when something after the work goes wrong: a function of the recipe that is

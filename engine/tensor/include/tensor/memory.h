@@ -32,9 +32,11 @@ MemoryUse current_memory_use();
 // The count of one device, for its allocator.
 class MemoryCount {
  public:
-  // Called before an allocation. Raises ScriptMemoryLimit where the use is `script` and these bytes would exceed the
-  // limit.
+  // Called before an allocation. Raises TensorMemoryLimit where these bytes would exceed the limit for all tensors of
+  // the device, and ScriptMemoryLimit where the use is `script` and they would exceed the limit for scripts.
   void check(MemoryUse use, std::int64_t bytes) const;
+  // The first of these two checks alone.
+  void check_all(std::int64_t bytes) const;
   // In the header, because every allocation of a tensor calls them.
   void add(MemoryUse use, std::int64_t bytes) {
     if (use != MemoryUse::other) charged_[static_cast<std::size_t>(use)].fetch_add(bytes, std::memory_order_relaxed);
@@ -63,7 +65,35 @@ TensorMemory tensor_memory();
 std::int64_t live_tensor_bytes();  // tensor_memory().live
 void reset_tensor_peak();
 
-// The most bytes that may be charged to scripts at a time (default: half of usable_memory()).
+// The most bytes that the tensors of a device may take at a time where this thread allocates: the least of the limit of
+// the process and of the MemoryBudget guards around; 0: no limit, the default.
+std::int64_t tensor_memory_limit();
+// The limit of the process.
+void set_tensor_memory_limit(std::int64_t bytes);
+
+// While this guard exists, the tensors of a device may take at most so many bytes where its thread allocates; 0 changes
+// nothing. Below any limit, what tensors charged to batches lack to `kept_free` bytes is left for other threads.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(std::int64_t bytes, std::int64_t kept_free = 0);
+  ~MemoryBudget();
+  MemoryBudget(const MemoryBudget&) = delete;
+
+ private:
+  const std::int64_t outer_, outer_kept_;
+};
+
+// Raised where an operator would pass tensor_memory_limit(). Nothing was allocated, and the same operator may succeed
+// later, when tensors have been given back. Whoever adds a place or a hint changes the object and raises it again with
+// `throw;`, because a copy would be an Error like any other.
+class TensorMemoryLimit : public Error {
+ public:
+  // Bytes that the operator wants, and bytes that tensors of the device take already or are kept for.
+  TensorMemoryLimit(std::int64_t wanted, std::int64_t live);
+};
+
+// The most bytes that may be charged to scripts at a time (default: half of usable_memory(), or of the process's limit
+// for all tensors where that is less).
 std::int64_t script_memory_limit();
 void set_script_memory_limit(std::int64_t bytes);
 

@@ -60,8 +60,11 @@ struct FitPlan {
   std::optional<double> checkpoint_seconds;
   Clip clip;
   std::int64_t accumulate = 1;  // number of micro-batches in an optimizer step
+  std::int64_t micro_batch = 0;  // the most samples of a batch that go through the model at a time; 0: all
+  std::int64_t budget = 0;       // the most bytes that tensors may take in a training step; 0: no limit
   Recompute recompute;          // the option memory.recompute
   bool plans_for_one = false;   // whether `recompute` was chosen for a trial that trains alone
+  bool steps_by_parameter = false;  // whether the optimizer can step a parameter as soon as its gradient is there
   bool fuse_step = false;       // the option memory.fuse_step
   bool chunk_loss = false;      // the option memory.chunk_loss
 
@@ -79,6 +82,7 @@ struct FitPlan {
 
   std::vector<std::string> warnings;  // "FILE:LINE: path: text"
   std::vector<std::string> notes;     // what was chosen, and its price
+  Value chosen;                       // RunSettings::chosen, settled: nil where nothing was to choose
 
   std::string monitor;      // "val.loss"
   bool keep_best = true;
@@ -98,6 +102,9 @@ struct FitPlan {
 // Opens the data (unless it was opened before, from an equal option `data` with the same run's seed) and builds the
 // model. Error{recipe} names the path of an option that does not fit.
 FitPlan plan_fit(const Options& options, const RunSettings& settings, const DataParts* opened = nullptr);
+
+// Whether a fit leaves the size of its batches to plan_fit().
+bool is_auto_batch(const Options& fit);
 
 // The next batch of the plan's data. An error without a place in the recipe (from a transform) gets the place of the
 // option `data`.

@@ -44,6 +44,9 @@ class Evaluator {
   Value reports(std::size_t member) const;
 
  private:
+  // The model's output, made in parts where memory does not allow the whole batch.
+  at::Tensor forward(std::span<const at::Tensor> inputs, const Pass& pass);
+
   const FitPlan& plan_;
   std::string prefix_;
   std::int64_t members_;
@@ -52,6 +55,7 @@ class Evaluator {
   Loader loader_;
   LossMeter meter_;
   std::vector<std::unique_ptr<Metric>> metrics_;
+  std::int64_t most_ = 0;  // samples that go through the model at a time; 0: those of a batch
 };
 
 class FusedStep;
@@ -71,6 +75,8 @@ class Group final : public Trained {
 
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
   void set_total(std::int64_t total_steps) override;
+  MicroBatch micro_batch() const override { return micro_batch_; }
+  void shrink_micro_batch(std::int64_t samples) override;
 
   const ModelState& state() const override;
   LossMeter& train_loss() { return train_loss_; }
@@ -99,6 +105,9 @@ class Group final : public Trained {
   // Forward and backward over the micro-batches; leaves the gradients in gradients_. The mean loss, 0-dim or [M]. Only
   // the first evaluation of a step counts in the training loss and in the running statistics.
   at::Tensor evaluate(std::span<const Batch> batches, std::int64_t step, bool is_first);
+  // The part of it that is repeated where memory runs out: nothing but gradients and running statistics has changed
+  // when it raises.
+  at::Tensor differentiate(std::span<const Batch> micro_batches, std::int64_t step, bool is_first);
   LossValue forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches,
                     bool is_first);
   void count_loss(const LossValue& loss, std::int64_t samples);
@@ -124,6 +133,7 @@ class Group final : public Trained {
   ModelState state_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<FusedStep> fused_;  // null unless the plan says so
+  MicroBatch micro_batch_;
   std::unique_ptr<WeightAverage> average_;
   std::vector<std::uint8_t> is_final_;  // by member: whether its final weights are loaded
   mutable ModelState validated_;        // the result of state() if there is an average

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 
 #include "train/fit_plan.h"
@@ -19,8 +20,15 @@ struct MemoryPrediction {
 // make it after the first steps, with all buffers of the loader. What the process holds already counts too; what a
 // validation takes, and the copy of the best weights after it, do not. No function of the recipe is called: fits
 // with a step, a loss or layers of the recipe's own are estimated, and so are fits whose optimizer reads values. Takes
-// some milliseconds, and for convolutions and attention the time of a training step.
-MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows = 1);
+// some milliseconds, and for convolutions and attention the time of a training step. `change` is done to a copy of the
+// plan first, of which it may change loader.batch, accumulate, micro_batch, recompute, fuse_step and chunk_loss; an
+// estimate takes no notice of it.
+MemoryPrediction predict_memory(const FitPlan& plan, std::size_t rows = 1,
+                                const std::function<void(FitPlan&)>& change = {});
+
+// Bytes of the copies of the weights that a fit makes after its first validation, and keeps from then on: the best
+// weights, and averages in the form in which they are validated. The prediction does not count them.
+std::int64_t copies_after_validation(const FitPlan& plan);
 
 // "weights 96.0 MiB, gradients 96.0 MiB, …": the categories that are not empty; `text` writes a number of bytes.
 std::string category_text(const MemoryLedger& ledger, std::string (*text)(double));

@@ -21,6 +21,12 @@ struct Scaling {
   std::int64_t skipped_steps = 0;
 };
 
+// How much of a batch goes through the model at a time.
+struct MicroBatch {
+  std::int64_t samples = 0;  // at most; 0: the whole batch
+  std::string because = {};  // the error after which it became smaller in this process
+};
+
 class Trained {
  public:
   virtual ~Trained() = default;
@@ -29,6 +35,13 @@ class Trained {
   // the randomness. inputs.rates: the learning rate of each member of a group, or of each optimizer of an own step. A
   // member with active[m] = false stays as it is; an empty `active` means all.
   virtual void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) = 0;
+
+  // Where a step comes to tensor_memory_limit(), it is taken again with half as many samples at a time, and so are the
+  // steps after it; the gradients are those of the whole batch, as with the option `accumulate`. TensorMemoryLimit
+  // leaves step() where a single sample does not fit, and where a part of the step cannot be repeated.
+  virtual MicroBatch micro_batch() const { return {}; }
+  // What a checkpoint has kept of it; the smallest counts.
+  virtual void shrink_micro_batch(std::int64_t samples) { (void)samples; }
 
   // Sets the total number of steps, which a time budget leaves open until it is estimated.
   virtual void set_total(std::int64_t total_steps) { (void)total_steps; }

@@ -1,0 +1,76 @@
+// batch = "auto".
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "plan/fit_plan_parts.h"
+#include "tensor/free_memory.h"
+#include "tensor/memory.h"
+#include "train/memory_prediction.h"
+
+namespace trainlab {
+namespace {
+
+// A tenth of the room stays free for what a prediction does not see, such as a validation.
+constexpr double margin = 0.9;
+constexpr int refinements = 8;  // predictions between a batch that fits and one that does not
+
+// The largest size that is a multiple of 8, or below 8 a power of two; 0 where none is that small.
+std::int64_t rounded(double batch) {
+  const auto whole = static_cast<std::int64_t>(std::max(batch, 0.0));
+  return whole >= 8 ? whole / 8 * 8 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(whole)));
+}
+
+struct Tried {
+  std::int64_t batch;
+  double peak;
+};
+
+// The batch at which a line through both meets `room`.
+double where_full(const Tried& a, const Tried& b, double room) {
+  const double slope = (b.peak - a.peak) / static_cast<double>(b.batch - a.batch);
+  if (slope <= 0) return HUGE_VAL;
+  return static_cast<double>(b.batch) + (room - b.peak) / slope;
+}
+
+}  // namespace
+
+std::int64_t largest_batch(const FitPlan& plan) {
+  const Options& fit = plan.options;
+  if (!plan.device.is_cpu()) {
+    throw fit.error("batch", "\"auto\" knows what a step takes on the CPU alone, found the device " + plan.device.str())
+        .hint("batch = 64");
+  }
+  const auto whole = static_cast<double>(plan.budget > 0 ? plan.budget : live_tensor_bytes() + free_tensor_memory());
+  const double room = margin * whole - static_cast<double>(copies_after_validation(plan));
+  const auto tried = [&](std::int64_t batch) -> Tried {
+    const MemoryPrediction step = predict_memory(plan, 1, [batch](FitPlan& dry) { dry.loader.batch = batch; });
+    if (!step.estimated_because.empty())
+      throw fit.error("batch", "\"auto\" cannot tell what a step takes: " + step.estimated_because).hint("batch = 64");
+    return {batch, static_cast<double>(step.ledger.peak)};
+  };
+  const auto held = static_cast<double>(plan.data.train.epoch_size());
+  Tried small = tried(rounded(std::min(16.0, held)));
+  while (small.peak > room && small.batch > 1) small = tried(rounded(static_cast<double>(small.batch) / 2));
+  if (small.peak > room) {
+    throw fit
+        .error("batch", "a step of one sample takes " + memory_text(small.peak) + ", found room for " +
+                            memory_text(room) + " (nine tenths of " + memory_text(whole) +
+                            ", without the copies of the weights that are kept)")
+        .hint("memory = { recompute = \"every 2\" }, or a smaller model");
+  }
+  if (small.batch < 16 || held < 32) return small.batch;
+  // In proportion to the batch but for the loader's buffers, and for the moment of the step in which most is held.
+  Tried low = tried(32);
+  if (low.peak > room) return small.batch;
+  Tried high = tried(rounded(std::min(where_full(small, low, room), held)));
+  if (high.peak <= room) return std::max(low.batch, high.batch);
+  for (int i = 0; i < refinements && high.batch - low.batch > std::max<std::int64_t>(8, low.batch / 16); ++i) {
+    const auto least = static_cast<double>(low.batch + 8), most = static_cast<double>(high.batch - 8);
+    const Tried next = tried(rounded(std::clamp(where_full(low, high, room), least, most)));
+    (next.peak <= room ? low : high) = next;
+  }
+  return low.batch;
+}
+
+}  // namespace trainlab

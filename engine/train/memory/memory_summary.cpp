@@ -1,0 +1,83 @@
+#include "memory_summary.h"
+
+#include "model/model.h"
+#include "tensor/memory.h"
+#include "train/memory_prediction.h"
+
+namespace trainlab {
+namespace {
+
+std::string list_text(const std::vector<std::string>& patterns) {
+  if (patterns.size() == 1) return patterns.front();
+  std::string text;
+  for (const std::string& one : patterns) text += (text.empty() ? "[\"" : ", \"") + one + "\"";
+  return text + "]";
+}
+
+// The segments that "auto" has chosen, as patterns; "auto" where segments are within others, for which there are none.
+std::string chosen_segments(const FitPlan& plan) {
+  const std::vector<const Layer*> chain = plan.model->chain();
+  std::vector<std::string> patterns;
+  for (const ChainSegment& one : plan.recompute.segments) {
+    if (!one.inner.empty()) return "auto";
+    const std::string &first = chain[one.first]->place, &last = chain[one.first + one.count - 1]->place;
+    patterns.push_back(one.count == 1 ? first : first + "-" + last);
+  }
+  return list_text(patterns);
+}
+
+std::string recompute_text(const FitPlan& plan) {
+  std::vector<std::string> given;
+  for (const Value& one : plan.options.child("memory").get("recompute").list()) given.push_back(one.string());
+  return given == std::vector<std::string>{"auto"} ? chosen_segments(plan) : list_text(given);
+}
+
+// Bytes that the fit's tensors would take at the peak of a step, with what there was before, if nothing saved memory.
+Value plain_bytes(const FitPlan& plan, const MeasuredMemory& measured) {
+  const std::int64_t held_now = live_tensor_bytes();
+  const MemoryPrediction plain = predict_memory(plan, 1, [](FitPlan& dry) {
+    dry.recompute = {};
+    dry.fuse_step = dry.chunk_loss = false;
+    dry.micro_batch = 0;
+  });
+  if (!plain.estimated_because.empty()) return {};
+  return plain.ledger.peak - held_now + measured.held_before;
+}
+
+}  // namespace
+
+std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t micro_batch) {
+  std::vector<std::string> lines;
+  const std::int64_t whole = plan.loader.batch;
+  const bool in_parts = micro_batch > 0 && micro_batch < whole;
+  if (in_parts || is_auto_batch(plan.options))
+    lines.push_back("batch=" + std::to_string(in_parts ? micro_batch : whole));
+  if (in_parts)
+    lines.push_back("accumulate=" + std::to_string(plan.accumulate * ((whole + micro_batch - 1) / micro_batch)));
+  if (!plan.recompute.empty()) lines.push_back("memory.recompute=" + recompute_text(plan));
+  if (plan.fuse_step) lines.emplace_back("memory.fuse_step=true");
+  if (plan.chunk_loss) lines.emplace_back("memory.chunk_loss=true");
+  return lines;
+}
+
+Value memory_summary(const FitPlan& plan, const MeasuredMemory& measured) {
+  const std::vector<std::string> chosen = memory_options_in_use(plan, measured.micro_batch);
+  const std::int64_t limit = [&] {
+    const MemoryBudget budget(plan.budget);
+    return tensor_memory_limit();
+  }();
+  Value categories, plain;
+  if (measured.step) {
+    categories = measured.step->to_value()["categories"];
+    categories.set("program", measured.program);
+    plain = measured.step->peak;
+  }
+  if (!chosen.empty()) plain = plain_bytes(plan, measured);
+  return Value::Map{{"peak", measured.peak},
+                    {"plain", std::move(plain)},
+                    {"budget", limit > 0 ? Value(limit) : Value()},
+                    {"categories", std::move(categories)},
+                    {"chosen", Value::List(chosen.begin(), chosen.end())}};
+}
+
+}  // namespace trainlab

@@ -1,0 +1,17 @@
+// What would make a training step fit, for messages about steps that do not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+// The options with which a step of `rows` members would take at most `room` bytes beside what tensors hold now, each
+// with the bytes that a dry run predicts: "it fits with memory = { chunk_loss = true } (80.1 MiB), or …". Where no
+// option is enough, the least that was found. Takes the time of some predictions (train/memory_prediction.h).
+std::string what_fits(const FitPlan& plan, std::size_t rows, std::int64_t room);
+
+}  // namespace trainlab

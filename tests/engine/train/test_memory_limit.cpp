@@ -1,0 +1,245 @@
+// Fits under a limit of memory: batches in parts, batch = "auto", what the summary tells, one message for what cannot
+// be.
+#include <ATen/ops/equal.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "core/files.h"
+#include "objects/run_handle.h"
+#include "support/fit_support.h"
+#include "tensor/memory.h"
+#include "tensor/safetensors.h"
+#include "train/fit_plan.h"
+#include "train/memory_prediction.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string linear = R"({"@": "nn.Linear", "out_features": 256})";
+
+std::string fit_of(const std::string& block, const std::string& more) {
+  return R"({"@": "fit", "name": "test", "data": {"@": "data.digits"},
+    "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Flatten"}, {"@": "nn.Repeat", "times": 6, "layer":
+      {"@": "nn.Sequential", "layers": [)" +
+         block + R"(]}}, {"@": "nn.Linear", "out_features": 10}]},
+    "optim": {"@": "optim.SGD", "lr": 0.1})" +
+         more + "}";
+}
+
+// Layers whose values depend on how a batch is cut: random ones, and running statistics.
+std::string uneven_fit(const std::string& more) {
+  return fit_of(linear + R"(, {"@": "nn.BatchNorm1d"}, {"@": "nn.GELU"}, {"@": "nn.Dropout", "p": 0.1})",
+                R"(, "loss": "cross_entropy", "epochs": 2)" + more);
+}
+
+struct ProcessLimit {
+  explicit ProcessLimit(std::int64_t bytes) { set_tensor_memory_limit(bytes); }
+  ~ProcessLimit() { set_tensor_memory_limit(0); }
+};
+
+std::int64_t peak_at(const FitPlan& plan, std::int64_t micro_batch) {
+  const MemoryPrediction step = predict_memory(plan, 1, [=](FitPlan& dry) { dry.micro_batch = micro_batch; });
+  REQUIRE(step.estimated_because == "");
+  return step.ledger.peak;
+}
+
+// A limit under which a step fits with this many samples at a time and not with twice as many.
+std::int64_t limit_for(const FitPlan& plan, std::int64_t micro_batch) {
+  return (peak_at(plan, micro_batch) + peak_at(plan, 2 * micro_batch)) / 2;
+}
+
+struct Ran {
+  Value summary;
+  std::vector<std::string> said;
+};
+
+Ran run(const FitPlan& plan, const fs::path& folder, bool resumed = false) {
+  const RunSettings settings = test_settings();
+  make_directories(folder);
+  Ran ran;
+  StageContext context = quiet_context(folder, settings, resumed);
+  context.say_inexact = [&](const std::string& line) { ran.said.push_back(line); };
+  const FitMember member{.options = plan.options, .context = context};
+  ran.summary = run_fits(plan, {&member, 1}, false).front();
+  return ran;
+}
+
+FitPlan planned(const std::string& text, std::vector<std::shared_ptr<Callable>> functions = {}) {
+  count_tensor_memory();
+  prepare_arithmetic(1);
+  return plan_fit(parse_options(text, std::move(functions)), test_settings());
+}
+
+fs::path last_of(const fs::path& folder) {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder / "checkpoints")) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("last-") && name.ends_with(".safetensors")) found.push_back(entry.path());
+  }
+  return *std::ranges::max_element(found);
+}
+
+}  // namespace
+
+TEST_CASE("a step that comes to the limit goes on in parts, and ends in the bytes of accumulated micro-batches") {
+  const TemporaryFolder temporary;
+  const FitPlan plan = planned(uneven_fit(R"(, "batch": 256)"));
+  const std::int64_t limit = limit_for(plan, 64);
+  Ran ran;
+  {
+    const ProcessLimit limited(limit);
+    ran = run(plan, temporary.path() / "limited");
+  }
+  run(planned(uneven_fit(R"(, "batch": 64, "accumulate": 4)")), temporary.path() / "small");
+  CHECK(hash_file(last_of(temporary.path() / "limited")) == hash_file(last_of(temporary.path() / "small")));
+  REQUIRE(ran.said.size() == 1);
+  CHECK_THAT(ran.said.front(),
+             Catch::StartsWith("from step 1 on a batch goes through the model 64 samples at a time, with the gradients "
+                               "of the whole batch and statistics of its parts: fit.model[") &&
+                 Catch::Contains("out of memory: ") && Catch::Contains(" more would pass the limit of "));
+  const Value& memory = ran.summary["memory"];
+  CHECK(memory["budget"] == Value(limit));
+  CHECK(memory["peak"].integer() <= limit);
+  CHECK(memory["plain"].integer() > limit);
+  CHECK(memory["chosen"] == Value(Value::List{"batch=64", "accumulate=4"}));
+}
+
+TEST_CASE("a step in parts has the gradients of the whole batch, also where samples do not count alike") {
+  const std::string loss = R"({"@": "loss.cross_entropy", "class_weights": [1, 5, 0.1, 1, 2, 1, 9, 1, 0.5, 1]})";
+  const std::string text = fit_of(linear + R"(, {"@": "nn.Tanh"})",
+                                  R"(, "batch": 256, "epochs": 2, "precision": "float64", "loss": )" + loss);
+  const TemporaryFolder temporary;
+  const FitPlan plan = planned(text);
+  run(plan, temporary.path() / "whole");
+  {
+    const ProcessLimit limited(limit_for(plan, 32));
+    REQUIRE(run(plan, temporary.path() / "parts").said.size() == 1);
+  }
+  const NamedTensors whole = load_safetensors(last_of(temporary.path() / "whole")).tensors,
+                     parts = load_safetensors(last_of(temporary.path() / "parts")).tensors;
+  double worst = 0;
+  for (const auto& [name, tensor] : whole)
+    worst = std::max(worst, tensor.sub(parts.at(name)).abs().max().item<double>());
+  CHECK(worst < 1e-12);
+  CHECK(worst > 0);
+}
+
+TEST_CASE("a resumed fit keeps its parts without the limit") {
+  const TemporaryFolder temporary;
+  const std::string text = uneven_fit(R"(, "batch": 256)");
+  const FitPlan plan = planned(text);
+  const auto stop = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const auto run = std::dynamic_pointer_cast<RunHandle>(std::get<std::shared_ptr<Object>>(arguments[0]));
+    if (run->step() == 4) request_stop();
+    return {};
+  });
+  const FitPlan stopped =
+      planned(text.substr(0, text.size() - 1) + R"(, "on": {"step": {"@": "function", "index": 0}}})", {stop});
+  {
+    const ProcessLimit limited(limit_for(plan, 64));
+    run(plan, temporary.path() / "whole");
+    const Value interrupted = run(stopped, temporary.path() / "part").summary;
+    clear_stop_request();
+    REQUIRE(interrupted["status"] == Value("interrupted"));
+  }
+  CHECK(run(plan, temporary.path() / "part", true).summary["memory"]["chosen"].list().size() == 2);
+  CHECK(hash_file(last_of(temporary.path() / "part")) == hash_file(last_of(temporary.path() / "whole")));
+}
+
+TEST_CASE("a sample that does not fit ends the fit with the layer, the bytes and what would fit") {
+  const TemporaryFolder temporary;
+  const FitPlan plan = planned(uneven_fit(R"(, "batch": 256)"));
+  const auto message = [&](const FitPlan& fit, std::int64_t bytes) {
+    const ProcessLimit limited(bytes);
+    return error_of([&] { run(fit, temporary.path() / "none"); });
+  };
+  CHECK_THAT(message(plan, live_tensor_bytes() + 1'000'000),
+             Catch::Contains(": out of memory: expected at most the 1.0 MiB that are left of the limit of ") &&
+                 Catch::Contains("(--memory), found 1.3 MiB for the weights of the model, of which this layer has"));
+  CHECK_THAT(message(plan, live_tensor_bytes() + 2'000'000),
+             Catch::Contains("for the training, a sample at a time: weights") && Catch::Contains("hint: "));
+  // What a step with functions of the recipe takes is not known before. The second layer makes a megabyte of a sample.
+  const auto squares = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
+    const auto out = std::get<std::shared_ptr<Object>>(arguments[0]);
+    return {std::make_shared<TensorObject>(std::dynamic_pointer_cast<TensorObject>(out)->tensor.square().mean())};
+  });
+  const FitPlan unknown = planned(R"({"@": "fit", "name": "test", "data": {"@": "data.digits"},
+    "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Conv2d", "out_channels": 1, "kernel_size": 1},
+      {"@": "nn.Upsample", "scale_factor": 64}, {"@": "nn.AvgPool2d", "kernel_size": 64}, {"@": "nn.Flatten"}]},
+    "loss": {"@": "function", "index": 0}, "optim": {"@": "optim.SGD", "lr": 0.1}, "batch": 256, "steps": 2})",
+                                  {squares});
+  const Key key(1);
+  const std::vector<std::int64_t> buffers = Loader(unknown.data.train, unknown.loader, {key}, false).buffer_bytes();
+  const std::int64_t of_loader = std::accumulate(buffers.begin(), buffers.end(), std::int64_t{0});
+  const std::string found = message(unknown, live_tensor_bytes() + 9 * of_loader / 8 + 900'000);
+  CHECK_THAT(found, Catch::Contains("model[2].Upsample: out of memory: 1.0 MiB more would pass the limit of ") &&
+                        Catch::Contains("(--memory), of which tensors hold ") && Catch::Contains("hint: "));
+}
+
+TEST_CASE("batch = \"auto\" is the largest that fits, and never more than the data holds") {
+  const auto text = [](const std::string& memory) { return uneven_fit(R"(, "batch": "auto")" + memory); };
+  CHECK(planned(text("")).loader.batch == 1792);  // of 1797 samples
+  const FitPlan large = planned(uneven_fit(R"(, "batch": 600)"));
+  const std::int64_t budget = predict_memory(large).ledger.peak;
+  const FitPlan plan = planned(text(R"(, "memory": {"budget": ")" + std::to_string(budget) + " B\"}"));
+  const std::int64_t batch = plan.loader.batch;
+  CHECK(batch % 8 == 0);
+  CHECK(plan.length.steps_per_epoch == (1797 + batch - 1) / batch);
+  CHECK(plan.chosen == Value(Value::Map{{"batch", batch}}));
+  CHECK_THAT(plan.notes.front(), Catch::StartsWith("batch = \"auto\": " + std::to_string(batch) + " samples, "));
+  const auto peak = [&](std::int64_t samples) {
+    return static_cast<double>(predict_memory(plan, 1, [=](FitPlan& dry) { dry.loader.batch = samples; }).ledger.peak);
+  };
+  CHECK(peak(batch) <= 0.9 * static_cast<double>(budget));
+  CHECK(peak(batch + batch / 16 + 8) > 0.9 * static_cast<double>(budget));
+
+  // As a run that goes on has recorded it.
+  RunSettings settings = test_settings();
+  settings.chosen = Value::Map{{"batch", 40}};
+  CHECK(plan_fit(parse_options(text("")), settings).loader.batch == 40);
+}
+
+TEST_CASE("batch = \"auto\" is refused where nobody can tell, or nothing fits") {
+  const auto message = [](const std::string& more, std::vector<std::shared_ptr<Callable>> functions = {}) {
+    return error_of([&] { planned(fit_of(linear, R"(, "steps": 2, "batch": "auto")" + more), std::move(functions)); });
+  };
+  const auto nothing = native([](std::span<const Argument>) { return std::vector<Argument>(); });
+  const std::string loss = R"(, "loss": "cross_entropy")";
+  CHECK_THAT(
+      message(R"(, "loss": {"@": "function", "index": 0})", {nothing}),
+      Catch::Contains("fit.batch: \"auto\" cannot tell what a step takes: the loss is a function of the recipe"));
+  CHECK_THAT(message(loss + R"(, "memory": {"budget": "10 kB"})"),
+             Catch::Contains("fit.batch: a step of one sample takes ") && Catch::Contains(", found room for 0.0 MiB"));
+  CHECK_THAT(message(loss + R"(, "memory": {"recompute": "auto"})"),
+             Catch::Contains("fit.memory.recompute: \"auto\" makes room for a given batch, found batch = \"auto\""));
+  CHECK_THAT(error_of([] { parse_options(uneven_fit(R"(, "batch": "large")")); }),
+             Catch::Contains("fit.batch: expected an integer ≥ 1 or \"auto\""));
+}
+
+TEST_CASE("the summary tells the memory of a step by kind") {
+  const TemporaryFolder temporary;
+  const FitPlan plan = planned(uneven_fit(R"(, "batch": 256)"));
+  const MemoryLedger predicted = predict_memory(plan).ledger;
+  const Value memory = run(plan, temporary.path()).summary["memory"];
+  const Value::Map& kinds = memory["categories"].map();
+  std::int64_t sum = 0;
+  for (const auto& [name, bytes] : kinds) sum += name == "program" ? 0 : bytes.integer();
+  CHECK(kinds.at("program").integer() > 0);
+  CHECK(sum == memory["plain"].integer());
+  CHECK(sum <= memory["peak"].integer());
+  for (const char* kind : {"weights", "activations", "gradients"}) {
+    INFO(kind);
+    const auto index = std::string_view(kind) == "weights"       ? MemoryKind::weights
+                       : std::string_view(kind) == "activations" ? MemoryKind::activations
+                                                                 : MemoryKind::gradients;
+    // Allocators hand out blocks in steps.
+    CHECK(kinds.at(kind).number() == Approx(static_cast<double>(predicted.of(index))).epsilon(0.01));
+  }
+  CHECK(memory["budget"].is_nil());
+  CHECK(memory["chosen"].list().empty());
+}
