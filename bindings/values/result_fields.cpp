@@ -45,6 +45,20 @@ void of_trainings(Registry& registry) {
       "Of a fit: the final value of each metric by name (\"val.loss\"), measured with the weights that were kept. Of a "
       "task: the last logged value of each name. A value that is no number is nil.",
       "table");
+  registry.add(
+      Entry("result.forecast", "field",
+            "Of a fit: the final value of the monitored metric, as forecast from the validations. Of a fit that has "
+            "reached its length the value itself; none with fewer than five validations, or after a failure.")
+          .with(Option("metric", "name of the metric that `monitor` watches").string())
+          .with(Option("value", "the forecast: of the best value where the best weights are kept").number())
+          .with(Option("low", "lower end of an interval that holds the value in about 80 % of trainings").number())
+          .with(Option("high", "its upper end").number())
+          .with(Option("at", "optimizer steps done when the fit would have reached its length").integer())
+          .with(Option("rate_falls",
+                       "whether the learning rate still falls until then, so that the forecast is "
+                       "rather too bad than too good")
+                    .boolean())
+          .returns("table"));
   add_field(registry, "steps", "Of a fit: optimizer steps done. Of a task: steps done in its durable loops.",
             "integer");
   add_field(registry, "samples", "Of a fit: samples seen in training.", "integer");

@@ -10,6 +10,7 @@
 #include "data/batch_object.h"
 #include "model/module_object.h"
 #include "objects/model_object.h"
+#include "optim/scaled_rate.h"
 #include "sandbox/underway.h"
 #include "tensor/lua_tensor.h"
 #include "values/call_arguments.h"
@@ -361,6 +362,23 @@ int l_factor(lua_State* L) {
   });
 }
 
+int l_scale_lr(lua_State* L) {
+  return guarded(L, [&] {
+    const Options options = called_options(L, "scale_lr");
+    const std::int64_t from = options.integer("from"), to = options.integer("to");
+    double rate = 0;
+    try {
+      rate =
+          scaled_rate(options.number("lr"), static_cast<double>(from), static_cast<double>(to), options.child("optim"));
+    } catch (const Error& error) {
+      throw options.error("optim", error.message()).hint(error.hint());
+    }
+    lua_pushnumber(L, rate);
+    lua_pushstring(L, to > from ? "5%" : "0%");
+    return 2;
+  });
+}
+
 // self.NAME in the function of an nn.Module.
 int l_module_index(lua_State* L) {
   return guarded(L, [&] {
@@ -405,7 +423,7 @@ void open_models(lua_State* L) {
   lua_setfield(L, -2, "__index");
   define_object_type(L, "module");
   for (const auto& [name, function] : std::initializer_list<std::pair<const char*, lua_CFunction>>{
-           {"build", l_build}, {"optimizer", l_optimizer}, {"schedule", l_schedule}}) {
+           {"build", l_build}, {"optimizer", l_optimizer}, {"schedule", l_schedule}, {"scale_lr", l_scale_lr}}) {
     lua_pushcfunction(L, function);
     set_lab_member(L, name);
   }

@@ -1,4 +1,4 @@
-// lab.build, lab.optimizer, lab.schedule, and the objects that they return: models, optimizers, schedules.
+// lab.build, lab.optimizer, lab.schedule, the objects that they return (models, optimizers, schedules); lab.scale_lr.
 #pragma once
 
 struct lua_State;

@@ -21,6 +21,7 @@ using Say = std::function<void(const std::string&)>;
 constexpr double draw_every = 0.1;     // seconds
 constexpr double say_every = 30;       // seconds
 constexpr double smoothed_over = 3.0;  // seconds, time constant of the rates
+constexpr double forecast_every = 1;   // seconds: a forecast takes half a millisecond
 
 // When the clock is read: a few times in `every` seconds whatever a step takes, decided by the step alone.
 class Looks {
@@ -59,25 +60,39 @@ class ValidationReporter : public Observer {
 
   void started(const FitView& fit) override {
     if (fit.first_step == 0) before_ = {0, 0};
+    forecast_at_ = fit.seconds_before;
+    forecast_.clear();
   }
   void validated(const ValidationView& view) override {
     double rate = 0;
     if (before_ && view.seconds > before_->seconds)
       rate = static_cast<double>(view.samples - before_->samples) / (view.seconds - before_->seconds);
     before_ = {view.samples, view.seconds};
-    say_(validation_line(view, rate));
+    say_(validation_line(view, rate, newest_forecast(view)));
   }
 
  protected:
   void say(const std::string& line) const { say_(line); }
+  const std::string& forecast() const { return forecast_; }
 
  private:
   struct Mark {
     std::int64_t samples;
     double seconds;
   };
+  // Empty where the one before is new enough, where there is none, and at the end of the fit.
+  std::string newest_forecast(const ValidationView& view) {
+    if (!view.forecast || view.seconds - forecast_at_ < forecast_every) return "";
+    forecast_at_ = view.seconds;
+    const std::optional<Forecast> found = view.forecast();
+    forecast_ = found && found->at > view.step ? "forecast " + text_of(*found) : "";
+    return forecast_;
+  }
+
   Say say_;
   std::optional<Mark> before_;  // nothing after a resume until the first validation
+  double forecast_at_ = 0;      // seconds of training
+  std::string forecast_;
 };
 
 // Also a line where nothing was said for so long, so that the log of a long epoch shows that it goes on.
@@ -190,6 +205,7 @@ class BarReporter final : public ValidationReporter {
     state_.step = view;
     state_.loss = mean_loss_();
     state_.seconds = fit_.seconds_before + now - started_;
+    state_.forecast = forecast();
     drawn_ = {view.step, view.samples, now};
     show(bar_line(fit_, state_, terminal_.columns()));
   }

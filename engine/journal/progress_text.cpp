@@ -89,7 +89,7 @@ std::string short_time(double seconds) {
                    : fmt::format("{}:{:02}", minutes, whole % 60);
 }
 
-std::string validation_line(const ValidationView& view, double samples_per_second) {
+std::string validation_line(const ValidationView& view, double samples_per_second, const std::string& forecast) {
   std::vector<std::pair<std::string, double>> metrics(view.metrics.begin(), view.metrics.end());
   std::ranges::sort(metrics, {}, [](const auto& metric) { return order_of(metric.first); });
   std::string line = "epoch " + std::to_string(view.epoch) + "  step " + std::to_string(view.step);
@@ -97,6 +97,7 @@ std::string validation_line(const ValidationView& view, double samples_per_secon
   if (!std::isnan(view.rate)) line += fmt::format("  lr {:.1e}", view.rate);
   if (samples_per_second > 0) line += "  " + short_count(samples_per_second) + " samples/s";
   if (view.best) line += "  best";
+  if (!forecast.empty()) line += "  " + forecast;
   return line;
 }
 
@@ -118,6 +119,7 @@ std::string bar_line(const FitView& fit, const BarState& state, int columns) {
   pieces.push_back({fmt::format("lr {:.1e}", state.step.rate), 4});
   if (state.samples_per_second > 0) pieces.push_back({short_count(state.samples_per_second) + " samples/s", 5});
   if (const auto left = time_left(fit, state)) pieces.push_back({"ETA " + short_time(*left), 2});
+  if (!state.forecast.empty()) pieces.push_back({state.forecast, 9});
 
   const auto room = static_cast<std::size_t>(std::max(0, columns - 1));
   const auto joined = [&] {

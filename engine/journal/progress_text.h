@@ -14,8 +14,9 @@ std::string short_count(double x);
 std::string short_time(double seconds);
 
 // "epoch 3  step 69  train.loss 0.412  val.loss 0.398  val.accuracy 0.891  lr 2.9e-03  12.3k samples/s  best":
-// training before validation before the rest, losses first. samples_per_second 0: unknown, left out.
-std::string validation_line(const ValidationView& view, double samples_per_second);
+// training before validation before the rest, losses first. samples_per_second 0: unknown, left out. `forecast`: the
+// line's end, left out if empty.
+std::string validation_line(const ValidationView& view, double samples_per_second, const std::string& forecast);
 
 // The numbers that a drawn bar shows.
 struct BarState {
@@ -24,6 +25,7 @@ struct BarState {
   double steps_per_second = 0;    // 0: unknown
   double samples_per_second = 0;  // 0: unknown
   double seconds = 0;             // used of a budget of time
+  std::string forecast = {};      // of the monitored metric; empty: none
 };
 // One line of at most `columns` − 1 characters; the least important parts are left out if there is no room.
 std::string bar_line(const FitView& fit, const BarState& state, int columns);

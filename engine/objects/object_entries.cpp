@@ -46,6 +46,22 @@ void register_object_entries(Registry& registry) {
                              .at_least(1))
                    .returns("schedule")
                    .example("opt.lr = 0.1 * schedule:factor(step)"));
+  registry.add(
+      Entry("scale_lr", "function",
+            "The learning rate for another batch size, from one that was found for a known batch size.")
+          .with(Option("lr", "the rate that is good at `from`").number().at_least(0).required().positional())
+          .with(Option("from", "size of the batch for which the rate was found").integer().at_least(1).required())
+          .with(Option("to", "size of the new batch; with accumulation, of all its parts")
+                    .integer()
+                    .at_least(1)
+                    .required())
+          .with(Option("optim", "the optimizer, or its name").entry("optimizer").required())
+          .returns("the rate and, second, a length of warm-up for it: \"5%\" where the batch grows, else \"0%\"")
+          .example("local lr, warmup = lab.scale_lr(0.1, { from = 64, to = 512, optim = \"SGD\" })")
+          .note("With f = to / from the rate is multiplied by f^0.5 for descent with momentum (SGD, ASGD, "
+                "SGDScheduleFree), beyond f = 4 by f^0.36 but no less than 2, and by f^0.25 for the optimizers that "
+                "divide by the size of past gradients. The exponents were measured on small classifiers; the linear "
+                "rule holds only far below the critical batch size. A start: probe half and twice the rate."));
 
   const auto method = [&](const char* name, const char* doc, const char* result, std::vector<Option> options = {}) {
     Entry entry(name, "method", doc);

@@ -29,6 +29,9 @@ OptimizerKind optimizer_kind() {
   }};
 }
 
+// The innermost spec of wrappers such as optim.SAM.
+Options unwrapped(const Options& spec);
+
 // Error{recipe} if the optimizer in `option` keeps an average of the weights, which a wrapper would pass over.
 void refuse_average(const Options& spec, const std::string& option);
 

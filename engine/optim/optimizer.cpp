@@ -8,12 +8,8 @@
 #include "tensor/types.h"
 
 namespace trainlab {
-namespace {
 
-// The innermost spec of wrappers such as optim.SAM.
 Options unwrapped(const Options& spec) { return spec.entry().find("base") ? unwrapped(spec.child("base")) : spec; }
-
-}  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
                                           std::int64_t members) {

@@ -283,7 +283,7 @@ void FitLoop::estimate_total() {
   if (measured < 1 || (measured > estimate_every && measured % estimate_every != 0)) return;
   const double left = std::max(seconds_left() - reserve(), 0.0);
   const auto total = position_.step + static_cast<std::int64_t>(left / step_seconds());
-  for (const auto& member : members_) member->schedules().set_total(total);
+  for (const auto& member : members_) member->set_total(total);
   trained_->set_total(total);
 }
 

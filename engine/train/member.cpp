@@ -25,7 +25,9 @@ Member::Member(const FitPlan& plan, const FitMember& fit, Trained& trained, std:
       callback_key_(key_.fold("callback").fold(context_.name)),
       base_rate_(plan.step ? 0 : learning_rate(options_.child("optim"))),
       record_(context_),
-      handle_(std::make_shared<FitHandle>(this)) {
+      handle_(std::make_shared<FitHandle>(this)),
+      curve_(plan.minimize(plan.monitor)),
+      total_steps_(plan.length.total_steps) {
   list_parts();
   for (const Resumable& part : fit.parts) record_.add(part);
   // A step of the recipe's own has schedules of its own.
@@ -89,7 +91,28 @@ Progress Member::progress(const Position& position) const {
   return {.step = position.step,
           .epoch = position.epoch(),
           .seconds = seconds(),
+          .total_steps = total_steps_,
+          .rate_falls = [this] { return rate_falls(); },
           .metric = [this](const std::string& name) { return metric(name); }};
+}
+
+void Member::set_total(std::int64_t total_steps) {
+  total_steps_ = total_steps;
+  schedules_.set_total(total_steps);
+}
+
+bool Member::rate_falls() const {
+  if (rate_override_ || position_.step == 0 || position_.step >= total_steps_) return false;
+  const double last = schedules_.lr->factor(total_steps_ - 1);
+  // The present step comes last, because a sequence of schedules remembers which of its parts was asked.
+  return last < 0.9 * schedules_.lr->factor(position_.step - 1);
+}
+
+std::optional<Forecast> Member::forecast() const {
+  if (total_steps_ == 0) return std::nullopt;
+  return forecast_of(
+      curve_, plan_.monitor,
+      {.at = std::max(total_steps_, position_.step), .keeps_best = plan_.keep_best, .rate_falls = rate_falls()});
 }
 
 void Member::call(const char* callback, const Position& position) {
@@ -170,6 +193,7 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
                  .reports = reports_,
                  .weights = plan_.keep_best ? trained_->weights(index_) : NamedTensors{}};
   }
+  curve_.add(static_cast<double>(position.step), value);
   schedules_.validated(value, minimize);
   trained_->validated(value, minimize);
 
@@ -179,7 +203,8 @@ void Member::validated(const Position& position, MetricMap metrics, Value report
                       .seconds = seconds(),
                       .rate = last_rate_,
                       .best = better,
-                      .metrics = metrics_};
+                      .metrics = metrics_,
+                      .forecast = [this] { return forecast(); }};
   Value row = to_value(metrics_);
   row.set("step", view.step);
   row.set("epoch", view.epoch);

@@ -151,6 +151,9 @@ void Member::list_parts() {
                                   .reports = best["reports"],
                                   .weights = {}};
                    }});
+  record_.add({.name = "curve",
+               .state = [this] { return curve_.state(); },
+               .restore = [this](const Value& state, const NamedTensors&) { curve_.restore(state); }});
   record_.add({.name = "lr_override",
                .state = [this] { return rate_override_ ? std::optional<Value>(*rate_override_) : std::nullopt; },
                .restore =

@@ -35,6 +35,7 @@ Value Member::summary(const MetricMap& test, const Value& test_reports) const {
     best.set("step", best_->step);
     summary.set("best", std::move(best));
   }
+  if (const std::optional<Forecast> last = forecast(); last && !failure_) summary.set("forecast", to_value(*last));
   summary.set("steps", position_.step);
   summary.set("samples", position_.samples());
   summary.set("parameters", plan_.parameter_count());

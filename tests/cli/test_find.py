@@ -22,6 +22,17 @@ class Find(CliTest):
         for words in ("lr = ", "range test over 5 seeds", "valley", "probe: "):
             self.assertIn(words, text)
 
+    def test_the_rate_that_was_found_is_applied(self):
+        self.recipe(optim="lab.optim.SGD { lr = 1e-6 }")
+        found = self.run_program("find", "lr", "r.lua", "--threads", "1", "--apply", "rate.toml", "--json").json()
+        self.train("--apply", "rate.toml", "--out", "run")
+        rates = {row["lr"] for row in self.rows(self.folder / "run")}
+        self.assertEqual(rates, {found["lr"]["suggestion"]})
+        self.assert_said(self.run_program("check", "r.lua", "--apply", "rate.toml", code=2), "--apply")
+        self.recipe(epochs="4")
+        self.assert_said(self.run_program("run", "r.lua", "--apply", "rate.toml", code=2),
+                         "another text of the recipe", "trainlab find lr")
+
     def test_what_cannot_be_searched_is_refused(self):
         self.recipe()
         self.assert_said(self.run_program("find", "batch", "r.lua", code=2), "trainlab find lr RECIPE.lua", "batch")

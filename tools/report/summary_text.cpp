@@ -172,6 +172,15 @@ std::string memory_text(const Value& memory) {
   return text + "\n";
 }
 
+// Where a training that has ended early would have gone.
+std::string forecast_text(const Value& summary) {
+  const Value& forecast = summary["forecast"];
+  if (!forecast.is_map() || forecast["at"] == summary["steps"]) return "";
+  return "  would  reach " + text_of(forecast["metric"]) + " " + text_of(forecast["value"]) + " (" +
+         text_of(forecast["low"]) + " to " + text_of(forecast["high"]) + ")" +
+         (forecast["rate_falls"] == Value(true) ? ", or better," : "") + " by step " + text_of(forecast["at"]) + "\n";
+}
+
 // "  types  products in float16, weights in float32; 3 steps left out, the loss times 8192": of a fit in several types.
 std::string precision_text(const Value& precision) {
   if (!precision.is_map() || precision["compute"] == precision["weights"]) return "";
@@ -213,6 +222,7 @@ std::string summary_text(const Value& summary) {
   if (summary["metrics"].is_map()) text += metrics_text(summary["metrics"].map());
 
   text += health_text(summary["health"]);
+  text += forecast_text(summary);
 
   std::string work;
   if (summary["steps"].is_number()) work += text_of(summary["steps"]) + " steps, ";

@@ -122,6 +122,46 @@ TEST_CASE("elsewhere than on a terminal there is a line per validation and nothi
         "2.9e-03  750 samples/s");
 }
 
+TEST_CASE("the forecast ends a line, at most once in a second of training, and the bar where there is room") {
+  int asked = 0;
+  std::vector<std::string> lines;
+  const auto with_forecast = [&](double seconds, std::int64_t step) {
+    auto view = validation();
+    view.seconds = seconds;
+    view.step = step;
+    view.forecast = [&] {
+      ++asked;
+      return Forecast{.metric = "val.loss", .value = 0.312, .low = 0.29, .high = 0.33, .at = 920, .rate_falls = false};
+    };
+    return view;
+  };
+  const auto reporter =
+      progress_lines([] { return 0.0; }, [] { return 0.4; }, [&](const std::string& line) { lines.push_back(line); });
+  reporter->started(fit());
+  for (const double seconds : {0.9, 1.2, 1.9, 2.3}) reporter->validated(with_forecast(seconds, 69));
+  reporter->validated(with_forecast(9, 920));  // the end, where there is nothing to forecast
+  REQUIRE(lines.size() == 5);
+  const auto has = [&](std::size_t i) { return lines[i].ends_with("  forecast val.loss 0.312 (0.29 to 0.33)"); };
+  CHECK_FALSE(has(0));
+  CHECK(has(1));
+  CHECK_FALSE(has(2));
+  CHECK(has(3));
+  CHECK_FALSE(has(4));
+  CHECK(asked == 3);
+
+  for (const int columns : {200, 100}) {
+    Screen screen;
+    screen.columns = columns;
+    const auto bar = screen.bar();
+    bar->started(fit());
+    walk(screen, *bar, 1, 60, 0.05);
+    bar->validated(with_forecast(2, 60));
+    walk(screen, *bar, 61, 90, 0.05);
+    CHECK((screen.line.find("forecast val.loss") != std::string::npos) == (columns == 200));
+    CHECK(screen.line.find("ETA") != std::string::npos);
+  }
+}
+
 TEST_CASE("elsewhere than on a terminal a line is said where nothing was said for 30 s") {
   Screen screen;
   const auto reporter = progress_lines([&] { return screen.now; }, [] { return 0.41234; },

@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <vector>
 
 #include "core/error.h"
+#include "core/random.h"
+#include "optim/scaled_rate.h"
 #include "optim/schedule.h"
 #include "specs.h"
 
@@ -392,4 +396,132 @@ TEST_CASE("schedules: a function must return usable numbers") {
   CHECK_THAT(message({Value(std::nan(""))}), Catch::Contains("nan"));
   CHECK_THAT(message({Value(-0.5)}), Catch::Contains("-0.5"));
   CHECK(message({Value(1)}) == "");
+}
+
+namespace {
+
+// The validation after which the rate is first lowered, from 1; 0 for none.
+int first_cut(Schedule& schedule, const std::vector<double>& values, bool minimize = true) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    schedule.validated(values[i], minimize);
+    if (schedule.factor(0) < 1) return static_cast<int>(i) + 1;
+  }
+  return 0;
+}
+
+using CurveForm = double (*)(double);
+double quick(double t) { return std::exp(-t / 20); }
+double slow(double t) { return std::exp(-t / 60); }
+double hyperbola(double t) { return 1 / t; }
+double root(double t) { return 1 / std::sqrt(t); }
+
+// 300 validations of a loss, whose noise has this deviation and this correlation from one to the next.
+std::vector<double> noisy(CurveForm form, int seed, double deviation, double correlation) {
+  Stream stream(Key(5).fold(static_cast<std::uint64_t>(seed)));
+  std::vector<double> values;
+  double noise = stream.normal();
+  for (int t = 1; t <= 300; ++t) {
+    values.push_back(form(t) + deviation * noise);
+    noise = correlation * noise + std::sqrt(1 - correlation * correlation) * stream.normal();
+  }
+  return values;
+}
+
+// The share of trainings whose rate is lowered while more than 3 thresholds of 0.01 are still to be gained, and the
+// median validation of all first cuts.
+struct Cuts {
+  double falsely = 0, median = 0;
+};
+Cuts cuts_of(const Value::Map& options, CurveForm form, double deviation, double correlation = 0) {
+  constexpr int seeds = 400;
+  Cuts found;
+  std::vector<int> cuts;
+  for (int seed = 0; seed < seeds; ++seed) {
+    const int cut = first_cut(*make("sched.plateau", options), noisy(form, seed, deviation, correlation));
+    if (cut > 0 && form(cut) - form(300) > 0.03) found.falsely += 1.0 / seeds;
+    cuts.push_back(cut > 0 ? cut : 301);
+  }
+  std::ranges::sort(cuts);
+  found.median = (cuts[seeds / 2 - 1] + cuts[seeds / 2]) / 2.0;
+  return found;
+}
+
+const Value::Map aware{{"noise_aware", true}, {"threshold", 0.01}, {"mode", "abs"}};
+const Value::Map plain{{"threshold", 0}, {"mode", "abs"}};
+
+}  // namespace
+
+TEST_CASE("schedules: a noise-aware plateau waits for as long as the noise demands") {
+  // The gain that is left of the quick loss is below the threshold from validation 93 on.
+  const Cuts usual = cuts_of(aware, quick, 0.01);
+  CHECK(usual.median >= 115);
+  CHECK(usual.median <= 145);
+  CHECK(cuts_of(aware, quick, 0.001).median < usual.median);
+  CHECK(cuts_of(aware, quick, 0.03).median > usual.median);
+}
+
+// docs/optimizers.md has these shares.
+TEST_CASE("schedules: the false alarms of a noise-aware plateau are as rare as documented") {
+  for (const double correlation : {0.0, 0.6}) {
+    for (const CurveForm form : {quick, slow, hyperbola}) {
+      CHECK(cuts_of(aware, form, 0.01, correlation).falsely <= 0.01);
+      CHECK(cuts_of(aware, form, 0.03, correlation).falsely <= 0.05);
+    }
+  }
+  CHECK(cuts_of(aware, root, 0.01).falsely <= 0.2);
+  CHECK(cuts_of(plain, slow, 0.01).falsely > 0.7);
+  CHECK(cuts_of(plain, quick, 0.03).falsely > 0.3);
+  CHECK(cuts_of(plain, root, 0.01).falsely > 0.9);
+}
+
+TEST_CASE("schedules: a noise-aware plateau needs no threshold, and takes both directions") {
+  const auto values = noisy(quick, 1, 0.01, 0);
+  std::vector<double> rising;
+  for (const double one : values) rising.push_back(1 - one);
+  const int cut = first_cut(*make("sched.plateau", {{"noise_aware", true}}), values);
+  CHECK(cut > 70);
+  CHECK(first_cut(*make("sched.plateau", {{"noise_aware", true}}), rising, false) == cut);
+  // It lowers the rate further, after as many validations as at least before the first time, and stops at the floor.
+  const Value::Map options{{"noise_aware", true}, {"patience", 5}, {"factor", 0.5}, {"floor", 0.3}};
+  const auto schedule = make("sched.plateau", options);
+  std::vector<int> cuts;
+  double before = 1;
+  for (int i = 0; i < 200; ++i) {
+    schedule->validated(i == 0 ? 2 : 1 + 1e-3 * (i % 2), true);
+    if (schedule->factor(0) < before) cuts.push_back(i);
+    before = schedule->factor(0);
+  }
+  REQUIRE(cuts.size() == 2);
+  CHECK(cuts[1] - cuts[0] >= 20);
+  CHECK(before == 0.3);
+}
+
+TEST_CASE("schedules: a noise-aware plateau restored from its state goes on as if it had not been away") {
+  const auto values = noisy(quick, 2, 0.01, 0.3);
+  const Value::Map options{{"noise_aware", true}, {"patience", 4}, {"cooldown", 3}, {"factor", 0.5}};
+  const auto whole = make("sched.plateau", options);
+  for (const double one : values) {
+    const auto resumed = make("sched.plateau", options);
+    resumed->restore(parse_json(to_json(whole->state()), "state"));
+    resumed->validated(one, true);
+    whole->validated(one, true);
+    REQUIRE(resumed->state() == whole->state());
+  }
+  CHECK(whole->factor(0) < 1);
+}
+
+TEST_CASE("the rate for another batch size follows the optimizer's rule") {
+  const auto scaled = [](double from, double to, const std::string& optimizer, Value::Map options = {}) {
+    return scaled_rate(0.1, from, to, optim_spec(optimizer, std::move(options)));
+  };
+  const char* sgd = "optim.SGD";
+  CHECK(scaled(64, 128, sgd) == Approx(0.1 * std::sqrt(2)));
+  CHECK(scaled(64, 256, sgd) == Approx(0.2));
+  CHECK(scaled(64, 320, sgd) == Approx(0.2));  // between the two rules
+  CHECK(scaled(64, 1024, sgd) == Approx(0.1 * std::pow(16, 0.36)));
+  CHECK(scaled(512, 64, sgd) == Approx(0.1 / (scaled(64, 512, sgd) / 0.1)));
+  CHECK(scaled(64, 512, "optim.AdamW") == Approx(0.1 * std::pow(8, 0.25)));
+  CHECK(scaled(64, 64, "optim.Lion") == 0.1);
+  CHECK(scaled(64, 256, "optim.SAM", {{"base", Value::Map{{"@", "optim.SGD"}}}}) == Approx(0.2));
+  CHECK_THROWS_WITH(scaled(64, 128, "optim.Prodigy"), Catch::Contains("found optim.Prodigy"));
 }

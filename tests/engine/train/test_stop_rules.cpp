@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "support/fit_support.h"
@@ -163,4 +164,69 @@ TEST_CASE("an unknown metric is refused at the rule's own line, before the run a
   Progress progress;
   progress.metric = [](const std::string&) -> double { throw recipe_error("gone"); };
   CHECK(error_of([&] { stop->validated(progress); }) == "recipe.lua:7: fit.stop.metric: gone");
+}
+
+namespace {
+
+// The validation that stops, from 1, of a training of 1,000 steps with a validation each 10; 0 for none.
+int forecast_stops_at(StopRule& stop, const std::function<double(double)>& curve, bool rate_falls = false,
+                      double seconds_per_step = 1) {
+  for (int i = 1; i <= 100; ++i) {
+    const Progress progress{.step = 10 * i,
+                            .epoch = 0,
+                            .seconds = 10 * i * seconds_per_step,
+                            .total_steps = 1000,
+                            .rate_falls = [&] { return rate_falls; },
+                            .metric = [&](const std::string&) { return curve(10 * i); }};
+    if (stop.validated(progress)) return i;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("a forecast stops when no more than the worth is to be gained, and not while the rate falls") {
+  const std::string plain = R"({"@": "stop.forecast", "worth": 0.01})";
+  const auto settles = [](double x) { return 0.3 + 2 * std::exp(-x / 60); };
+  const int at = forecast_stops_at(*rule(plain), settles);
+  CHECK(at > 10);
+  CHECK(at < 80);
+  CHECK(settles(10 * at) - settles(1000) < 0.01);
+  CHECK(forecast_stops_at(*rule(plain), settles, true) == 0);
+  // A curve that falls on evenly is worth its whole way.
+  const int late = forecast_stops_at(*rule(plain), [](double x) { return 3 - x / 400; });
+  CHECK((late == 0 || late > 95));
+  CHECK(forecast_stops_at(*rule(R"({"@": "stop.forecast", "worth": 0.01, "metric": "val.accuracy"})"),
+                          [&](double x) { return 1 - settles(x) / 3; }) > 10);
+}
+
+TEST_CASE("a forecast within a time looks as far as the training gets in this time") {
+  const auto slow = [](double x) { return 3 - x / 4000; };
+  // 0.0025 in 10 s, which are 10 steps or 100.
+  const std::string within = R"({"@": "stop.forecast", "worth": 0.03, "within": "10 s"})";
+  CHECK(forecast_stops_at(*rule(within), slow, false, 1) == 10);
+  const int late = forecast_stops_at(*rule(within), slow, false, 0.01);
+  CHECK((late == 0 || late > 90));
+  CHECK_THAT(error_of([] { rule(R"({"@": "stop.forecast", "worth": 1, "within": "2 epochs"})"); }),
+             Catch::Contains("fit.stop.within: expected a time such as \"1 h\", found 2 epochs"));
+  CHECK_THAT(error_of([] { rule(R"({"@": "stop.forecast"})"); }), Catch::Contains("worth"));
+}
+
+TEST_CASE("a forecast says what it saw, and goes on after a resume") {
+  const std::string json = R"({"@": "stop.forecast", "worth": 0.5})";
+  const auto value = [](int i) { return 1 + 1.0 / i; };
+  auto stop = rule(json);
+  std::optional<std::string> reason;
+  for (int i = 1; i <= 10; ++i) {
+    const auto resumed = rule(json);
+    resumed->restore(parse_json(to_json(stop->state()), "state"));
+    const Progress progress{
+        .step = i, .epoch = 0, .total_steps = 20, .metric = [&](const std::string&) { return value(i); }};
+    reason = stop->validated(progress);
+    CHECK(resumed->validated(progress) == reason);
+    if (i < 10) CHECK_FALSE(reason);
+  }
+  REQUIRE(reason);
+  CHECK_THAT(*reason, Catch::Matches("val.loss is forecast to improve by at most 0\\.[0-9]+ until step 20, less than "
+                                     "0.5 \\(best 1.1\\)"));
 }

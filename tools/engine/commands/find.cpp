@@ -1,7 +1,9 @@
 // `trainlab find lr RECIPE.lua`: its line has a record in tools/trainlab/commands.
 #include "command.h"
+#include "core/files.h"
 #include "find/rate.h"
 #include "measured_stage.h"
+#include "run/applied.h"
 #include "tensor/types.h"
 
 namespace trainlab {
@@ -20,6 +22,12 @@ class FindExecution final : public MeasuredStage {
     }
     const RateOptions options{.say = [this](const std::string& line) { run().say(line); }};
     const FoundRate found = with_torch_errors([&] { return find_rate(registry(), *what.spec, settings, options); });
+    if (request().has("apply")) {
+      write_changes(*request().path("apply"), {.recipe = hash_file(request().recipe),
+                                               .stage = what.stage.string("name"),
+                                               .set = {"optim.lr=" + number_text(found.suggestion)},
+                                               .threads = {}});
+    }
     if (request().has("json")) {
       Value object = to_value(found);
       object.set("recipe", shown_name());

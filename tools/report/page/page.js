@@ -9,6 +9,12 @@ function heading(stage) {
     const found = `${verdict.kind} (${verdict.confidence} confidence, step ${verdict.step}): ${verdict.evidence}.`;
     make(page, 'p', `${found} Remedy: ${verdict.remedy}`);
   }
+  const forecast = stage.forecast;
+  if (forecast && forecast.at !== stage.steps) {
+    const interval = `${shown(forecast.value)} (${shown(forecast.low)} to ${shown(forecast.high)})`;
+    const bound = forecast.rate_falls ? ', or better,' : '';
+    make(page, 'p', `Would reach ${forecast.metric} ${interval}${bound} by step ${forecast.at}.`);
+  }
 }
 
 function trialsTable(stage) {

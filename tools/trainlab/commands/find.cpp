@@ -13,14 +13,17 @@ Command find_command() {
           "`trainlab find lr RECIPE.lua` trains the fit for some steps at a rate that grows from 1e-6 to 10, with\n"
           "several seeds: the start is a quarter of the rate at which the loss was least. Then the start and rates 4\n"
           "times smaller and larger are trained from new weights for as many steps, and the best of the three is\n"
-          "suggested where it is better beyond the noise. Nothing is written.\n"};
+          "suggested where it is better beyond the noise. Nothing is written but the file of --apply.\n"};
   command.words = {.operand = "lr RECIPE.lua",
                    .what = "lr and one recipe",
                    .least = 2,
                    .most = 2,
                    .names = FlagType::Names::files,
                    .offers = {}};
-  command.flags = {{.name = "stage", .type = text_type("NAME"), .help = "name of the stage (default: the first)"}};
+  command.flags = {{.name = "stage", .type = text_type("NAME"), .help = "name of the stage (default: the first)"},
+                   {.name = "apply",
+                    .type = file_type("FILE"),
+                    .help = "writes the suggested rate, for `trainlab run --apply FILE`"}};
   command.works = Command::Works::on_recipe;
   command.check = [](const Arguments& given) {
     if (given.words.front() != "lr")

@@ -4,13 +4,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/callable.h"
 #include "core/value.h"
+#include "forecast/forecast.h"
 
 namespace trainlab {
 
@@ -30,6 +33,9 @@ struct ValidationView {
   double rate = 0;            // NaN if there is no single rate
   bool best = false;          // this validation is the best so far
   std::map<std::string, double> metrics;  // "train.loss", "val.loss", "val.accuracy", logged values
+  // The final value of the monitored metric, computed when it is asked for; null in a task. To be called before the
+  // hook returns.
+  std::function<std::optional<Forecast>()> forecast = {};
 };
 
 struct FitView {              // known when a fit starts; of a task only the name and the first step are

@@ -1,5 +1,5 @@
-// Changes of a stage that were tried and found to be faster: `trainlab profile --apply FILE` writes them, and
-// `trainlab run --apply FILE` makes them.
+// Changes of a stage that were tried and found to be faster or better: `trainlab profile` and `trainlab find lr` write
+// them with --apply FILE, and `trainlab run --apply FILE` makes them.
 #pragma once
 
 #include <filesystem>

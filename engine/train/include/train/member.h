@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "forecast/forecast.h"
 #include "journal/record.h"
 #include "objects/run_handle.h"
 #include "run/stage.h"
@@ -99,7 +100,8 @@ class Member {
   double seconds() const { return record_.seconds(); }
   // Where this member is: it stays behind the group's once it has stopped.
   const Position& position() const { return position_; }
-  Schedules& schedules() { return schedules_; }
+  // The estimate of the run's length under a budget of time.
+  void set_total(std::int64_t total_steps);
   double rate();  // RunHandle::rate()
 
  private:
@@ -113,6 +115,10 @@ class Member {
   };
 
   Progress progress(const Position& position) const;
+  // Whether the schedule of the rate ends more than 10 % below the present rate.
+  bool rate_falls() const;
+  // The final value of the monitored metric, of the weights that will be kept; nullopt where nothing can be said.
+  std::optional<Forecast> forecast() const;
   double metric(const std::string& name) const;
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
@@ -144,6 +150,8 @@ class Member {
   Value reports_;      // of metrics in it, by full name; nil without
   std::map<std::string, Logged> logged_;  // run:log since the latest validation
   std::optional<Best> best_;
+  LearningCurve curve_;       // of the monitored metric
+  std::int64_t total_steps_;  // of the run, an estimate under a budget of time; 0: unknown
   std::optional<double> rate_override_;
   std::optional<std::string> stop_reason_, failure_;
   std::vector<std::string> saves_;

@@ -1,0 +1,170 @@
+#include "forecast/forecast.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "families.h"
+
+namespace trainlab {
+namespace {
+
+// q of the interval, for 80 % of trainings: docs/forecasts.md has the measurement.
+constexpr double per_doubling = 3;
+// The normal deviate that holds 80 %, for the noise of single validations.
+constexpr double deviate = 1.2816;
+// Weight of the oldest validation, of which the newest has 1.
+constexpr double oldest_weight = 0.3;
+
+// The curve as the fits take it: smaller is better, the largest size of a value and the last x are 1.
+struct Oriented {
+  std::vector<FittedPoint> points;
+  LimitBounds bounds;
+  double unit = 1;  // of y, negative where larger values are better
+};
+
+Oriented oriented(const LearningCurve& curve, bool keeps_best) {
+  const std::vector<CurvePoint>& points = curve.points();
+  Oriented all;
+  double size = 0;
+  for (const CurvePoint& one : points) size = std::max(size, std::abs(one.value));
+  if (size > 0) all.unit = size;
+  if (!curve.minimize()) all.unit = -all.unit;
+  bool is_positive = true, is_share = true;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const double age = static_cast<double>(i) / static_cast<double>(points.size() - 1);
+    const double value = keeps_best ? points[i].best : points[i].value;
+    all.points.push_back({.x = points[i].step / points.back().step,
+                          .y = value / all.unit,
+                          .weight = oldest_weight + (1 - oldest_weight) * age});
+    is_positive = is_positive && value >= 0;
+    is_share = is_share && value >= 0 && value <= 1;
+  }
+  all.bounds = {.low = -std::numeric_limits<double>::infinity(), .high = points.back().best / all.unit};
+  if (curve.minimize() && is_positive) all.bounds.low = 0;
+  if (!curve.minimize() && is_share) all.bounds.low = 1 / all.unit;
+  return all;
+}
+
+// The mean of the curve between two x; there is a point at 1.
+double mean_between(const std::vector<FittedPoint>& points, double from, double to) {
+  double sum = 0, count = 0, nearest = points.back().y, distance = 1;
+  for (const FittedPoint& one : points) {
+    if (one.x >= from && one.x <= to) {
+      sum += one.y;
+      count += 1;
+    }
+    if (const double away = std::abs(one.x - (from + to) / 2); away < distance) {
+      distance = away;
+      nearest = one.y;
+    }
+  }
+  return count > 0 ? sum / count : nearest;
+}
+
+// The families together, weighted by the Bayesian information criterion.
+struct Averaged {
+  double level = 0;      // of the curve now, which a form that does not suit the curve would miss
+  double change = 0;     // until the later step
+  double deviation = 0;  // of the residuals
+};
+
+Averaged averaged(const std::vector<FamilyFit>& fits, double count) {
+  // Fits that are exact to rounding are equally good.
+  constexpr double exact = 1e-12;
+  double largest = 0;
+  for (const FamilyFit& one : fits) largest = std::max(largest, one.squares);
+  const auto criterion = [&](const FamilyFit& one) {
+    return count * std::log(std::max(one.squares, exact * largest + std::numeric_limits<double>::min())) +
+           one.parameters * std::log(count);
+  };
+  double least = std::numeric_limits<double>::infinity();
+  for (const FamilyFit& one : fits) least = std::min(least, criterion(one));
+  Averaged all;
+  double weights = 0, squares = 0;
+  for (const FamilyFit& one : fits) {
+    const double weight = std::exp((least - criterion(one)) / 2);
+    weights += weight;
+    all.level += weight * one.level;
+    all.change += weight * one.change;
+    squares += weight * one.squares;
+  }
+  all.level /= weights;
+  all.change /= weights;
+  all.deviation = std::sqrt(squares / weights / count);
+  return all;
+}
+
+Averaged fitted(const std::vector<FittedPoint>& points, double reach, const LimitBounds& bounds) {
+  return averaged(fit_families(points, reach, bounds), static_cast<double>(points.size()));
+}
+
+// The share of an earlier forecast change that has come true: the curve is cut earlier, and forecast until now, as far
+// ahead as the question where the curve is long enough. From 0, where the last value would have been the better
+// forecast, to 1.
+double come_true(const std::vector<FittedPoint>& points, double reach, LimitBounds bounds, double level) {
+  const double cut = std::clamp(1 / reach, 0.5, 0.75);
+  std::vector<FittedPoint> before;
+  for (const FittedPoint& one : points) {
+    if (one.x <= cut) before.push_back(one);
+  }
+  if (std::ssize(before) < fewest_validations) return 1;
+  const double last = before.back().x;
+  bounds.high = std::numeric_limits<double>::infinity();
+  for (FittedPoint& one : before) {
+    one.x /= last;
+    bounds.high = std::min(bounds.high, one.y);
+  }
+  const Averaged then = fitted(before, 1 / last, bounds);
+  return then.change < 0 ? std::clamp((level - then.level) / then.change, 0.0, 1.0) : 1;
+}
+
+std::string short_text(double x) { return fmt::format("{:.3g}", x); }
+
+}  // namespace
+
+std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
+                                    const ForecastQuestion& question) {
+  if (curve.validations() == 0) return std::nullopt;
+  const CurvePoint& last = curve.points().back();
+  const double now = question.keeps_best ? last.best : last.value;
+  const auto at = static_cast<double>(question.at);
+  if (at <= last.step)
+    return Forecast{.metric = metric, .value = now, .low = now, .high = now, .at = question.at, .rate_falls = false};
+  if (curve.validations() < fewest_validations) return std::nullopt;
+
+  const Oriented all = oriented(curve, question.keeps_best);
+  const double reach = at / last.step;
+  const Averaged found = fitted(all.points, reach, all.bounds);
+  const double value = found.level + come_true(all.points, reach, all.bounds, found.level) * found.change;
+  const double fallen = std::abs(mean_between(all.points, 0.4, 0.6) - mean_between(all.points, 0.85, 1));
+  const double half = std::hypot(per_doubling * fallen * std::log2(reach), deviate * found.deviation);
+  // A best value never becomes worse.
+  const double worst = question.keeps_best ? all.points.back().y : std::numeric_limits<double>::infinity();
+  const auto possible = [&](double y) { return std::clamp(y, all.bounds.low, worst); };
+  const auto in_metric = [&](double y) { return all.unit * possible(y); };
+  Forecast forecast{.metric = metric,
+                    .value = in_metric(value),
+                    .low = in_metric(value - half),
+                    .high = in_metric(value + half),
+                    .at = question.at,
+                    .rate_falls = question.rate_falls};
+  if (forecast.low > forecast.high) std::swap(forecast.low, forecast.high);
+  return forecast;
+}
+
+Value to_value(const Forecast& forecast) {
+  return Value::Map{{"metric", forecast.metric}, {"value", forecast.value}, {"low", forecast.low},
+                    {"high", forecast.high},     {"at", forecast.at},       {"rate_falls", forecast.rate_falls}};
+}
+
+std::string text_of(const Forecast& forecast) {
+  return forecast.metric + " " + short_text(forecast.value) + " (" + short_text(forecast.low) + " to " +
+         short_text(forecast.high) + ")" + (forecast.rate_falls ? ", or better" : "");
+}
+
+}  // namespace trainlab

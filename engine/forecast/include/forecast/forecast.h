@@ -1,0 +1,50 @@
+// The forecast of a learning curve: the value of a metric at a later step, with an interval.
+//
+// Four families of falling curves are fitted to the validations so far, and their changes until the later step are
+// averaged with weights by the Bayesian information criterion (Mohr and van Rijn 2022: LCDB, which has the families).
+// Of this change counts as much as has come true of a forecast from an earlier point of the same curve. The interval
+// does not come from the fits, which are too sure of themselves: its half-width is 3 · |y(m/2) − y(m)| · log2(T / m),
+// where m is the last step, T the later one, and y the curve; with the 3 at least 80 % of the intervals hold the value
+// that finished trainings have reached (tools/bench/forecasts.py).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/value.h"
+#include "forecast/learning_curve.h"
+
+namespace trainlab {
+
+struct Forecast {
+  std::string metric;
+  double value = 0;
+  double low = 0, high = 0;  // hold the value in about 80 % of trainings
+  std::int64_t at = 0;       // optimizer steps done at the forecast value
+  bool rate_falls = false;   // the learning rate falls until then, which the curve so far does not show: the value is
+                             // then rather too bad than too good
+};
+
+struct ForecastQuestion {
+  std::int64_t at = 0;      // optimizer steps
+  bool keeps_best = false;  // the best value until then is asked for, otherwise the value itself
+  bool rate_falls = false;
+};
+
+// Fewest validations of a curve that is forecast.
+inline constexpr std::int64_t fewest_validations = 5;
+
+// A pure function. nullopt where the curve has too few validations. At the curve's last step or before, the interval is
+// the last value alone. Values are never forecast beyond a bound that the metric seems to have: 0 for what is smaller
+// the better and was never negative, 1 for what is larger the better and was always between 0 and 1.
+std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
+                                    const ForecastQuestion& question);
+
+// { metric, value, low, high, at, rate_falls }, as in summary.json.
+Value to_value(const Forecast& forecast);
+
+// "val.loss 0.312 (0.290 to 0.331)", and ", or better" where the rate falls.
+std::string text_of(const Forecast& forecast);
+
+}  // namespace trainlab

@@ -1,0 +1,44 @@
+// LearningCurve: the values of one metric at the validations of a training, in a bounded number of points.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/value.h"
+
+namespace trainlab {
+
+struct CurvePoint {
+  double step = 0;   // optimizer steps done, more than 0
+  double value = 0;  // of the metric, finite
+  double best = 0;   // the best value so far, this one included
+};
+
+// Not thread-safe.
+class LearningCurve {
+ public:
+  explicit LearningCurve(bool minimize) : minimize_(minimize) {}
+
+  // A validation after the ones before. A value that is not finite does not count.
+  void add(double step, double value);
+
+  bool minimize() const { return minimize_; }
+  std::int64_t validations() const { return validations_; }
+  // In order of their steps, at equal distances of validations; the last validation is always there.
+  const std::vector<CurvePoint>& points() const { return points_; }
+
+  // What a checkpoint keeps, without the direction; restore(nil) leaves the curve empty.
+  Value state() const;
+  void restore(const Value& state);
+
+ private:
+  static constexpr std::size_t most_points = 128;
+
+  bool minimize_;
+  std::int64_t validations_ = 0;
+  std::int64_t stride_ = 1;  // validations from one point to the next
+  std::vector<CurvePoint> points_;
+};
+
+}  // namespace trainlab

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/duration.h"
+#include "core/value.h"
+#include "forecast/forecast.h"
+#include "stop_rule.h"
+
+namespace trainlab {
+
+namespace {
+
+// Before so many validations a curve that has not begun to fall looks like one that has ended.
+constexpr std::int64_t fewest_to_stop = 10;
+
+class ForecastRule final : public StopRule {
+ public:
+  ForecastRule(const Options& options, const StopContext& context)
+      : metric_(options, context.monitor), worth_(options.number("worth")), curve_(metric_.minimize(context)) {
+    if (options.has("within")) {
+      const Duration within = options.duration("within");
+      if (within.unit != Unit::seconds)
+        throw options.error("within", "expected a time such as \"1 h\", found " + to_text(within));
+      within_ = within.amount;
+    }
+  }
+
+  std::optional<std::string> validated(const Progress& progress) override {
+    curve_.add(static_cast<double>(progress.step), metric_.read(progress));
+    if (curve_.validations() < fewest_to_stop) return std::nullopt;
+    std::int64_t at = progress.total_steps;
+    if (within_ && progress.seconds > 0) {
+      const double more = *within_ * static_cast<double>(progress.step) / progress.seconds;
+      const auto reached = progress.step + static_cast<std::int64_t>(std::min(more, 1e15));
+      at = at > 0 ? std::min(at, reached) : reached;
+    }
+    if (at <= progress.step || (progress.rate_falls && progress.rate_falls())) return std::nullopt;
+    const auto forecast = forecast_of(curve_, metric_.name(), {.at = at, .keeps_best = true, .rate_falls = false});
+    const double best = curve_.points().back().best;
+    const double gain = curve_.minimize() ? best - forecast->low : forecast->high - best;
+    if (!(gain < worth_)) return std::nullopt;
+    return fmt::format("{} is forecast to improve by at most {:.3g} until step {}, less than {} (best {:.4g})",
+                       metric_.name(), gain, at, number_text(worth_), best);
+  }
+
+  Value state() const override { return curve_.state(); }
+  void restore(const Value& state) override { curve_.restore(state); }
+
+ private:
+  WatchedMetric metric_;
+  double worth_;
+  std::optional<double> within_;  // seconds
+  LearningCurve curve_;
+};
+
+}  // namespace
+
+void register_stop_forecast(Registry& registry) {
+  registry.add(
+      Entry("stop.forecast", "stop",
+            "Stops when the forecast promises less than `worth` from training on, even at the better end of its "
+            "interval.")
+          .with(Option("worth", "improvement of the metric for which training goes on, in the metric's own unit")
+                    .number()
+                    .at_least(0)
+                    .required())
+          .with(Option("metric", "name of the metric, for instance \"val.loss\" (default: the fit's monitor)").string())
+          .with(Option("within", "the improvement is to come within this time of training (default: until the end)")
+                    .duration()
+                    .in("time"))
+          .example("stop.forecast { worth = 0.002, within = \"1 h\" }")
+          .note("Asked from the tenth validation on, and not while the schedule still lowers the learning rate, which "
+                "no curve so far shows. With `within` the rule depends on the speed of the machine. docs/forecasts.md "
+                "says how good the forecasts are."),
+      StopFactory{[](const Options& options, const StopContext& context) -> std::unique_ptr<StopRule> {
+        return std::make_unique<ForecastRule>(options, context);
+      }});
+}
+
+}  // namespace trainlab

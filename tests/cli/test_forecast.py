@@ -1,0 +1,75 @@
+"""The forecast of a fit: in the summary, in the report, in a resumed run, and as a stop rule."""
+
+import unittest
+
+from program import CliTest
+
+LONG = {"epochs": "40", "more": '  seed = 3, keep = "last", checkpoint = "1 epochs",\n'}
+
+
+class Forecast(CliTest):
+    def test_a_fit_that_reached_its_length_has_its_own_value(self):
+        self.recipe(**LONG)
+        self.train()
+        summary = self.summary(self.run_folder())
+        forecast = summary["forecast"]
+        self.assertEqual(set(forecast), {"metric", "value", "low", "high", "at", "rate_falls"})
+        self.assertEqual((forecast["metric"], forecast["at"]), ("val.loss", summary["steps"]))
+        self.assertEqual({forecast[name] for name in ("value", "low", "high")}, {summary["metrics"]["val.loss"]})
+        self.assertNotIn("would", self.run_program("report", self.run_folder()).out)
+
+    def stopped(self, out, *arguments, more=""):
+        rule = 'stop = function(run) if run.epoch >= 20 then return "enough" end end,'
+        self.recipe(**{**LONG, "more": LONG["more"] + f"  {rule}{more}\n"})
+        self.train("--out", out, *arguments)
+        return self.summary(self.folder / out)
+
+    def test_a_fit_that_was_stopped_says_where_it_would_have_gone(self):
+        summary = self.stopped("run")
+        forecast = summary["forecast"]
+        self.assertEqual(forecast["at"], 2 * summary["steps"])
+        self.assertLess(forecast["low"], forecast["value"])
+        self.assertLess(forecast["value"], forecast["high"])
+        self.assertFalse(forecast["rate_falls"])
+        report = self.run_program("report", "run").out
+        self.assertRegex(report, rf"would  reach val\.loss .* to .*\) by step {forecast['at']}")
+        falls = self.stopped("falls", more="\n  schedule = lab.sched.cosine(),")
+        self.assertTrue(falls["forecast"]["rate_falls"])
+        self.assertIn("or better, by step", self.run_program("report", "falls").out)
+
+    def test_a_resumed_fit_has_the_same_forecast(self):
+        whole = self.stopped("whole")
+        interrupted = 'on = { step = function(run) if run.step == 30 then error("halt") end end },'
+        self.recipe(**{**LONG, "more": LONG["more"]
+                       + '  stop = function(run) if run.epoch >= 20 then return "enough" end end,\n'
+                       + f"  {interrupted}\n"})
+        self.train("--out", "run", code=1)
+        self.recipe("mended.lua", **{**LONG, "more": LONG["more"]
+                                     + '  stop = function(run) if run.epoch >= 20 then return "enough" end end,\n'})
+        self.run_program("resume", "run", "--recipe", "mended.lua")
+        resumed = self.summary(self.folder / "run")
+        self.assertTrue(resumed["resumed"])
+        self.assertEqual(resumed["forecast"], whole["forecast"])
+
+    def test_a_fit_stops_when_too_little_is_forecast(self):
+        self.recipe(epochs="400", optim="lab.optim.SGD { lr = 0.5 }", model="nn.Linear(3)",
+                    more="  stop = lab.stop.forecast { worth = 0.5 },\n")
+        self.train("--out", "run")
+        summary = self.summary(self.folder / "run")
+        self.assertEqual(summary["status"], "stopped")
+        self.assertIn("val.loss is forecast to improve by at most", summary["reason"])
+        self.assertEqual(summary["steps"] % 4, 0)
+        self.recipe("wrong.lua", more="  stop = lab.stop.forecast { worth = 0.1, metric = \"val.los\" },\n")
+        self.assert_said(self.run_program("check", "wrong.lua", code=1), "wrong.lua:10", "forecast.metric",
+                         "did you mean")
+
+    def test_a_rate_is_scaled(self):
+        self.write("s.lua", 'print(lab.scale_lr(0.1, { from = 64, to = 256, optim = "SGD" }))\n'
+                            'print(lab.scale_lr(0.1, { from = 256, to = 64, optim = lab.optim.AdamW {} }))\n'
+                            'lab.scale_lr(0.1, { from = 1, to = 2, optim = "Prodigy" })\n')
+        self.assert_said(self.run_program("s.lua", code=1), "0.2\t5%", "0.070710678118655\t0%", "s.lua:3",
+                         "lab.scale_lr.optim", "found optim.Prodigy")
+
+
+if __name__ == "__main__":
+    unittest.main()

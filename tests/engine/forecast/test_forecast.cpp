@@ -1,0 +1,175 @@
+// Forecasts of curves with closed forms, and of the curves that runs of recipes have left.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/files.h"
+#include "core/random.h"
+#include "forecast/forecast.h"
+
+using namespace trainlab;
+
+namespace {
+
+using Form = std::function<double(double step)>;
+
+LearningCurve curve_of(const Form& form, int validations, bool minimize = true) {
+  LearningCurve curve(minimize);
+  for (int i = 1; i <= validations; ++i) curve.add(10 * i, form(10 * i));
+  return curve;
+}
+
+Forecast forecast_at(const LearningCurve& curve, std::int64_t step, bool keeps_best = false) {
+  const auto found = forecast_of(curve, "val.loss", {.at = step, .keeps_best = keeps_best, .rate_falls = false});
+  REQUIRE(found);
+  return *found;
+}
+
+double power(double x) { return 0.2 + 3 * std::pow(x, -0.6); }
+double exponential(double x) { return 0.2 + 2 * std::exp(-x / 250); }
+double inverse_logarithm(double x) { return 0.2 + 1.5 / std::log1p(x / 10); }
+double mmf(double x) { return 0.2 + 2 * 90 / (90 + std::pow(x, 1.2)); }
+
+}  // namespace
+
+TEST_CASE("curves of each family are forecast") {
+  const struct {
+    const char* name;
+    Form form;
+  } forms[] = {{"pow3", power}, {"exp3", exponential}, {"ilog2", inverse_logarithm}, {"mmf4", mmf}};
+  for (const auto& [name, form] : forms) {
+    for (const int validations : {10, 25, 50, 75}) {
+      INFO(name << ", " << validations << " of 100 validations");
+      const Forecast found = forecast_at(curve_of(form, validations), 1000);
+      const double now = form(10 * validations), last = form(1000);
+      // In shares of what is still to be gained.
+      CHECK(std::abs(found.value - last) < 0.1 * (now - last) + 1e-4);
+      CHECK(found.low <= last);
+      CHECK(found.high >= last);
+      CHECK(found.at == 1000);
+    }
+  }
+}
+
+TEST_CASE("the interval's half-width is 3 times the last half's fall, by the doublings that are left") {
+  const Forecast found = forecast_at(curve_of(exponential, 20), 800);
+  double before = 0, now = 0;
+  for (int i = 8; i <= 12; ++i) before += exponential(10 * i) / 5;
+  for (int i = 17; i <= 20; ++i) now += exponential(10 * i) / 4;
+  CHECK(found.high - found.value == Approx(3 * (before - now) * 2).epsilon(1e-3));
+}
+
+TEST_CASE("a metric that is larger the better is forecast as the mirrored one") {
+  const auto accuracy = [](double x) { return 1 - 0.5 * power(x); };
+  const Forecast loss = forecast_at(curve_of([](double x) { return 0.5 * power(x); }, 30), 1000);
+  const Forecast found = forecast_at(curve_of(accuracy, 30, false), 1000);
+  CHECK(found.value == Approx(1 - loss.value));
+  CHECK(found.low == Approx(1 - loss.high));
+  CHECK(found.high == Approx(1 - loss.low));
+}
+
+TEST_CASE("no forecast goes beyond 0 for a loss, or beyond 1 for a share") {
+  const auto steep = [](double x) { return 2 - 0.2 * std::log(x); };  // −0.3 at step 100,000
+  const Forecast loss = forecast_at(curve_of(steep, 20), 100'000);
+  CHECK(loss.low == 0);
+  CHECK(loss.value >= 0);
+  const Forecast share = forecast_at(curve_of([&](double x) { return 1 - steep(x) / 2; }, 20, false), 100'000);
+  CHECK(share.high == 1);
+  // A log-likelihood has no such bound.
+  CHECK(forecast_at(curve_of([&](double x) { return steep(x) - 1; }, 20), 100'000).low < 0);
+}
+
+TEST_CASE("the best value never becomes worse") {
+  const auto turning = [](double x) { return 1 + std::pow((x - 200) / 200, 2) * 0.5; };
+  const Forecast found = forecast_at(curve_of(turning, 40), 1000, true);
+  CHECK(found.high == 1);
+  CHECK(found.value <= 1);
+  CHECK(found.value > 0.9);
+}
+
+TEST_CASE("a curve with few validations, and one that has arrived") {
+  CHECK_FALSE(forecast_of(LearningCurve(true), "val.loss", {.at = 10}));
+  CHECK_FALSE(forecast_of(curve_of(power, 4), "val.loss", {.at = 1000}));
+  CHECK(forecast_of(curve_of(power, 5), "val.loss", {.at = 1000}));
+  for (const std::int64_t at : {500, 400}) {
+    const Forecast found = forecast_at(curve_of(power, 50), at);
+    CHECK(found.value == power(500));
+    CHECK(found.low == found.high);
+  }
+}
+
+TEST_CASE("a curve that has ended is forecast to stay, and one that falls evenly to fall on") {
+  const auto ended = [](double x) { return 0.3 + std::max(0.0, 1 - x / 150); };
+  CHECK(forecast_at(curve_of(ended, 40), 800).value == Approx(0.3).margin(0.005));
+  const auto line = [](double x) { return 3 - x / 400; };
+  const Forecast found = forecast_at(curve_of(line, 50), 1000, true);
+  CHECK(found.value < line(500) - 0.2);
+  CHECK(found.low < line(1000));
+}
+
+TEST_CASE("values of any size, and curves that do not move, give finite forecasts") {
+  for (const double size : {1e-300, 1e-12, 1.0, 1e12, 1e300}) {
+    INFO(size);
+    for (const double step : {0.0, 0.01}) {
+      const Forecast found = forecast_at(curve_of([&](double x) { return size * (1 - step * x / 300); }, 30), 1000);
+      CHECK(std::isfinite(found.value));
+      CHECK(found.low <= found.value);
+      CHECK(found.value <= found.high);
+    }
+  }
+}
+
+TEST_CASE("four of five intervals hold the value of noisy curves") {
+  constexpr int curves = 300;
+  for (const int validations : {25, 50, 75}) {
+    int held = 0;
+    double error = 0, of_last = 0;
+    for (int k = 0; k < curves; ++k) {
+      Stream stream(Key(11).fold(static_cast<std::uint64_t>(k)));
+      const Form form = k % 3 == 0 ? power : k % 3 == 1 ? exponential : mmf;
+      std::vector<double> values;
+      for (int i = 1; i <= 100; ++i) values.push_back(form(10 * i) + 0.01 * stream.normal());
+      LearningCurve curve(true);
+      for (int i = 1; i <= validations; ++i) curve.add(10 * i, values[static_cast<std::size_t>(i) - 1]);
+      const Forecast found = forecast_at(curve, 1000);
+      held += found.low <= values.back() && values.back() <= found.high;
+      error += std::abs(found.value - form(1000));
+      of_last += std::abs(curve.points().back().value - form(1000));
+    }
+    INFO(validations << " of 100 validations");
+    CHECK(held >= 0.8 * curves);
+    CHECK(error < 0.7 * of_last);
+  }
+}
+
+// val.loss of recipes/digits.lua with its seed 1, one validation each 23 steps.
+TEST_CASE("the curve that a recipe has left is forecast from its first third on") {
+  const std::vector<double> values{
+      2.175, 1.701, 0.9287, 0.5531, 0.4169, 0.3399, 0.3016, 0.278, 0.248, 0.2213, 0.2175, 0.2117, 0.1877, 0.185,
+      0.1736, 0.1757, 0.1692, 0.1651, 0.1626, 0.1574, 0.1578, 0.1566, 0.1549, 0.1488, 0.1467, 0.1484, 0.146,
+      0.1465, 0.1409, 0.1396, 0.1426, 0.1401, 0.1397, 0.1403, 0.1398};
+  for (const std::size_t seen : {12, 18, 26}) {
+    INFO(seen << " of " << values.size() << " validations");
+    LearningCurve curve(true);
+    for (std::size_t i = 0; i < seen; ++i) curve.add(23.0 * static_cast<double>(i + 1), values[i]);
+    const Forecast found = forecast_at(curve, 23 * std::ssize(values));
+    CHECK(found.low <= values.back());
+    CHECK(found.high >= values.back());
+    CHECK(std::abs(found.value - values.back()) < std::abs(values[seen - 1] - values.back()));
+  }
+}
+
+TEST_CASE("a forecast in words and as a value") {
+  Forecast forecast{.metric = "val.loss", .value = 0.3119, .low = 0.29, .high = 0.3312, .at = 400, .rate_falls = true};
+  CHECK(text_of(forecast) == "val.loss 0.312 (0.29 to 0.331), or better");
+  const Value value = to_value(forecast);
+  CHECK(value["metric"] == Value("val.loss"));
+  CHECK(value["at"] == Value(400));
+  CHECK(value["rate_falls"] == Value(true));
+  forecast.rate_falls = false;
+  CHECK(text_of(forecast) == "val.loss 0.312 (0.29 to 0.331)");
+}
