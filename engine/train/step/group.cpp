@@ -1,8 +1,7 @@
 #include "train/group.h"
 
-#include <ATen/core/IListRef.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
+#include <ATen/ops/concat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full_like.h>
 #include <c10/core/InferenceMode.h>
@@ -136,7 +135,7 @@ at::Tensor Evaluator::forward(std::span<const at::Tensor> inputs, const Pass& pa
           part.push_back(input.narrow(samples, first, std::min(most, size - first)));
         outputs.push_back(plan_.model->forward(part, pass));
       }
-      return at::cat(outputs, samples);
+      return at::concat(outputs, samples);
     } catch (const TensorMemoryLimit&) {
       if (most == 1) throw;
     }
