@@ -21,7 +21,7 @@ using Say = std::function<void(const std::string&)>;
 constexpr double draw_every = 0.1;     // seconds
 constexpr double say_every = 30;       // seconds
 constexpr double smoothed_over = 3.0;  // seconds, time constant of the rates
-constexpr double forecast_every = 1;   // seconds: a forecast takes half a millisecond
+constexpr double forecast_every = 1;   // seconds: a forecast takes up to a millisecond
 
 // When the clock is read: a few times in `every` seconds whatever a step takes, decided by the step alone.
 class Looks {
