@@ -54,42 +54,43 @@ class Recompute(CliTest):
                          r"computed again +1 segment with 2 of the 4 layers of the chain, at most \d+ % more arith")
 
 
-# Activations of 128 samples take more than weights, gradients and data together.
-LAYERS = "nn.Sequential { nn.Linear(64), nn.Repeat(8, nn.Residual { nn.Linear(64), nn.GELU() }), nn.Linear(3) }"
-DATA = "lab.data.blobs { samples = 1280 }:split { train = 0.8, val = 0.2 }"
+# Activations of 512 samples take more than weights, gradients and data together.
+LAYERS = "nn.Sequential { nn.Linear(256), nn.Repeat(8, nn.Residual { nn.Linear(256), nn.GELU() }), nn.Linear(3) }"
+DATA = "lab.data.blobs { samples = 5120 }:split { train = 0.8, val = 0.2 }"
 
 
 class Limit(CliTest):
     def limited(self, **options):
-        return self.recipe(data=DATA, model=LAYERS, optim="lab.optim.SGD { lr = 0.01 }", **{"batch": "128", **options})
+        chosen = {"data": DATA, "model": LAYERS, "optim": "lab.optim.SGD { lr = 0.01 }", "batch": "512", **options}
+        return self.recipe(**chosen)
 
     def test_a_step_that_comes_to_the_limit_goes_on_in_parts_and_resumes_alike(self):
         more = '  keep = "last", checkpoint = "1 epochs",\n'
         self.limited(more=more)
-        result = self.train("--memory", "2500kB", "--out", "a")
+        result = self.train("--memory", "16MB", "--out", "a")
         self.assert_said(result, "not byte-exact: stage f: from step 1 on a batch goes through the model ",
-                         " samples at a time, with the gradients of the whole batch: model[",
-                         "out of memory: ", " more would pass the limit of 2.4 MiB (--memory)")
+                         " samples at a time, with the gradients of the whole batch: ",
+                         "out of memory: ", " more would pass the limit of 15.3 MiB (--memory)")
         memory = self.summary(self.folder / "a")["memory"]
-        self.assertLessEqual(memory["peak"], 2_500_000)
-        self.assertEqual(memory["budget"], 2_500_000)
+        self.assertLessEqual(memory["peak"], 16_000_000)
+        self.assertEqual(memory["budget"], 16_000_000)
         batch = int(memory["chosen"][0].removeprefix("batch="))
-        self.assertEqual(memory["chosen"], [f"batch={batch}", f"accumulate={128 // batch}"])
+        self.assertEqual(memory["chosen"], [f"batch={batch}", f"accumulate={512 // batch}"])
         manifest = (self.folder / "a" / "manifest.toml").read_text()
-        self.assertIn("memory = 2500000", manifest)
+        self.assertIn("memory = 16000000", manifest)
         self.assertIn(f"goes through the model {batch} samples at a time", manifest)
         report = self.run_program("report", "a")
-        self.assertIn(f"with batch={batch}, accumulate={128 // batch}; a step without takes ", report.out)
+        self.assertIn(f"with batch={batch}, accumulate={512 // batch}; a step without takes ", report.out)
 
         # The same parts from the beginning, which a recipe can say.
-        self.limited(batch=str(batch), more=more + f"  accumulate = {128 // batch},\n")
+        self.limited(batch=str(batch), more=more + f"  accumulate = {512 // batch},\n")
         self.train("--out", "b")
         self.assertEqual(self.weights(self.folder / "a"), self.weights(self.folder / "b"))
 
         slow = more + "  on = { validate = function() for i = 1, 1000000 do end end },\n"
         self.limited(more=slow, epochs="12")
-        self.train("--memory", "2500kB", "--out", "whole")
-        running = self.start("r.lua", "--threads", "1", "--memory", "2500kB", "--out", "killed")
+        self.train("--memory", "16MB", "--out", "whole")
+        running = self.start("r.lua", "--threads", "1", "--memory", "16MB", "--out", "killed")
         running.until_rows(self.folder / "killed", 4)
         running.kill()
         self.run_program("resume", "killed")
@@ -104,21 +105,21 @@ class Limit(CliTest):
         self.assert_said(result, "out of memory: expected at most the ", " for the training, a sample at a time: ",
                          "fuse_step = true")
         self.limited()
-        checked = self.run_program("check", "r.lua", "--memory", "1400kB")
-        self.assertRegex(checked.out, r"above the limit +a step in parts may fit into 1.34 MiB; as a whole it fits with "
-                                      r"memory = \{ recompute = \"every \d\" \} \(")
+        checked = self.run_program("check", "r.lua", "--memory", "16MB")
+        self.assertRegex(checked.out, r"above the limit +a step in parts may fit into 15.3 MiB; as a whole it fits "
+                                      r"with memory = \{ recompute = \"every \d\" \} \(")
         result = self.train("--memory", "ten", code=2)
         self.assert_said(result, '--memory: expected bytes with their unit, as "4GB" or "512 MiB", found "ten"')
 
     def test_a_batch_that_is_chosen_is_printed_recorded_and_kept(self):
-        more = '  keep = "last", memory = { budget = "1500 kB" }, checkpoint = "1 epochs",\n'
+        more = '  keep = "last", memory = { budget = "20 MB" }, checkpoint = "1 epochs",\n'
         self.limited(batch='"auto"', more=more)
         result = self.train("--out", "a")
         self.assert_said(result, 'batch = "auto": ', " steps an epoch")
         memory = self.summary(self.folder / "a")["memory"]
         batch = int(memory["chosen"][0].removeprefix("batch="))
         self.assertEqual(batch % 8, 0)
-        self.assertLessEqual(batch, 1024)
+        self.assertLessEqual(batch, 4096)
         self.assertIn(f"[chosen.f]\nbatch = {batch}\n", (self.folder / "a" / "manifest.toml").read_text())
         self.limited(batch=str(batch), more='  keep = "last", checkpoint = "1 epochs",\n')
         self.train("--out", "b")
@@ -128,7 +129,7 @@ class Limit(CliTest):
         slow = ('  keep = "last", checkpoint = "1 epochs",\n'
                 "  on = { validate = function() for i = 1, 1000000 do end end },\n")
         self.limited(batch='"auto"', more=slow, epochs="30")
-        running = self.start("r.lua", "--threads", "1", "--memory", "2500kB", "--out", "killed")
+        running = self.start("r.lua", "--threads", "1", "--memory", "40MB", "--out", "killed")
         running.until_rows(self.folder / "killed", 2)
         running.kill()
         chosen = re.search(r"batch = (\d+)", (self.folder / "killed" / "manifest.toml").read_text())[1]

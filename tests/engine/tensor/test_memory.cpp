@@ -80,8 +80,15 @@ TEST_CASE("tensors have a limit in the process, and within a budget on one threa
                       Catch::Contains("out of memory: 4.0 MiB more would pass the limit of ") &&
                           Catch::Contains(" (--memory), of which tensors hold "));
     CHECK(tensor_memory().live == live);
-    const MemoryCharge mine(MemoryUse::script);
-    CHECK_THROWS_AS(at::empty({4 * mega}, at::kByte), TensorMemoryLimit);
+    {
+      const MemoryCharge mine(MemoryUse::script);
+      CHECK_THROWS_AS(at::empty({4 * mega}, at::kByte), TensorMemoryLimit);
+    }
+    {
+      // Batches are counted, and never refused.
+      const MemoryCharge batches(MemoryUse::batches);
+      CHECK_NOTHROW(at::empty({4 * mega}, at::kByte));
+    }
     a.reset();
     CHECK_NOTHROW(at::empty({4 * mega}, at::kByte));
     // Blocks are larger than what is asked for, and count in full.
