@@ -119,7 +119,7 @@ class Options(CliTest):
         self.recipe(optim='lab.optim.AdamW { lr = "fast" }')
         self.refused(LINES["optim"], 'optim.AdamW.lr: expected a number ≥ 0, found "fast"')
         self.recipe(batch="1.5")
-        self.refused(LINES["fit"], "fit.batch: expected an integer ≥ 1, found 1.5")
+        self.refused(LINES["fit"], 'fit.batch: expected an integer ≥ 1 or "auto", found 1.5')
 
     def test_out_of_range(self):
         self.recipe(optim="lab.optim.AdamW { lr = -1 }")
