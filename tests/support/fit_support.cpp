@@ -85,6 +85,12 @@ RunSettings test_settings() {
   return settings;
 }
 
+RunSettings cpu_settings() {
+  RunSettings settings = test_settings();
+  settings.device = "cpu";
+  return settings;
+}
+
 Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed, const RunSettings& settings) {
   make_directories(folder);
   prepare_arithmetic(1);

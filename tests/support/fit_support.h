@@ -40,6 +40,7 @@ StageContext quiet_context(const std::filesystem::path& folder, const RunSetting
 
 // Those of a quiet run on test_device().
 RunSettings test_settings();
+RunSettings cpu_settings();  // the same on the CPU, whatever device the tests run on
 
 // Runs one fit in `folder`.
 Value run_one(const Options& fit, const std::filesystem::path& folder, bool resumed = false,

@@ -70,11 +70,7 @@ TEST_CASE("the largest difference is one that is certain, whatever its sign") {
 }
 
 TEST_CASE("two fits are measured in turns: pairs, parts of a step, layers by their paths") {
-  const RunSettings settings = [] {
-    RunSettings all = test_settings();
-    all.device = "cpu";
-    return all;
-  }();
+  const RunSettings settings = cpu_settings();
   const Options a = parse_options(digits_fit(R"(, "steps": 60)"));
   const Options b = parse_options(digits_fit(R"(, "steps": 60, "accumulate": 2)"));
   const StagesBeside stages =
@@ -101,11 +97,7 @@ TEST_CASE("two fits are measured in turns: pairs, parts of a step, layers by the
 }
 
 TEST_CASE("an error of one of two stages says whose it is") {
-  const RunSettings settings = [] {
-    RunSettings all = test_settings();
-    all.device = "cpu";
-    return all;
-  }();
+  const RunSettings settings = cpu_settings();
   const Options good = parse_options(digits_fit(R"(, "steps": 60)"));
   std::string text = digits_fit(R"(, "steps": 60)");
   text.replace(text.find("0.005"), 5, "1e300");

@@ -139,8 +139,7 @@ TEST_CASE("details: the text has the heaviest layers, all layers or all operator
 }
 
 TEST_CASE("details: of the steps of a real fit") {
-  RunSettings settings = test_settings();
-  settings.device = "cpu";
+  RunSettings settings = cpu_settings();
   const Options fit = parse_options(digits_fit(R"(, "steps": 200)"));
   const ProfileOptions options{.seconds = 2};
   const Profile profile = profile_stage(fit, settings, options);

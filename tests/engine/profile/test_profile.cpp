@@ -23,8 +23,7 @@ double sum_of_shares(const Profile& profile) {
 }
 
 Profile profiled(const Options& stage, double seconds = 0.5) {
-  RunSettings settings = test_settings();
-  settings.device = "cpu";
+  RunSettings settings = cpu_settings();
   return profile_stage(stage, settings, {.seconds = seconds});
 }
 

@@ -57,11 +57,7 @@ TEST_CASE("a remedy that cannot be tried has a reason") {
 
 TEST_CASE("remedies are tried beside the fit, and say whether its result stays") {
   const auto fit = [](const std::string& more) { return parse_options(digits_fit(R"(, "steps": 40)" + more)); };
-  const RunSettings settings = [] {
-    RunSettings all = test_settings();
-    all.device = "cpu";
-    return all;
-  }();
+  const RunSettings settings = cpu_settings();
   const ProfileOptions options{.seconds = 1};
   const Profile profile = profile_stage(fit(""), settings, {.seconds = 0.1});
   const WithSet changed = [&](const std::string& set) -> Options {
