@@ -332,7 +332,7 @@ void FitLoop::train_step() {
 
 void FitLoop::tell_micro_batch() {
   const StageContext& context = fits_.front().context;
-  const MicroBatch now = trained_->micro_batch();
+  const MicroBatch& now = trained_->micro_batch();
   const std::string line = "from step " + std::to_string(position_.step) + " on a batch goes through the model " +
                            std::to_string(now.samples) + " samples at a time, with the gradients of the whole batch" +
                            (plan_.model->buffers().empty() ? "" : " and statistics of its parts") + ": " +
@@ -356,7 +356,7 @@ void FitLoop::explain(TensorMemoryLimit& error) const {
 }
 
 void FitLoop::record_step() {
-  // Who listens already, as a profile does, hears alone.
+  // One listener hears the spans of a thread; that of a profile stays.
   if (!plan_.device.is_cpu() || trace::listener) return train_step();
   MemoryRecorder recorder(tensor_memory());
   {

@@ -30,7 +30,7 @@ namespace {
 MemoryCount cpu;
 std::atomic<std::int64_t> script_limit{0}, process_limit{0};
 thread_local MemoryUse current_use = MemoryUse::other;
-thread_local constinit std::int64_t budget = 0, kept_free = 0;  // of the guards MemoryBudget on this thread; 0: none
+thread_local constinit std::int64_t budget = 0, kept_for_batches = 0;  // by the guards MemoryBudget; 0: none
 
 constexpr std::int64_t listened = std::int64_t{1} << 20;
 std::atomic<void (*)()> large_listener{nullptr};
@@ -138,7 +138,7 @@ void MemoryCount::check_all(std::int64_t bytes) const {
   // of buffers of a loader.
   if (limit == 0 || current_use == MemoryUse::batches) return;
   const std::int64_t batches = charged_[static_cast<std::size_t>(MemoryUse::batches)].load(std::memory_order_relaxed);
-  const std::int64_t taken = live() + std::max<std::int64_t>(kept_free - batches, 0);
+  const std::int64_t taken = live() + std::max<std::int64_t>(kept_for_batches - batches, 0);
   if (taken + bytes > limit) throw TensorMemoryLimit(bytes, taken);
 }
 
@@ -208,14 +208,15 @@ std::int64_t tensor_memory_limit() {
 
 void set_tensor_memory_limit(std::int64_t bytes) { process_limit = bytes; }
 
-MemoryBudget::MemoryBudget(std::int64_t bytes, std::int64_t kept) : outer_(budget), outer_kept_(kept_free) {
+MemoryBudget::MemoryBudget(std::int64_t bytes, std::int64_t for_batches)
+    : outer_(budget), outer_for_batches_(kept_for_batches) {
   if (bytes > 0) budget = outer_ > 0 ? std::min(outer_, bytes) : bytes;
-  kept_free = std::max(kept_free, kept);
+  kept_for_batches = std::max(kept_for_batches, for_batches);
 }
 
 MemoryBudget::~MemoryBudget() {
   budget = outer_;
-  kept_free = outer_kept_;
+  kept_for_batches = outer_for_batches_;
 }
 
 void set_script_memory_limit(std::int64_t bytes) { script_limit = bytes; }

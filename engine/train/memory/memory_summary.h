@@ -12,7 +12,7 @@
 
 namespace trainlab {
 
-// What was measured of a fit on the CPU. On other devices nothing but the peak is known.
+// The memory of a fit on the CPU, as measured. On other devices nothing but the peak is known.
 struct MeasuredMemory {
   std::int64_t peak = 0;                  // the most bytes of tensors at a time, validations included
   std::optional<MemoryLedger> step = {};  // of a training step
@@ -21,7 +21,7 @@ struct MeasuredMemory {
   std::int64_t micro_batch = 0;           // MicroBatch::samples
 };
 
-// What saves memory in the steps of a fit, as the options with which a recipe or --set would say it: "batch=512",
+// The options by which the steps of a fit save memory, as a recipe or --set would say them: "batch=512",
 // "memory.recompute=every 4". `micro_batch`: MicroBatch::samples.
 std::vector<std::string> memory_options_in_use(const FitPlan& plan, std::int64_t micro_batch);
 

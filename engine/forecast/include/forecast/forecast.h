@@ -2,10 +2,10 @@
 //
 // Four families of falling curves are fitted to the validations so far, and their changes until the later step are
 // averaged with weights by the Bayesian information criterion (Mohr and van Rijn 2022: LCDB, which has the families).
-// Of this change counts as much as has come true of a forecast from an earlier point of the same curve. The interval
-// does not come from the fits, which are too sure of themselves: its half-width is 3 · |y(m/2) − y(m)| · log2(T / m),
-// where m is the last step, T the later one, and y the curve; with the 3 at least 80 % of the intervals hold the value
-// that finished trainings have reached (tools/bench/forecasts.py).
+// An earlier forecast, from a point within the same curve, has come true in some part: the same part of the change
+// counts. The interval does not come from the fits, which are too sure of themselves: its half-width is
+// 3 · |y(m/2) − y(m)| · log2(T / m), where m is the last step, T the later one, and y the curve. How many of these
+// intervals hold the value that a finished training has reached stands in docs/forecasts.md.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ class LearningCurve {
   // In order of their steps, at equal distances of validations; the last validation is always there.
   const std::vector<CurvePoint>& points() const { return points_; }
 
-  // What a checkpoint keeps, without the direction; restore(nil) leaves the curve empty.
+  // The curve for a checkpoint, without the direction; restore(nil) leaves the curve empty.
   Value state() const;
   void restore(const Value& state);
 

@@ -53,7 +53,7 @@ StagesBeside measure_beside(const StageBeside& a, const StageBeside& b, const Pr
 const PartBeside* largest_difference(const std::vector<PartBeside>& parts);
 
 std::string beside_text(const StagesBeside& stages);
-// As docs/profiling.md lists the members.
+// The result for --json, with the members that docs/profiling.md lists.
 Value beside_value(const StagesBeside& stages);
 
 }  // namespace trainlab

@@ -72,15 +72,15 @@ std::int64_t tensor_memory_limit();
 void set_tensor_memory_limit(std::int64_t bytes);
 
 // While this guard exists, the tensors of a device may take at most so many bytes where its thread allocates; 0 changes
-// nothing. Below any limit, what tensors charged to batches lack to `kept_free` bytes is left for other threads.
+// nothing. Below any limit, what tensors charged to batches lack to `for_batches` bytes is left for other threads.
 class MemoryBudget {
  public:
-  explicit MemoryBudget(std::int64_t bytes, std::int64_t kept_free = 0);
+  explicit MemoryBudget(std::int64_t bytes, std::int64_t for_batches = 0);
   ~MemoryBudget();
   MemoryBudget(const MemoryBudget&) = delete;
 
  private:
-  const std::int64_t outer_, outer_kept_;
+  const std::int64_t outer_, outer_for_batches_;
 };
 
 // Raised where an operator would pass tensor_memory_limit(). Nothing was allocated, and the same operator may succeed

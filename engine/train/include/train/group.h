@@ -75,7 +75,7 @@ class Group final : public Trained {
 
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;
   void set_total(std::int64_t total_steps) override;
-  MicroBatch micro_batch() const override { return micro_batch_; }
+  const MicroBatch& micro_batch() const override { return micro_batch_; }
   void shrink_micro_batch(std::int64_t samples) override;
 
   const ModelState& state() const override;

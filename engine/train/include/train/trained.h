@@ -39,8 +39,11 @@ class Trained {
   // Where a step comes to tensor_memory_limit(), it is taken again with half as many samples at a time, and so are the
   // steps after it; the gradients are those of the whole batch, as with the option `accumulate`. TensorMemoryLimit
   // leaves step() where a single sample does not fit, and where a part of the step cannot be repeated.
-  virtual MicroBatch micro_batch() const { return {}; }
-  // What a checkpoint has kept of it; the smallest counts.
+  virtual const MicroBatch& micro_batch() const {
+    static const MicroBatch whole;
+    return whole;
+  }
+  // At most so many samples from now on, as a checkpoint has it; a smaller size stays.
   virtual void shrink_micro_batch(std::int64_t samples) { (void)samples; }
 
   // Sets the total number of steps, which a time budget leaves open until it is estimated.
