@@ -66,7 +66,7 @@ class Printer {
     }
     const std::string* name = entry_name(value);
     if (const Entry* entry = name ? registry_.find(*name) : nullptr) return call(*entry, value);
-    if (value.is_string()) return {quoted(value.string())};
+    if (value.is_string()) return {trainlab::quoted(value.string())};
     if (value.is_list()) return list(value.list());
     if (!value.is_map()) return {value.brief()};
     Node table{name ? *name + " " : "", '{'};  // of an entry that is not known here, all options by name

@@ -67,7 +67,7 @@ std::string form_text(const Option& option, const Form& form) {
     case Form::Type::path: return "path";
     case Form::Type::choice: {
       std::vector<std::string> words;
-      for (const std::string& choice : form.choices) words.push_back(quoted(choice));
+      for (const std::string& choice : form.choices) words.push_back(trainlab::quoted(choice));
       return joined(words);
     }
     case Form::Type::duration: return "duration";

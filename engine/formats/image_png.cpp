@@ -34,13 +34,13 @@ void take(png_structp png, png_bytep out, png_size_t count) {
   reading->left -= count;
 }
 
-struct Header {
+struct PngHeader {
   png_uint_32 width, height;
   int passes, channels;
 };
 
 // False after damage.
-bool read_header(png_structp png, png_infop info, Header& header) {
+bool read_header(png_structp png, png_infop info, PngHeader& header) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   png_read_info(png, info);
   header.width = png_get_image_width(png, info);
@@ -49,7 +49,7 @@ bool read_header(png_structp png, png_infop info, Header& header) {
 }
 
 // Whatever the file holds becomes 8 bits of grey (1 channel) or RGB (3).
-bool prepare(png_structp png, png_infop info, Header& header, int channels) {
+bool prepare(png_structp png, png_infop info, PngHeader& header, int channels) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   png_set_expand(png);
   png_set_scale_16(png);
@@ -61,7 +61,7 @@ bool prepare(png_structp png, png_infop info, Header& header, int channels) {
   return true;
 }
 
-bool read_rows(png_structp png, std::uint8_t* pixels, const Header& header) {
+bool read_rows(png_structp png, std::uint8_t* pixels, const PngHeader& header) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   const std::size_t row_bytes = static_cast<std::size_t>(header.width) * static_cast<std::size_t>(header.channels);
   for (int pass = 0; pass < header.passes; ++pass)
@@ -103,7 +103,7 @@ void to_grey(Image& image) {
 void decode_png(std::string_view bytes, int channels, const std::string& name, Image& image) {
   Reading reading{bytes.data(), bytes.size(), {}};
   const Reader reader(reading);
-  Header header{};
+  PngHeader header{};
   const auto check = [&](bool read) {
     if (read) return;
     throw recipe_error(name + ": damaged PNG (" + reading.failure + ")")

@@ -12,6 +12,7 @@
 #include "core/input_trace.h"
 #include "core/reading.h"
 #include "core/registry.h"
+#include "deflate.h"
 
 namespace trainlab {
 
@@ -30,9 +31,6 @@ struct InputFile::Inflater {
 };
 
 namespace {
-
-// Deflate's best: 258 bytes from two bits, a few more for headers. Holds for each member.
-constexpr std::int64_t max_ratio = 1032;
 
 bool is_gzip(std::string_view bytes) { return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b'; }
 
@@ -114,7 +112,7 @@ Error InputFile::damaged(std::string_view what) const {
 std::int64_t InputFile::at_most() const {
   const auto left = static_cast<std::int64_t>(rest_.size());
   // zlib holds at most its window of bytes that it has read and not yet returned.
-  return inflater_ ? left * max_ratio + (std::int64_t{1} << 20) : left;
+  return inflater_ ? left * deflate_max_ratio + (std::int64_t{1} << 20) : left;
 }
 
 std::size_t InputFile::read(std::span<char> out) {

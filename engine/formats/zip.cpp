@@ -10,6 +10,7 @@
 
 #include "core/input_trace.h"
 #include "core/value.h"
+#include "deflate.h"
 
 namespace trainlab {
 
@@ -19,7 +20,6 @@ constexpr std::uint64_t local_signature = 0x04034b50, entry_signature = 0x02014b
                         locator64_signature = 0x07064b50, end64_signature = 0x06064b50;
 constexpr std::uint64_t local_bytes = 30, entry_bytes = 46, end_bytes = 22, locator64_bytes = 20, end64_bytes = 56;
 constexpr std::uint64_t in_zip64 = 0xFFFFFFFF;
-constexpr std::uint64_t max_ratio = 1032;  // deflate's best: 258 bytes from two bits
 
 }  // namespace
 
@@ -110,7 +110,7 @@ ZipFile::Member ZipFile::read_entry(std::uint64_t& at, std::uint64_t end, std::v
   member.begin = header + local_bytes + number(header + 26, 2) + number(header + 28, 2);
   if (member.begin > size || member.stored > size - member.begin)
     throw bad("of " + std::to_string(member.stored) + " bytes reaches beyond the end of the file");
-  if (member.deflated ? member.size / max_ratio > member.stored : member.size != member.stored)
+  if (member.deflated ? member.size / deflate_max_ratio > member.stored : member.size != member.stored)
     throw bad("cannot hold " + std::to_string(member.size) + " bytes in " + std::to_string(member.stored));
   headers.push_back(header);
   return member;

@@ -10,6 +10,9 @@
 
 namespace trainlab {
 
+// The part as a share of the whole; 0 where there is nothing.
+inline double share(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
+
 // The options that losses of classes share.
 Option class_weights_option();
 Option ignore_index_option();

@@ -61,14 +61,15 @@ function(trainlab_write_rooms)
 endfunction()
 
 # trainlab_compile_together(TARGET FILE…): these files of the target are compiled in groups of one folder each. Most of
-# the compiler's time goes into headers, which a group reads once. A group is small, at most five files and 30 kB unless
-# one file is larger, so that a change of one file is compiled in seconds. Files of a group must not use one name for
-# two things, not even in anonymous namespaces. A file with options or definitions of its own, or with
-# SKIP_UNITY_BUILD_INCLUSION, is compiled by itself (these properties are set before the module is made); with
-# TRAINLAB_GROUPS=OFF every file is, for tools that want to see single files. (CMake's own unity builds name files by
-# absolute paths, so that ccache would not know them again in another clone.)
-option(TRAINLAB_GROUPS "compile the files of a folder in groups" ON)
+# the compiler's time goes into headers, which a group reads once, so that large groups make a first build short, and
+# small groups a build after a change of one file. Files of a group must not use one name for two things, not even in
+# anonymous namespaces. A file with options or definitions of its own, or with SKIP_UNITY_BUILD_INCLUSION, is compiled
+# by itself (these properties are set before the module is made). (CMake's own unity builds name files by absolute
+# paths, so that ccache would not know them again in another clone.)
+set(TRAINLAB_GROUP_KB 100 CACHE STRING
+    "a group of files that are compiled together has at most these kB, unless one file is larger; 0: no groups")
 function(trainlab_compile_together target)
+  math(EXPR most "1000 * ${TRAINLAB_GROUP_KB}")
   set(groups "")
   foreach(file IN LISTS ARGN)
     set(alone "")
@@ -76,7 +77,7 @@ function(trainlab_compile_together target)
       get_property(value SOURCE "${file}" PROPERTY ${property})
       string(APPEND alone "${value}")
     endforeach()
-    if(alone OR NOT TRAINLAB_GROUPS)
+    if(alone OR TRAINLAB_GROUP_KB EQUAL 0)
       continue()
     endif()
     cmake_path(GET file PARENT_PATH folder)
@@ -84,16 +85,13 @@ function(trainlab_compile_together target)
     file(SIZE "${CMAKE_CURRENT_SOURCE_DIR}/${file}" bytes)
     if(NOT DEFINED number_${id})
       set(number_${id} 0)
-      set(count_${id} 5)
-      set(bytes_${id} 0)
+      set(bytes_${id} ${most})
     endif()
     math(EXPR bytes_${id} "${bytes_${id}} + ${bytes}")
-    if(count_${id} EQUAL 5 OR bytes_${id} GREATER 30000)
+    if(bytes_${id} GREATER most)
       math(EXPR number_${id} "${number_${id}} + 1")
-      set(count_${id} 0)
       set(bytes_${id} ${bytes})
     endif()
-    math(EXPR count_${id} "${count_${id}} + 1")
     set(group "${id}_${number_${id}}")
     list(APPEND groups "${group}")
     string(APPEND text_${group} "#include \"${file}\"\n")

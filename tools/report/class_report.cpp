@@ -13,12 +13,12 @@ constexpr std::size_t widest_matrix = 20;  // classes
 
 using Cells = std::vector<std::vector<std::string>>;
 
-std::string name_of(const Value& row) { return row["class"].is_string() ? row["class"].string() : "?"; }
+std::string class_name(const Value& row) { return row["class"].is_string() ? row["class"].string() : "?"; }
 
 std::string classes_text(const Value::List& classes) {
   Cells cells = {{"  class", "precision", "recall", "f1", "samples"}};
   for (const Value& row : classes) {
-    std::vector<std::string> line = {"  " + name_of(row)};
+    std::vector<std::string> line = {"  " + class_name(row)};
     for (const char* score : {"precision", "recall", "f1", "samples"}) {
       line.push_back(row[score].is_number() ? short_number(row[score].number()) : "unknown");
     }
@@ -29,9 +29,9 @@ std::string classes_text(const Value::List& classes) {
 
 std::string matrix_text(const Value::List& matrix, const Value::List& classes) {
   Cells cells = {{"  label"}};
-  for (const Value& row : classes) cells[0].push_back(name_of(row));
+  for (const Value& row : classes) cells[0].push_back(class_name(row));
   for (std::size_t c = 0; c < matrix.size() && c < classes.size(); ++c) {
-    std::vector<std::string> line = {"  " + name_of(classes[c])};
+    std::vector<std::string> line = {"  " + class_name(classes[c])};
     for (const Value& count : matrix[c].list()) line.push_back(to_json(count));
     cells.push_back(std::move(line));
   }

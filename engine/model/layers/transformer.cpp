@@ -10,7 +10,7 @@ namespace trainlab {
 namespace {
 
 // One residual step: x + dropout(body(norm(x))), or with the norm after: norm(x + dropout(body(x))).
-struct Step {
+struct ResidualStep {
   std::unique_ptr<Layer> norm;
   std::vector<std::unique_ptr<Layer>> body;
 };
@@ -47,7 +47,7 @@ class TransformerLayer : public Layer {
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
     at::Tensor y = x;
-    for (const Step& step : steps_) {
+    for (const ResidualStep& step : steps_) {
       at::Tensor z = norm_first_ ? forward_checked(*step.norm, y, pass) : y;
       for (const auto& layer : step.body) z = forward_checked(*layer, z, pass);
       y = at::add(y, z);
@@ -65,7 +65,7 @@ class TransformerLayer : public Layer {
   }
 
   void count_kept(KeptMemory& memory) const override {
-    for (const Step& step : steps_) {
+    for (const ResidualStep& step : steps_) {
       if (norm_first_) step.norm->count_kept(memory);
       for (const auto& layer : step.body) layer->count_kept(memory);
       memory.produce(output);
@@ -75,7 +75,7 @@ class TransformerLayer : public Layer {
 
   std::vector<const Layer*> children() const override {
     std::vector<const Layer*> list;
-    for (const Step& step : steps_) {
+    for (const ResidualStep& step : steps_) {
       if (norm_first_) list.push_back(step.norm.get());
       for (const auto& layer : step.body) list.push_back(layer.get());
       if (!norm_first_) list.push_back(step.norm.get());
@@ -91,7 +91,7 @@ class TransformerLayer : public Layer {
 
   // Names of tensors are PyTorch's: self_attn, linear1, norm1 …
   void add_step(const Options& options, LayerContext& context, int number, const std::vector<Part>& parts) {
-    Step step;
+    ResidualStep step;
     const auto add_norm = [&] {
       const bool rms = options.string("norm") == "rms";
       Value::Map norm = {{"eps", options.get("eps")}};
@@ -117,7 +117,7 @@ class TransformerLayer : public Layer {
 
   bool norm_first_;
   Signal signal_;  // while it is built
-  std::vector<Step> steps_;
+  std::vector<ResidualStep> steps_;
 };
 
 class TransformerEncoderLayer final : public TransformerLayer {

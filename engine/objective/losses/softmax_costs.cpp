@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/mean.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/saved_variable.h>
@@ -12,6 +11,8 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "core/clones.h"
@@ -145,9 +146,9 @@ class SoftmaxCosts final : public torch::autograd::Node {
   variable_list apply(variable_list&& upstream) override {
     const at::Tensor scores = scores_.unpack(), labels = labels_.unpack(), norms = norms_.unpack();
     const std::int64_t rows = scores.size(0), classes = scores.size(1);
-    const at::Tensor of_rows = is_mean_ ? upstream[0].div(static_cast<double>(rows)).expand(rows) : upstream[0];
     // A gradient of the gradient is wanted: by operators that have one.
     if (at::GradMode::is_enabled()) {
+      const at::Tensor of_rows = is_mean_ ? upstream[0].div(static_cast<double>(rows)).expand(rows) : upstream[0];
       const at::Tensor counts = labels.ne(ignored_), label = labels.mul(counts).unsqueeze(1);
       const at::Tensor hot = at::zeros_like(scores).scatter_(1, label, 1);
       return {at::softmax(scores, 1).sub(hot).mul(of_rows.mul(counts).unsqueeze(1))};
@@ -156,8 +157,10 @@ class SoftmaxCosts final : public torch::autograd::Node {
     const auto* x = scores.const_data_ptr<float>();
     const auto* y = labels.const_data_ptr<std::int64_t>();
     const auto* norm = reinterpret_cast<const Norm*>(norms.const_data_ptr<float>());
-    const auto* factors = of_rows.const_data_ptr<float>();
-    const std::int64_t stride = of_rows.stride(0);  // 0 below a sum or a mean
+    const auto* factors = upstream[0].const_data_ptr<float>();
+    const float of_mean = is_mean_ ? *factors / static_cast<float>(rows) : 0.F;
+    if (is_mean_) factors = &of_mean;
+    const std::int64_t stride = is_mean_ ? 0 : upstream[0].stride(0);  // also 0 below a sum
     auto* to = gradient.mutable_data_ptr<float>();
     for_rows(rows, classes, [&](std::int64_t r, std::int64_t count) {
       gradient_of(x + r * classes, y + r, ignored_, norm + r, factors + r * stride, stride, count, classes,
@@ -178,12 +181,22 @@ class SoftmaxCosts final : public torch::autograd::Node {
   const bool is_mean_;
 };
 
+// Not by Tensor::mean(), whose division of one number by another alone takes LibTorch 3 µs: a step of a small model
+// feels it.
+at::Tensor mean_of(const at::Tensor& costs) {
+  const std::span<const float> all(costs.const_data_ptr<float>(), static_cast<std::size_t>(costs.numel()));
+  at::Tensor mean = at::empty({}, costs.options());
+  *mean.mutable_data_ptr<float>() =
+      static_cast<float>(std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size()));
+  return mean;
+}
+
 at::Tensor costs_or_mean(const at::Tensor& given_scores, const at::Tensor& given_labels, std::int64_t ignored,
                          bool is_mean) {
   const at::Tensor scores = given_scores.contiguous(), labels = given_labels.contiguous();
   at::Tensor norms = at::empty({scores.size(0), 2}, scores.options());
   at::Tensor result = costs_and_norms(scores, labels, ignored, norms);
-  if (is_mean) result = result.mean();
+  if (is_mean) result = mean_of(result);
   if (is_differentiated(scores)) add_node<SoftmaxCosts>(result, scores, scores, labels, norms, ignored, is_mean);
   return result;
 }

@@ -22,8 +22,6 @@ struct Counts {
   double hits = 0, predicted = 0, actual = 0;
 };
 
-double share(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
-
 using Score = double (*)(const Counts&);
 double precision(const Counts& c) { return share(c.hits, c.predicted); }
 double recall(const Counts& c) { return share(c.hits, c.actual); }

@@ -15,8 +15,6 @@ namespace {
 // With more classes the matrix is left out of the report: it would fill summary.json and be unreadable.
 constexpr std::int64_t most_classes = 100;
 
-double share(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
-
 class ClassReport final : public Metric {
  public:
   ClassReport(const Options& options, const Head& head, std::int64_t members)

@@ -49,7 +49,7 @@ std::optional<Transformer> transformer_of(const Arguments& given) {
   return std::nullopt;
 }
 
-PlanQuestion question_of(const Arguments& given) {
+PlanQuestion plan_question(const Arguments& given) {
   return {.flops = given_number(given, "flops"),
           .gpu_hours = given_number(given, "gpu-hours"),
           .within_seconds = given_number(given, "within"),
@@ -90,7 +90,7 @@ int run_plan(const Program&, const Arguments& given) {
     const LawFit fit = fit_law(read_points(std::span(given.words).subspan(1)));
     print(json ? to_json(to_value(fit), 2) + "\n" : fit_text(fit));
   } else {
-    const Plan plan = make_plan(question_of(given));
+    const Plan plan = make_plan(plan_question(given));
     print(json ? to_json(to_value(plan), 2) + "\n" : plan_text(plan));
   }
   return 0;
