@@ -172,7 +172,8 @@ TEST_CASE("a sample that does not fit ends the fit with the layer, the bytes and
   const FitPlan unknown = planned(R"({"@": "fit", "name": "test", "data": {"@": "data.digits"},
     "model": {"@": "nn.Sequential", "layers": [{"@": "nn.Conv2d", "out_channels": 1, "kernel_size": 1},
       {"@": "nn.Upsample", "scale_factor": 64}, {"@": "nn.AvgPool2d", "kernel_size": 64}, {"@": "nn.Flatten"}]},
-    "loss": {"@": "function", "index": 0}, "optim": {"@": "optim.SGD", "lr": 0.1}, "batch": 256, "steps": 2, "loader": {"threads": 0}})",
+    "loss": {"@": "function", "index": 0}, "optim": {"@": "optim.SGD", "lr": 0.1}, "batch": 256, "steps": 2,
+    "loader": {"threads": 0}})",
                                   {squares});
   const Key key(1);
   const std::vector<std::int64_t> buffers = Loader(unknown.data.train, unknown.loader, {key}, false).buffer_bytes();
