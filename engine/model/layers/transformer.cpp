@@ -22,7 +22,7 @@ class TransformerLayer : public Layer {
     const Shape& shape = context.input();
     if (shape.size() != 2) throw context.shape_error("an input of [positions, features]");
     signal_ = context.incoming();
-    const Value heads = options.get("num_heads"), p = options.get("dropout"), bias = options.get("bias");
+    const Value &heads = options.get("num_heads"), &p = options.get("dropout"), &bias = options.get("bias");
 
     Value::Map own = {
         {"num_heads", heads}, {"dropout", p}, {"bias", bias}, {"causal", decoder || options.boolean("causal")}};
