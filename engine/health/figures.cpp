@@ -15,7 +15,8 @@ constexpr std::array measured_members{
 constexpr std::array unit_members{&UnitFigures::dead_at_start, &UnitFigures::dead, &UnitFigures::saturated_at_start,
                                   &UnitFigures::saturated};
 constexpr std::array norm_members{&BatchNormFigures::values};
-constexpr std::array evaluation_members{&Evaluation::step, &Evaluation::train_loss, &Evaluation::val_loss};
+constexpr std::array evaluation_members{&MeasuredEvaluation::step, &MeasuredEvaluation::train_loss,
+                                        &MeasuredEvaluation::val_loss};
 constexpr std::array input_members{&InputFigures::mean, &InputFigures::deviation, &InputFigures::root_mean_square};
 
 // A number that is not finite is null in JSON, and NaN again.
@@ -52,7 +53,7 @@ void HealthFigures::add(const MeasuredStep& row) {
   measured.push_back(row);
 }
 
-void HealthFigures::add(const Evaluation& row) {
+void HealthFigures::add(const MeasuredEvaluation& row) {
   thin_out(evaluations);
   evaluations.push_back(row);
 }
@@ -70,7 +71,7 @@ Value to_value(const HealthFigures& figures) {
   }
   for (const BatchNormFigures& norm : figures.norms)
     norms.emplace_back(Value::Map{{"path", norm.path}, {"figures", list_of(norm, norm_members)}});
-  for (const Evaluation& row : figures.evaluations) evaluations.emplace_back(list_of(row, evaluation_members));
+  for (const MeasuredEvaluation& row : figures.evaluations) evaluations.emplace_back(list_of(row, evaluation_members));
   Value value = Value::Map{{"losses", figures.losses.to_value()},
                            {"input", list_of(figures.input, input_members)},
                            {"is_normalised", figures.input.is_normalised},
@@ -97,7 +98,7 @@ void restore(HealthFigures& figures, const Value& value) {
   rows("measured", figures.measured,
        [](MeasuredStep& row, const Value& one) { read_list(row, one, measured_members); });
   rows("evaluations", figures.evaluations,
-       [](Evaluation& row, const Value& one) { read_list(row, one, evaluation_members); });
+       [](MeasuredEvaluation& row, const Value& one) { read_list(row, one, evaluation_members); });
   rows("units", figures.units, [](UnitFigures& unit, const Value& one) {
     unit.path = one["path"].string();
     unit.kind = one["kind"].string();

@@ -10,14 +10,15 @@
 namespace trainlab {
 namespace {
 
-double mean_of(const std::vector<Evaluation>& rows, double Evaluation::*member, std::size_t first, std::size_t count) {
+double mean_of(const std::vector<MeasuredEvaluation>& rows, double MeasuredEvaluation::*member, std::size_t first,
+               std::size_t count) {
   double sum = 0;
   for (std::size_t i = first; i < first + count; ++i) sum += rows[i].*member;
   return sum / static_cast<double>(count);
 }
 
 // Standard deviation of the noise around a smooth curve, from second differences, whose variance is 6 times as large.
-double noise_of(const std::vector<Evaluation>& rows, double Evaluation::*member) {
+double noise_of(const std::vector<MeasuredEvaluation>& rows, double MeasuredEvaluation::*member) {
   double sum = 0;
   for (std::size_t i = 1; i + 1 < rows.size(); ++i) {
     const double bend = rows[i + 1].*member - 2 * rows[i].*member + rows[i - 1].*member;
@@ -26,18 +27,19 @@ double noise_of(const std::vector<Evaluation>& rows, double Evaluation::*member)
   return std::sqrt(sum / 6 / static_cast<double>(std::max<std::size_t>(rows.size() - 2, 1)));
 }
 
-std::vector<Evaluation> finite_rows(const HealthFigures& figures) {
-  std::vector<Evaluation> rows = figures.evaluations;
-  std::erase_if(rows,
-                [](const Evaluation& row) { return !std::isfinite(row.val_loss) || !std::isfinite(row.train_loss); });
+std::vector<MeasuredEvaluation> finite_rows(const HealthFigures& figures) {
+  std::vector<MeasuredEvaluation> rows = figures.evaluations;
+  std::erase_if(rows, [](const MeasuredEvaluation& row) {
+    return !std::isfinite(row.val_loss) || !std::isfinite(row.train_loss);
+  });
   return rows;
 }
 
 // Labels that do not belong to their inputs can be learnt by heart only.
-Finding by_heart(const HealthFigures& figures, const std::vector<Evaluation>& rows) {
+Finding by_heart(const HealthFigures& figures, const std::vector<MeasuredEvaluation>& rows) {
   const double prior = figures.run.prior_loss;
   if (rows.size() < 3 || std::isnan(prior) || !(rows.back().train_loss < 0.9 * prior)) return {};
-  const double best = std::ranges::min_element(rows, {}, &Evaluation::val_loss)->val_loss;
+  const double best = std::ranges::min_element(rows, {}, &MeasuredEvaluation::val_loss)->val_loss;
   if (best < 0.99 * prior) return {};
   return HealthVerdict{
       .kind = HealthKind::overfitting,
@@ -51,20 +53,22 @@ Finding by_heart(const HealthFigures& figures, const std::vector<Evaluation>& ro
 }  // namespace
 
 Finding find_overfitting(const HealthFigures& figures) {
-  const std::vector<Evaluation> rows = finite_rows(figures);
+  const std::vector<MeasuredEvaluation> rows = finite_rows(figures);
   if (Finding found = by_heart(figures, rows)) return found;
   if (rows.size() < 6) return {};
   const std::size_t width = std::max<std::size_t>(rows.size() / 5, 2), last = rows.size() - width;
   std::size_t best = 0;
   for (std::size_t i = 1; i <= last; ++i) {
-    if (mean_of(rows, &Evaluation::val_loss, i, width) < mean_of(rows, &Evaluation::val_loss, best, width)) best = i;
+    if (mean_of(rows, &MeasuredEvaluation::val_loss, i, width) <
+        mean_of(rows, &MeasuredEvaluation::val_loss, best, width))
+      best = i;
   }
   if (last < best + width) return {};
-  const double low = mean_of(rows, &Evaluation::val_loss, best, width);
-  const double now = mean_of(rows, &Evaluation::val_loss, last, width);
-  const double error = noise_of(rows, &Evaluation::val_loss) * std::sqrt(2.0 / static_cast<double>(width));
-  const double train_then = mean_of(rows, &Evaluation::train_loss, best, width);
-  const double train_now = mean_of(rows, &Evaluation::train_loss, last, width);
+  const double low = mean_of(rows, &MeasuredEvaluation::val_loss, best, width);
+  const double now = mean_of(rows, &MeasuredEvaluation::val_loss, last, width);
+  const double error = noise_of(rows, &MeasuredEvaluation::val_loss) * std::sqrt(2.0 / static_cast<double>(width));
+  const double train_then = mean_of(rows, &MeasuredEvaluation::train_loss, best, width);
+  const double train_now = mean_of(rows, &MeasuredEvaluation::train_loss, last, width);
   if (now - low <= 4 * error || now - low <= 0.2 * std::abs(low) || train_now >= train_then) return {};
   return HealthVerdict{
       .kind = HealthKind::overfitting,
@@ -96,15 +100,15 @@ Finding find_plateau(const HealthFigures& figures) {
   double largest = 0;
   for (const MeasuredStep& row : figures.measured) largest = std::max(largest, row.rate);
   if (figures.measured.empty() || figures.measured.back().rate < 0.9 * largest) return {};
-  const std::vector<Evaluation> rows = finite_rows(figures);
+  const std::vector<MeasuredEvaluation> rows = finite_rows(figures);
   if (rows.size() < 40) return {};
   const std::size_t width = std::max<std::size_t>(20, rows.size() / 4), last = rows.size() - width;
-  const double now = mean_of(rows, &Evaluation::val_loss, last, width), start = start_loss(figures);
+  const double now = mean_of(rows, &MeasuredEvaluation::val_loss, last, width), start = start_loss(figures);
   // Half of the run ago the loss was no worse, beyond the noise.
-  const double then = mean_of(rows, &Evaluation::val_loss, rows.size() / 2 - width / 2, width);
-  const double error = noise_of(rows, &Evaluation::val_loss) * std::sqrt(2.0 / static_cast<double>(width));
-  const double train_then = mean_of(rows, &Evaluation::train_loss, rows.size() / 2 - width / 2, width);
-  const double train_now = mean_of(rows, &Evaluation::train_loss, last, width);
+  const double then = mean_of(rows, &MeasuredEvaluation::val_loss, rows.size() / 2 - width / 2, width);
+  const double error = noise_of(rows, &MeasuredEvaluation::val_loss) * std::sqrt(2.0 / static_cast<double>(width));
+  const double train_then = mean_of(rows, &MeasuredEvaluation::train_loss, rows.size() / 2 - width / 2, width);
+  const double train_now = mean_of(rows, &MeasuredEvaluation::train_loss, last, width);
   if (!(train_now > 0.2 * start)) return {};  // it has learnt what there is to learn
   const double worth = 0.01 * (rows.front().val_loss - now);
   if (then - now + 1.645 * error > std::max(worth, 1e-3 * start) || train_then - train_now > 0.02 * start) return {};

@@ -114,7 +114,7 @@ void HealthWatch::validated(const ValidationView& view) {
     return found == view.metrics.end() ? unmeasured : found->second;
   };
   fetch();
-  figures_.add(Evaluation{
+  figures_.add(MeasuredEvaluation{
       .step = static_cast<double>(view.step), .train_loss = metric("train.loss"), .val_loss = metric("val.loss")});
   look();
 }

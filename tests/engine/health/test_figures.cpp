@@ -32,7 +32,7 @@ TEST_CASE("the worst of a loss curve is a mean of five steps, and no single spik
 
 TEST_CASE("rows become sparser, and the first and the latest stay") {
   HealthFigures figures;
-  for (int i = 0; i < 5'000; ++i) figures.add(Evaluation{.step = static_cast<double>(i)});
+  for (int i = 0; i < 5'000; ++i) figures.add(MeasuredEvaluation{.step = static_cast<double>(i)});
   CHECK(figures.evaluations.size() <= HealthFigures::most_rows);
   CHECK(figures.evaluations.front().step == 0);
   CHECK(figures.evaluations.back().step == 4'999);
@@ -44,7 +44,7 @@ TEST_CASE("figures come back from a checkpoint as they were") {
   HealthFigures figures;
   for (int i = 0; i < 7; ++i) figures.losses.add(1.0 / (1 + i));
   figures.add(MeasuredStep{.step = 4, .rate = 0.1, .median_update = 0.003});
-  figures.add(Evaluation{.step = 7, .train_loss = 0.5, .val_loss = 0.25});
+  figures.add(MeasuredEvaluation{.step = 7, .train_loss = 0.5, .val_loss = 0.25});
   figures.units.push_back({.path = "model[2].ReLU", .kind = "ReLU", .dead_at_start = 0.125});
   figures.norms.push_back({.path = "model[1].BatchNorm1d", .values = 2});
   figures.input = {.mean = 1, .deviation = 2, .root_mean_square = 3, .is_normalised = true};

@@ -53,7 +53,7 @@ struct Run {
                                  .top_share = 0.15});
       }
       if (i % 20 == 19)
-        figures.add(Evaluation{.step = static_cast<double>(i + 1), .train_loss = loss(i), .val_loss = val(i)});
+        figures.add(MeasuredEvaluation{.step = static_cast<double>(i + 1), .train_loss = loss(i), .val_loss = val(i)});
     }
     figures.units = {{.path = "model[2].ReLU", .kind = "ReLU", .dead_at_start = 0.05, .dead = 0.1}};
     figures.norms = {{.path = "model[3].BatchNorm1d", .values = 50}};

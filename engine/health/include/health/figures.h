@@ -106,7 +106,8 @@ struct BatchNormFigures {
   double values = unmeasured;  // of a channel in a batch
 };
 
-struct Evaluation {
+// The losses of a validation, and of training before it.
+struct MeasuredEvaluation {
   double step = unmeasured, train_loss = unmeasured, val_loss = unmeasured;
 };
 
@@ -125,13 +126,13 @@ struct HealthFigures {
   std::vector<MeasuredStep> measured = {};  // in order
   std::vector<UnitFigures> units = {};      // in the order of the model
   std::vector<BatchNormFigures> norms = {};
-  std::vector<Evaluation> evaluations = {};  // in order
+  std::vector<MeasuredEvaluation> evaluations = {};  // in order
   std::optional<NotFinite> not_finite = {};
 
   // Keep at most so many rows; older rows become sparser.
   static constexpr std::size_t most_rows = 512;
   void add(const MeasuredStep& row);
-  void add(const Evaluation& row);
+  void add(const MeasuredEvaluation& row);
 
   // Share of the planned steps that are done; where the length is unknown, by a run of twice as many steps.
   double progress() const;
