@@ -17,8 +17,8 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/host.h"
-#include "machine_facts.h"
 #include "machine/machine.h"
+#include "machine_facts.h"
 #include "run/run.h"
 #include "run/stage.h"
 #include "tensor/random.h"
@@ -46,10 +46,10 @@ std::vector<double> times_of(const std::function<void()>& work) {
   return seconds;
 }
 
-Spread rate_of(double amount, const std::function<void()>& work) {
+Quartiles rate_of(double amount, const std::function<void()>& work) {
   std::vector<double> rates = times_of(work);
   for (double& one : rates) one = amount / one;
-  return spread_of(std::move(rates));
+  return quartiles_of(std::move(rates));
 }
 
 at::Tensor filled(at::IntArrayRef shape, at::ScalarType type, std::uint64_t key) {
@@ -81,7 +81,7 @@ void measure_gemm(Roofline& machine) {
         const at::Tensor a = filled({size, size}, type.type, 1), b = filled({size, size}, type.type, 2);
         at::Tensor out = at::empty({size, size}, type.type);
         const double flops = 2 * std::pow(static_cast<double>(size), 3);
-        const Spread rate = rate_of(flops, [&] { at::mm_out(out, a, b); });
+        const Quartiles rate = rate_of(flops, [&] { at::mm_out(out, a, b); });
         machine.gemm.push_back({.type = type.name, .size = size, .threads = threads, .flops_per_second = rate});
         if (flops / rate.median > too_long) break;
       }
@@ -95,9 +95,9 @@ TriadRoof triad(std::int64_t bytes, int threads) {
   const at::Tensor b = filled({elements}, at::kFloat, 3), c = filled({elements}, at::kFloat, 4);
   at::Tensor a = at::empty({elements}, at::kFloat);
   const std::int64_t moved = 3 * elements * static_cast<std::int64_t>(sizeof(float));
-  return {.bytes = moved,
-          .threads = threads,
-          .bytes_per_second = rate_of(static_cast<double>(moved), [&] { at::add_out(a, b, c, 0.5); })};
+  return {.bytes = moved, .threads = threads, .bytes_per_second = rate_of(static_cast<double>(moved), [&] {
+                                                at::add_out(a, b, c, 0.5);
+                                              })};
 }
 
 void measure_memory(Roofline& machine) {
@@ -117,7 +117,7 @@ void measure_dispatch(Roofline& machine) {
     for (int i = 0; i < calls; ++i) at::add(a, b);
   });
   for (double& one : seconds) one /= calls;
-  machine.dispatch_seconds = spread_of(std::move(seconds));
+  machine.dispatch_seconds = quartiles_of(std::move(seconds));
 }
 
 // The nanoseconds of all threads of the process so far: on a core, and ready without one.
@@ -141,7 +141,7 @@ Scheduled scheduled() {
 
 }  // namespace
 
-Spread spread_of(std::vector<double> values) {
+Quartiles quartiles_of(std::vector<double> values) {
   std::ranges::sort(values);
   const auto at = [&](double share) {
     return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];

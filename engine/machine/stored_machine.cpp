@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr double busy = 0.1;  // share of waiting for a core from which a measurement says little of the machine
 
-void put(Value::Map& to, const char* name, const Spread& spread) {
+void put(Value::Map& to, const char* name, const Quartiles& spread) {
   to.emplace(name, spread.median);
   to.emplace("low", spread.low);
   to.emplace("high", spread.high);
@@ -29,7 +29,7 @@ double positive(const Value& value) {
   return value.number();
 }
 
-Spread spread_from(const Value& from, const char* name) {
+Quartiles spread_from(const Value& from, const char* name) {
   return {.median = positive(from[name]), .low = positive(from["low"]), .high = positive(from["high"])};
 }
 
@@ -155,7 +155,7 @@ Roofline Roofline::from_value(const Value& value) {
 std::string Roofline::text() const {
   std::string text = fmt::format("{}, {} core{}{}, LibTorch {}\n", cpu, cores, cores == 1 ? "" : "s",
                                  governor.empty() ? "" : ", governor " + governor, torch);
-  const auto line = [&](const std::string& what, int threads, const Spread& spread, double unit, const char* name) {
+  const auto line = [&](const std::string& what, int threads, const Quartiles& spread, double unit, const char* name) {
     text += fmt::format("{:<34} {:>2} thread{} {:>9.1f} {} ({:.1f} to {:.1f})\n", what, threads,
                         threads == 1 ? " " : "s", spread.median / unit, name, spread.low / unit, spread.high / unit);
   };

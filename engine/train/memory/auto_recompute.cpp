@@ -87,7 +87,7 @@ std::vector<double> measured_seconds(const FitPlan& plan, const std::vector<cons
 }
 
 // The costs of the chain's layers. What a layer keeps is what there is more at its end than at its beginning.
-std::vector<StageCost> costs_of(const FitPlan& plan, const std::vector<const Layer*>& chain) {
+std::vector<ChainCost> costs_of(const FitPlan& plan, const std::vector<const Layer*>& chain) {
   const std::vector<double> seconds = measured_seconds(plan, chain);
   ChainListener listener(chain);
   {
@@ -100,7 +100,7 @@ std::vector<StageCost> costs_of(const FitPlan& plan, const std::vector<const Lay
   const auto bytes = [&](const Shape& sample) {
     return block_bytes(element_count(sample) * plan.loader.batch * value);
   };
-  std::vector<StageCost> costs;
+  std::vector<ChainCost> costs;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const std::int64_t before = i == 0 ? listener.before : listener.live[i - 1];
     costs.push_back({.seconds = seconds[i],
@@ -114,9 +114,9 @@ std::vector<StageCost> costs_of(const FitPlan& plan, const std::vector<const Lay
 // The chain as at most `most_stages` stages of neighbouring layers.
 struct Stages {
   std::size_t each;  // layers of a stage; the last may have fewer
-  std::vector<StageCost> costs;
+  std::vector<ChainCost> costs;
 
-  Stages(const std::vector<StageCost>& layers) : each((layers.size() + most_stages - 1) / most_stages) {
+  Stages(const std::vector<ChainCost>& layers) : each((layers.size() + most_stages - 1) / most_stages) {
     for (std::size_t i = 0; i < layers.size(); ++i) {
       if (i % each == 0) {
         costs.push_back(layers[i]);
@@ -179,7 +179,7 @@ class Choice {
   bool found_ = false;
 };
 
-double sum_of(const std::vector<StageCost>& costs, std::size_t begin, std::size_t end) {
+double sum_of(const std::vector<ChainCost>& costs, std::size_t begin, std::size_t end) {
   double sum = 0;
   for (std::size_t i = begin; i < end; ++i) sum += costs[i].seconds;
   return sum;
@@ -198,12 +198,12 @@ RecomputePrice recompute_within(FitPlan& plan, std::int64_t budget, const Option
   if (price.plain <= budget) return price;
   std::vector<const Layer*> chain = plan.model->chain();
   if (plan.chunk_loss && chain.size() > 1) chain.pop_back();  // it is computed with the loss
-  const std::vector<StageCost> layers = costs_of(plan, chain);
+  const std::vector<ChainCost> layers = costs_of(plan, chain);
   price.forward = sum_of(layers, 0, layers.size());
 
   const Stages stages(layers);
   std::int64_t most = stages.costs.front().input;
-  for (const StageCost& stage : stages.costs) most += stage.kept + stage.input;
+  for (const ChainCost& stage : stages.costs) most += stage.kept + stage.input;
   const auto value = static_cast<std::int64_t>(c10::elementSize(plan.precision.compute));
   const std::int64_t output = block_bytes(element_count(chain.back()->output) * plan.loader.batch * value);
   const SegmentSearch search(stages.costs, output, most, slots);

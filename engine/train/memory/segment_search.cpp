@@ -9,14 +9,14 @@ namespace {
 constexpr double impossible = std::numeric_limits<double>::infinity();
 }
 
-SegmentSearch::SegmentSearch(std::vector<StageCost> stages, std::int64_t output, std::int64_t most, std::int64_t slots)
+SegmentSearch::SegmentSearch(std::vector<ChainCost> stages, std::int64_t output, std::int64_t most, std::int64_t slots)
     : stages_(std::move(stages)),
       count_(stages_.size() + 1),
       unit_(std::max<std::int64_t>((most + slots - 1) / slots, 1)),
       slots_(most / unit_) {
   stages_.push_back({.input = output});  // the loss
   stages_.push_back({});                 // what the recursion sees behind the loss
-  for (StageCost& stage : stages_) {
+  for (ChainCost& stage : stages_) {
     for (std::int64_t* bytes : {&stage.input, &stage.kept, &stage.forward_extra, &stage.backward_extra})
       *bytes = slots_of(*bytes);
   }
@@ -29,7 +29,7 @@ SegmentSearch::SegmentSearch(std::vector<StageCost> stages, std::int64_t output,
 }
 
 std::int64_t SegmentSearch::keeping(std::size_t i, std::size_t k) const {
-  const StageCost& stage = stages_[i];
+  const ChainCost& stage = stages_[i];
   const std::int64_t output = stages_[i + 1].input;
   if (i == k) return output + stage.kept + std::max(stage.forward_extra, stage.backward_extra);
   return std::max(stages_[k + 1].input + stage.kept + stage.forward_extra, output + stage.kept + stage.backward_extra);

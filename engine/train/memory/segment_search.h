@@ -15,7 +15,7 @@
 namespace trainlab {
 
 // One stage of a chain. Weights and their gradients are constant and not part of this.
-struct StageCost {
+struct ChainCost {
   double seconds = 0;      // of the forward pass
   std::int64_t input = 0;  // bytes of the stage's input
   std::int64_t kept = 0;   // bytes that the stage keeps for its backward pass, its output included
@@ -28,7 +28,7 @@ class SegmentSearch {
  public:
   // `output`: bytes of the last stage's output. Sizes are rounded up to 1/`slots` of `most` (none where most ≤ slots).
   // Takes time and memory in O(slots·stages²), times the stages for time.
-  SegmentSearch(std::vector<StageCost> stages, std::int64_t output, std::int64_t most, std::int64_t slots);
+  SegmentSearch(std::vector<ChainCost> stages, std::int64_t output, std::int64_t most, std::int64_t slots);
 
   struct Plan {
     std::vector<ChainSegment> segments;  // of stages
@@ -52,7 +52,7 @@ class SegmentSearch {
   void fill(std::size_t i, std::size_t k);
   void add_segments(std::int64_t m, std::size_t i, std::size_t k, std::vector<ChainSegment>& segments) const;
 
-  std::vector<StageCost> stages_;  // in slots; the last is the loss, which costs nothing
+  std::vector<ChainCost> stages_;  // in slots; the last is the loss, which costs nothing
   std::size_t count_;
   std::int64_t unit_, slots_;
   std::vector<double> sums_;  // of the seconds before each stage

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Spread about(double x) { return {.median = x, .low = 0.9 * x, .high = 1.1 * x}; }
+Quartiles about(double x) { return {.median = x, .low = 0.9 * x, .high = 1.1 * x}; }
 
 Roofline made_up() {
   Roofline machine;
@@ -52,7 +52,10 @@ struct Counted {
 
   Roofline get() {
     return calibrated_machine({.folder = folder,
-                               .fingerprint = [this] { return Value::Map{{"cpu", processor}}; },
+                               .fingerprint =
+                                   [this] {
+                                     return Value::Map{{"cpu", processor}};
+                                   },
                                .measure =
                                    [this] {
                                      ++measurements;
@@ -165,7 +168,7 @@ TEST_CASE("the roofs: the highest figure of the number of threads, bent where me
   CHECK(machine.attainable(20, 4) == 400e9);
   CHECK(machine.attainable(1000, 4) == 400e9);
   CHECK(machine.attainable(11, 1) == 110e9);
-  const Spread spread = spread_of({5, 1, 4, 2, 3});
+  const Quartiles spread = quartiles_of({5, 1, 4, 2, 3});
   CHECK(spread.median == 3);
   CHECK(spread.low == 2);
   CHECK(spread.high == 4);

@@ -31,7 +31,7 @@ FitDetails under_roofs() {
   FitDetails details;
   details.threads = 2;
   Roofline machine;
-  const auto spread = [](double x) { return Spread{.median = x, .low = x, .high = x}; };
+  const auto spread = [](double x) { return Quartiles{.median = x, .low = x, .high = x}; };
   machine.gemm = {{.type = "float32", .size = 512, .threads = 2, .flops_per_second = spread(200e9)},
                   {.type = "float64", .size = 512, .threads = 2, .flops_per_second = spread(100e9)}};
   machine.memory = {{.bytes = 512 * mib, .threads = 2, .bytes_per_second = spread(20e9)}};

@@ -11,7 +11,7 @@ using namespace trainlab;
 namespace {
 
 // The time of the second passes of these segments.
-double again(const std::vector<StageCost>& stages, const std::vector<ChainSegment>& segments) {
+double again(const std::vector<ChainCost>& stages, const std::vector<ChainSegment>& segments) {
   double sum = 0;
   for (const ChainSegment& one : segments) {
     for (std::size_t i = one.first; i < one.first + one.count; ++i) sum += stages[i].seconds;
@@ -22,7 +22,7 @@ double again(const std::vector<StageCost>& stages, const std::vector<ChainSegmen
 
 // The most bytes at a time of forward and backward passes through the stages `begin` to `end`, while `held` bytes are
 // held besides, the input of the first stage among them, and the gradient of the last one's output.
-std::int64_t peak(const std::vector<StageCost>& stages, std::size_t begin, std::size_t end,
+std::int64_t peak(const std::vector<ChainCost>& stages, std::size_t begin, std::size_t end,
                   const std::vector<ChainSegment>& segments, std::int64_t held, std::int64_t gradient) {
   struct Part {
     std::size_t first, end;
@@ -55,7 +55,7 @@ TEST_CASE("the least times of a small chain for each number of bytes") {
   const std::vector<double> f = {3, 5, 2, 8, 4, 1};
   const std::vector<std::int64_t> x = {4, 4, 4, 2, 2, 2, 1}, kept = {10, 12, 8, 6, 8, 3}, o = {0, 1, 0, 2, 0, 0},
                                   p = {2, 2, 1, 2, 1, 1};
-  std::vector<StageCost> stages;
+  std::vector<ChainCost> stages;
   for (std::size_t i = 0; i < f.size(); ++i) stages.push_back({f[i], x[i], kept[i], o[i], p[i]});
   const SegmentSearch search(stages, x.back(), 60, 60);
   CHECK_FALSE(search.plan(24));
@@ -73,7 +73,7 @@ TEST_CASE("a plan holds no more than it was asked for, and is never slower than 
   std::mt19937 random(3);
   const auto draw = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
   for (int chain = 0; chain < 20; ++chain) {
-    std::vector<StageCost> stages;
+    std::vector<ChainCost> stages;
     const int size = draw(4, 14);
     for (int i = 0; i < size; ++i) stages.push_back({.seconds = draw(1, 9) * 1.0, .input = draw(1, 5)});
     const std::int64_t output = draw(1, 3);
@@ -81,10 +81,10 @@ TEST_CASE("a plan holds no more than it was asked for, and is never slower than 
       const auto number = static_cast<std::size_t>(i);
       stages[number].kept = draw(1, 12) + (i + 1 < size ? stages[number + 1].input : output);
     }
-    std::vector<StageCost> ended = stages;
+    std::vector<ChainCost> ended = stages;
     ended.push_back({.input = output});
     std::int64_t all = stages.front().input + output;
-    for (const StageCost& stage : stages) all += stage.kept + stage.input;
+    for (const ChainCost& stage : stages) all += stage.kept + stage.input;
     const SegmentSearch search(stages, output, all, all);
     const std::int64_t input = stages.front().input;
     for (std::int64_t bytes = 1; bytes <= all; ++bytes) {

@@ -13,36 +13,36 @@
 namespace trainlab {
 
 // The median of several repeats, and the quartiles about it.
-struct Spread {
+struct Quartiles {
   double median = 0, low = 0, high = 0;
 };
-Spread spread_of(std::vector<double> values);  // at least one value
+Quartiles quartiles_of(std::vector<double> values);  // at least one value
 
 // A product of two square matrices of `size` by LibTorch.
 struct GemmRoof {
   std::string type;  // "float32", "float64", "bfloat16"
   std::int64_t size = 0;
   int threads = 1;
-  Spread flops_per_second;
+  Quartiles flops_per_second;
 };
 
 // a = b + s · c by LibTorch, over arrays of `bytes` together, each element counted as read or written once.
 struct TriadRoof {
   std::int64_t bytes = 0;
   int threads = 1;
-  Spread bytes_per_second;
+  Quartiles bytes_per_second;
 };
 
 struct Roofline {
-  std::string cpu;       // the model's name
-  std::string governor;  // of the frequency; empty where the kernel tells none
-  std::string torch;     // LibTorch's version
-  int cores = 1;         // that the process may use
+  std::string cpu;               // the model's name
+  std::string governor;          // of the frequency; empty where the kernel tells none
+  std::string torch;             // LibTorch's version
+  int cores = 1;                 // that the process may use
   std::int64_t cache_bytes = 0;  // the last cache's, as the system tells; 0: unknown
   std::vector<GemmRoof> gemm;
   std::vector<TriadRoof> memory;  // arrays larger than the last cache, if there is memory for them
   std::vector<TriadRoof> cache;   // arrays that fit a core's second cache
-  Spread dispatch_seconds;        // of an addition of few numbers: what calling an operator costs
+  Quartiles dispatch_seconds;     // of an addition of few numbers: what calling an operator costs
 
   // While it was measured: the share of the time that threads of the process were ready and had no core; NaN where the
   // system does not tell.
