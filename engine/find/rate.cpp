@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <span>
 
-#include "train/fit.h"
+#include "trainings.h"
 
 namespace trainlab {
 namespace {
@@ -28,67 +27,33 @@ class LossRecorder final : public GradientPass {
   std::vector<double> losses;
 };
 
-// Raised when the steps are done: an end of the fit itself would evaluate the parts of the data.
-struct StepsDone {};
-
 class EndsAfter final : public LoopObserver {
  public:
   explicit EndsAfter(std::int64_t steps) : steps_(steps) {}
   void stepped(std::int64_t step) override {
-    if (step >= steps_) throw StepsDone();
+    if (step >= steps_) throw TrainingDone();
   }
 
  private:
   std::int64_t steps_;
 };
 
-class Trainings {
- public:
-  Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings)
-      : registry_(registry), fit_(fit), settings_(settings) {}
-
-  // The losses of a training whose rate grows by a factor from step to step, from the weights and in the order of this
-  // seed. Fewer than `steps` where a loss is not finite.
-  std::vector<double> losses(double rate, double growth, std::int64_t steps, std::int64_t seed) {
-    const Options options = changed(rate, growth, steps, seed);
-    const FitPlan plan = plan_fit(options, settings_, data_ ? &*data_ : nullptr);
-    if (!data_) data_ = plan.data;
-    StageContext context;
-    context.name = options.string("name");
-    context.settings = &settings_;
-    context.say = [](const std::string&) {};
-    const FitMember member{.options = options, .context = std::move(context), .shows_progress = false};
-    const auto recorder = std::make_shared<LossRecorder>();
-    const FitCompany company{.observers = {std::make_shared<EndsAfter>(steps)}, .passes = {recorder}};
-    try {
-      run_fits(plan, {&member, 1}, false, company);
-    } catch (const StepsDone&) {
-    }
-    while (!recorder->losses.empty() && !std::isfinite(recorder->losses.back())) recorder->losses.pop_back();
-    return recorder->losses;
-  }
-
- private:
-  // The fit without what ends it early, watches it, or has other rates.
-  Options changed(double rate, double growth, std::int64_t steps, std::int64_t seed) const {
-    auto spec = std::make_shared<Spec>(fit_);
-    Value::Map& fit = spec->value.map();
-    for (const char* name : {"epochs", "time", "stop", "on", "ema", "checkpoint"}) fit.erase(name);
-    Value optimizer = spec->value["optim"];
-    optimizer.set("lr", rate);
-    spec->value.set("optim", std::move(optimizer));
-    spec->value.set("schedule", Value::Map{{"@", "sched.exponential"}, {"factor", growth}, {"every", "1 steps"}});
-    spec->value.set("steps", steps);
-    spec->value.set("seed", seed);
-    spec->value = registry_.check(spec->value);
-    return Options(registry_, std::move(spec), "");
-  }
-
-  const Registry& registry_;
-  const Spec& fit_;
-  const RunSettings& settings_;
-  std::optional<DataParts> data_;
-};
+// The losses of a training whose rate grows by a factor from step to step, from the weights and in the order of this
+// seed. Fewer than `steps` where a loss is not finite.
+std::vector<double> losses_of(Trainings& trainings, double rate, double growth, std::int64_t steps, std::int64_t seed) {
+  Value optimizer = trainings.changed({}).value()["optim"];
+  optimizer.set("lr", rate);
+  const Options changed =
+      trainings.changed({{"optim", std::move(optimizer)},
+                         {"schedule", Value::Map{{"@", "sched.exponential"}, {"factor", growth}, {"every", "1 steps"}}},
+                         {"epochs", Value()},
+                         {"steps", steps},
+                         {"seed", seed}});
+  const auto recorder = std::make_shared<LossRecorder>();
+  trainings.run(trainings.plan(changed), {.observers = {std::make_shared<EndsAfter>(steps)}, .passes = {recorder}});
+  while (!recorder->losses.empty() && !std::isfinite(recorder->losses.back())) recorder->losses.pop_back();
+  return recorder->losses;
+}
 
 double mean_of_late_half(const std::vector<double>& losses) {
   const std::size_t half = losses.size() / 2;
@@ -115,7 +80,7 @@ void probe(FoundRate& found, Trainings& trainings, std::span<const std::int64_t>
     ProbedRate one{.rate = found.start * factor};
     std::vector<double>& all = losses.emplace_back();
     for (const std::int64_t seed : seeds) {
-      const std::vector<double> run = trainings.losses(one.rate, 1, found.steps, seed);
+      const std::vector<double> run = losses_of(trainings, one.rate, 1, found.steps, seed);
       const bool is_whole = std::ssize(run) == found.steps;
       all.push_back(is_whole ? mean_of_late_half(run) : std::nan(""));
       one.loss += all.back() / static_cast<double>(seeds.size());
@@ -142,11 +107,6 @@ void probe(FoundRate& found, Trainings& trainings, std::span<const std::int64_t>
 
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings,
                     const RateOptions& options) {
-  const Options stage(registry, std::make_shared<const Spec>(fit), "");
-  if (stage.given("step")) {
-    throw stage.error("step", "expected a fit whose steps the engine takes, found a step of its own")
-        .hint("its function decides about rates itself");
-  }
   Trainings trainings(registry, fit, settings);
   std::vector<std::int64_t> seeds;
   seeds.reserve(static_cast<std::size_t>(options.seeds));
@@ -158,7 +118,7 @@ FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings
   for (const std::int64_t seed : seeds) {
     if (options.say) options.say(fmt::format("range test with seed {}", seed));
     std::vector<RatePoint>& curve = curves.emplace_back();
-    for (const double loss : trainings.losses(lowest, growth, options.steps, seed))
+    for (const double loss : losses_of(trainings, lowest, growth, options.steps, seed))
       curve.push_back({lowest * std::pow(growth, static_cast<double>(curve.size())), loss});
     suggestions.push_back(suggestions_of(curve));
   }
@@ -166,7 +126,8 @@ FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings
   found.rules = median_of(suggestions);
   found.start = found.rules.quarter_of_least;
   if (!(found.start > 0)) {
-    throw stage.error("", fmt::format("the loss is not finite at the rate {:g} already", lowest))
+    throw trainings.changed({})
+        .error("", fmt::format("the loss is not finite at the rate {:g} already", lowest))
         .hint("the fit has another fault: trainlab run says which");
   }
   if (options.say) options.say(fmt::format("probe of {:.3g} and of rates 4 times smaller and larger", found.start));

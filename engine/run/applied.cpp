@@ -12,7 +12,7 @@ AppliedChanges read_changes(const std::filesystem::path& file) {
   const Value read = parse_toml(read_file(file), file.string());
   const auto wrong = [&](const std::string& what) {
     return usage_error("--apply " + file.string() + ": " + what)
-        .hint("`trainlab profile RECIPE.lua --apply FILE` and `trainlab find lr` write such a file");
+        .hint("`trainlab profile RECIPE.lua --apply FILE` and `trainlab find` write such a file");
   };
   AppliedChanges changes;
   for (const auto& [name, to] : {std::pair("recipe", &changes.recipe), std::pair("stage", &changes.stage)}) {
@@ -47,7 +47,7 @@ void apply_changes(const std::filesystem::path& file, Request& request) {
   if (changes.recipe != hash_file(request.recipe)) {
     throw usage_error("--apply " + file.string() + ": the changes were tried with another text of the recipe than " +
                       request.recipe.string())
-        .hint("try them anew, with --apply, by the command that wrote the file: trainlab profile, or trainlab find lr");
+        .hint("try them anew, with --apply, by the command that wrote the file: trainlab profile, or trainlab find");
   }
   Value::List set;
   for (const std::string& one : changes.set) set.emplace_back(changes.stage + ":" + one);

@@ -1,4 +1,4 @@
-"""`trainlab find lr`: the form of what it prints, and what it refuses."""
+"""`trainlab find`: the form of what it prints, and what it refuses."""
 
 import unittest
 
@@ -31,11 +31,32 @@ class Find(CliTest):
         self.assert_said(self.run_program("check", "r.lua", "--apply", "rate.toml", code=2), "--apply")
         self.recipe(epochs="4")
         self.assert_said(self.run_program("run", "r.lua", "--apply", "rate.toml", code=2),
-                         "another text of the recipe", "trainlab find lr")
+                         "another text of the recipe", "trainlab find")
+
+    def test_a_batch_is_found_by_noise_and_speed(self):
+        self.recipe(epochs="30")
+        found = self.run_program("find", "batch", "r.lua", "--threads", "1", "--json").json()
+        self.assertEqual((found["kind"], found["status"], found["stage"]), ("finder", "done", "f"))
+        self.assertEqual(len(found["noise"]), 3)
+        for one in found["noise"]:
+            self.assertLessEqual(one["low"], one["value"])
+            self.assertGreaterEqual(one["high"] or one["value"], one["value"])
+        sizes = [point["batch"] for point in found["curve"]]
+        self.assertEqual(sizes, sorted(sizes))
+        self.assertIn(found["batch"]["suggestion"], sizes)
+        # A larger batch needs more samples.
+        for smaller, larger in zip(found["curve"], found["curve"][1:]):
+            self.assertLess(smaller["samples"], larger["samples"])
+        self.assertEqual(list(self.folder.iterdir()), [self.folder / "r.lua"])
+
+        text = self.run_program("find", "batch", "r.lua", "--threads", "1", "--apply", "batch.toml").out
+        for words in ("batch = ", "noise scale", "knee", "time to a loss"):
+            self.assertIn(words, text)
+        self.train("--apply", "batch.toml", "--out", "run")
 
     def test_what_cannot_be_searched_is_refused(self):
         self.recipe()
-        self.assert_said(self.run_program("find", "batch", "r.lua", code=2), "trainlab find lr RECIPE.lua", "batch")
+        self.assert_said(self.run_program("find", "loader", "r.lua", code=2), "trainlab find lr RECIPE.lua", "loader")
         self.run_program("find", "lr", code=2)
         self.write("task.lua", 'return lab.task { name = "t", run = function() end }\n')
         self.assert_said(self.run_program("find", "lr", "task.lua", code=2), "expected a lab.fit", "lab.task")

@@ -393,7 +393,10 @@ void Group::add_passes(std::span<const std::shared_ptr<GradientPass>> passes, st
         "fuse_step", "\"" + std::string(passes.front()->name()) + "\" looks at all gradients of a step together");
   }
   places_ = std::move(places);
-  passes_.insert(passes_.end(), passes.begin(), passes.end());
+  for (const auto& pass : passes) {
+    const auto first = passes_.begin() + (scaler_ ? 1 : 0);
+    passes_.insert(pass->comes_before_clip() ? first : passes_.end(), pass);
+  }
   may_skip_ = may_skip_ || std::ranges::any_of(passes, [](const auto& pass) { return pass->may_skip(); });
 }
 

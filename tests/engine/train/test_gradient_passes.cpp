@@ -23,13 +23,16 @@ using Apply = std::function<Verdict(std::span<at::Tensor>, const StepFacts&)>;
 
 class TestPass final : public GradientPass {
  public:
-  TestPass(std::string name, Apply apply) : name_(std::move(name)), apply_(std::move(apply)) {}
+  TestPass(std::string name, Apply apply, bool comes_before_clip = false)
+      : name_(std::move(name)), apply_(std::move(apply)), comes_before_clip_(comes_before_clip) {}
   std::string_view name() const override { return name_; }
+  bool comes_before_clip() const override { return comes_before_clip_; }
   Verdict apply(std::span<at::Tensor> gradients, const StepFacts& facts) override { return apply_(gradients, facts); }
 
  private:
   std::string name_;
   Apply apply_;
+  bool comes_before_clip_;
 };
 
 std::shared_ptr<GradientPass> pass(std::string name, Apply apply) {
@@ -97,6 +100,20 @@ TEST_CASE("passes come in order, after clipping by value and then by norm") {
   CHECK(calls == std::vector<std::string>{"first 0", "second 0", "first 1", "second 1"});
   CHECK(norm == Approx(0.01).epsilon(1e-3));
   CHECK(largest <= 0.001);
+}
+
+TEST_CASE("a pass that asks for it sees the gradients before they are clipped") {
+  const TemporaryFolder temporary;
+  std::vector<double> norms;
+  const Apply measure = [&](std::span<at::Tensor> gradients, const StepFacts&) {
+    norms.push_back(joint_norm(gradients));
+    return Verdict{};
+  };
+  run_with(digits_fit(R"(, "steps": 1, "clip": {"norm": 0.01})"), temporary.path(),
+           {pass("after", measure), std::make_shared<TestPass>("before", measure, true)});
+  REQUIRE(norms.size() == 2);
+  CHECK(norms[0] > 0.1);
+  CHECK(norms[1] == Approx(0.01).epsilon(1e-3));
 }
 
 TEST_CASE("accumulated gradients reach the passes once a step") {

@@ -1,6 +1,9 @@
-// `trainlab find lr RECIPE.lua`: its line has a record in tools/trainlab/commands.
+// `trainlab find lr|batch RECIPE.lua`: its line has a record in tools/trainlab/commands.
+#include <cmath>
+
 #include "command.h"
 #include "core/files.h"
+#include "find/batch.h"
 #include "find/rate.h"
 #include "measured_stage.h"
 #include "run/applied.h"
@@ -20,23 +23,31 @@ class FindExecution final : public MeasuredStage {
       throw usage_error("expected a lab.fit that the recipe names, found " +
                         (what.spec ? "lab." + what.stage.entry().name : what.note));
     }
-    const RateOptions options{.say = [this](const std::string& line) { run().say(line); }};
-    const FoundRate found = with_torch_errors([&] { return find_rate(registry(), *what.spec, settings, options); });
-    if (request().has("apply")) {
-      write_changes(*request().path("apply"), {.recipe = hash_file(request().recipe),
-                                               .stage = what.stage.string("name"),
-                                               .set = {"optim.lr=" + number_text(found.suggestion)},
-                                               .threads = {}});
-    }
-    if (request().has("json")) {
-      Value object = to_value(found);
-      object.set("recipe", shown_name());
-      object.set("stage", what.stage.string("name"));
-      send_json(object);
+    const auto say = [this](const std::string& line) { run().say(line); };
+    if (request().options["finder"] == Value("batch")) {
+      const FoundBatch found =
+          with_torch_errors([&] { return find_batch(registry(), *what.spec, settings, {.say = say}); });
+      std::vector<std::string> set = {"batch=" + std::to_string(found.suggestion / found.accumulate)};
+      if (std::isfinite(found.scaled_rate)) set.push_back("optim.lr=" + number_text(found.scaled_rate));
+      tell(what, std::move(set), to_value(found), batch_text(found));
     } else {
-      send(rate_text(found));
+      const FoundRate found =
+          with_torch_errors([&] { return find_rate(registry(), *what.spec, settings, {.say = say}); });
+      tell(what, {"optim.lr=" + number_text(found.suggestion)}, to_value(found), rate_text(found));
     }
     return 0;
+  }
+
+  void tell(const WhatToMeasure& what, std::vector<std::string> set, Value found, const std::string& text) {
+    const std::string stage = what.stage.string("name");
+    if (request().has("apply")) {
+      write_changes(*request().path("apply"),
+                    {.recipe = hash_file(request().recipe), .stage = stage, .set = std::move(set), .threads = {}});
+    }
+    if (!request().has("json")) return send(text);
+    found.set("recipe", shown_name());
+    found.set("stage", stage);
+    send_json(found);
   }
 };
 

@@ -17,7 +17,7 @@ Command run_command() {
       .words = one_recipe(),
       .flags = {{.name = "apply",
                  .type = file_type("FILE"),
-                 .help = "options that `trainlab profile` or `trainlab find lr` has written with --apply FILE"}},
+                 .help = "options that `trainlab profile` or `trainlab find` has written with --apply FILE"}},
       .works = Command::Works::on_recipe,
       .run =
           [](const Program&, const Arguments& given) {

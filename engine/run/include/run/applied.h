@@ -1,4 +1,4 @@
-// Changes of a stage that were tried and found to be faster or better: `trainlab profile` and `trainlab find lr` write
+// Changes of a stage that were tried and found to be faster or better: `trainlab profile` and `trainlab find` write
 // them with --apply FILE, and `trainlab run --apply FILE` makes them.
 #pragma once
 

@@ -34,7 +34,7 @@ struct FitMember {
 // gradient passes.
 struct FitCompany {
   std::vector<std::shared_ptr<LoopObserver>> observers = {};
-  std::vector<std::shared_ptr<GradientPass>> passes = {};  // applied after those of the option `clip`
+  std::vector<std::shared_ptr<GradientPass>> passes = {};  // after those of the option `clip`, unless a pass says more
 };
 
 // Trains the members together and returns a summary for each. `plan` is the plan of the first member; the others may

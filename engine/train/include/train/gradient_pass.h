@@ -51,6 +51,9 @@ class GradientPass {
   // Whether a verdict of this pass may leave rows out. A pass that never does says so, because some optimizers have to
   // keep a copy of their state where one may.
   virtual bool may_skip() const { return true; }
+  // Whether the pass comes before those of the option `clip`: the gradients are then as the backward pass has left
+  // them, unscaled.
+  virtual bool comes_before_clip() const { return false; }
 };
 
 }  // namespace trainlab

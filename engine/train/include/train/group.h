@@ -69,8 +69,8 @@ class Group final : public Trained {
         std::span<const Options> averages = {}, DropRates drop_rates = {});
   ~Group() override;
 
-  // Adds gradient passes from outside, in order, after the passes of the option `clip`. `places`: what the passes are
-  // told of the rows (StepFacts).
+  // Adds gradient passes from outside, after the passes of the option `clip`, or before them where a pass says so.
+  // `places`: what the passes are told of the rows (StepFacts).
   void add_passes(std::span<const std::shared_ptr<GradientPass>> passes, std::vector<std::size_t> places);
 
   void step(std::span<const Batch> batches, std::int64_t step, const StepInputs& inputs) override;

@@ -1,0 +1,189 @@
+#include "find/batch.h"
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/clock.h"
+#include "optim/scaled_rate.h"
+#include "tensor/free_memory.h"
+#include "tensor/memory.h"
+#include "train/memory_prediction.h"
+#include "trainings.h"
+
+namespace trainlab {
+namespace {
+
+constexpr std::int64_t per_group = 4;
+constexpr std::int64_t measured = per_group * static_cast<std::int64_t>(noise_groups);  // gradients at the same weights
+
+// Lets the fit train, and at some steps leaves the weights as they are for `measured` steps, whose gradients it sums.
+class NoiseMeter final : public GradientPass {
+ public:
+  NoiseMeter(double batch, std::vector<std::int64_t> at) : batch_(batch), at_(std::move(at)) {}
+
+  std::string_view name() const override { return "gradient noise"; }
+  bool comes_before_clip() const override { return true; }
+
+  Verdict apply(std::span<at::Tensor> gradients, const StepFacts& facts) override {
+    if (trained_ < at_[found.size()]) {
+      if (!facts.is_again) ++trained_;
+      return {};
+    }
+    if (!facts.is_again) take(gradients);
+    return {.skipped = std::vector<std::uint8_t>(facts.active.size(), 1)};
+  }
+
+  std::vector<NoiseAt> found;
+
+ private:
+  void take(std::span<at::Tensor> gradients) {
+    const auto group = static_cast<std::size_t>(taken_ / per_group);
+    if (taken_ == 0) sums_.assign(noise_groups, {});
+    std::vector<at::Tensor>& sum = sums_[group];
+    if (sum.empty()) sum.resize(gradients.size());
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].defined()) continue;
+      const at::Tensor flat = gradients[i].detach().reshape(-1).to(at::kFloat);
+      totals_.squares[group] += flat.dot(flat).item<double>();
+      sum[i] = sum[i].defined() ? sum[i].add_(flat) : flat.clone();
+    }
+    if (++taken_ < measured) return;
+    for (std::size_t a = 0; a < noise_groups; ++a) {
+      for (std::size_t b = 0; b < noise_groups; ++b) {
+        for (std::size_t i = 0; i < gradients.size(); ++i) {
+          if (sums_[a][i].defined() && sums_[b][i].defined())
+            totals_.dots[a][b] += sums_[a][i].dot(sums_[b][i]).item<double>();
+        }
+      }
+    }
+    totals_.batch = batch_;
+    totals_.per_group = static_cast<double>(per_group);
+    found.push_back({trained_, noise_scale(totals_)});
+    totals_ = {};
+    sums_.clear();
+    taken_ = 0;
+    if (found.size() == at_.size()) throw TrainingDone();
+  }
+
+  double batch_;
+  std::vector<std::int64_t> at_;  // numbers of trained steps
+  std::int64_t trained_ = 0, taken_ = 0;
+  std::vector<std::vector<at::Tensor>> sums_;  // by group and parameter
+  GradientSums totals_;
+};
+
+// Ends a training when its steps have been timed: after half a second and 12 steps, or 200 steps.
+class StepClock final : public LoopObserver {
+ public:
+  void stepped(std::int64_t) override {
+    const double now = steady_seconds();
+    times_.push_back(now);
+    const auto steps = static_cast<std::int64_t>(times_.size());
+    if (steps >= most || (steps >= least && now - times_.front() > long_enough)) throw TrainingDone();
+  }
+  // The first steps fill buffers.
+  double median() const {
+    std::vector<double> all;
+    for (std::size_t i = cold; i + 1 < times_.size(); ++i) all.push_back(times_[i + 1] - times_[i]);
+    const auto middle = all.begin() + std::ssize(all) / 2;
+    std::ranges::nth_element(all, middle);
+    return *middle;
+  }
+  static constexpr std::int64_t most = 200;
+
+ private:
+  static constexpr std::int64_t least = 12;
+  static constexpr std::size_t cold = 3;
+  static constexpr double long_enough = 0.5;
+  std::vector<double> times_;
+};
+
+std::vector<NoiseAt> measured_noise(Trainings& trainings, const FitPlan& plan, std::int64_t longest) {
+  constexpr std::int64_t places = 3;
+  const std::int64_t steps = std::min(longest, plan.length.total_steps - places * measured);
+  if (steps < places) {
+    throw plan.options
+        .error("",
+               fmt::format("expected at least {} steps, found {}", places * (measured + 1), plan.length.total_steps))
+        .hint("gradients are measured at three places, 32 each: give more epochs");
+  }
+  const auto meter = std::make_shared<NoiseMeter>(static_cast<double>(plan.length.batch),
+                                                  std::vector<std::int64_t>{steps / 8, steps / 2, steps - 1});
+  trainings.run(plan, {.passes = {meter}});
+  return meter->found;
+}
+
+}  // namespace
+
+FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettings& settings,
+                      const BatchOptions& options) {
+  Trainings trainings(registry, fit, settings);
+  const Options whole = trainings.changed({});
+  const bool has_length = whole.given("epochs") || whole.given("steps");
+  const FitPlan plan = trainings.plan(has_length ? whole : trainings.changed({{"steps", options.steps + 96}}));
+  FoundBatch found{.batch = plan.length.batch, .suggestion = plan.length.batch, .accumulate = plan.accumulate};
+  if (options.say) options.say("gradients at three places of a training");
+  found.noise = measured_noise(trainings, plan, options.steps);
+  // In the middle of the training: near its end a small gradient is left, and the scale no longer says what was saved.
+  const double middle = found.noise[1].scale.value;
+  found.knee_low = middle / 4;
+  found.knee_high = middle;
+  // The middle of the range, by its logarithm.
+  const double critical = middle / 2;
+  const auto steps_to_loss = [&](double batch) { return std::isfinite(critical) ? 1 + critical / batch : 1 / batch; };
+
+  const auto held = plan.data.train.epoch_size();
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = plan.loader.batch; size >= 1 && size * 4 >= plan.loader.batch; size /= 2)
+    sizes.push_back(size);
+  std::ranges::reverse(sizes);
+  for (std::int64_t size = 2 * plan.loader.batch; size <= 64 * plan.loader.batch; size *= 2) sizes.push_back(size);
+  const auto room = static_cast<double>(live_tensor_bytes() + free_tensor_memory());
+  for (const std::int64_t size : sizes) {
+    if (size > held) {
+      found.ended_by = fmt::format("the training part has {} samples", held);
+      break;
+    }
+    const FitPlan sized = trainings.plan(
+        trainings.changed({{"batch", size}, {"epochs", Value()}, {"steps", StepClock::most}, {"schedule", Value()}}));
+    const MemoryPrediction memory = predict_memory(sized);
+    if (static_cast<double>(memory.ledger.peak) > 0.9 * room) {
+      found.ended_by = "a step of " + std::to_string(size * found.accumulate) + " samples would take " +
+                       memory_text(static_cast<double>(memory.ledger.peak));
+      break;
+    }
+    if (options.say) options.say(fmt::format("steps of {} samples", size * found.accumulate));
+    const auto clock = std::make_shared<StepClock>();
+    trainings.run(sized, {.observers = {clock}});
+    found.curve.push_back({.batch = size * found.accumulate, .seconds = clock->median(), .memory = memory.ledger.peak});
+  }
+  const auto own = std::ranges::find(found.curve, found.batch, &BatchPoint::batch);
+  const double base = own->seconds * steps_to_loss(static_cast<double>(own->batch));
+  double least = std::numeric_limits<double>::infinity();
+  for (BatchPoint& point : found.curve) {
+    const double steps = steps_to_loss(static_cast<double>(point.batch));
+    point.time = point.seconds * steps / base;
+    point.samples = static_cast<double>(point.batch) * steps /
+                    (static_cast<double>(own->batch) * steps_to_loss(static_cast<double>(own->batch)));
+    least = std::min(least, point.time);
+  }
+  found.suggestion =
+      std::ranges::find_if(found.curve, [&](const BatchPoint& point) { return point.time <= 1.05 * least; })->batch;
+  const Options optimizer = plan.options.child("optim");
+  found.rate = found.scaled_rate = std::nan("");
+  try {
+    found.rate = optimizer.number("lr");
+    found.scaled_rate =
+        scaled_rate(found.rate, static_cast<double>(found.batch), static_cast<double>(found.suggestion), optimizer);
+  } catch (const Error&) {
+    // An optimizer without a rule, or a wrapper around another one: the rate stays unknown.
+  }
+  return found;
+}
+
+}  // namespace trainlab

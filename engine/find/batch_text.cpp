@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "find/batch.h"
+#include "tensor/free_memory.h"
+
+namespace trainlab {
+namespace {
+
+std::string samples_text(double samples) { return std::isfinite(samples) ? fmt::format("{:.3g}", samples) : "unknown"; }
+
+Value number_or_nil(double number) { return std::isfinite(number) ? Value(number) : Value(); }
+
+}  // namespace
+
+std::string batch_text(const FoundBatch& found) {
+  std::string text = fmt::format("batch = {}", found.suggestion);
+  if (found.suggestion == found.batch) {
+    text += ", as it is\n";
+  } else {
+    text += fmt::format(" in place of {}", found.batch);
+    if (std::isfinite(found.scaled_rate))
+      text += fmt::format(", with lr = {:.2g} in place of {:g}", found.scaled_rate, found.rate);
+    text += "\n";
+  }
+  text += "\nnoise scale of the gradients, in samples (95 %)\n";
+  for (const NoiseAt& one : found.noise) {
+    text += fmt::format("  after {:>5} steps  {} ({} to {})\n", one.step, samples_text(one.scale.value),
+                        samples_text(one.scale.low), samples_text(one.scale.high));
+  }
+  if (std::isfinite(found.knee_high)) {
+    text += fmt::format("  knee between {:.3g} and {:.3g}: larger batches save few steps\n", found.knee_low,
+                        found.knee_high);
+    if (found.knee_high < static_cast<double>(found.batch))
+      text += fmt::format("  little noise is left in batches of {}\n", found.batch);
+  } else {
+    text += "  the noise hides the gradient: larger batches save steps in proportion\n";
+  }
+  text += fmt::format("\n{:>8} {:>11} {:>13} {:>12} {:>17} {:>20}\n", "batch", "ms a step", "samples/s", "memory",
+                      "time to a loss", "samples to a loss");
+  for (const BatchPoint& one : found.curve) {
+    text += fmt::format("{:>8} {:>11.3g} {:>13.4g} {:>12} {:>16.2f}× {:>19.2f}×\n", one.batch, 1e3 * one.seconds,
+                        static_cast<double>(one.batch) / one.seconds, memory_text(static_cast<double>(one.memory)),
+                        one.time, one.samples);
+  }
+  if (!found.ended_by.empty()) text += "no larger batch: " + found.ended_by + "\n";
+  return text;
+}
+
+Value to_value(const FoundBatch& found) {
+  Value::List noise, curve;
+  for (const NoiseAt& one : found.noise) {
+    noise.push_back(Value::Map{{"step", one.step},
+                               {"value", number_or_nil(one.scale.value)},
+                               {"low", number_or_nil(one.scale.low)},
+                               {"high", number_or_nil(one.scale.high)}});
+  }
+  for (const BatchPoint& one : found.curve) {
+    curve.push_back(Value::Map{{"batch", one.batch},
+                               {"step_seconds", one.seconds},
+                               {"samples_per_second", static_cast<double>(one.batch) / one.seconds},
+                               {"memory", one.memory},
+                               {"time", one.time},
+                               {"samples", one.samples}});
+  }
+  return Value::Map{{"kind", "finder"},
+                    {"status", "done"},
+                    {"batch", Value::Map{{"now", found.batch},
+                                         {"suggestion", found.suggestion},
+                                         {"lr", number_or_nil(found.scaled_rate)},
+                                         {"knee", Value::Map{{"low", number_or_nil(found.knee_low)},
+                                                             {"high", number_or_nil(found.knee_high)}}}}},
+                    {"noise", std::move(noise)},
+                    {"curve", std::move(curve)}};
+}
+
+}  // namespace trainlab
