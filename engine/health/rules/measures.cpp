@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/median.h"
+
 namespace trainlab {
 namespace {
 
@@ -38,14 +40,6 @@ double learnt(const HealthFigures& figures) {
 double late_share(const HealthFigures& figures) {
   const double now = figures.losses.mean(0.9, 1), fall = start_loss(figures) - now;
   return fall > 0 ? (figures.losses.mean(0.4, 0.5) - now) / fall : unmeasured;
-}
-
-double median_of(std::vector<double> values) {
-  std::erase_if(values, [](double x) { return std::isnan(x); });
-  if (values.empty()) return unmeasured;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 std::vector<double> column(const HealthFigures& figures, double MeasuredStep::*member, double first) {

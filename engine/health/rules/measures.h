@@ -18,8 +18,6 @@ double learnt(const HealthFigures& figures);
 // The part of the fall of the loss so far that came in the second half: 0.5 where the loss falls evenly.
 double late_share(const HealthFigures& figures);
 
-// The median; NaN for no values. Values that are NaN do not count.
-double median_of(std::vector<double> values);
 // A member of the rows from the `first` step on, in order, without NaN.
 std::vector<double> column(const HealthFigures& figures, double MeasuredStep::*member, double first = 0);
 // The median update of the weights relative to their size (median over weights, then over steps), of the steps with at

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/median.h"
 #include "measures.h"
 #include "rules.h"
 

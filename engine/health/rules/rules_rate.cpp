@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/median.h"
 #include "measures.h"
 #include "rules.h"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/median.h"
 #include "samplers/expected_improvement.h"
 
 namespace trainlab {
@@ -43,9 +44,8 @@ const NoImprovement::Verdict& NoImprovement::judge(const Trials& trials, bool ma
   const std::vector<double> open(space_.size(), std::numeric_limits<double>::quiet_NaN());
   verdict_.trials = static_cast<std::int64_t>(wanted);
   verdict_.expected = improvement.best(Stream(Key(0).fold("no improvement")), {}, open).improvement;
-  const auto middle = finite.begin() + static_cast<std::ptrdiff_t>(finite.size() / 2);
-  std::nth_element(finite.begin(), middle, finite.end());
-  verdict_.min_delta = min_delta_.value_or(0.01 * (*middle - *std::min_element(finite.begin(), finite.end())));
+  verdict_.min_delta =
+      min_delta_.value_or(0.01 * (median_of(finite) - *std::min_element(finite.begin(), finite.end())));
   verdict_.ends = verdict_.expected <= verdict_.min_delta;
   return verdict_;
 }
