@@ -1,14 +1,13 @@
 #include "find/batch.h"
 
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "core/clock.h"
+#include "core/median.h"
 #include "optim/scaled_rate.h"
 #include "tensor/free_memory.h"
 #include "tensor/memory.h"
@@ -20,6 +19,7 @@ namespace {
 
 constexpr std::int64_t per_group = 4;
 constexpr std::int64_t measured = per_group * static_cast<std::int64_t>(noise_groups);  // gradients at the same weights
+constexpr std::int64_t places = 3;  // of a training where gradients are measured
 
 // Lets the fit train, and at some steps leaves the weights as they are for `measured` steps, whose gradients it sums.
 class NoiseMeter final : public GradientPass {
@@ -90,9 +90,7 @@ class StepClock final : public LoopObserver {
   double median() const {
     std::vector<double> all;
     for (std::size_t i = cold; i + 1 < times_.size(); ++i) all.push_back(times_[i + 1] - times_[i]);
-    const auto middle = all.begin() + std::ssize(all) / 2;
-    std::ranges::nth_element(all, middle);
-    return *middle;
+    return median_of(std::move(all));
   }
   static constexpr std::int64_t most = 200;
 
@@ -103,19 +101,70 @@ class StepClock final : public LoopObserver {
   std::vector<double> times_;
 };
 
+// The sizes of a micro-batch to time, by rising size: a quarter of the recipe's to 64 times as many.
+std::vector<std::int64_t> sizes_around(std::int64_t batch) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t size = batch; size >= 1 && size * 4 >= batch; size /= 2) sizes.push_back(size);
+  std::ranges::reverse(sizes);
+  for (std::int64_t size = 2 * batch; size <= 64 * batch; size *= 2) sizes.push_back(size);
+  return sizes;
+}
+
 std::vector<NoiseAt> measured_noise(Trainings& trainings, const FitPlan& plan, std::int64_t longest) {
-  constexpr std::int64_t places = 3;
   const std::int64_t steps = std::min(longest, plan.length.total_steps - places * measured);
   if (steps < places) {
     throw plan.options
         .error("",
                fmt::format("expected at least {} steps, found {}", places * (measured + 1), plan.length.total_steps))
-        .hint("gradients are measured at three places, 32 each: give more epochs");
+        .hint(fmt::format("gradients are measured at {} places, {} each: give more epochs", places, measured));
   }
   const auto meter = std::make_shared<NoiseMeter>(static_cast<double>(plan.length.batch),
                                                   std::vector<std::int64_t>{steps / 8, steps / 2, steps - 1});
   trainings.run(plan, {.passes = {meter}});
   return meter->found;
+}
+
+// Times steps of each size, as far as the data and the memory go.
+void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, const BatchOptions& options) {
+  const auto held = plan.data.train.epoch_size();
+  const auto room = 0.9 * static_cast<double>(live_tensor_bytes() + free_tensor_memory());
+  for (const std::int64_t size : sizes_around(plan.loader.batch)) {
+    const auto ends = [&](std::string because) {
+      // The other sizes are judged by that of the recipe.
+      if (size <= plan.loader.batch)
+        throw plan.options.error("batch", "no steps of this size can be timed: " + because);
+      found.ended_by = std::move(because);
+    };
+    if (size > held) return ends(fmt::format("the training part has {} samples", held));
+    const std::int64_t batch = size * found.accumulate;
+    const FitPlan sized = trainings.plan(
+        trainings.changed({{"batch", size}, {"epochs", Value()}, {"steps", StepClock::most}, {"schedule", Value()}}));
+    const std::int64_t memory = predict_memory(sized).ledger.peak;
+    if (static_cast<double>(memory) > room)
+      return ends(fmt::format("a step of {} samples would take {}", batch, memory_text(static_cast<double>(memory))));
+    if (options.say) options.say(fmt::format("steps of {} samples", batch));
+    const auto clock = std::make_shared<StepClock>();
+    trainings.run(sized, {.observers = {clock}});
+    found.curve.push_back({.batch = batch, .seconds = clock->median(), .memory = memory});
+  }
+}
+
+// Time and samples to the same loss, and the smallest size within 5 % of the soonest.
+void judge_sizes(FoundBatch& found) {
+  // The middle of the range of the knee, by its logarithm.
+  const double critical = std::sqrt(found.knee_low * found.knee_high);
+  const auto steps_to_loss = [&](double batch) { return std::isfinite(critical) ? 1 + critical / batch : 1 / batch; };
+  const BatchPoint own = *std::ranges::find(found.curve, found.batch, &BatchPoint::batch);
+  const double own_steps = steps_to_loss(static_cast<double>(own.batch));
+  double least = std::numeric_limits<double>::infinity();
+  for (BatchPoint& point : found.curve) {
+    const double steps = steps_to_loss(static_cast<double>(point.batch)) / own_steps;
+    point.time = point.seconds / own.seconds * steps;
+    point.samples = static_cast<double>(point.batch) / static_cast<double>(own.batch) * steps;
+    least = std::min(least, point.time);
+  }
+  found.suggestion =
+      std::ranges::find_if(found.curve, [&](const BatchPoint& point) { return point.time <= 1.05 * least; })->batch;
 }
 
 }  // namespace
@@ -125,7 +174,8 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
   Trainings trainings(registry, fit, settings);
   const Options whole = trainings.changed({});
   const bool has_length = whole.given("epochs") || whole.given("steps");
-  const FitPlan plan = trainings.plan(has_length ? whole : trainings.changed({{"steps", options.steps + 96}}));
+  const FitPlan plan =
+      trainings.plan(has_length ? whole : trainings.changed({{"steps", options.steps + places * measured}}));
   FoundBatch found{.batch = plan.length.batch, .suggestion = plan.length.batch, .accumulate = plan.accumulate};
   if (options.say) options.say("gradients at three places of a training");
   found.noise = measured_noise(trainings, plan, options.steps);
@@ -133,47 +183,8 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
   const double middle = found.noise[1].scale.value;
   found.knee_low = middle / 4;
   found.knee_high = middle;
-  // The middle of the range, by its logarithm.
-  const double critical = middle / 2;
-  const auto steps_to_loss = [&](double batch) { return std::isfinite(critical) ? 1 + critical / batch : 1 / batch; };
-
-  const auto held = plan.data.train.epoch_size();
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t size = plan.loader.batch; size >= 1 && size * 4 >= plan.loader.batch; size /= 2)
-    sizes.push_back(size);
-  std::ranges::reverse(sizes);
-  for (std::int64_t size = 2 * plan.loader.batch; size <= 64 * plan.loader.batch; size *= 2) sizes.push_back(size);
-  const auto room = static_cast<double>(live_tensor_bytes() + free_tensor_memory());
-  for (const std::int64_t size : sizes) {
-    if (size > held) {
-      found.ended_by = fmt::format("the training part has {} samples", held);
-      break;
-    }
-    const FitPlan sized = trainings.plan(
-        trainings.changed({{"batch", size}, {"epochs", Value()}, {"steps", StepClock::most}, {"schedule", Value()}}));
-    const MemoryPrediction memory = predict_memory(sized);
-    if (static_cast<double>(memory.ledger.peak) > 0.9 * room) {
-      found.ended_by = "a step of " + std::to_string(size * found.accumulate) + " samples would take " +
-                       memory_text(static_cast<double>(memory.ledger.peak));
-      break;
-    }
-    if (options.say) options.say(fmt::format("steps of {} samples", size * found.accumulate));
-    const auto clock = std::make_shared<StepClock>();
-    trainings.run(sized, {.observers = {clock}});
-    found.curve.push_back({.batch = size * found.accumulate, .seconds = clock->median(), .memory = memory.ledger.peak});
-  }
-  const auto own = std::ranges::find(found.curve, found.batch, &BatchPoint::batch);
-  const double base = own->seconds * steps_to_loss(static_cast<double>(own->batch));
-  double least = std::numeric_limits<double>::infinity();
-  for (BatchPoint& point : found.curve) {
-    const double steps = steps_to_loss(static_cast<double>(point.batch));
-    point.time = point.seconds * steps / base;
-    point.samples = static_cast<double>(point.batch) * steps /
-                    (static_cast<double>(own->batch) * steps_to_loss(static_cast<double>(own->batch)));
-    least = std::min(least, point.time);
-  }
-  found.suggestion =
-      std::ranges::find_if(found.curve, [&](const BatchPoint& point) { return point.time <= 1.05 * least; })->batch;
+  time_sizes(found, trainings, plan, options);
+  judge_sizes(found);
   const Options optimizer = plan.options.child("optim");
   found.rate = found.scaled_rate = std::nan("");
   try {

@@ -41,7 +41,7 @@ class EndsAfter final : public LoopObserver {
 // The losses of a training whose rate grows by a factor from step to step, from the weights and in the order of this
 // seed. Fewer than `steps` where a loss is not finite.
 std::vector<double> losses_of(Trainings& trainings, double rate, double growth, std::int64_t steps, std::int64_t seed) {
-  Value optimizer = trainings.changed({}).value()["optim"];
+  Value optimizer = trainings.fit()["optim"];
   optimizer.set("lr", rate);
   const Options changed =
       trainings.changed({{"optim", std::move(optimizer)},

@@ -19,6 +19,7 @@ class Trainings {
   // `fit` is a checked lab.fit. Error{recipe} for a fit with a step of its own.
   Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings);
 
+  const Value& fit() const { return fit_.value; }
   // The fit with these options in place of its own (nil: without the option), and without what watches it or ends it
   // early.
   Options changed(const Value::Map& changes) const;

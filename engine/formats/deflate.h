@@ -1,4 +1,4 @@
-// What holds for all data in the format deflate (RFC 1951).
+// A property of all data in the format deflate (RFC 1951).
 #pragma once
 
 #include <cstdint>

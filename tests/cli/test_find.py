@@ -60,6 +60,8 @@ class Find(CliTest):
         self.run_program("find", "lr", code=2)
         self.write("task.lua", 'return lab.task { name = "t", run = function() end }\n')
         self.assert_said(self.run_program("find", "lr", "task.lua", code=2), "expected a lab.fit", "lab.task")
+        self.recipe("large.lua", epochs="200", batch="4000")
+        self.assert_said(self.run_program("find", "batch", "large.lua", code=1), "batch", "samples")
         self.recipe("own.lua", more="  step = function(run, batch) return {} end,\n")
         self.assert_said(self.run_program("find", "lr", "own.lua", code=1), "step of its own")
 

@@ -163,8 +163,8 @@ TEST_CASE("a sample that does not fit ends the fit with the layer, the bytes and
                  Catch::Contains("(--memory), found 1.3 MiB for the weights of the model, of which this layer has"));
   CHECK_THAT(message(plan, live_tensor_bytes() + 2'000'000),
              Catch::Contains("for the training, a sample at a time: weights") && Catch::Contains("hint: "));
-  // What a step with functions of the recipe takes is not known before. The second layer makes a megabyte of a sample.
-  // No batch is made ahead, so that the first step finds the same memory taken on each machine.
+  // The memory of a step with functions of the recipe is not known before the step. The second layer makes a megabyte
+  // of a sample. No batch is made ahead, so that the first step finds the same memory taken on each machine.
   const auto squares = native([](std::span<const Argument> arguments) -> std::vector<Argument> {
     const auto out = std::get<std::shared_ptr<Object>>(arguments[0]);
     return {std::make_shared<TensorObject>(std::dynamic_pointer_cast<TensorObject>(out)->tensor.square().mean())};
@@ -200,7 +200,7 @@ TEST_CASE("batch = \"auto\" is the largest that fits, and never more than the da
   CHECK(peak(batch) <= 0.9 * static_cast<double>(budget));
   CHECK(peak(batch + batch / 16 + 8) > 0.9 * static_cast<double>(budget));
 
-  // As a run that goes on has recorded it.
+  // A run that goes on has recorded the batch.
   RunSettings settings = test_settings();
   settings.chosen = Value::Map{{"batch", 40}};
   CHECK(plan_fit(parse_options(text("")), settings).loader.batch == 40);
