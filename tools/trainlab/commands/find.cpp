@@ -39,7 +39,7 @@ Command find_command() {
     on_recipe.words.erase(on_recipe.words.begin());
     Request request = request_for_recipe(on_recipe);
     request.options.set("finder", given.words.front());
-    return supervise(std::move(request), on_recipe);
+    return supervise(request, on_recipe);
   };
   return command;
 }
