@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-#include "train/group.h"
+#include "train/evaluator.h"
 
 namespace trainlab {
 namespace {

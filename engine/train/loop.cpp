@@ -8,125 +8,19 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "core/host.h"
 #include "core/trace.h"
 #include "journal/disk_threads.h"
-#include "memory/what_fits.h"
+#include "memory/room.h"
+#include "rows.h"
 #include "tensor/device.h"
-#include "tensor/dry_run.h"
-#include "tensor/free_memory.h"
-#include "train/memory_prediction.h"
-#include "train/own_step.h"
 
 namespace trainlab {
 namespace {
 
-// The first steps of a process touch memory and code for the first time and say nothing of its speed.
-constexpr std::int64_t cold_steps = 5;
 // All states are there from the second step on; some of the first steps are watched more closely than others.
 constexpr std::int64_t usual_step = 3;
 // Between two estimates of the length of a run under a time budget, once the first steps are done.
 constexpr std::int64_t estimate_every = 20;
-// A slow validation or checkpoint counts for the reserve under a time budget, and is forgotten by and by.
-constexpr double remembered = 0.9;
-
-// Rows of the member axis, or the one model where there is none. One row alone would take other kernels than several:
-// it is padded with a copy of the last member that never takes a step.
-std::size_t row_count(std::span<const FitMember> members, bool axis) {
-  return axis ? std::max<std::size_t>(members.size(), 2) : members.size();
-}
-
-std::vector<Key> row_keys(std::span<const FitMember> members, const FitPlan& plan, bool axis) {
-  std::vector<Key> keys;
-  for (const FitMember& member : members) {
-    const std::int64_t seed = member.options.given("seed") ? member.options.integer("seed") : plan.seed;
-    keys.emplace_back(static_cast<std::uint64_t>(seed));
-  }
-  keys.resize(row_count(members, axis), keys.back());
-  return keys;
-}
-
-// What each row gives for an option that is an entry; empty where nobody does.
-std::vector<Options> row_specs(std::span<const FitMember> members, const char* option, bool axis) {
-  std::vector<Options> specs;
-  for (const FitMember& member : members)
-    if (member.options.given(option)) specs.push_back(member.options.child(option));
-  if (specs.empty()) return specs;
-  if (specs.size() != members.size())
-    throw std::logic_error(std::string("members of a group differ in whether they have the option ") + option);
-  specs.resize(row_count(members, axis), specs.back());
-  return specs;
-}
-
-// Probabilities of dropping of each row, where members have other ones than the model of the plan.
-DropRates row_drops(std::span<const FitMember> members, const FitPlan& plan, bool axis) {
-  DropRates rates;
-  const auto differs = [&](const FitMember& one) { return one.options.get("model") != plan.options.get("model"); };
-  if (std::ranges::none_of(members, differs)) return rates;
-  for (const FitMember& member : members) {
-    const Model own(member.options.child("model"), plan.model->signals());
-    for (const auto& [key, p] : own.drops()) rates[key].push_back(p);
-  }
-  for (auto& [key, row] : rates) row.resize(row_count(members, axis), row.back());
-  return rates;
-}
-
-// What a training step takes, before the first part of it is made. The prediction is asked for where the estimate by
-// formulas, which costs nothing, says that much of the memory would be taken. Under the limit of the process a step may
-// be taken in parts: then the least part must fit.
-void check_room(const FitPlan& plan, std::size_t rows) {
-  if (!plan.device.is_cpu()) return;
-  const bool is_limited = tensor_memory_limit() > 0, has_parts = is_limited && !plan.step && !plan.fuse_step;
-  const auto members = static_cast<double>(rows);
-  const double weights = members * static_cast<double>(plan.parameter_count()) *
-                         static_cast<double>(c10::elementSize(plan.precision.weights));
-  const double kept = members * static_cast<double>(plan.loader.batch) *
-                      (plan.model ? plan.model->kept_bytes(plan.precision.compute) : 0);
-  const double least = 4 * weights + kept;
-  if (!is_limited && least < static_cast<double>(large_memory) / 16) return;
-  // Weights that fit in no way are the model's to refuse, which names a layer.
-  const auto free = static_cast<double>(free_tensor_memory());
-  if (weights > free || 8 * least < free) return;
-  const MemoryPrediction predicted = predict_memory(plan, rows, [has_parts](FitPlan& dry) {
-    if (has_parts) dry.micro_batch = 1;
-  });
-  const MemoryLedger& ledger = predicted.ledger;
-  double all = static_cast<double>(ledger.peak) - static_cast<double>(live_tensor_bytes());
-  if (!predicted.estimated_because.empty()) {
-    // The activations of an estimate may be too many.
-    all = static_cast<double>(ledger.of(MemoryKind::weights) + ledger.of(MemoryKind::gradients) +
-                              ledger.of(MemoryKind::optimizer));
-  }
-  const std::string trials = rows > 1 ? std::to_string(rows) + " trials side by side" : "the training";
-  const std::string layers = layer_text(ledger, memory_text);
-  try {
-    check_free_memory(all, memory_text(all) + " for " + trials + (has_parts ? ", a sample at a time: " : ": ") +
-                               category_text(ledger, memory_text) +
-                               (layers.empty() ? "" : "; most activations: " + layers));
-  } catch (Error& error) {
-    error.hint(rows > 1 ? "`stack` says how many trials train side by side"
-                        : what_fits(plan, rows, static_cast<std::int64_t>(free)));
-    throw error.in(plan.options.path());
-  }
-}
-
-std::unique_ptr<Trained> make_trained(const FitPlan& plan, std::span<const FitMember> members, bool axis,
-                                      const FitCompany& company, const std::vector<std::size_t>& places) {
-  const std::vector<Key> keys = row_keys(members, plan, axis);
-  if (!plan.step) {
-    auto group = std::make_unique<Group>(plan, keys, row_specs(members, "optim", axis), axis,
-                                         row_specs(members, "ema", axis), row_drops(members, plan, axis));
-    group->add_passes(company.passes, places);
-    return group;
-  }
-  if (!company.passes.empty()) {
-    throw plan.options.error("step", "expected a fit without a step of its own, because gradient passes were given")
-        .hint("a fit with `step` handles its gradients itself");
-  }
-  if (axis || members.size() > 1) throw std::logic_error("a step of its own trains one member");
-  return std::make_unique<OwnStep>(plan, keys.front());
-}
-
 }  // namespace
 
 FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool axis, const FitCompany& company)
@@ -136,8 +30,8 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
       fits_(members.begin(), members.end()),
       places_(members.size()),
       summaries_(members.size()),
-      held_before_(live_tensor_bytes()),
-      batches_before_(tensor_memory().of(MemoryUse::batches)) {
+      memory_(plan),
+      pace_(plan) {
   std::iota(places_.begin(), places_.end(), std::size_t{0});
   make_rows();
   for (std::size_t m = 0; m < fits_.size(); ++m)
@@ -151,7 +45,7 @@ FitLoop::FitLoop(const FitPlan& plan, std::span<const FitMember> members, bool a
   position_.samples_per_epoch =
       plan.loader.drop_last ? loader_->batches_per_epoch() * plan.loader.batch : plan.data.train.epoch_size();
   if (members.front().context.resumed) resume();
-  recorded_step_ = first_step_ + usual_step;
+  recorded_step_ = position_.step + usual_step;
   if (plan.length.total_steps > 0) recorded_step_ = std::min(recorded_step_, plan.length.total_steps - 1);
 }
 
@@ -161,10 +55,7 @@ void FitLoop::make_rows() {
   check_room(plan_, rows);
   trained_ = make_trained(plan_, fits_, is_group_, company_, places_);
   loader_ = std::make_unique<Loader>(plan_.data.train, plan_.loader, row_keys(fits_, plan_, is_group_), is_group_);
-  if (plan_.device.is_cpu() && (plan_.budget > 0 || tensor_memory_limit() > 0)) {
-    loader_bytes_ = 0;
-    for (const std::int64_t bytes : loader_->buffer_bytes()) loader_bytes_ += block_bytes(bytes);
-  }
+  memory_.fed_by(*loader_);
   rates_.assign(rows, 0);
   momentum_.assign(rows, 1);
   weight_decay_.assign(rows, 1);
@@ -209,7 +100,7 @@ void FitLoop::compact() {
 void FitLoop::resume() {
   std::vector<std::int64_t> steps;
   for (const auto& member : members_) steps.push_back(member->resume());
-  position_.step = first_step_ = steps.front();
+  position_.step = steps.front();
   if (std::any_of(steps.begin(), steps.end(), [&](std::int64_t step) { return step != steps.front(); })) {
     throw run_error("the members of this group were interrupted at different steps");
   }
@@ -241,7 +132,7 @@ bool FitLoop::finished() {
   const std::int64_t total = plan_.length.total_steps;
   if (total > 0 && position_.step >= total) return true;
   // A result needs a step.
-  if (position_.step > 0 && seconds_left() <= reserve()) {
+  if (position_.step > 0 && seconds_left() <= pace_.reserve(position_.batch)) {
     for (const auto& member : members_) member->stop("the time budget is used");
     return true;
   }
@@ -255,34 +146,14 @@ double FitLoop::seconds_left() const {
   return of_stage ? std::min(left, of_stage()) : left;
 }
 
-double FitLoop::step_seconds() const {
-  const std::int64_t done = position_.step - first_step_, warm = done - cold_steps;
-  if (warm > 0) return (steady_seconds() - warm_since_) / static_cast<double>(warm);
-  return done > 0 ? (steady_seconds() - begun_) / static_cast<double>(done) : 0;
-}
-
-double FitLoop::reserve() const {
-  const double step = step_seconds();
-  const auto evaluation = [&](const std::optional<Part>& part) {
-    if (!part) return 0.0;
-    if (validation_seconds_ > 0) {
-      return validation_seconds_ * static_cast<double>(part->size()) / static_cast<double>(plan_.data.val->size());
-    }
-    // Without its backward pass a step costs about a third; half is assumed.
-    return 0.5 * step * static_cast<double>(part->size()) / static_cast<double>(position_.batch);
-  };
-  // Half as much again: a reserve that is too small costs the result, one that is too large a few steps.
-  return 1.5 * (evaluation(plan_.data.val) + evaluation(plan_.data.test) + commit_seconds_ + step);
-}
-
 // Under a time budget alone the length is unknown. It is estimated from the speed so far: after each of the first
 // steps, for a wrong one would put a schedule far from its beginning, then now and then, so that a schedule comes to
 // its end with the budget although the speed changes. A checkpoint holds the latest estimate.
 void FitLoop::estimate_total() {
-  const std::int64_t measured = position_.step - first_step_ - cold_steps;
+  const std::int64_t measured = pace_.warm_steps();
   if (measured < 1 || (measured > estimate_every && measured % estimate_every != 0)) return;
-  const double left = std::max(seconds_left() - reserve(), 0.0);
-  const auto total = position_.step + static_cast<std::int64_t>(left / step_seconds());
+  const double left = std::max(seconds_left() - pace_.reserve(position_.batch), 0.0);
+  const auto total = position_.step + static_cast<std::int64_t>(left / pace_.step_seconds());
   for (const auto& member : members_) member->set_total(total);
   trained_->set_total(total);
 }
@@ -308,12 +179,11 @@ void FitLoop::train_step() {
   if (axis_ > 0) inputs.active = active_;
   const std::int64_t at_a_time = trained_->micro_batch().samples;
   try {
-    // A step that took what the loader's workers have not taken yet would end the fit in their threads.
-    const MemoryBudget budget(plan_.budget, loader_bytes_ > 0 ? batches_before_ + loader_bytes_ : 0);
+    const MemoryBudget budget = memory_.budget();
     trained_->step(batches_, position_.step, inputs);
   } catch (TensorMemoryLimit& error) {
     batches_.clear();
-    explain(error);
+    memory_.explain(error, rates_.size());
     throw;
   }
   batches_.clear();
@@ -335,45 +205,10 @@ void FitLoop::tell_micro_batch() {
   const MicroBatch& now = trained_->micro_batch();
   const std::string line = "from step " + std::to_string(position_.step) + " on a batch goes through the model " +
                            std::to_string(now.samples) + " samples at a time, with the gradients of the whole batch" +
-                           (plan_.model->buffers().empty() ? "" : " and statistics of its parts") + ": " +
-                           now.because;
+                           (plan_.model->buffers().empty() ? "" : " and statistics of its parts") + ": " + now.because;
   context.say_inexact ? context.say_inexact(line) : context.say(line);
   recorded_step_ = position_.step;
   commits_now_ = true;
-}
-
-void FitLoop::explain(TensorMemoryLimit& error) const {
-  if (error.path().empty()) {
-    const MemoryLedger ledger = predict_memory(plan_, rates_.size()).ledger;
-    const bool is_known = ledger.phase == Phase::backward && !ledger.layer.empty();
-    error.in(is_known ? ledger.layer : plan_.options.path());
-  }
-  const std::int64_t limit = [&] {
-    const MemoryBudget budget(plan_.budget);
-    return tensor_memory_limit();
-  }();
-  error.hint(what_fits(plan_, rates_.size(), limit - held_before_));
-}
-
-void FitLoop::record_step() {
-  // One listener hears the spans of a thread; that of a profile stays.
-  if (!plan_.device.is_cpu() || trace::listener) return train_step();
-  MemoryRecorder recorder(tensor_memory());
-  {
-    const MemoryListening memory(recorder);
-    const Listening spans(recorder);
-    train_step();
-  }
-  memory_.step = recorder.ledger();
-  memory_.program = std::max<std::int64_t>(held_memory() - memory_.step->peak, 0);
-}
-
-Value FitLoop::memory() const {
-  MeasuredMemory all = memory_;
-  all.peak = device_at(plan_.device).memory().peak;
-  all.held_before = held_before_;
-  all.micro_batch = trained_->micro_batch().samples;
-  return memory_summary(plan_, all);
 }
 
 bool FitLoop::check_loss(std::size_t m) {
@@ -418,7 +253,7 @@ void FitLoop::validate(bool ends_epoch) {
   }
   trained_->reset_metrics();
   const double took = steady_seconds() - begin;
-  if (validation_) validation_seconds_ = std::max(took, remembered * validation_seconds_);
+  if (validation_) pace_.validated(took);
   speed_.evaluated(took);
   for (const auto& observer : company_.observers) observer->validated(position_.step);
 }
@@ -458,7 +293,7 @@ void FitLoop::commit_all() {
   commit(members);
   last_commit_ = steady_seconds();
   const double took = last_commit_ - begin;
-  commit_seconds_ = std::max(took, remembered * commit_seconds_);
+  pace_.committed(took);
   speed_.committed(took);
 }
 
@@ -471,7 +306,8 @@ bool FitLoop::checkpoint_due(bool after_validation) const {
 
 std::vector<Value> FitLoop::run() {
   loader_->seek(position_.epoch(), position_.in_epoch());
-  begun_ = last_commit_ = steady_seconds();
+  last_commit_ = steady_seconds();
+  pace_.begin(position_.step);
   if (plan_.device.is_cpu()) reset_tensor_peak();
   speed_.begin(last_commit_);
   for (const auto& member : members_) of_one(*member, [&] { member->start(position_); });
@@ -482,7 +318,7 @@ std::vector<Value> FitLoop::run() {
       commit_all();
       return end_all(true);
     }
-    recorded_step_ == position_.step ? record_step() : train_step();
+    recorded_step_ == position_.step ? memory_.record([this] { train_step(); }) : train_step();
     if (speed_.has_notes()) [[unlikely]] {
       for (const std::string& note : speed_.take_notes()) {
         if (fits_.front().shows_progress) fits_.front().context.say("note: " + note);
@@ -503,7 +339,7 @@ std::vector<Value> FitLoop::run() {
         of_one(*member, [&] { member->epoch_ended(position_); });
       }
     }
-    if (position_.step - first_step_ == cold_steps) warm_since_ = steady_seconds();
+    pace_.stepped(position_.step);
     if (plan_.length.total_steps == 0) estimate_total();
     if (any_active() && !last && (std::exchange(commits_now_, false) || checkpoint_due(validates))) commit_all();
     if (is_group_ && validates && !last) compact();
@@ -552,19 +388,15 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
     speed_.evaluated(steady_seconds() - begin);
     for (const std::size_t m : members) reports[m] = evaluator.reports(m);
   }
-  const Value speed = this->speed(), memory = this->memory();
+  const Value speed = this->speed(), memory = memory_.summary(trained_->micro_batch().samples);
   const auto summary_of = [&](std::size_t m) {
-    Value summary = members_[m]->summary(test[m], reports[m]);
+    Value summary = members_[m]->summary(test[m], reports[m], interrupted);
     summary.set("speed", speed);
     summary.set("memory", memory);
     return summary;
   };
   for (const std::size_t m : members) {
     Value summary = summary_of(m);
-    if (interrupted && !members_[m]->failure()) {
-      summary.set("status", "interrupted");
-      summary.set("reason", "asked to stop at step " + std::to_string(position_.step));
-    }
     try {
       of_one(*members_[m], [&] { members_[m]->finished(summary); });
     } catch (const Error& error) {
@@ -577,9 +409,7 @@ void FitLoop::end(std::span<const std::size_t> members, bool interrupted) {
   }
 }
 
-Value FitLoop::speed() const {
-  return speed_.to_value(steady_seconds(), device_at(plan_.device).memory().peak);
-}
+Value FitLoop::speed() const { return speed_.to_value(steady_seconds(), device_at(plan_.device).memory().peak); }
 
 std::vector<Value> FitLoop::end_all(bool interrupted) {
   std::vector<std::size_t> all(members_.size());

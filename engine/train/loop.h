@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "journal/speed.h"
-#include "memory/memory_summary.h"
-#include "tensor/memory.h"
+#include "memory/step_memory.h"
+#include "pace.h"
+#include "train/evaluator.h"
 #include "train/fit.h"
-#include "train/group.h"
 #include "train/member.h"
 
 namespace trainlab {
@@ -40,12 +40,8 @@ class FitLoop {
   // Lets members go that have ended, where half of the rows would be computed in vain.
   void compact();
   void train_step();
-  // Takes a step and keeps the ledger of its memory.
-  void record_step();
   // Tells that batches go through the model in smaller parts from this step on.
   void tell_micro_batch();
-  // Completes the error of a step that no smaller part of a batch makes fit.
-  void explain(TensorMemoryLimit& error) const;
   // Ends a member whose training loss is not finite at this step, and says whether it is. Waits for the device.
   bool check_loss(std::size_t m);
   // `ends_epoch`: an epoch has ended with the present step.
@@ -61,10 +57,6 @@ class FitLoop {
   bool finished();
   // Until the budget of time of the fit, or of its run, is used; infinity without one.
   double seconds_left() const;
-  // Mean time of a step, validations included; 0 while it is not known.
-  double step_seconds() const;
-  // Time that the last validation, the test part and the last checkpoint will need, from what was measured.
-  double reserve() const;
   void estimate_total();
   bool any_active() const;
   // Whether each member that has not failed was validated where it is.
@@ -74,8 +66,6 @@ class FitLoop {
   std::vector<Value> end_all(bool interrupted);
   // The field `speed` of the summaries.
   Value speed() const;
-  // The field `memory`.
-  Value memory() const;
 
   const FitPlan& plan_;
   bool is_group_;
@@ -83,9 +73,8 @@ class FitLoop {
   std::vector<FitMember> fits_;
   std::vector<std::size_t> places_;  // of the members among those with which the loop began
   std::vector<Value> summaries_;     // by place
-  std::int64_t held_before_;         // bytes of tensors before the first of the fit
-  std::int64_t batches_before_;      // of these, charged to batches
-  std::int64_t loader_bytes_ = 0;    // of all buffers of the loader; under a limit
+  StepMemory memory_;
+  Pace pace_;
   std::int64_t axis_ = 0;  // rows of the group's leading axis, 0 without one; members_ are the first of them
   std::unique_ptr<Trained> trained_;
   std::vector<std::unique_ptr<Member>> members_;
@@ -93,16 +82,13 @@ class FitLoop {
   std::unique_ptr<Evaluator> validation_;
 
   Position position_;
-  std::vector<Batch> batches_;  // of the present step
+  std::vector<Batch> batches_;                           // of the present step
   std::vector<double> rates_, momentum_, weight_decay_;  // by row
   std::vector<std::uint8_t> active_;                     // ditto; padding never is
-  std::int64_t first_step_ = 0;
-  std::int64_t recorded_step_ = 0;  // the step whose memory is recorded
-  MeasuredMemory memory_;
+  std::int64_t recorded_step_ = 0;                       // the step whose memory is recorded
   bool commits_now_ = false;  // what a checkpoint holds has changed in a way that another start may not repeat
   SpeedMeter speed_;
-  double begun_ = 0, warm_since_ = 0, last_commit_ = 0;
-  double validation_seconds_ = 0, commit_seconds_ = 0.05;
+  double last_commit_ = 0;
 };
 
 }  // namespace trainlab

@@ -1,184 +1,22 @@
 #include "train/group.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/concat.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full_like.h>
-#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 
 #include "accumulation.h"
+#include "batch_view.h"
 #include "clip_passes.h"
 #include "core/trace.h"
 #include "fused_step.h"
 #include "loss_scaler.h"
-#include "tensor/device.h"
+#include "member_slice.h"
+#include "micro_batches.h"
 #include "tensor/memory.h"
 #include "tensor/operator_errors.h"
 
 namespace trainlab {
-namespace {
-
-// The slice of one member of a tensor with a member axis; the whole tensor without such an axis.
-at::Tensor member_slice(const at::Tensor& tensor, bool per_member, std::size_t member) {
-  return per_member ? tensor.select(0, static_cast<std::int64_t>(member)) : tensor;
-}
-
-constexpr const char* loss_scale = "loss_scale";
-
-const at::Tensor& stored(const NamedTensors& tensors, const std::string& name, at::IntArrayRef shape) {
-  const auto found = tensors.find(name);
-  if (found == tensors.end()) throw recipe_error("the checkpoint has no tensor " + name);
-  if (found->second.sizes() != shape) {
-    throw recipe_error("the checkpoint's " + name + " has shape " + shape_text(found->second.sizes()) +
-                       ", the model needs " + shape_text(shape));
-  }
-  return found->second;
-}
-
-}  // namespace
-
-// ---------------------------------------------------------------------------------------------------------- Evaluator
-
-namespace {
-
-// Evaluation holds no gradients, so its batches may be larger than training's: at most this many samples, as long as
-// the memory that a training step would keep for them (more than evaluation needs) fits into this many bytes. The size
-// is the same for a single model and for any number of members, whose results must not differ in bits.
-constexpr std::int64_t evaluation_batch = 256;
-constexpr double evaluation_bytes = 1 << 30;
-
-LoaderOptions evaluation_loader(const FitPlan& plan) {
-  double sample = plan.model ? plan.model->kept_bytes(plan.precision.compute) : 0;
-  for (const FitPlan::StepModel& one : plan.step_models)
-    if (!plan.model) sample += one.model->kept_bytes(plan.precision.compute);
-  constexpr auto most = static_cast<double>(evaluation_batch);
-  const double fitting = std::clamp(evaluation_bytes / std::max(sample, 1.0), 1.0, most);
-  LoaderOptions options = plan.loader;
-  options.batch = std::max(options.batch, static_cast<std::int64_t>(fitting));
-  options.shuffle = false;
-  options.drop_last = false;
-  options.listener = nullptr;  // who listens wants the batches of the training
-  return options;
-}
-
-// A batch as the loss and the metrics see it. `moved` keeps the columns.
-BatchView view_of(const FitPlan& plan, const Batch& batch, std::int64_t members, Key key,
-                  const std::weak_ptr<Object>& run, std::vector<at::Tensor>& moved) {
-  moved.assign(batch.columns.begin(), batch.columns.end());
-  device_at(plan.device).take(moved);
-  return {.columns = moved,
-          .index = batch.index,
-          .size = batch.size,
-          .members = members,
-          .key = key,
-          .run = run.lock()};
-}
-
-c10::SmallVector<at::Tensor, 4> model_inputs(const FitPlan& plan, const BatchView& view) {
-  c10::SmallVector<at::Tensor, 4> inputs;
-  for (const std::size_t column : plan.inputs) inputs.push_back(view.columns[column]);
-  return inputs;
-}
-
-template <class Compute>
-LossValue loss_of(const FitPlan& plan, const Compute& compute) {
-  const Span span(Phase::loss);
-  try {
-    return compute();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& exception) {
-    const Error plain = operator_error(exception);
-    if (plain.kind() != ErrorKind::recipe) throw plain;
-    throw plan.options.error("loss", plain.message());
-  }
-}
-
-std::size_t key_count(std::int64_t members) { return static_cast<std::size_t>(members ? members : 1); }
-
-}  // namespace
-
-Evaluator::Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members)
-    : plan_(plan),
-      prefix_(std::move(prefix)),
-      members_(members),
-      key_(Key(static_cast<std::uint64_t>(plan.seed)).fold("evaluation").fold(prefix_)),
-      loader_(part, evaluation_loader(plan), std::vector<Key>(key_count(members), Key(0)), members > 0),
-      meter_(members, plan.loss->parts()) {
-  for (const PlannedMetric& metric : plan.metrics) metrics_.push_back(metric.make(plan.head, members));
-}
-
-void Evaluator::each(const Each& function) {
-  const c10::InferenceMode no_gradients;
-  // The loader runs in order without end: each evaluation takes one epoch, and batches prefetched beyond its end begin
-  // the next evaluation.
-  std::vector<at::Tensor> moved;
-  for (std::int64_t i = 0; i < loader_.batches_per_epoch(); ++i) {
-    const Batch batch = next_batch(plan_, loader_);
-    const BatchView view = view_of(plan_, batch, members_, key_.fold(static_cast<std::uint64_t>(i)), run_, moved);
-    function(view, model_inputs(plan_, view));
-  }
-}
-
-at::Tensor Evaluator::forward(std::span<const at::Tensor> inputs, const Pass& pass) {
-  const std::int64_t samples = members_ > 0 ? 1 : 0, size = inputs.front().size(samples);
-  while (true) {
-    const std::int64_t most = most_ > 0 ? std::min(most_, size) : size;
-    try {
-      if (most == size) return plan_.model->forward(inputs, pass);
-      std::vector<at::Tensor> outputs;
-      for (std::int64_t first = 0; first < size; first += most) {
-        std::vector<at::Tensor> part;
-        for (const at::Tensor& input : inputs)
-          part.push_back(input.narrow(samples, first, std::min(most, size - first)));
-        outputs.push_back(plan_.model->forward(part, pass));
-      }
-      return at::concat(outputs, samples);
-    } catch (const TensorMemoryLimit&) {
-      if (most == 1) throw;
-    }
-    most_ = (most + 1) / 2;
-  }
-}
-
-std::vector<MetricMap> Evaluator::run(const ModelState& state) {
-  const Pass pass{.state = state, .training = false, .keys = {}};
-  return run([&](std::span<const at::Tensor> inputs) { return forward(inputs, pass); });
-}
-
-std::vector<MetricMap> Evaluator::run(const Forward& forward) {
-  const Span span(Phase::validate, prefix_);
-  meter_.reset();
-  for (const auto& metric : metrics_) metric->reset();
-  each([&](const BatchView& view, std::span<const at::Tensor> inputs) {
-    const at::Tensor out = forward(inputs);
-    meter_.add(loss_of(plan_, [&] { return (*plan_.loss)(out, view); }), view.size);
-    const Span measured(Phase::metrics);
-    for (const auto& metric : metrics_) metric->update(out, view);
-  });
-  const Span measured(Phase::metrics);
-  std::vector<MetricMap> results(key_count(members_));
-  for (std::size_t m = 0; m < results.size(); ++m) results[m] = meter_.metrics(prefix_, m);
-  for (std::size_t i = 0; i < metrics_.size(); ++i) {
-    if (!plan_.metrics[i].is_number) continue;
-    const std::vector<double> values = metrics_[i]->compute();
-    for (std::size_t m = 0; m < results.size(); ++m) results[m][prefix_ + "." + plan_.metrics[i].name] = values[m];
-  }
-  return results;
-}
-
-Value Evaluator::reports(std::size_t member) const {
-  Value all;
-  for (std::size_t i = 0; i < metrics_.size(); ++i) {
-    Value report = metrics_[i]->report(member);
-    if (!report.is_nil()) all.set(prefix_ + "." + plan_.metrics[i].name, std::move(report));
-  }
-  return all;
-}
-
-// -------------------------------------------------------------------------------------------------------------- Group
 
 Group::Group(const FitPlan& plan, std::span<const Key> keys, std::span<const Options> optimizers, bool axis,
              std::span<const Options> averages, DropRates drop_rates)
@@ -295,26 +133,6 @@ LossValue detached(const LossValue& loss) {
   LossValue all{alone(loss), {}};
   for (const LossMean& part : loss.parts) all.parts.push_back(alone(part));
   return all;
-}
-
-// The batches in parts of at most so many samples, in their order; empty where they are no larger.
-std::vector<Batch> micro_batches(std::span<const Batch> batches, std::int64_t most, bool axis) {
-  std::vector<Batch> parts;
-  if (most == 0 || std::ranges::all_of(batches, [&](const Batch& batch) { return batch.size <= most; })) return parts;
-  const std::int64_t samples = axis ? 1 : 0;
-  for (const Batch& batch : batches) {
-    for (std::int64_t first = 0; first < batch.size; first += most) {
-      const std::int64_t count = std::min(most, batch.size - first);
-      Batch part{.columns = {},
-                 .index = batch.index.narrow(samples, first, count),
-                 .size = count,
-                 .epoch = batch.epoch,
-                 .position = batch.position + first};
-      for (const at::Tensor& column : batch.columns) part.columns.push_back(column.narrow(samples, first, count));
-      parts.push_back(std::move(part));
-    }
-  }
-  return parts;
 }
 
 }  // namespace
@@ -502,117 +320,6 @@ std::optional<std::string> Group::failure(std::size_t member) const {
 
 void Group::set_total(std::int64_t total_steps) {
   if (average_) average_->set_total(total_steps);
-}
-
-bool Group::averaged(std::size_t member) const {
-  if (is_final_[member]) return false;
-  return has_own_average_ || (average_ && average_->evaluated(member) && average_->begun(member));
-}
-
-void Group::take_own_average(std::size_t member, const std::function<at::Tensor(std::size_t parameter)>& to) const {
-  std::vector<at::Tensor> targets;
-  for (std::size_t i = 0; i < state_.parameters.size(); ++i)
-    if (plan_.model->parameters()[i].trains) targets.push_back(to(i));
-  optimizer_->averaged_weights(static_cast<std::int64_t>(member), targets);
-}
-
-const ModelState& Group::state() const {
-  if (!average_ && !has_own_average_) return state_;
-  const at::NoGradGuard no_gradients;
-  if (validated_.parameters.empty()) {
-    const MemoryCharge charge(MemoryUse::averages);
-    validated_ = state_.snapshot();
-  }
-  const auto fill = [&](const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& live, std::size_t first) {
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      for (std::size_t m = 0; m < keys_.size(); ++m) {
-        const at::Tensor& from = average_ && averaged(m) ? average_->values()[first + i] : live[i];
-        member_slice(to[i], axis(), m).copy_(member_slice(from, axis(), m));
-      }
-    }
-  };
-  fill(validated_.parameters, state_.parameters, 0);
-  fill(validated_.buffers, state_.buffers, state_.parameters.size());
-  for (std::size_t m = 0; has_own_average_ && m < keys_.size(); ++m) {
-    if (averaged(m))
-      take_own_average(m, [&](std::size_t i) { return member_slice(validated_.parameters[i].detach(), axis(), m); });
-  }
-  return validated_;
-}
-
-std::vector<OptimizerTensor> Group::stored_state() {
-  std::vector<OptimizerTensor> all = optimizer_->state();
-  for (OptimizerTensor& one : all) one.name = "optim." + one.name;
-  if (scaler_) all.push_back({loss_scale, scaler_->state(), axis()});
-  if (!average_) return all;
-  for (auto& [name, tensor] : average_->state()) all.push_back({"ema." + name, tensor, axis()});
-  return all;
-}
-
-NamedTensors Group::tensors(std::size_t member) {
-  NamedTensors all;
-  for (auto& [name, tensor] : named_state(*plan_.model, state_, slice(member))) all.emplace(name, tensor);
-  for (auto& [name, tensor, per_member] : stored_state()) all.emplace(name, member_slice(tensor, per_member, member));
-  if (!has_own_average_ || !averaged(member)) return all;
-  // For those who read the weights of a checkpoint; restore() does not need these tensors.
-  take_own_average(member, [&](std::size_t i) {
-    const at::Tensor copy = at::empty_like(member_slice(state_.parameters[i].detach(), axis(), member));
-    return all.emplace("ema." + plan_.model->parameters()[i].name, copy).first->second;
-  });
-  return all;
-}
-
-void Group::restore(std::size_t member, const NamedTensors& tensors) {
-  load_named_state(*plan_.model, state_, tensors, slice(member));
-  const at::NoGradGuard no_gradients;
-  for (auto& [name, tensor, per_member] : stored_state()) {
-    if (name == loss_scale && !tensors.contains(name)) continue;  // of a fit that was not in float16 so far
-    const at::Tensor target = member_slice(tensor, per_member, member);
-    target.copy_(stored(tensors, name, target.sizes()));
-  }
-}
-
-void Group::load_weights(std::size_t member, const NamedTensors& tensors) {
-  load_named_state(*plan_.model, state_, tensors, slice(member));
-  is_final_[member] = 1;
-  drop_gradients();  // of other weights
-}
-
-ModelState Group::view_of_member(std::size_t member) const {
-  if (!axis()) return state_;
-  ModelState view;
-  for (const at::Tensor& parameter : state_.parameters) {
-    at::Tensor own = parameter.detach().select(0, static_cast<std::int64_t>(member));
-    if (const at::Tensor& gradient = parameter.grad(); gradient.defined())
-      own.mutable_grad() = member_slice(gradient, true, member);
-    view.parameters.push_back(std::move(own));
-  }
-  for (const at::Tensor& buffer : state_.buffers) view.buffers.push_back(member_slice(buffer, true, member));
-  return view;
-}
-
-RunHandle::Objects Group::models(std::size_t member) {
-  std::shared_ptr<ModelObject>& view = views_[member];
-  if (!view) {
-    view = std::make_shared<ModelObject>(plan_.model, view_of_member(member));
-    view->training = false;
-  }
-  return {{"", view}};
-}
-
-NamedTensors Group::weights(std::size_t member) const {
-  NamedTensors copies;
-  for (auto& [name, tensor] : named_state(*plan_.model, state_, slice(member))) copies.emplace(name, tensor.clone());
-  if (!averaged(member)) return copies;
-  if (has_own_average_) {
-    take_own_average(member, [&](std::size_t i) { return copies.at("model." + plan_.model->parameters()[i].name); });
-    return copies;
-  }
-  for (auto& [name, tensor] : average_->state()) {
-    const auto found = copies.find("model." + name);
-    if (found != copies.end()) found->second.copy_(member_slice(tensor, axis(), member));
-  }
-  return copies;
 }
 
 }  // namespace trainlab

@@ -1,4 +1,4 @@
-// Group: the arithmetic of M ≥ 1 members that train together, and their evaluation. No folders, no callbacks.
+// Group: the arithmetic of M ≥ 1 members that train together. No folders, no callbacks.
 //
 // A plain fit is a group of one member without a member axis; stacked trials have a member axis. Not thread-safe.
 #pragma once
@@ -21,44 +21,8 @@
 
 namespace trainlab {
 
-class LossScaler;
-
-// Runs a part through the model without gradients.
-class Evaluator {
- public:
-  // Metrics are named `prefix` + ".loss", ".accuracy" …; `members` = 0: no member axis.
-  Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members);
-  // The object `run` that a recipe's losses and metrics get; it is not kept alive.
-  void set_run(std::weak_ptr<Object> run) { run_ = std::move(run); }
-  // Metrics of each member.
-  std::vector<MetricMap> run(const ModelState& state);
-  // The metrics of the outputs that `forward` gives for each batch.
-  using Forward = std::function<at::Tensor(std::span<const at::Tensor> inputs)>;
-  std::vector<MetricMap> run(const Forward& forward);
-  // Goes through the part in order; `function` receives each batch and the columns that the model reads.
-  using Each = std::function<void(const BatchView& batch, std::span<const at::Tensor> inputs)>;
-  void each(const Each& function);
-  // Whether anything counted for the loss in the last run.
-  bool counts(std::size_t member) { return meter_.counts(member); }
-  // The reports of metrics about a member in the last run, by full name; nil if there are none.
-  Value reports(std::size_t member) const;
-
- private:
-  // The model's output, made in parts where memory does not allow the whole batch.
-  at::Tensor forward(std::span<const at::Tensor> inputs, const Pass& pass);
-
-  const FitPlan& plan_;
-  std::string prefix_;
-  std::int64_t members_;
-  Key key_;
-  std::weak_ptr<Object> run_;
-  Loader loader_;
-  LossMeter meter_;
-  std::vector<std::unique_ptr<Metric>> metrics_;
-  std::int64_t most_ = 0;  // samples that go through the model at a time; 0: those of a batch
-};
-
 class FusedStep;
+class LossScaler;
 
 class Group final : public Trained {
  public:
@@ -89,6 +53,10 @@ class Group final : public Trained {
   std::optional<std::string> failure(std::size_t member) const override;
   Value progress(std::size_t member) override { return train_loss_.state(member); }
   void restore_progress(std::size_t member, const Value& state) override { train_loss_.restore(member, state); }
+
+  // Begins with this state of the optimizer in place of its own, for all members; by the optimizer's names for its
+  // tensors. Error{recipe} where a tensor is missing or has another shape: the state is that of another optimizer.
+  void take_optimizer(const NamedTensors& state);
 
   NamedTensors tensors(std::size_t member) override;
   void restore(std::size_t member, const NamedTensors& tensors) override;

@@ -1,0 +1,51 @@
+// Evaluator: the loss and the metrics of a part of the data, without gradients. Not thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/loader.h"
+#include "objective/loss_meter.h"
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+// Runs a part through the model without gradients.
+class Evaluator {
+ public:
+  // Metrics are named `prefix` + ".loss", ".accuracy" …; `members` = 0: no member axis.
+  Evaluator(const FitPlan& plan, const Part& part, std::string prefix, std::int64_t members);
+  // The object `run` that a recipe's losses and metrics get; it is not kept alive.
+  void set_run(std::weak_ptr<Object> run) { run_ = std::move(run); }
+  // Metrics of each member.
+  std::vector<MetricMap> run(const ModelState& state);
+  // The metrics of the outputs that `forward` gives for each batch.
+  using Forward = std::function<at::Tensor(std::span<const at::Tensor> inputs)>;
+  std::vector<MetricMap> run(const Forward& forward);
+  // Goes through the part in order; `function` receives each batch and the columns that the model reads.
+  using Each = std::function<void(const BatchView& batch, std::span<const at::Tensor> inputs)>;
+  void each(const Each& function);
+  // Whether anything counted for the loss in the last run.
+  bool counts(std::size_t member) { return meter_.counts(member); }
+  // The reports of metrics about a member in the last run, by full name; nil if there are none.
+  Value reports(std::size_t member) const;
+
+ private:
+  // The model's output, made in parts where memory does not allow the whole batch.
+  at::Tensor forward(std::span<const at::Tensor> inputs, const Pass& pass);
+
+  const FitPlan& plan_;
+  std::string prefix_;
+  std::int64_t members_;
+  Key key_;
+  std::weak_ptr<Object> run_;
+  Loader loader_;
+  LossMeter meter_;
+  std::vector<std::unique_ptr<Metric>> metrics_;
+  std::int64_t most_ = 0;  // samples that go through the model at a time; 0: those of a batch
+};
+
+}  // namespace trainlab

@@ -1,0 +1,47 @@
+#include "room.h"
+
+#include "tensor/dry_run.h"
+#include "tensor/free_memory.h"
+#include "tensor/memory.h"
+#include "train/memory_prediction.h"
+#include "what_fits.h"
+
+namespace trainlab {
+
+void check_room(const FitPlan& plan, std::size_t rows) {
+  if (!plan.device.is_cpu()) return;
+  const bool is_limited = tensor_memory_limit() > 0, has_parts = is_limited && !plan.step && !plan.fuse_step;
+  const auto members = static_cast<double>(rows);
+  const double weights = members * static_cast<double>(plan.parameter_count()) *
+                         static_cast<double>(c10::elementSize(plan.precision.weights));
+  const double kept = members * static_cast<double>(plan.loader.batch) *
+                      (plan.model ? plan.model->kept_bytes(plan.precision.compute) : 0);
+  const double least = 4 * weights + kept;
+  if (!is_limited && least < static_cast<double>(large_memory) / 16) return;
+  // Weights that fit in no way are the model's to refuse, which names a layer.
+  const auto free = static_cast<double>(free_tensor_memory());
+  if (weights > free || 8 * least < free) return;
+  const MemoryPrediction predicted = predict_memory(plan, rows, [has_parts](FitPlan& dry) {
+    if (has_parts) dry.micro_batch = 1;
+  });
+  const MemoryLedger& ledger = predicted.ledger;
+  double all = static_cast<double>(ledger.peak) - static_cast<double>(live_tensor_bytes());
+  if (!predicted.estimated_because.empty()) {
+    // The activations of an estimate may be too many.
+    all = static_cast<double>(ledger.of(MemoryKind::weights) + ledger.of(MemoryKind::gradients) +
+                              ledger.of(MemoryKind::optimizer));
+  }
+  const std::string trials = rows > 1 ? std::to_string(rows) + " trials side by side" : "the training";
+  const std::string layers = layer_text(ledger, memory_text);
+  try {
+    check_free_memory(all, memory_text(all) + " for " + trials + (has_parts ? ", a sample at a time: " : ": ") +
+                               category_text(ledger, memory_text) +
+                               (layers.empty() ? "" : "; most activations: " + layers));
+  } catch (Error& error) {
+    error.hint(rows > 1 ? "`stack` says how many trials train side by side"
+                        : what_fits(plan, rows, static_cast<std::int64_t>(free)));
+    throw error.in(plan.options.path());
+  }
+}
+
+}  // namespace trainlab

@@ -1,0 +1,59 @@
+#include "step_memory.h"
+
+#include <algorithm>
+
+#include "core/host.h"
+#include "core/trace.h"
+#include "tensor/device.h"
+#include "tensor/dry_run.h"
+#include "train/memory_prediction.h"
+#include "what_fits.h"
+
+namespace trainlab {
+
+StepMemory::StepMemory(const FitPlan& plan)
+    : plan_(plan),
+      measured_{.held_before = live_tensor_bytes()},
+      batches_before_(tensor_memory().of(MemoryUse::batches)) {}
+
+void StepMemory::fed_by(const Loader& loader) {
+  if (!plan_.device.is_cpu() || (plan_.budget == 0 && tensor_memory_limit() == 0)) return;
+  std::int64_t bytes = 0;
+  for (const std::int64_t buffer : loader.buffer_bytes()) bytes += block_bytes(buffer);
+  for_batches_ = bytes > 0 ? batches_before_ + bytes : 0;
+}
+
+void StepMemory::record(const std::function<void()>& step) {
+  // One listener hears the spans of a thread; that of a profile stays.
+  if (!plan_.device.is_cpu() || trace::listener) return step();
+  MemoryRecorder recorder(tensor_memory());
+  {
+    const MemoryListening memory(recorder);
+    const Listening spans(recorder);
+    step();
+  }
+  measured_.step = recorder.ledger();
+  measured_.program = std::max<std::int64_t>(held_memory() - measured_.step->peak, 0);
+}
+
+void StepMemory::explain(TensorMemoryLimit& error, std::size_t rows) const {
+  if (error.path().empty()) {
+    const MemoryLedger ledger = predict_memory(plan_, rows).ledger;
+    const bool is_known = ledger.phase == Phase::backward && !ledger.layer.empty();
+    error.in(is_known ? ledger.layer : plan_.options.path());
+  }
+  const std::int64_t limit = [&] {
+    const MemoryBudget budget(plan_.budget);
+    return tensor_memory_limit();
+  }();
+  error.hint(what_fits(plan_, rows, limit - measured_.held_before));
+}
+
+Value StepMemory::summary(std::int64_t micro_batch) const {
+  MeasuredMemory all = measured_;
+  all.peak = device_at(plan_.device).memory().peak;
+  all.micro_batch = micro_batch;
+  return memory_summary(plan_, all);
+}
+
+}  // namespace trainlab

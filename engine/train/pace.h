@@ -1,0 +1,39 @@
+// How fast a fit's steps, validations and checkpoints are, for budgets of time.
+#pragma once
+
+#include <cstdint>
+
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+// Reads the steady clock. Not thread-safe.
+class Pace {
+ public:
+  explicit Pace(const FitPlan& plan) : plan_(plan) {}
+  // The steps of this process begin now, after so many steps of others before.
+  void begin(std::int64_t step);
+  // So many steps of the fit are done.
+  void stepped(std::int64_t step);
+  void validated(double seconds);
+  void committed(double seconds);
+
+  // Steps of this process whose time says how fast the next will be: all but the first ones.
+  std::int64_t warm_steps() const;
+  // Mean seconds of a step, validations included; 0 while it is not known.
+  double step_seconds() const;
+  // Seconds that the last validation, the test part, the last checkpoint and one more step will need. `samples`: of a
+  // step.
+  double reserve(std::int64_t samples) const;
+
+ private:
+  // Seconds that an evaluation of the part will take, as far as is known.
+  double evaluation_seconds(const Part& part, std::int64_t samples) const;
+
+  const FitPlan& plan_;
+  std::int64_t first_step_ = 0, step_ = 0;
+  double begun_ = 0, warm_since_ = 0;
+  double validation_seconds_ = 0, commit_seconds_ = 0.05;
+};
+
+}  // namespace trainlab

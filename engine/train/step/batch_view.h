@@ -1,0 +1,41 @@
+// What a training step and an evaluation do alike with a batch.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
+
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "core/trace.h"
+#include "objective/loss.h"
+#include "train/fit_plan.h"
+
+namespace trainlab {
+
+// A batch as the loss and the metrics see it, on the device of the fit. `moved` keeps the columns. `members` = 0: no
+// member axis. `run`: the object that a recipe's functions get.
+BatchView view_of(const FitPlan& plan, const Batch& batch, std::int64_t members, Key key,
+                  const std::weak_ptr<Object>& run, std::vector<at::Tensor>& moved);
+
+// The columns that the model reads.
+c10::SmallVector<at::Tensor, 4> model_inputs(const FitPlan& plan, const BatchView& view);
+
+// Raises the error of an operator within the loss: Error{recipe} at the option `loss` for what the recipe can mend.
+[[noreturn]] void raise_loss_error(const FitPlan& plan, const std::exception& exception);
+
+// The loss that `compute` returns.
+template <class Compute>
+LossValue loss_of(const FitPlan& plan, const Compute& compute) {
+  const Span span(Phase::loss);
+  try {
+    return compute();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& exception) {
+    raise_loss_error(plan, exception);
+  }
+}
+
+}  // namespace trainlab
