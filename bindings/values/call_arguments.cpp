@@ -6,6 +6,7 @@
 
 #include "bindings/marshal.h"
 #include "entry_table.h"
+#include "run/latest.h"
 
 namespace trainlab {
 
@@ -173,24 +174,31 @@ void CallArguments::push_table() const {
   }
 }
 
-void resolve_paths(const std::vector<Option>& options, Value::Map& map, const std::string& folder) {
-  const auto absolute = [&](Value& value) {
-    if (value.is_string() && !value.string().empty()) {
-      value = (std::filesystem::path(folder) / value.string()).lexically_normal().string();
+void resolve_paths(const std::vector<Option>& options, Value::Map& map, const LuaHost& host, const std::string& place) {
+  const auto absolute = [&](Value& value, const std::string& option) {
+    if (!value.is_string() || value.string().empty()) return;
+    std::filesystem::path path = (std::filesystem::path(host.recipe_folder) / value.string()).lexically_normal();
+    try {
+      if (host.latest_run)
+        path = with_latest(path, [&](const std::filesystem::path& runs) { return host.latest_run(runs.string()); });
+    } catch (const Error& error) {
+      Error wrong = recipe_error(error.message()).hint(error.hint());
+      throw wrong.in(place + "." + option);
     }
+    value = path.string();
   };
   for (const Option& option : options) {
     const auto found = map.find(option.name);
     if (found == map.end()) continue;
     if (!option.nested.empty() && found->second.is_map() && found->second["@"].is_nil()) {
-      resolve_paths(option.nested, found->second.map(), folder);
+      resolve_paths(option.nested, found->second.map(), host, place + "." + option.name);
     }
     // A word that means something else there (a choice, the name of an entry) is no path.
     const bool only_path = !option.forms.empty() && option.forms.front().type == Form::Type::path;
     if (!only_path) continue;
-    absolute(found->second);
+    absolute(found->second, option.name);
     if (found->second.is_list()) {
-      for (Value& element : found->second.list()) absolute(element);
+      for (Value& element : found->second.list()) absolute(element, option.name);
     }
   }
 }

@@ -40,7 +40,8 @@ class CallArguments {
   int named_ = 0;  // stack index of the table with the named options; 0: none
 };
 
-// Paths in the options of an entry, made absolute below `folder`.
-void resolve_paths(const std::vector<Option>& options, Value::Map& map, const std::string& folder);
+// Paths in the options of an entry, made absolute below the recipe's folder. A part "latest" becomes the run's folder
+// that the host gives (run/latest.h); Error{recipe} where no run has ended. `place`: the entry, for messages.
+void resolve_paths(const std::vector<Option>& options, Value::Map& map, const LuaHost& host, const std::string& place);
 
 }  // namespace trainlab

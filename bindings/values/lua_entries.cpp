@@ -70,7 +70,7 @@ int construct(lua_State* L, const Entry& entry, const LuaPosition& position) {
   using Receiver = CallArguments::Receiver;
   const CallArguments arguments(L, entry, method ? Receiver::option : Receiver::none);
   Value::Map map = arguments.map(registry);
-  resolve_paths(entry.options, map, state.host().recipe_folder);
+  resolve_paths(entry.options, map, state.host(), entry.name);
   const std::string at = position.text();
   if (!at.empty()) map["@at"] = at;
   registry.check(map);
@@ -230,7 +230,7 @@ void finish_entry(lua_State* L, int index, const Entry& entry, Value::List list,
   map.emplace("@", entry.name);
   const std::string at = made_at(L, index);
   if (!at.empty()) map.emplace("@at", at);
-  resolve_paths(entry.options, map, LuaState::of(L).host().recipe_folder);
+  resolve_paths(entry.options, map, LuaState::of(L).host(), entry.name);
 }
 
 std::string made_at(lua_State* L, int index) {
@@ -364,6 +364,16 @@ void register_language(Registry& registry) {
                    .example("local teacher = lab.load_run(\"runs/teacher/001\"):model()")
                    .note("The folder is only read. A model that uses functions of the run's recipe cannot be built "
                          "without that recipe."));
+  registry.add(
+      Entry("latest", "function", "The newest run of a name that has ended, for work that goes on from day to day.")
+          .with(Option("name", "name of the runs, which lie in runs/NAME of the folder where trainlab was called")
+                    .string()
+                    .required()
+                    .positional())
+          .returns("string, the run's folder; nil where no such run is done or stopped")
+          .example("local yesterday = lab.latest \"daily\"")
+          .note("The run keeps the answer: where it is resumed, the recipe gets the same one again. In a path, "
+                "runs/NAME/latest says the same, and is an error where there is no such run."));
   registry.add(
       Entry("result:model", "method",
             "The trained model of a fit or of a sweep's best trial, in evaluation mode, with the weights that were "

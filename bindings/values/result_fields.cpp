@@ -59,6 +59,18 @@ void of_trainings(Registry& registry) {
                        "rather too bad than too good")
                     .boolean())
           .returns("table"));
+  registry.add(
+      Entry("result.promotion", "field",
+            "Of a fit with the option promote: whether its model is to be served, and why.")
+          .with(Option("metric", "name of the metric that was compared").string())
+          .with(Option("value", "its value of this fit").number())
+          .with(Option("promoted", "whether runs/NAME/current leads to this run now").boolean())
+          .with(Option("rival",
+                       "the run whose model was measured on the same data, `run`, and its `value`; nil where there was "
+                       "no other run, without `value` where it could not be measured")
+                    .any())
+          .with(Option("reason", "the decision in words").string())
+          .returns("table"));
   add_field(registry, "steps", "Of a fit: optimizer steps done. Of a task: steps done in its durable loops.",
             "integer");
   add_field(registry, "samples", "Of a fit: samples seen in training.", "integer");

@@ -96,7 +96,7 @@ Options called_options(lua_State* L, const char* name, CallArguments::Receiver r
   const Registry& registry = *state.host().registry;
   const Entry& entry = *registry.find(name);
   Value::Map map = CallArguments(L, entry, receiver).map(registry);
-  resolve_paths(entry.options, map, state.host().recipe_folder);
+  resolve_paths(entry.options, map, state.host(), entry.name);
   auto spec = std::make_shared<Spec>();
   spec->value = registry.check(map, name);
   return {registry, spec, name};
@@ -205,6 +205,22 @@ int l_load_run(lua_State* L) {
   });
 }
 
+int l_latest(lua_State* L) {
+  return guarded(L, [&] {
+    const Options options = called_options(L, "latest", CallArguments::Receiver::none);
+    const std::string& name = options.string("name");
+    if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+      throw options.error("name", "expected the name of runs, found \"" + name + "\"")
+          .hint("runs/digits/003 is the third run named digits; a path may end in runs/digits/latest");
+    }
+    const LuaHost& host = LuaState::of(L).host();
+    const std::string run =
+        host.latest_run ? host.latest_run((std::filesystem::path(host.working_folder) / "runs" / name).string()) : "";
+    run.empty() ? lua_pushnil(L) : static_cast<void>(lua_pushlstring(L, run.data(), run.size()));
+    return 1;
+  });
+}
+
 }  // namespace
 
 void open_results(lua_State* L) {
@@ -227,6 +243,8 @@ void open_results(lua_State* L) {
 
   lua_pushcfunction(L, l_load_run);
   set_lab_member(L, "load_run");
+  lua_pushcfunction(L, l_latest);
+  set_lab_member(L, "latest");
 }
 
 namespace {

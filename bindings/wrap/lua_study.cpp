@@ -40,7 +40,7 @@ int l_study(lua_State* L) {
     const Entry& entry = *registry.find("study");
     auto spec = std::make_shared<Spec>();
     Value::Map map = CallArguments(L, entry, CallArguments::Receiver::none).map(registry, &spec->functions);
-    resolve_paths(entry.options, map, state.host().recipe_folder);
+    resolve_paths(entry.options, map, state.host(), entry.name);
     spec->value = registry.check(map, "lab.study");
     // Trials that such a study gives are taken from it for good, as those of a stage.
     const bool is_kept = spec->value["file"].is_string() || spec->value["name"].is_string();

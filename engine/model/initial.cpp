@@ -51,9 +51,24 @@ std::vector<Target> targets_of(const Model& model) {
   return all;
 }
 
+Initializer initializer_from(const at::Tensor& values, const Mixture& mixture, const Initializer& own) {
+  if (mixture.own == 0) {
+    return [values, mixture](const at::Tensor& out, Key) {
+      out.copy_(values);
+      if (mixture.stored != 1) out.mul_(mixture.stored);
+    };
+  }
+  return [values, mixture, own](const at::Tensor& out, Key key) {
+    own(out, key);
+    out.mul_(mixture.own).add_(values.to(out.device()), mixture.stored);
+  };
+}
+
 // Collects the tensors for which stored values are missing or have another shape, for one message.
 class Misfits {
  public:
+  // `option` says where the values come from.
+  explicit Misfits(std::string option) : option_(std::move(option)) {}
   void add(const Target& target, const at::Tensor* found) {
     if (++count_ > shown) return;
     text_ += (text_.empty() ? "" : "; ") + target.name + " " + shape_text(target.shape) + ": found " +
@@ -67,7 +82,7 @@ class Misfits {
     std::string names;
     for (const auto& [name, tensor] : tensors)
       names += (names.empty() ? "" : ", ") + name + " " + shape_text(tensor.sizes());
-    throw init.error("path", misfits())
+    throw init.error(option_, misfits())
         .hint(
             "`names = \"pytorch\"` is for files that count layers from 0, `rename` for other names; `except` and "
             "`partial` keep some of the model's own initial values. The file has " +
@@ -77,14 +92,15 @@ class Misfits {
   // The line about what was taken, if something was left on either side.
   std::optional<std::string> told(const Options& init, const NamedTensors& tensors) const {
     if (taken_.empty()) {
-      Error error = init.error("path", "none of the model's tensors are there under the same name and shape: " + text_);
+      Error error =
+          init.error(option_, "none of the model's tensors are there under the same name and shape: " + text_);
       throw error.hint("the file has " + unused(tensors));
     }
     const std::string left = unused(tensors);
     if (count_ == 0 && left.empty()) return std::nullopt;
     return init
-        .error("path", std::to_string(taken_.size()) + " tensors are taken" + (count_ == 0 ? "" : "; " + misfits()) +
-                           (left.empty() ? "" : "; not used of the file: " + left))
+        .error(option_, std::to_string(taken_.size()) + " tensors are taken" + (count_ == 0 ? "" : "; " + misfits()) +
+                            (left.empty() ? "" : "; not used of the file: " + left))
         .headline();
   }
 
@@ -104,6 +120,7 @@ class Misfits {
   }
 
   static constexpr std::size_t shown = 6;
+  std::string option_;
   std::size_t count_ = 0;
   std::string text_;
   std::set<std::string> taken_;
@@ -122,9 +139,11 @@ std::optional<std::string> take_stored(Model& model, const Options& init, const 
       throw no_match(model, pattern, init, "except");
     }
   }
-  const NamedTensors tensors = stored_values(init)->read(init);
+  const StoredValues& source = *stored_values(init);
+  const NamedTensors tensors = source.read(init);
+  const Mixture mixture = source.mixture ? source.mixture(init) : Mixture();
   const std::size_t parameters = model.parameters().size();
-  Misfits misfits;
+  Misfits misfits(source.option);
   for (const std::size_t i : chosen) {
     const Target& target = targets[i];
     if (std::any_of(except.begin(), except.end(),
@@ -138,7 +157,7 @@ std::optional<std::string> take_stored(Model& model, const Options& init, const 
     }
     misfits.take(target.name);
     if (i < parameters) {
-      model.set_initial(i, [values = found->second](const at::Tensor& out, Key) { out.copy_(values); });
+      model.set_initial(i, initializer_from(found->second, mixture, model.parameters()[i].initialize));
     } else {
       model.set_initial_buffer(i - parameters, found->second);
     }
@@ -209,6 +228,25 @@ std::vector<std::string> initialize_by_pattern(Model& model, const Options& opti
     for (const std::size_t i : own) model.set_initial(i, initializer_of(table, pattern, targets[i].shape));
   }
   return lines;
+}
+
+NamedTensors initial_optimizer(const Options& options, std::string_view option) {
+  if (!options.given(option)) return {};
+  if (!options.is_keyed(option)) {
+    const Options init = options.child(option);
+    const StoredValues* source = stored_values(init);
+    return source && source->optimizer ? source->optimizer(init) : NamedTensors();
+  }
+  const Options table = options.keyed(option);
+  for (const std::string& pattern : table.names()) {
+    const Options init = table.child(pattern);
+    const StoredValues* source = stored_values(init);
+    if (source && source->optimizer && !source->optimizer(init).empty()) {
+      throw init.error("optimizer", "the state is that of all parameters, and this is a part of the model")
+          .hint("init = " + init.entry().name + " { … } takes the weights of the whole model");
+    }
+  }
+  return {};
 }
 
 namespace {

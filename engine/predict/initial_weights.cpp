@@ -9,8 +9,7 @@
 #include "core/pattern.h"
 #include "model/initial.h"
 #include "predict/kept_weights.h"
-#include "predict/stage_predictor.h"
-#include "run/folder.h"
+#include "run_weights.h"
 #include "tensor/named_tensors.h"
 
 namespace trainlab {
@@ -126,17 +125,6 @@ NamedTensors of_file(const Options& init, const fs::path& path) {
   return weights.empty() ? all : weights;
 }
 
-NamedTensors of_run(const Options& init, const fs::path& path) {
-  const std::vector<StoredModel> models = models_behind(find_stage(path, std::nullopt).folder);
-  if (models.size() > 1) {
-    throw usage_error("an ensemble of " + std::to_string(models.size()) + " models has no single one")
-        .hint("the folder of its first member is " + models.front().folder.string());
-  }
-  const auto name = init.given("model") ? std::optional(init.string("model")) : std::nullopt;
-  const std::filesystem::path& folder = models.front().folder;
-  return tensors_below(read_kept(folder, read_model(folder, name)).weights, "model.");
-}
-
 NamedTensors read(const Options& init) {
   const fs::path path = init.string("path");
   std::error_code ignored;
@@ -146,7 +134,8 @@ NamedTensors read(const Options& init) {
   }
   try {
     const Names names(init);
-    return names.apply(is_run ? of_run(init, path) : of_file(init, path));
+    const auto model = init.given("model") ? std::optional(init.string("model")) : std::nullopt;
+    return names.apply(is_run ? weights_of_run(path, model) : of_file(init, path));
   } catch (const Error& error) {
     if (!error.path().empty()) throw;  // of an option
     // The error is the recipe's, which asks for a missing run or file.
@@ -189,7 +178,7 @@ void register_initial_weights(Registry& registry) {
           .note("A value for the option init of lab.fit. Alone it sets all parameters and buffers; in a table by "
                 "pattern it sets those whose names match the pattern. Each of them must be in the file, under the same "
                 "name and with the same shape; other tensors in the file are ignored."),
-      StoredValues{read});
+      StoredValues{.read = read});
 }
 
 }  // namespace trainlab

@@ -1,6 +1,7 @@
 #include "run/folder.h"
 
 #include "core/files.h"
+#include "run/latest.h"
 #include "run/manifest.h"
 
 namespace trainlab {
@@ -40,7 +41,7 @@ Value read_json(const fs::path& path) {
 
 fs::path find_run(const fs::path& folder) {
   std::error_code ignored;
-  fs::path path = fs::absolute(folder).lexically_normal();
+  fs::path path = with_latest(fs::absolute(folder).lexically_normal());
   if (!path.has_filename()) path = path.parent_path();  // "RUN/"
   if (const fs::path stage = stage_of_trial(path); !stage.empty()) path = stage;
   if (fs::exists(manifest_path(path), ignored)) return path;
@@ -86,12 +87,13 @@ std::vector<StageRecord> read_stages(const fs::path& run) {
   return stages;
 }
 
-StageRecord find_stage(const fs::path& given, const std::optional<std::string>& asked) {
+StageRecord find_stage(const fs::path& folder, const std::optional<std::string>& asked) {
+  const fs::path given = with_latest(fs::absolute(folder));
   const fs::path run = find_run(given);
   const std::vector<StageRecord> stages = read_stages(run);
   if (stages.empty()) throw usage_error("no stage of " + run.string() + " has begun yet");
   std::string name = stages.back().name;
-  const fs::path own = (fs::absolute(given) / "").lexically_normal().parent_path();
+  const fs::path own = (given / "").lexically_normal().parent_path();
   const fs::path with_trial = asked ? fs::path() : stage_of_trial(own);
   if (asked) {
     name = *asked;

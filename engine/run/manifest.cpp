@@ -112,6 +112,7 @@ Value to_value(const Manifest& manifest) {
   }
   if (!manifest.study.empty()) map["study"] = manifest.study;
   if (!manifest.chosen.empty()) map["chosen"] = manifest.chosen;
+  if (!manifest.latest.empty()) map["latest"] = manifest.latest;
   if (!manifest.mended.empty()) map["mended"] = list_of(manifest.mended);
   if (manifest.extension) {
     Value extension = Value::Map{{"stage", manifest.extension->stage}};
@@ -166,6 +167,10 @@ Manifest manifest_from(const Value& map, const fs::path& place) {
     if (!map["chosen"].is_nil()) {
       manifest.chosen = stored_value(map, "chosen", Value::Map{}).map();
       for (const auto& [stage, options] : manifest.chosen) stored_value(map["chosen"], stage, Value::Map{});
+    }
+    if (!map["latest"].is_nil()) {
+      manifest.latest = stored_value(map, "latest", Value::Map{}).map();
+      for (const auto& [runs, run] : manifest.latest) stored_value(map["latest"], runs, "");
     }
     if (!map["mended"].is_nil()) manifest.mended = strings_of(stored_value(map, "mended", Value::List{}));
     if (!map["extend"].is_nil()) {

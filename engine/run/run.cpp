@@ -7,8 +7,11 @@
 
 #include "core/clock.h"
 #include "core/printable.h"
+#include "run/latest.h"
 
 namespace trainlab {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -35,7 +38,8 @@ Run::Run(const Registry& registry, Request request, Environment environment, Cha
       environment_(std::move(environment)),
       channel_(channel),
       settings_(settled(request_)),
-      asks_threads_(request_.has("threads")) {
+      asks_threads_(request_.has("threads")),
+      latest_(environment_.latest) {
   settings_.device = environment_.own_device(environment_.device);
 }
 
@@ -67,6 +71,19 @@ void Run::source(const std::string& path, std::string_view text) {
 void Run::parameter(const std::string& name, Value value) {
   if (folder_) throw std::logic_error("parameter " + name + " declared after the first stage");
   parameters_.insert_or_assign(name, std::move(value));
+}
+
+fs::path Run::latest(const fs::path& runs) {
+  const std::string key = runs.lexically_normal().string();
+  const auto known = latest_.find(key);
+  if (known != latest_.end()) return known->second.string();
+  const fs::path found = latest_run(runs);
+  latest_.emplace(key, found.string());
+  if (folder_ && !request_.helps) {
+    manifest_.latest = latest_;
+    write_manifest(*folder_, manifest_);
+  }
+  return found;
 }
 
 int Run::finish() {

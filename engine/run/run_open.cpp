@@ -56,6 +56,7 @@ Manifest Run::present() const {
   manifest.settings["device"] = environment_.device;
   manifest.cores = usable_cores();
   manifest.study = settings_.study;
+  manifest.latest = latest_;
   return manifest;
 }
 
@@ -105,8 +106,9 @@ void Run::continue_existing() {
     say("not byte-exact: " + line);
     manifest_.continued.push_back(wall_text() + " " + line);
   }
-  bool changed = !inexact.empty();
-  if (changed) {
+  const bool asks_more = latest_ != recorded.latest;  // a mended recipe, or one that was killed before it asked
+  manifest_.latest = latest_;
+  if (!inexact.empty()) {
     manifest_.exact = false;
     manifest_.settings = now.settings;
     manifest_.cores = now.cores;
@@ -119,7 +121,7 @@ void Run::continue_existing() {
       if (!fs::exists(*folder_ / "recipe" / path, ignored)) save_source(path, text);
     }
   }
-  if (changed) write_manifest(*folder_, manifest_);
+  if (!inexact.empty() || asks_more) write_manifest(*folder_, manifest_);
   if (request_.extend) extend();
 }
 

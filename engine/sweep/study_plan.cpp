@@ -254,9 +254,17 @@ void StudyPlan::check_stack(const FitPlan& fit) const {
 }
 
 FitPlan StudyPlan::plan_fit(const Options& fit) const {
+  for (const Option& option : fit.entry().options) {
+    if (option.is_alone && fit.given(option.name)) {
+      throw fit.error(option.name, "expected no such option in a fit that lab." + options_.entry().name + " builds")
+          .hint("train the best point once more by a lab.fit of its own");
+    }
+  }
   if (is_auto_batch(fit)) {
-    throw fit.error("batch", "\"auto\" is for a fit that trains by itself, found a fit that a study builds: its trials "
-                             "would have batches of the memory that is free at the time")
+    throw fit
+        .error("batch",
+               "\"auto\" is for a fit that trains by itself, found a fit that a study builds: its trials "
+               "would have batches of the memory that is free at the time")
         .hint("`trainlab check` of the fit by itself says which batch fits; batch = 64");
   }
   return trainlab::plan_fit(fit, settings_, data_.open(fit, settings_));

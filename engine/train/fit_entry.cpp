@@ -152,8 +152,18 @@ Entry fit_entry() {
 }
 
 // LibTorch's errors become ours here: the code that runs stages does not know LibTorch.
+// LibTorch's errors become ours in these functions: the code that runs stages does not know LibTorch.
+FitPlan plan_with(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions) {
+  FitPlan plan = plan_fit(stage, settings);
+  for (const FitAddition& addition : additions) {
+    if (addition.check) addition.check(plan);
+  }
+  return plan;
+}
+
 StageWork prepare_fit(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions) {
-  const auto plan = with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_fit(stage, settings)); });
+  const auto plan =
+      with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_with(stage, settings, additions)); });
   return [plan, stage, additions](const StageContext& context) {
     FitMember member{.options = stage, .context = context};
     FitCompany company;
@@ -168,10 +178,6 @@ StageWork prepare_fit(const Options& stage, const RunSettings& settings, const s
       return run_fits(*plan, {&member, 1}, false, company).front();
     });
   };
-}
-
-std::string check_stage(const Options& stage, const RunSettings& settings, const CheckedToo& too) {
-  return check_fit(plan_fit(stage, settings), too);
 }
 
 }  // namespace
@@ -193,7 +199,10 @@ void register_fit(Registry& registry, const std::vector<FitAddition>& additions)
   const auto prepare = [additions](const Options& stage, const RunSettings& settings) {
     return prepare_fit(stage, settings, additions);
   };
-  registry.add(std::move(entry), StageKind{.prepare = prepare, .check = check_stage});
+  const auto check = [additions](const Options& stage, const RunSettings& settings, const CheckedToo& too) {
+    return check_fit(plan_with(stage, settings, additions), too);
+  };
+  registry.add(std::move(entry), StageKind{.prepare = prepare, .check = check});
 }
 
 }  // namespace trainlab

@@ -16,7 +16,7 @@ void Member::restore_kept() {
   }
 }
 
-Value Member::summary(const MetricMap& test, const Value& test_reports) const {
+Value Member::summary(const MetricMap& test, const Value& test_reports, bool interrupted) const {
   const bool kept_best = plan_.keep_best && best_;
   MetricMap metrics = kept_best ? best_->metrics : metrics_;
   metrics.insert(test.begin(), test.end());
@@ -52,6 +52,9 @@ Value Member::summary(const MetricMap& test, const Value& test_reports) const {
   if (failure_) {
     summary.set("status", "failed");
     summary.set("reason", *failure_);
+  } else if (interrupted) {
+    summary.set("status", "interrupted");
+    summary.set("reason", "asked to stop at step " + std::to_string(position_.step));
   } else if (stop_reason_) {
     summary.set("status", "stopped");
     summary.set("reason", *stop_reason_);

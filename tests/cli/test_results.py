@@ -24,7 +24,7 @@ local space = { lr = lab.space.log(1e-3, 1e-1) }
 local fit = lab.run(build { lr = 0.1 })
 lab.run(lab.fit {
   name = "sick", data = data:map("x", function(x) return x * 1000 end), model = nn.Linear(3), loss = "cross_entropy",
-  optim = lab.optim.SGD { lr = 0.1 }, batch = 15, epochs = 1,
+  optim = lab.optim.SGD { lr = 0.1 }, batch = 15, epochs = 1, promote = {},
 })
 assert(fit.best.value == fit.metrics["val.loss"] and fit.kind == "fit")
 lab.run(lab.task { name = "task", run = function(ctx)

@@ -76,7 +76,12 @@ Environment environment(const Request& request, const std::optional<Manifest>& m
   const auto own_device = [worker = request.worker](const std::string& name) {
     return worker_device(name, worker).str();
   };
-  return {TORCH_VERSION, device, started_at(manifest), prepare_arithmetic, own_device};
+  return {.libtorch = TORCH_VERSION,
+          .device = device,
+          .started = started_at(manifest),
+          .use_threads = prepare_arithmetic,
+          .own_device = own_device,
+          .latest = manifest ? manifest->latest : Value::Map()};
 }
 
 }  // namespace
@@ -136,6 +141,8 @@ LuaHost Execution::host(bool describes) {
   host.describes = describes;
   host.checks = request().command != "run" && request().command != "predict";
   host.recipe_folder = request().recipe_folder.string();
+  host.working_folder = request().working_folder.string();
+  host.latest_run = [this](const std::string& runs) { return run_.latest(runs).string(); };
   host.print = [this](const std::string& line) { run_.say(line); };
   const Value& options = request().options;
   if (request().has("silence")) host.limits.silence = options["silence"].number();

@@ -8,6 +8,7 @@
 #include "objects/run_handle.h"
 #include "optim/optimizer.h"
 #include "predict/kept_weights.h"
+#include "promote/promotion.h"
 #include "study/study.h"
 #include "sweep/sweep.h"
 #include "task/task.h"
@@ -27,7 +28,7 @@ Registry all_entries() {
   register_objects(registry);
   register_predict(registry);
   register_train(registry);
-  register_fit(registry, {health_addition()});
+  register_fit(registry, {health_addition(), promotion_addition()});
   register_task(registry);
   register_sweep(registry);
   return registry;

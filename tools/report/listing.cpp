@@ -19,7 +19,8 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   std::vector<fs::path> folders;
   std::error_code failed;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
-    if (entry.is_directory(failed)) folders.push_back(entry.path());
+    // A link beside runs, such as `current`, leads to one of them.
+    if (entry.is_directory(failed) && !entry.is_symlink(failed)) folders.push_back(entry.path());
   }
   return folders;
 }

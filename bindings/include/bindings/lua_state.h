@@ -58,6 +58,10 @@ struct LuaHost {
   bool checks = false;                            // nothing is run, or nothing that counts (`check`)
   std::string begun_by;                           // version of trainlab that began the run; empty: this version
   std::string recipe_folder;                      // absolute: option values that are paths are relative to it
+  std::string working_folder;                     // absolute: where trainlab was called, which holds runs/
+  // The folder of the newest run in a folder runs/NAME that has ended (run/latest.h), empty where there is none. Null:
+  // a part "latest" of a path stays.
+  std::function<std::string(const std::string& runs)> latest_run;
   std::function<void(const std::string&)> print;  // one line, without control characters
   // Called once, on the watchdog's thread, when the script was silent for limits.silence and limits.grace; it ends the
   // process. Without it neither limit holds.

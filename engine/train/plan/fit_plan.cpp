@@ -214,6 +214,9 @@ std::shared_ptr<const Model> only_model(FitPlan& plan, Signals columns) {
   }
   auto model = std::make_shared<Model>(fit.child("model"), std::move(columns), plan.precision.of_layers());
   initialize(plan, *model, fit, "init");
+  plan.initial_optimizer = initial_optimizer(fit, "init");
+  if (plan.step && !plan.initial_optimizer.empty())
+    throw fit.child("init").error("optimizer", "a fit with a step of its own keeps its optimizers itself");
   freeze_by_pattern(*model, fit, "freeze");
   return model;
 }

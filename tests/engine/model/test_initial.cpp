@@ -3,6 +3,9 @@
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/eye.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/ones_like.h>
 
 #include "cases.h"
 #include "model/initial.h"
@@ -34,6 +37,8 @@ at::Tensor linear(const Value& initial) { return first_weight(nn("Linear", {300}
 double deviation(const at::Tensor& x) { return x.std().item<double>(); }
 double largest(const at::Tensor& x) { return x.abs().max().item<double>(); }
 
+Model net() { return build(sequential({nn("Linear", {8}), nn("LayerNorm"), nn("Linear", {4})}), {6}); }
+
 const Registry& with_holder() {
   static const Registry all = [] {
     Registry made;
@@ -41,6 +46,26 @@ const Registry& with_holder() {
     made.add(Entry("holder", "test", "Has the fields of lab.fit.")
                  .with(Option("init", "initial values").entry("init").keyed())
                  .with(Option("freeze", "patterns").string().many()));
+    made.add(
+        Entry("init.ones_mixed", "init", "Stored ones for each parameter of net(), mixed with the model's own values.")
+            .with(Option("from", "nothing").string().or_default(""))
+            .with(Option("stored", "factor").number().required())
+            .with(Option("own", "factor").number().required())
+            .with(Option("except", "patterns").string().many())
+            .with(Option("partial", "nothing").boolean().or_default(false)),
+        StoredValues{.read =
+                         [](const Options&) {
+                           const Model model = net();
+                           NamedTensors ones;
+                           for (const ParameterInfo& info : model.parameters())
+                             ones.emplace(info.name, at::ones(info.shape));
+                           return ones;
+                         },
+                     .option = "from",
+                     .mixture =
+                         [](const Options& init) {
+                           return Mixture{.stored = init.number("stored"), .own = init.number("own")};
+                         }});
     return made;
   }();
   return all;
@@ -50,8 +75,6 @@ Options holder(Value::Map fields) {
   fields.emplace("@", "holder");
   return {with_holder(), std::make_shared<Spec>(Spec{with_holder().check(fields, "fit"), {}}), "fit"};
 }
-
-Model net() { return build(sequential({nn("Linear", {8}), nn("LayerNorm"), nn("Linear", {4})}), {6}); }
 
 std::string message(const Value::Map& fields) {
   Model model = net();
@@ -186,4 +209,22 @@ TEST_CASE("frozen parameters take no gradient") {
   CHECK((trained == std::vector<std::string>{"2.weight", "3.weight", "3.bias"}));
   CHECK_THAT(message({{"freeze", Value::List{"9*"}}}), Catch::Contains("fit.freeze: no parameter matches \"9*\""));
   CHECK_THAT(message({{"freeze", Value::List{"*"}}}), Catch::Contains("nothing is left to train"));
+}
+
+TEST_CASE("stored values are mixed with those that the model draws itself") {
+  const std::array keys = {Key(7)};
+  const auto values = [&](double stored, double own) {
+    Model model = net();
+    const Value mixed = Value::Map{{"@", "init.ones_mixed"}, {"stored", stored}, {"own", own}};
+    initialize_by_pattern(model, holder({{"init", mixed}}), "init");
+    return model.initial_state(keys, at::kDouble, test_device(), false).parameters;
+  };
+  const auto drawn = net().initial_state(keys, at::kDouble, test_device(), false).parameters;
+  const auto stored = values(1, 0), shrunk = values(0.4, 0), mixed = values(0.4, 0.1), fresh = values(0, 1);
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    CHECK(at::equal(stored[i], at::ones_like(drawn[i])));
+    CHECK(at::equal(shrunk[i], at::full_like(drawn[i], 0.4)));
+    CHECK(at::equal(fresh[i], drawn[i]));
+    CHECK(mixed[i].sub(drawn[i].mul(0.1).add(0.4)).abs().max().item<double>() < 1e-15);
+  }
 }

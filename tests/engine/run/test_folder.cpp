@@ -15,6 +15,7 @@
 #include "core/files.h"
 #include "core/temporaries.h"
 #include "run/folder.h"
+#include "run/latest.h"
 #include "run/manifest.h"
 
 using namespace trainlab;
@@ -199,4 +200,33 @@ TEST_CASE("summaries and the order of stages") {
     write_atomic(run / "stages.json", text);
     CHECK_THROWS_WITH(read_stages(run), Catch::Contains("stages.json"));
   }
+}
+
+TEST_CASE("the latest run is the one with the highest number that has ended") {
+  const fs::path runs = empty_folder("latest") / "runs/daily";
+  CHECK(latest_run(runs).empty());
+  const auto make = [&](const std::string& name, const std::string& status) {
+    fs::create_directories(runs / name);
+    write_manifest(runs / name, Manifest());
+    if (!status.empty()) write_atomic(runs / name / "summary.json", R"({"status": ")" + status + "\"}");
+  };
+  make("002", "done");
+  CHECK(latest_run(runs) == runs / "002");
+  make("010", "stopped");
+  make("011", "failed");
+  make("012", "interrupted");
+  make("013", "");
+  make("999-copy", "done");
+  fs::create_directories(runs / "014");  // no run
+  CHECK(latest_run(runs) == runs / "010");
+
+  CHECK(with_latest(runs / "latest") == runs / "010");
+  CHECK(with_latest(runs / "latest/stages/final") == runs / "010/stages/final");
+  CHECK(find_run(runs / "latest/") == runs / "010");
+  CHECK(with_latest(runs / "latest", [](const fs::path&) { return fs::path("/x"); }) == "/x");
+  CHECK(kind_of([&] { with_latest(runs.parent_path() / "none/latest"); }) == ErrorKind::usage);
+  make("latest", "done");  // a folder of this name is what is meant
+  CHECK(with_latest(runs / "latest") == runs / "latest");
+  write_atomic(runs / "010/summary.json", "{");
+  CHECK_THROWS_AS(latest_run(runs), Error);
 }

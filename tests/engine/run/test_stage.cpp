@@ -52,10 +52,15 @@ struct World {
     fs::create_directories(folder);
     supervisor->send(Value::Map{{"type", "opened"}, {"folder", folder.string()}, {"existed", existed}});
     const auto own_device = [](const std::string& device) { return device; };
-    Run run(
-        registry, request,
-        {"2.11.0", "cpu", started, [this](int count) { threads.push_back(count); }, own_device, [this] { return now; }},
-        *engine);
+    Run run(registry, request,
+            {"2.11.0",
+             "cpu",
+             started,
+             [this](int count) { threads.push_back(count); },
+             own_device,
+             {},
+             [this] { return now; }},
+            *engine);
     last = Value();
     error.reset();
     int code = 0;

@@ -80,6 +80,8 @@ class Option {
   Option& keyed() { is_keyed = true; return *this; }
   // Fits that are trained together as members of a group may each have a number of their own.
   Option& by_member() { is_by_member = true; return *this; }
+  // For a stage that is the run's own: a fit that a sweep or an ensemble builds cannot have it.
+  Option& alone() { is_alone = true; return *this; }
   // Takes the array part of the table: nn.Sequential { a, b }. At most one option of an entry.
   Option& array() { is_array = true; is_many = true; return *this; }
 
@@ -93,7 +95,7 @@ class Option {
   double min = -std::numeric_limits<double>::infinity(), max = std::numeric_limits<double>::infinity();
   bool min_open = false, max_open = false;
   bool is_required = false, is_positional = false, is_many = false, is_array = false, is_keyed = false;
-  bool is_by_member = false;
+  bool is_by_member = false, is_alone = false;
   int count = 0;
 
  private:

@@ -11,12 +11,19 @@ namespace trainlab {
 // The implementation of an entry of kind "init" that draws: gives the initial values of a parameter of this shape.
 using InitFactory = std::function<Initializer(const Options&, const Shape&)>;
 
+// The initial values of a parameter: stored · (stored values) + own · (the values that the model draws itself).
+struct Mixture {
+  double stored = 1, own = 0;
+};
+
 // The implementation of an entry of kind "init" that reads values instead of drawing them: tensors by the names of
-// parameters and buffers ("2.weight"). The entry's option `path` says where the values come from; its option `except`
-// is a list of patterns of names that keep their other values; with its option `partial` all tensors keep theirs for
-// which there is no value of their name and shape.
+// parameters and buffers ("2.weight"). The entry's option `except` is a list of patterns of names that keep their other
+// values; with its option `partial` all tensors keep theirs for which there is no value of their name and shape.
 struct StoredValues {
   std::function<NamedTensors(const Options&)> read;
+  std::string option = "path";                                 // says where the values come from
+  std::function<Mixture(const Options&)> mixture = {};         // null: stored values as they are
+  std::function<NamedTensors(const Options&)> optimizer = {};  // the optimizer's first state; null or empty: its own
 };
 
 // The value of an option that holds an entry of kind "init", for a parameter of this shape. Error{recipe} for stored
@@ -30,6 +37,10 @@ Initializer initializer_of(const Options& options, std::string_view option, cons
 // user about each entry that took only a part of its stored values. Error{recipe} for a pattern without a match, for
 // two equally long patterns that match one name, and for stored values that are missing or of another shape.
 std::vector<std::string> initialize_by_pattern(Model& model, const Options& options, std::string_view option);
+
+// The first state of the optimizer, by its names for its tensors, that the entry of the option states; empty where the
+// optimizer begins with a state of its own. Error{recipe} where the entry is for a part of the model.
+NamedTensors initial_optimizer(const Options& options, std::string_view option);
 
 // A list of patterns: the parameters that match do not train. Error{recipe} for a pattern without a match, and when no
 // parameter is left.

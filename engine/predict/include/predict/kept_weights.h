@@ -17,7 +17,7 @@ struct KeptWeights {
 // best or last weights so far. Error{usage} if there are none yet, Error{recipe} for damaged files.
 KeptWeights read_kept(const std::filesystem::path& stage_folder, const ModelFile& model);
 
-// Adds the entry init.weights, which is implemented by StoredValues.
+// Adds the entries init.weights and warm_start, which are implemented by StoredValues.
 void register_predict(Registry& registry);
 
 }  // namespace trainlab

@@ -47,7 +47,8 @@ class RunFolder {
 };
 
 // The run that a folder named on the command line belongs to: itself, or, of one of its stages/NAME and of a trial's
-// trials/0007/seed-1, the run. Absolute. Raises Error{usage} when it is no run.
+// trials/0007/seed-1, the run. In runs/NAME/latest it is that of run/latest.h. Absolute. Raises Error{usage} when it is
+// no run.
 std::filesystem::path find_run(const std::filesystem::path& folder);
 
 // Whether a supervisor holds the run now, and which ("host 1234"); nullopt when none does.

@@ -51,6 +51,7 @@ struct Manifest {
 
   std::string study;  // RunSettings::study
   Value::Map chosen;  // RunSettings::chosen, by stage
+  Value::Map latest;  // by folder runs/NAME, what Run::latest() gave: a run's folder, or an empty text
 
   const Value& setting(const std::string& flag) const { return settings.at(flag); }
   // Threads of a single training: those of --threads, or all cores.

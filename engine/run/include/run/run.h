@@ -45,6 +45,8 @@ struct Environment {
   // Called with a device as a run records it ("cpu", "cuda"), gives the device on which this engine works: "cpu",
   // "cuda:0". With several devices of a kind each engine has another one. Raises Error{usage} for a missing device.
   std::function<std::string(const std::string&)> own_device;
+  // Manifest::latest of a run that goes on.
+  Value::Map latest = {};
   // By which a budget of time is counted; monotonic, in seconds.
   std::function<double()> clock = steady_seconds;
 };
@@ -92,6 +94,9 @@ class Run {
   void replace_recipe();
   // The value of a declared parameter (boolean, number, integer or string; a path is absolute). Before the first stage.
   void parameter(const std::string& name, Value value);
+  // The newest run in a folder runs/NAME that has ended (run/latest.h), empty where there is none. The run keeps the
+  // answer: whoever executes its recipe again gets the same one.
+  std::filesystem::path latest(const std::filesystem::path& runs);
   // lab.budget, with its options as checked; before the first stage. Error{recipe} for options that do not fit, and for
   // a second budget.
   void budget(const Value& options);
@@ -196,6 +201,7 @@ class Run {
   bool replaces_ = false;                                     // replace_recipe() was called
   Value::Map parameters_;
   Value budget_options_;  // of lab.budget; nil without
+  Value::Map latest_;     // Manifest::latest
 
   std::optional<std::filesystem::path> folder_;
   Manifest manifest_;

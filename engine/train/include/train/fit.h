@@ -54,6 +54,8 @@ std::string check_fit(FitPlan plan, const CheckedToo& too);
 struct FitAddition {
   std::vector<Option> options;
   std::vector<Option> callbacks;  // functions in the option `on`, which the room calls itself
+  // Raises Error{recipe} for options that do not fit the plan. May be null.
+  std::function<void(const FitPlan& plan)> check = {};
   // Called after the plan was made, before the fit begins.
   std::function<void(const FitPlan& plan, FitMember& member, FitCompany& company)> join;
 };

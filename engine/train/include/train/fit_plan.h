@@ -84,6 +84,8 @@ struct FitPlan {
   std::vector<std::string> notes;     // what was chosen, and its price
   Value chosen;                       // RunSettings::chosen, settled: nil where nothing was to choose
 
+  NamedTensors initial_optimizer;  // the optimizer's first state, by its own names; empty: as the optimizer makes it
+
   std::string monitor;      // "val.loss"
   bool keep_best = true;
   // Error{recipe} for a full name ("val.loss") of a metric that this fit does not have.

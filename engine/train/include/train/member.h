@@ -93,7 +93,8 @@ class Member {
   // Puts the weights that are kept into the group, for the test part and for the recipe's function at the end.
   void restore_kept();
   // summary.json's fields of a fit; `test` and `test_reports` are the test part's.
-  Value summary(const MetricMap& test, const Value& test_reports) const;
+  // `interrupted`: the fit was asked to stop before its end.
+  Value summary(const MetricMap& test, const Value& test_reports, bool interrupted) const;
   // Tells how the member ended. What the recipe's function logs is added to the summary and to the last row.
   void finished(Value& summary);
 

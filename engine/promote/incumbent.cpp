@@ -1,0 +1,79 @@
+#include "incumbent.h"
+
+#include <ATen/ops/equal.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "predict/stage_predictor.h"
+#include "run/folder.h"
+#include "train/evaluator.h"
+
+namespace trainlab {
+namespace {
+
+const at::Tensor* find(const NamedTensors& tensors, const std::string& name) {
+  const auto found = tensors.find(name);
+  return found == tensors.end() ? nullptr : &found->second;
+}
+
+// What both runs have learned of their data, and inputs depend on, must be the same.
+void require_same(const NamedTensors& present, const NamedTensors& former, const std::string& name,
+                  const std::string& what) {
+  const at::Tensor *now = find(present, name), *then = find(former, name);
+  if (!now && !then) return;
+  if (now && then && now->sizes() == then->sizes() && at::equal(*now, *then)) return;
+  throw usage_error("its training data had " + what);
+}
+
+// x of the present data as the former run would have normalised it: x·scale + shift.
+class Renormalisation {
+ public:
+  Renormalisation(const NamedTensors& present, const NamedTensors& former) {
+    const at::Tensor *mean = find(present, "x.mean"), *deviation = find(present, "x.std");
+    const at::Tensor *former_mean = find(former, "x.mean"), *former_deviation = find(former, "x.std");
+    if (!mean && !former_mean) return;
+    if (!mean || !former_mean) throw usage_error("only one of the two runs normalises its data");
+    if (mean->sizes() != former_mean->sizes()) throw usage_error("its inputs had another shape");
+    scale_ = deviation->div(*former_deviation);
+    shift_ = mean->sub(*former_mean).div(*former_deviation);
+  }
+
+  at::Tensor operator()(const at::Tensor& x) const {
+    if (!scale_.defined()) return x;
+    const auto like_x = [&](const at::Tensor& tensor) { return tensor.to(x.options()); };
+    return x.mul(like_x(scale_)).add(like_x(shift_));
+  }
+
+ private:
+  at::Tensor scale_, shift_;
+};
+
+}  // namespace
+
+double metric_of_run(const FitPlan& plan, const std::filesystem::path& run, const std::string& metric) {
+  const StagePredictor predictor(plan.options.registry(), find_stage(run, std::nullopt).folder, plan.device);
+  const Predictor& former = predictor.only();
+  require_same(plan.data.state, former.data(), "table", "other columns, fill values or categories");
+  require_same(plan.data.state, former.data(), "tokenizer", "another tokenizer");
+  const Renormalisation as_former(plan.data.state, former.data());
+
+  // The columns that the new model reads, in the order in which the former one reads them.
+  const std::vector<std::string>& columns = plan.model->columns();
+  std::vector<std::size_t> order;
+  for (const InputColumn& input : former.file().inputs) {
+    const auto found = std::ranges::find(columns, input.name);
+    if (found == columns.end()) throw usage_error("it reads the column " + input.name + ", and the new model does not");
+    order.push_back(static_cast<std::size_t>(found - columns.begin()));
+  }
+  const std::string prefix = metric.substr(0, metric.find('.'));
+  const Part& part = prefix == "test" ? *plan.data.test : *plan.data.val;
+  const auto outputs = [&](std::span<const at::Tensor> inputs) {
+    std::vector<at::Tensor> own;
+    for (const std::size_t i : order) own.push_back(columns[i] == "x" ? as_former(inputs[i]) : inputs[i]);
+    return former.forward(own);
+  };
+  return Evaluator(plan, part, prefix, 0).run(outputs).front().at(metric);
+}
+
+}  // namespace trainlab

@@ -1,0 +1,45 @@
+#include "serving.h"
+
+#include <string>
+
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace trainlab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path link_beside(const fs::path& run) { return run.parent_path() / "current"; }
+
+}  // namespace
+
+fs::path served_beside(const fs::path& run) {
+  const fs::path link = link_beside(run);
+  std::error_code failed;
+  const fs::file_status status = fs::symlink_status(link, failed);
+  if (!fs::exists(status)) return {};
+  if (!fs::is_symlink(status)) {
+    throw run_error(link.string() + ": expected a link to the run that is served, found something else")
+        .hint("give it another name");
+  }
+  const fs::path target = fs::read_symlink(link, failed);
+  if (failed) throw run_error(link.string() + ": " + failed.message());
+  const fs::path served = (run.parent_path() / target).lexically_normal();
+  return fs::exists(served, failed) ? served : fs::path();
+}
+
+void serve(const fs::path& run) {
+  const fs::path link = link_beside(run), next = run.parent_path() / (".current." + std::to_string(::getpid()));
+  std::error_code failed, ignored;
+  fs::remove(next, ignored);
+  fs::create_directory_symlink(run.filename(), next, failed);
+  if (!failed) fs::rename(next, link, failed);
+  if (!failed) return;
+  fs::remove(next, ignored);
+  throw run_error("cannot write the link " + link.string() + ": " + failed.message());
+}
+
+}  // namespace trainlab

@@ -1,0 +1,131 @@
+"""Training again each day: lab.latest, runs/NAME/latest, lab.warm_start and the option promote."""
+
+import json
+import shutil
+import unittest
+
+from program import SOURCE, CliTest, fit
+
+DAILY = SOURCE / "recipes" / "daily.lua"
+
+
+class Retraining(CliTest):
+    def summary(self, *arguments, **options):
+        return self.run_program(*arguments, "--json", "--quiet", **options).json()
+
+    def first_loss(self, name, number):
+        rows = (self.folder / "runs" / name / number / "metrics.jsonl").read_text().splitlines()
+        return json.loads(rows[0])["val.loss"]
+
+    def served(self, name):
+        return (self.folder / "runs" / name / "current").readlink().name
+
+    def test_a_week_of_the_recipe(self):
+        for day in (1, 2, 3):
+            summary = self.summary(DAILY, "--day", day, "--set", "epochs=12")
+            self.assertTrue(summary["promotion"]["promoted"] or day > 1, summary["promotion"])
+        # The second day begins where the first has ended, not with a loss of ln 10.
+        self.assertLess(self.first_loss("daily", "002"), 0.9)
+        self.assertIn(self.served("daily"), ("001", "002", "003"))
+        fresh = self.summary(DAILY, "--day", 2, "--begin", "fresh", "--set", "epochs=1")
+        self.assertEqual(fresh["status"], "done")
+        self.assertGreater(self.first_loss("daily", "004"), self.first_loss("daily", "002"))
+
+    def test_latest_is_the_newest_run_that_has_ended(self):
+        self.write("f.lua", fit())
+        self.write("l.lua", 'print(lab.latest "f")')
+        self.assertIn("nil", self.run_program("l.lua").err)
+        self.run_program("f.lua")
+        self.run_program("f.lua")
+        shutil.copytree(self.folder / "runs" / "f" / "002", self.folder / "runs" / "f" / "003")
+        (self.folder / "runs" / "f" / "003" / "summary.json").write_text('{"status": "failed"}')
+        self.assertIn("runs/f/002", self.run_program("l.lua").err)
+        self.assertIn("runs/f/002", self.run_program("report", "runs/f/latest").out)
+        self.write("w.lua", fit(more='  init = lab.warm_start { from = "runs/f/latest" },\n'))
+        self.run_program("w.lua", "--out", "w")
+        manifest = (self.folder / "w" / "manifest.toml").read_text()
+        self.assertRegex(manifest, r"runs/f' = '.*runs/f/002'")
+
+    def test_a_resumed_run_gets_the_answer_with_which_it_began(self):
+        self.write("r.lua", 'local before = lab.latest "f"\nprint("before", before)\n'
+                            f'lab.run(lab.fit {{ name = "a", {self.options()} }})\n'
+                            'error("stop here")')
+        self.run_program("r.lua", "--out", "r", code=1)
+        self.write("f.lua", fit())
+        self.run_program("f.lua")
+        said = self.run_program("resume", "r", code=1).err
+        self.assertRegex(said, r"before\s+nil")
+        self.assertIn("before", said)
+
+    @staticmethod
+    def options():
+        return ("data = lab.data.blobs { samples = 60 }:split { train = 0.5, val = 0.5 }, model = lab.nn.Linear(3), "
+                "loss = \"cross_entropy\", optim = lab.optim.SGD { lr = 0.1 }, epochs = 1")
+
+    def test_the_optimizer_goes_on(self):
+        """Momentum that goes on changes the first step; another optimizer's state is refused with its option."""
+        self.write("f.lua", fit())
+        self.run_program("f.lua")
+        more = '  init = lab.warm_start { from = "runs/f/001", optimizer = %s },\n'
+        losses = []
+        for value in ("true", "false"):
+            self.write(f"{value}.lua", fit(epochs=1, more=more % value))
+            self.run_program(f"{value}.lua", "--out", value)
+            losses.append(json.loads((self.folder / value / "summary.json").read_text())["metrics"]["train.loss"])
+        self.assertNotEqual(*losses)
+        self.write("other.lua", fit(optim="lab.optim.SGD { lr = 0.1, momentum = 0.9 }", more=more % "true"))
+        self.assert_said(self.run_program("other.lua", code=1), "init.optimizer: the earlier run's state")
+        mixed = '  init = lab.warm_start { from = "runs/f/001", optimizer = true, shrink = 0.5 },\n'
+        self.write("mixed.lua", fit(more=mixed))
+        self.assert_said(self.run_program("mixed.lua", code=1), "init.optimizer: the state belongs to weights as they")
+
+    def test_promotion_compares_on_the_same_data(self):
+        """The served model is measured on today's data: equal models tie, though the first day's data were others."""
+        more = '  promote = { metric = "val.loss", not_worse_than = "current" },\n'
+        normalised = "lab.data.blobs { samples = 120, seed = %d }:split { train = 0.5, val = 0.5 }:normalize()"
+        self.write("f.lua", fit(data=normalised % 1, more=more))
+        first = self.summary("f.lua")["promotion"]
+        self.assertTrue(first["promoted"])
+        self.assertEqual(self.served("f"), "001")
+        again = self.summary("f.lua")["promotion"]
+        self.assertEqual(again["rival"]["value"], again["value"])
+        self.assertEqual(self.served("f"), "002")
+        worse = self.summary("f.lua", "--set", "epochs=1", "--set", "optim.lr=1e-6")["promotion"]
+        self.assertFalse(worse["promoted"])
+        self.assertLess(worse["rival"]["value"], worse["value"])
+        self.assertEqual(self.served("f"), "002")
+        within = ("--set", "epochs=1", "--set", "optim.lr=1e-6", "--set", "promote.by=100")
+        self.assertTrue(self.summary("f.lua", *within)["promotion"]["promoted"])
+        self.assertEqual(self.served("f"), "004")
+
+    def test_bad_input(self):
+        for more, said in (
+            ('init = lab.warm_start { from = "runs/none/latest" },', "no run in"),
+            ('init = lab.warm_start { from = "runs/none/001" },', "init.from: there is no folder"),
+            ('init = lab.warm_start {},', "from: missing"),
+            ('init = lab.warm_start { from = "x", shrink = 2 },', "shrink: expected a number in [0, 1]"),
+            ('promote = { metric = "val.nothing" },', "promote.metric: "),
+            ('promote = { metric = "train.loss" },', "promote.metric: expected a metric of the validation"),
+            ('promote = { not_worse_than = "yesterday" },', "promote.not_worse_than: expected"),
+        ):
+            with self.subTest(more):
+                self.write("b.lua", fit(more=f"  {more}\n"))
+                self.assert_said(self.run_program("check", "b.lua", code=1), said)
+                self.assertFalse((self.folder / "runs").exists())
+        self.write("s.lua", 'return lab.sweep { name = "s", space = { lr = lab.space.log(1e-3, 1e-1) }, trials = 2, '
+                            'metric = "val.loss", build = function(hp) return lab.fit { name = "t", promote = {}, '
+                            + self.options() + " } end }")
+        self.assert_said(self.run_program("s.lua", code=1), "promote: expected no such option in a fit")
+        self.write("n.lua", 'print(lab.latest "a/b")')
+        self.assert_said(self.run_program("n.lua", code=1), "latest.name: expected the name of runs")
+
+    def test_something_else_named_current(self):
+        self.write("runs/f/current/mine.txt", "x")
+        self.write("f.lua", fit(more="  promote = {},\n"))
+        self.assert_said(self.run_program("f.lua", code=3), "current: expected a link to the run that is served")
+        self.assertFalse((self.folder / "runs/f/001/metrics.jsonl").exists(), "told before the training")
+        self.assertTrue((self.folder / "runs/f/current/mine.txt").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
