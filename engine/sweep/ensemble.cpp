@@ -74,8 +74,7 @@ class Members {
     if (!test_ && !val_) return;
     std::vector<std::size_t> distinct = chosen;
     std::ranges::sort(distinct);
-    const auto last = std::ranges::unique(distinct);
-    distinct.erase(last.begin(), last.end());
+    distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
     std::vector<at::Tensor> members;
     std::vector<std::string> names;
     for (const std::size_t m : distinct) {

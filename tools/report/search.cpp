@@ -39,7 +39,8 @@ std::string sentence(std::string text, std::size_t at) {
   const std::size_t begin = text.find_first_not_of(' ', before == std::string::npos ? 0 : before + 2);
   const std::size_t end = text.find(". ", at);
   text = text.substr(begin, end == std::string::npos ? end : end + 1 - begin);
-  text.erase(std::ranges::unique(text, [](char a, char b) { return a == ' ' && b == ' '; }).begin(), text.end());
+  const auto both_blank = [](char a, char b) { return a == ' ' && b == ' '; };
+  text.erase(std::unique(text.begin(), text.end(), both_blank), text.end());
   return text;
 }
 

@@ -30,7 +30,8 @@ constexpr std::int64_t block = 2048;
 inline float exp_of(float x) {
   constexpr float lowest = -87.33654F, to_whole = 12582912.F;  // 1.5·2^23: sums with it have no digits after the point
   const float kept = x < lowest ? lowest : x;
-  const float n = (kept * 1.44269504F + to_whole) - to_whole;
+  const float whole = kept * 1.44269504F + to_whole;
+  const float n = whole - to_whole;
   const float r = (kept - n * 0.693359375F) - n * -2.12194440e-4F;
   float y = 1.9875691500e-4F;
   y = y * r + 1.3981999507e-3F;
@@ -39,7 +40,9 @@ inline float exp_of(float x) {
   y = y * r + 1.6666665459e-1F;
   y = y * r + 5.0000001201e-1F;
   y = y * r * r + r + 1.F;
-  const auto power = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
+  // The digits of n stand at the end of `whole`. (A conversion of n to an integer is undefined for NaN.)
+  const std::uint32_t digits = std::bit_cast<std::uint32_t>(whole) - std::bit_cast<std::uint32_t>(to_whole);
+  const auto power = std::bit_cast<float>((digits + 127U) << 23);
   return x < lowest ? 0.F : y * power;
 }
 

@@ -90,7 +90,7 @@ LayerTable table_of(const FitPlan& plan, const Recording& recording) {
     if (std::isnan(cost.flops)) cost.flops = cost.operator_flops();
     table.rows.push_back(std::move(cost));
   }
-  std::ranges::stable_partition(table.rows, &LayerCost::is_layer);
+  std::stable_partition(table.rows.begin(), table.rows.end(), [](const LayerCost& row) { return row.is_layer; });
   return table;
 }
 

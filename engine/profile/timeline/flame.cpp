@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <ranges>
 
 #include "core/trace.h"
 #include "event_kind.h"
@@ -20,8 +19,8 @@ struct Placed {
 // The spans that begin from `from` on, by their beginnings, a span before those inside.
 std::vector<Placed> spans_from(const std::deque<TimelineEvent>& events, double from) {
   std::vector<Placed> spans;
-  for (const TimelineEvent& event : std::views::reverse(events)) {
-    if (event.kind != TimelineEvent::Kind::counter && event.begin >= from) spans.push_back({event});
+  for (auto event = events.rbegin(); event != events.rend(); ++event) {
+    if (event->kind != TimelineEvent::Kind::counter && event->begin >= from) spans.push_back({*event});
   }
   // The outer one of two spans that began at the same moment ended last, and comes first already.
   std::ranges::stable_sort(spans, {}, [](const Placed& one) { return one.event.begin; });
@@ -46,10 +45,11 @@ Value Timeline::flame(const FlameLimits& limits) const {
   };
   std::int64_t shown = 0;
   double from = std::numeric_limits<double>::infinity(), until = 0;
-  for (const TimelineEvent& event : events | std::views::reverse | std::views::filter(is_step)) {
-    from = event.begin;
-    until = std::max(until, event.begin + event.value);
-    if (++shown == limits.steps) break;
+  for (auto event = events.rbegin(); event != events.rend() && shown < limits.steps; ++event) {
+    if (!is_step(*event)) continue;
+    from = event->begin;
+    until = std::max(until, event->begin + event->value);
+    ++shown;
   }
   if (shown == 0) return {};
 

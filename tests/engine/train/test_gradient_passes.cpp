@@ -186,7 +186,8 @@ TEST_CASE("a pass that raises ends the fit with one error that names it, and the
   };
   for (const auto& [text, raise] : errors) {
     const fs::path folder = temporary.path() / text;
-    const std::string said = error_of([&] { run_with(fit, folder, {raising(raise)}); });
+    const auto pass = raising(raise);
+    const std::string said = error_of([&] { run_with(fit, folder, {pass}); });
     INFO(said);
     CHECK(said.find("gradient pass \"test\"") != std::string::npos);
     if (text != "size") CHECK(said.find(text) != std::string::npos);
