@@ -366,10 +366,11 @@ void register_language(Registry& registry) {
                          "without that recipe."));
   registry.add(
       Entry("latest", "function", "The newest run of a name that has ended, for work that goes on from day to day.")
-          .with(Option("name", "name of the runs, which lie in runs/NAME of the folder where trainlab was called")
-                    .string()
-                    .required()
-                    .positional())
+          .with(
+              Option("name", "file name of the recipe without .lua: its runs lie in runs/NAME below the working folder")
+                  .string()
+                  .required()
+                  .positional())
           .returns("string, the run's folder; nil where no such run is done or stopped")
           .example("local yesterday = lab.latest \"daily\"")
           .note("The run keeps the answer: where it is resumed, the recipe gets the same one again. In a path, "
