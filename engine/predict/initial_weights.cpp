@@ -11,6 +11,7 @@
 #include "predict/kept_weights.h"
 #include "run_weights.h"
 #include "tensor/named_tensors.h"
+#include "weights_options.h"
 
 namespace trainlab {
 namespace {
@@ -156,24 +157,20 @@ void register_initial_weights(Registry& registry) {
                     .path()
                     .required()
                     .positional())
-          .with(
-              Option("except", "patterns of names of tensors that keep the model's own initial values").string().many())
-          .with(Option("model", "name of the model, if the run has several").string())
+          .with(except_option())
+          .with(model_option())
           .with(Option("names",
                        "\"pytorch\" for a file whose names count layers from 0, as PyTorch's nn.Sequential does: "
                        "\"0.weight\" becomes \"1.weight\", \"layer1.0.conv1.weight\" \"layer1.1.conv1.weight\"")
                     .choice({"trainlab", "pytorch"})
                     .or_default("trainlab"))
-          .with(Option("rename",
-                       "new names by patterns of the file's names; each * and ? on the right is what the one on the "
-                       "left stands for: { [\"backbone.*\"] = \"1.*\" }. Of several patterns the longest counts")
+          .with(Option(
+                    "rename",
+                    "new names by patterns of the file's names; each * and ? on the right takes what the * or ? on the "
+                    "left has matched: { [\"backbone.*\"] = \"1.*\" }. Of several patterns the longest counts")
                     .string()
                     .keyed())
-          .with(Option("partial",
-                       "take what has the same name and shape, and say what is left; otherwise a tensor that is "
-                       "missing is an error")
-                    .boolean()
-                    .or_default(false))
+          .with(partial_option())
           .example("init.weights { \"runs/pretrained/001\", except = { \"5.*\" } }")
           .note("A value for the option init of lab.fit. Alone it sets all parameters and buffers; in a table by "
                 "pattern it sets those whose names match the pattern. Each of them must be in the file, under the same "

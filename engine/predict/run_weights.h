@@ -1,4 +1,4 @@
-// What a run has left for a training that begins with it.
+// Weights and optimizer state of a run, for a training that begins with them.
 #pragma once
 
 #include <filesystem>

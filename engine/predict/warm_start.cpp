@@ -2,6 +2,7 @@
 #include "model/initial.h"
 #include "predict/kept_weights.h"
 #include "run_weights.h"
+#include "weights_options.h"
 
 namespace trainlab {
 namespace {
@@ -53,14 +54,9 @@ void register_warm_start(Registry& registry) {
                     .at_least(0)
                     .or_default(0.0))
           .with(Option("optimizer", "go on with the state of the earlier optimizer, too").boolean().or_default(false))
-          .with(
-              Option("except", "patterns of names of tensors that keep the model's own initial values").string().many())
-          .with(Option("model", "name of the model, if the run has several").string())
-          .with(Option("partial",
-                       "take what has the same name and shape, and say what is left; otherwise a tensor that is "
-                       "missing is an error")
-                    .boolean()
-                    .or_default(false))
+          .with(except_option())
+          .with(model_option())
+          .with(partial_option())
           .example("local begin = lab.warm_start { from = \"runs/daily/007\", shrink = 0.4, perturb = 0.1 }")
           .note(
               "A value for the option init of lab.fit. With shrink = 0.4 and perturb = 0.1 a net that had learned the "

@@ -1,9 +1,8 @@
 #include "run/latest.h"
 
 #include <algorithm>
-#include <charconv>
+#include <functional>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "run/folder.h"
@@ -13,26 +12,14 @@ namespace trainlab {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-// 7 for "007"; nothing for a name that is not a run's number.
-std::optional<std::int64_t> number_of(const std::string& name) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool is_number = failed == std::errc() && end == name.data() + name.size() && number >= 0;
-  return is_number ? std::optional(number) : std::nullopt;
-}
-
-}  // namespace
-
 fs::path latest_run(const fs::path& runs) {
-  std::map<std::int64_t, fs::path> numbered;
+  std::map<int, fs::path, std::greater<>> numbered;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(runs, ignored)) {
-    if (const auto number = number_of(entry.path().filename().string())) numbered.emplace(*number, entry.path());
+    if (const auto number = run_number(entry.path().filename().string())) numbered.emplace(*number, entry.path());
   }
-  for (auto run = numbered.rbegin(); run != numbered.rend(); ++run) {
-    if (fs::exists(manifest_path(run->second), ignored) && is_finished(read_summary(run->second))) return run->second;
+  for (const auto& [number, run] : numbered) {
+    if (fs::exists(manifest_path(run), ignored) && is_finished(read_summary(run))) return run;
   }
   return {};
 }

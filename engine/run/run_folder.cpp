@@ -82,15 +82,18 @@ int last_number(const fs::path& folder) {
   int last = 0;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
-    const bool number = name.size() >= 3 && name.size() <= 9 &&
-                        std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (number) last = std::max(last, std::stoi(name));
+    last = std::max(last, run_number(entry.path().filename().string()).value_or(0));
   }
   return last;
 }
 
 }  // namespace
+
+std::optional<int> run_number(const std::string& name) {
+  const bool is_number = name.size() >= 3 && name.size() <= 9 &&
+                         std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return is_number ? std::optional(std::stoi(name)) : std::nullopt;
+}
 
 RunFolder::RunFolder(fs::path path, fs::path root) : path_(std::move(path)), root_(std::move(root)) {}
 

@@ -11,7 +11,7 @@
 //   result  {folder | text | object | kind}
 //                        it ended well, or its stage says how: folder holds summary.json; text is for standard output
 //                        (check, parameters, predict), and object too, as JSON (profile); kind = "none": no stage ran
-//   workers {count}      so many engines should work on the run, this one included
+//   workers {count}      `count` engines should work on the run, this one included
 // supervisor → engine, before all else, if the engine was started without a request
 //   request {request}    what it is to do; an engine whose channel closes first was not needed, and ends
 // An unknown type is an error.

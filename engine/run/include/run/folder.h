@@ -46,6 +46,9 @@ class RunFolder {
   int fd_ = -1;
 };
 
+// 7 for "007": the number of a run in runs/NAME by the name of its folder. Nothing for a name that is no such number.
+std::optional<int> run_number(const std::string& name);
+
 // The run that a folder named on the command line belongs to: itself, or, of one of its stages/NAME and of a trial's
 // trials/0007/seed-1, the run. In runs/NAME/latest it is that of run/latest.h. Absolute. Raises Error{usage} when it is
 // no run.
