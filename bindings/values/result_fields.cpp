@@ -31,9 +31,9 @@ void of_every_stage(Registry& registry) {
   add_field(registry, "seconds", "Seconds from the first batch to the last commit, of all attempts together.",
             "number");
   registry.add(Entry("result.budget", "field", "Of a run with a budget of time: the budget of the whole run.")
-                   .with(Option("seconds", "the budget").number())
-                   .with(Option("used", "of these, when the stage ended, in all processes of the run").number())
-                   .with(Option("reserve", "of these, in which nothing trains").number())
+                   .with(Option("seconds", "length of the budget").number())
+                   .with(Option("used", "seconds used in all processes of the run when the stage ended").number())
+                   .with(Option("reserve", "seconds of the budget in which nothing trains").number())
                    .returns("table"));
   add_field(registry, "resumed", "Steps from which the stage was resumed; empty for a stage that ran in one piece.",
             "table");
@@ -56,14 +56,14 @@ void of_trainings(Registry& registry) {
           .with(Option("at", "optimizer steps done when the fit would have reached its length").integer())
           .with(Option("rate_falls",
                        "whether the learning rate still falls until then, so that the forecast is "
-                       "rather too bad than too good")
+                       "more often too bad than too good")
                     .boolean())
           .returns("table"));
   registry.add(
       Entry("result.promotion", "field",
             "Of a fit with the option promote: whether its model is to be served, and why.")
           .with(Option("metric", "name of the metric that was compared").string())
-          .with(Option("value", "its value of this fit").number())
+          .with(Option("value", "the metric's value in this fit").number())
           .with(Option("promoted", "whether runs/NAME/current leads to this run now").boolean())
           .with(Option("rival",
                        "the run whose model was measured on the same data, `run`, and its `value`; nil where there was "
@@ -97,12 +97,12 @@ void of_trainings(Registry& registry) {
           .returns("table"));
   registry.add(
       Entry("result.memory", "field", "Of a fit: the bytes of its tensors, in the process that ended it.")
-          .with(Option("peak", "the most at a time, validations included").integer())
+          .with(Option("peak", "most bytes at a time, validations included").integer())
           .with(Option("plain",
-                       "the most in a training step without what saves memory: predicted where something does, else as "
-                       "measured; nil where it is not known")
+                       "peak of a training step without the options in `chosen`: predicted if there are any, else "
+                       "measured; nil where it is unknown")
                     .integer())
-          .with(Option("budget", "how many a step might take (memory.budget, --memory); nil without").integer())
+          .with(Option("budget", "limit of a step's bytes (memory.budget, --memory); nil without a limit").integer())
           .with(Option("categories",
                        "what a training step was measured to hold at its peak, by kind: weights, gradients, optimizer, "
                        "activations, temporaries, batches, averages, script, other; and `program`, what the process "
@@ -152,9 +152,11 @@ void of_trainings(Registry& registry) {
 }
 
 void of_studies(Registry& registry) {
-  add_field(registry, "metric", "Of a sweep or an ensemble: the metric that decides; a list of several.",
+  add_field(registry, "metric",
+            "Of a sweep or an ensemble: the metric that decides; a list if there are several metrics.",
             "string or a list");
-  add_field(registry, "goal", "Of a sweep or an ensemble: \"min\" or \"max\"; a list of several.", "string or a list");
+  add_field(registry, "goal", "Of a sweep or an ensemble: \"min\" or \"max\"; a list if there are several metrics.",
+            "string or a list");
   add_field(registry, "seed", "Of a sweep: the seed of the study.", "integer");
   registry.add(Entry("result.trials", "field", "Of a sweep: numbers of trials by state.")
                    .with(Option("waiting", "enqueued, or given back by a process that was lost").integer())

@@ -227,26 +227,28 @@ std::unique_ptr<Layer> build_layer(LayerContext::Tables& tables, const Options& 
                                    const std::string& path, const std::string& name, const std::string& place) {
   const std::size_t first_parameter = tables.parameters.size(), first_buffer = tables.declared.size();
   LayerContext context(tables, spec, incoming, path, name, place);
-  std::unique_ptr<Layer> layer = spec.registry().implementation<LayerKind>(spec.entry()).make(spec, context);
+  const auto& kind = spec.registry().implementation<LayerKind>(spec.entry());
+  std::unique_ptr<Layer> layer = kind.make(spec, context);
+  layer->traits = kind.traits;
   layer->input_shape = context.incoming().shape;
   layer->path = path;
   layer->place = place;
   layer->buffer_slots.assign(tables.declared.begin() + static_cast<std::ptrdiff_t>(first_buffer),
                              tables.declared.end());
   layer->where = spec.where();
-  const std::string name_only = short_name(spec.entry());
+  layer->kind = short_name(spec.entry());
   if (layer->children().empty()) {
     const std::string full = spec.registry().print(spec.value());
-    layer->printed = full.substr(spec.entry().name.size() - name_only.size());
+    layer->printed = full.substr(spec.entry().name.size() - layer->kind.size());
   } else {
-    layer->printed = name_only;
+    layer->printed = layer->kind;
   }
   for (std::size_t i = first_parameter; i < tables.parameters.size(); ++i) {
     layer->own_parameters += static_cast<std::size_t>(element_count(tables.parameters[i].shape));
   }
   layer->needs_gradient |= context.input_needs_gradient() || layer->own_parameters > 0;
   for (const std::string& pattern : tables.precision.keep) {
-    if (!keeps(pattern, name, name_only)) continue;
+    if (!keeps(pattern, name, layer->kind)) continue;
     layer->is_kept = true;
     std::erase(tables.unmatched, pattern);
   }

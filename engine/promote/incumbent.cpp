@@ -17,7 +17,7 @@ const at::Tensor* find(const NamedTensors& tensors, const std::string& name) {
   return found == tensors.end() ? nullptr : &found->second;
 }
 
-// What both runs have learned of their data, and inputs depend on, must be the same.
+// Raises unless both runs have learned the same tensor of this name from their data.
 void require_same(const NamedTensors& present, const NamedTensors& former, const std::string& name,
                   const std::string& what) {
   const at::Tensor *now = find(present, name), *then = find(former, name);
@@ -70,6 +70,7 @@ double metric_of_run(const FitPlan& plan, const std::filesystem::path& run, cons
   const Part& part = prefix == "test" ? *plan.data.test : *plan.data.val;
   const auto outputs = [&](std::span<const at::Tensor> inputs) {
     std::vector<at::Tensor> own;
+    own.reserve(order.size());
     for (const std::size_t i : order) own.push_back(columns[i] == "x" ? as_former(inputs[i]) : inputs[i]);
     return former.forward(own);
   };

@@ -136,14 +136,16 @@ FitAddition promotion_addition() {
       .options = {Option("promote",
                          "serve the new model where it is not worse than a former one on the same data: the link "
                          "runs/NAME/current then leads to this run (docs/retraining.md)")
-                      .fields(
-                          {Option("metric", "what is compared (default: the monitored metric)").string(),
-                           Option("not_worse_than",
-                                  "\"current\", the run that is served; \"latest\", the newest other run of this "
-                                  "name that has ended")
-                               .choice({"current", "latest"})
-                               .or_default("current"),
-                           Option("by", "by so much the new model may be worse").number().at_least(0).or_default(0.0)})
+                      .fields({Option("metric", "what is compared (default: the monitored metric)").string(),
+                               Option("not_worse_than",
+                                      "\"current\", the run that is served; \"latest\", the newest other run of this "
+                                      "name that has ended")
+                                   .choice({"current", "latest"})
+                                   .or_default("current"),
+                               Option("by", "how much worse the new model may be, in the metric's unit")
+                                   .number()
+                                   .at_least(0)
+                                   .or_default(0.0)})
                       .alone()},
       .callbacks = {},
       .check = check,

@@ -2,9 +2,8 @@
 
 #include <string>
 
-#include <unistd.h>
-
 #include "core/error.h"
+#include "core/temporaries.h"
 
 namespace trainlab {
 
@@ -32,9 +31,8 @@ fs::path served_beside(const fs::path& run) {
 }
 
 void serve(const fs::path& run) {
-  const fs::path link = link_beside(run), next = run.parent_path() / (".current." + std::to_string(::getpid()));
+  const fs::path link = link_beside(run), next = next_temporary(link);
   std::error_code failed, ignored;
-  fs::remove(next, ignored);
   fs::create_directory_symlink(run.filename(), next, failed);
   if (!failed) fs::rename(next, link, failed);
   if (!failed) return;

@@ -7,7 +7,7 @@
 
 namespace trainlab {
 
-// Whether so many steps are done, and this share of the planned ones.
+// Whether `steps` steps are done, and `share` of the planned ones.
 bool has_seen(const HealthFigures& figures, std::int64_t steps, double share);
 
 // The loss from which learning counts: of the first step, or of the best constant prediction where that is larger.

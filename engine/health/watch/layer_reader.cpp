@@ -1,8 +1,6 @@
 #include "layer_reader.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 #include "samples.h"
 
@@ -10,15 +8,6 @@ namespace trainlab {
 namespace {
 
 constexpr std::int64_t most_input = 4096;
-
-// "ReLU" of "ReLU()".
-std::string kind_of(const Layer& layer) { return layer.printed.substr(0, layer.printed.find_first_of(" (")); }
-
-bool is_activation(std::string_view kind) {
-  static constexpr std::array<std::string_view, 12> kinds{"ReLU", "ReLU6", "LeakyReLU", "ELU",  "SELU",    "GELU",
-                                                          "SiLU", "Mish",  "Softplus",  "Tanh", "Sigmoid", "Hardtanh"};
-  return std::ranges::find(kinds, kind) != kinds.end();
-}
 
 // The channels of [channels, places…], the features of [features] and [length, features].
 std::int64_t unit_axis(const at::Tensor& activation) { return activation.dim() >= 4 ? 1 : activation.dim() - 1; }
@@ -37,10 +26,10 @@ void LayerReader::stop() {
   listen_to_layers(nullptr);
 }
 
-std::size_t LayerReader::place_of(const Layer& layer, const std::string& kind) {
+std::size_t LayerReader::place_of(const Layer& layer) {
   const auto found = std::ranges::find(figures_.units, layer.path, &UnitFigures::path);
   if (found != figures_.units.end()) return static_cast<std::size_t>(found - figures_.units.begin());
-  figures_.units.push_back({.path = layer.path, .kind = kind});
+  figures_.units.push_back({.path = layer.path, .kind = layer.kind});
   return figures_.units.size() - 1;
 }
 
@@ -51,7 +40,7 @@ void LayerReader::whole_model(const at::Tensor& input, const at::Tensor& output)
         output.detach().slice(0, 0, output.size(0), 1 + output.size(0) / 256).to(at::kFloat).contiguous();
   }
   // An activation that makes the model's output is meant to be near its limits.
-  if (latest_output_.defined() && latest_output_.is_same(output)) reading_->units[latest_] = at::Tensor();
+  if (latest_output_.defined() && latest_output_.is_same(output)) reading_->units[latest_] = {};
   is_first_ = false;
 }
 
@@ -59,20 +48,19 @@ void LayerReader::passed(const Layer& layer, const at::Tensor& input, const at::
   if (!reading_ || !pass.training || pass.members() > 0) return;
   if (layer.path == root_) return whole_model(input, output);
   if (!layer.children().empty()) return;
-  const std::string kind = kind_of(layer);
+  const LayerTraits& traits = layer.traits;
   if (is_first_ && !has_met_weights_) {
-    const bool is_norm = kind.find("Norm") != std::string::npos;
-    has_met_weights_ = is_norm || layer.own_parameters > 0;
-    figures_.input.is_normalised = figures_.input.is_normalised || is_norm;
+    has_met_weights_ = traits.is_norm || layer.own_parameters > 0;
+    figures_.input.is_normalised = figures_.input.is_normalised || traits.is_norm;
   }
-  if (is_first_ && kind.starts_with("BatchNorm") && input.defined() && input.dim() > 1 && input.size(1) > 0) {
+  if (is_first_ && traits.is_over_batch && input.defined() && input.dim() > 1 && input.size(1) > 0) {
     figures_.norms.push_back({.path = layer.path, .values = static_cast<double>(input.numel() / input.size(1))});
   }
-  if (!is_activation(kind) || output.dim() < 2) return;
-  latest_ = place_of(layer, kind);
+  if (traits.nonlinearity == Nonlinearity::none || output.dim() < 2) return;
+  latest_ = place_of(layer);
   latest_output_ = output;
   if (reading_->units.size() < figures_.units.size()) reading_->units.resize(figures_.units.size());
-  reading_->units[latest_] = sample_units(output, unit_axis(output));
+  reading_->units[latest_] = {sample_units(output, unit_axis(output)), traits.nonlinearity};
 }
 
 }  // namespace trainlab

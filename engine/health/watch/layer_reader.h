@@ -25,7 +25,7 @@ class LayerReader final : public LayerListener {
 
  private:
   void whole_model(const at::Tensor& input, const at::Tensor& output);
-  std::size_t place_of(const Layer& layer, const std::string& kind);
+  std::size_t place_of(const Layer& layer);
 
   HealthFigures& figures_;
   std::string root_;

@@ -49,17 +49,18 @@ double top_share(std::span<const float> values, std::size_t classes) {
 void ReadingFigures::add_units(const Reading& reading, HealthFigures& figures, MeasuredStep& row) {
   double first = unmeasured, last = unmeasured;
   for (std::size_t i = 0; i < reading.units.size(); ++i) {
-    if (!reading.units[i].defined() || reading.units[i].numel() == 0) continue;
+    const auto& [read, nonlinearity] = reading.units[i];
+    if (!read.defined() || read.numel() == 0) continue;
     UnitFigures& unit = figures.units[i];
-    const at::Tensor sample = reading.units[i].cpu();
+    const at::Tensor sample = read.cpu();
     const std::span<const float> values = values_of(sample);
     last = spread_of(values).deviation;
     if (std::isnan(first)) first = last;
-    if (unit.kind == "Tanh" || unit.kind == "Sigmoid") {
-      unit.saturated = saturated_share(values, unit.kind == "Tanh");
+    if (nonlinearity == Nonlinearity::tanh || nonlinearity == Nonlinearity::sigmoid) {
+      unit.saturated = saturated_share(values, nonlinearity == Nonlinearity::tanh);
       if (std::isnan(unit.saturated_at_start)) unit.saturated_at_start = unit.saturated;
     }
-    if (unit.kind != "ReLU" && unit.kind != "ReLU6") continue;
+    if (nonlinearity != Nonlinearity::rectifier) continue;
     Window& window = windows_[i];
     const auto width = static_cast<std::size_t>(sample.size(1));
     if (window.rows >= window_rows || window.alive.size() != width)

@@ -10,15 +10,21 @@
 #include <vector>
 
 #include "health/figures.h"
+#include "model/layer.h"
 
 namespace trainlab {
+
+struct UnitSample {
+  at::Tensor values = {};  // [rows, units]; undefined: not read
+  Nonlinearity nonlinearity = Nonlinearity::none;
+};
 
 struct Reading {
   std::int64_t step = 0;
   double rate = unmeasured;
 
   at::Tensor input = {}, output = {};    // of the model: a sample; [samples, classes] or undefined
-  std::vector<at::Tensor> units = {};    // [rows, units] by layer of HealthFigures::units; undefined: not read
+  std::vector<UnitSample> units = {};    // by layer of HealthFigures::units
   std::vector<at::Tensor> weights = {};  // by parameter; undefined where there is no gradient
   std::vector<at::Tensor> gradients = {}, next_weights = {}, next_gradients = {};
 };

@@ -1,28 +1,29 @@
 #include "run_facts.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
-#include <string_view>
 #include <unordered_map>
+
+#include "objective/loss.h"
 
 namespace trainlab {
 namespace {
 
-// The name of the fit's loss, empty where it is a function or a sum; and whether the recipe gives options for it.
-struct LossName {
-  std::string name;
-  bool is_plain = false;
+// What is known of the fit's loss; nothing where the loss is a function, or a step of the recipe makes the loss.
+struct KnownLoss {
+  bool is_never_negative = false, has_entropy_of_labels = false;
 };
 
-LossName loss_of(const FitPlan& plan) {
+KnownLoss loss_of(const FitPlan& plan) {
   if (plan.step || !plan.options.given("loss") || !plan.options.is_entry("loss")) return {};
   const Options loss = plan.options.child("loss");
-  return {.name = loss.entry().name, .is_plain = loss.names().empty()};
+  const auto& kind = loss.registry().implementation<LossKind>(loss.entry());
+  return {.is_never_negative = kind.is_never_negative,
+          .has_entropy_of_labels = kind.has_entropy_of_labels && loss.names().empty()};
 }
 
-void count_labels(const FitPlan& plan, const LossName& loss, RunFacts& facts) {
+void count_labels(const FitPlan& plan, const KnownLoss& loss, RunFacts& facts) {
   const Head& head = plan.head;
   const bool has_labels = head.classes > 0 && head.target.empty() && head.training_labels &&
                           head.target_column < head.columns.size() && plan.data.train.draws == nullptr;
@@ -41,7 +42,7 @@ void count_labels(const FitPlan& plan, const LossName& loss, RunFacts& facts) {
   facts.largest_share = *std::ranges::max_element(counts) / all;
   facts.entropy = 0;
   for (const double count : counts) facts.entropy -= count > 0 ? count / all * std::log(count / all) : 0;
-  if (loss.name == "loss.cross_entropy" && loss.is_plain && !head.mixes_labels) facts.prior_loss = facts.entropy;
+  if (loss.has_entropy_of_labels && !head.mixes_labels) facts.prior_loss = facts.entropy;
 }
 
 // Hashes of the bytes of samples that are spread over a part; empty where samples are made while batches are gathered,
@@ -80,12 +81,9 @@ void compare_parts(const FitPlan& plan, RunFacts& facts) {
 }  // namespace
 
 RunFacts run_facts(const FitPlan& plan) {
-  static constexpr std::array<std::string_view, 7> never_negative{
-      "loss.cross_entropy", "loss.bce_with_logits", "loss.mse",  "loss.l1",
-      "loss.huber",         "loss.smooth_l1",       "loss.focal"};
   RunFacts facts{.total_steps = plan.length.total_steps, .batch = plan.length.batch};
-  const LossName loss = loss_of(plan);
-  facts.is_never_negative = std::ranges::find(never_negative, loss.name) != never_negative.end();
+  const KnownLoss loss = loss_of(plan);
+  facts.is_never_negative = loss.is_never_negative;
   if (!plan.step) count_labels(plan, loss, facts);
   compare_parts(plan, facts);
   return facts;

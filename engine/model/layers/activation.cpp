@@ -200,6 +200,11 @@ void add(Registry& registry, Entry entry, LayerKind flags = {}) {
   registry.add(std::move(entry), layer_kind<T>(std::move(flags)));
 }
 
+template <class T>
+void add(Registry& registry, Entry entry, Nonlinearity nonlinearity) {
+  add<T>(registry, std::move(entry), LayerKind{.traits = {.nonlinearity = nonlinearity}});
+}
+
 Option softmax_dim(std::string doc =
                        "the axis that sums to one, counted from the end: -1 is the last (features), -3 the channels "
                        "of images") {
@@ -209,50 +214,67 @@ Option softmax_dim(std::string doc =
 }  // namespace
 
 void register_activation(Registry& registry) {
-  add<Plain<relu, Keeps::output>>(registry, Entry("nn.ReLU", "layer", "max(0, x).").example("nn.ReLU()"));
-  add<Plain<sigmoid, Keeps::output>>(
-      registry, Entry("nn.Sigmoid", "layer", "1 / (1 + exp(−x)).").example("nn.Sigmoid()"), {.applies = "sigmoid"});
+  add<Plain<relu, Keeps::output>>(registry, Entry("nn.ReLU", "layer", "max(0, x).").example("nn.ReLU()"),
+                                  Nonlinearity::rectifier);
+  add<Plain<sigmoid, Keeps::output>>(registry,
+                                     Entry("nn.Sigmoid", "layer", "1 / (1 + exp(−x)).").example("nn.Sigmoid()"),
+                                     {.applies = "sigmoid", .traits = {.nonlinearity = Nonlinearity::sigmoid}});
   add<Plain<silu, Keeps::input>>(registry,
-                                 Entry("nn.SiLU", "layer", "x·sigmoid(x), also called swish.").example("nn.SiLU()"));
-  add<Plain<tanh, Keeps::output>>(registry, Entry("nn.Tanh", "layer", "Hyperbolic tangent.").example("nn.Tanh()"));
+                                 Entry("nn.SiLU", "layer", "x·sigmoid(x), also called swish.").example("nn.SiLU()"),
+                                 Nonlinearity::other);
+  add<Plain<tanh, Keeps::output>>(registry, Entry("nn.Tanh", "layer", "Hyperbolic tangent.").example("nn.Tanh()"),
+                                  Nonlinearity::tanh);
 
   add<Softsign>(registry, Entry("nn.Softsign", "layer", "x / (1 + |x|).").example("nn.Softsign()"));
-  add<Hardtanh>(registry, Entry("nn.Hardtanh", "layer", "x, cut off at min_val and max_val.")
-                              .with(Option("min_val", "smallest output").number().or_default(-1.0).positional())
-                              .with(Option("max_val", "largest output").number().or_default(1.0).positional())
-                              .example("nn.Hardtanh()"));
-  add<LeakyReLU>(registry, Entry("nn.LeakyReLU", "layer", "x where positive, else negative_slope·x.")
-                               .with(Option("negative_slope", "slope for x < 0").number().or_default(0.01).positional())
-                               .example("nn.LeakyReLU(0.2)"));
+  add<Hardtanh>(registry,
+                Entry("nn.Hardtanh", "layer", "x, cut off at min_val and max_val.")
+                    .with(Option("min_val", "smallest output").number().or_default(-1.0).positional())
+                    .with(Option("max_val", "largest output").number().or_default(1.0).positional())
+                    .example("nn.Hardtanh()"),
+                Nonlinearity::other);
+  add<LeakyReLU>(registry,
+                 Entry("nn.LeakyReLU", "layer", "x where positive, else negative_slope·x.")
+                     .with(Option("negative_slope", "slope for x < 0").number().or_default(0.01).positional())
+                     .example("nn.LeakyReLU(0.2)"),
+                 Nonlinearity::other);
   add<ELU>(registry,
            Entry("nn.ELU", "layer", "x where positive, else alpha·(exp(x) − 1).")
                .with(Option("alpha", "the output approaches −alpha for x → −∞").number().or_default(1.0).positional())
-               .example("nn.ELU()"));
-  add<GELU>(registry, Entry("nn.GELU", "layer", "x·Φ(x) with the normal distribution function Φ.")
-                          .with(Option("approximate",
-                                       "\"tanh\": computes 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), which is faster")
-                                    .choice({"none", "tanh"})
-                                    .or_default("none"))
-                          .example("nn.GELU { approximate = \"tanh\" }")
-                          .note("Hendrycks and Gimpel 2016."));
-  add<Softplus>(registry, Entry("nn.Softplus", "layer", "log(1 + exp(beta·x)) / beta, a smooth max(0, x).")
-                              .with(Option("beta", "sharpness").number().more_than(0).or_default(1.0).positional())
-                              .with(Option("threshold", "the output is x itself where beta·x is larger than this")
-                                        .number()
-                                        .or_default(20.0)
-                                        .positional())
-                              .example("nn.Softplus()"));
+               .example("nn.ELU()"),
+           Nonlinearity::other);
+  add<GELU>(
+      registry,
+      Entry("nn.GELU", "layer", "x·Φ(x) with the normal distribution function Φ.")
+          .with(Option("approximate", "\"tanh\": computes 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), which is faster")
+                    .choice({"none", "tanh"})
+                    .or_default("none"))
+          .example("nn.GELU { approximate = \"tanh\" }")
+          .note("Hendrycks and Gimpel 2016."),
+      Nonlinearity::other);
+  add<Softplus>(registry,
+                Entry("nn.Softplus", "layer", "log(1 + exp(beta·x)) / beta, a smooth max(0, x).")
+                    .with(Option("beta", "sharpness").number().more_than(0).or_default(1.0).positional())
+                    .with(Option("threshold", "the output is x itself where beta·x is larger than this")
+                              .number()
+                              .or_default(20.0)
+                              .positional())
+                    .example("nn.Softplus()"),
+                Nonlinearity::other);
   add<Plain<mish, Keeps::input>>(
-      registry, Entry("nn.Mish", "layer", "x·tanh(softplus(x)).").example("nn.Mish()").note("Misra 2019."));
-  add<Plain<selu, Keeps::output>>(registry, Entry("nn.SELU", "layer", "Scaled ELU that keeps mean 0 and variance 1.")
-                                                .example("nn.SELU()")
-                                                .note("Goes with init.kaiming_normal { nonlinearity = \"linear\" } and "
-                                                      "nn.AlphaDropout. Klambauer et al. 2017."));
+      registry, Entry("nn.Mish", "layer", "x·tanh(softplus(x)).").example("nn.Mish()").note("Misra 2019."),
+      Nonlinearity::other);
+  add<Plain<selu, Keeps::output>>(registry,
+                                  Entry("nn.SELU", "layer", "Scaled ELU that keeps mean 0 and variance 1.")
+                                      .example("nn.SELU()")
+                                      .note("Goes with init.kaiming_normal { nonlinearity = \"linear\" } and "
+                                            "nn.AlphaDropout. Klambauer et al. 2017."),
+                                  Nonlinearity::other);
   add<Plain<hardswish, Keeps::input>>(
       registry, Entry("nn.Hardswish", "layer", "x·min(max(x + 3, 0), 6) / 6.").example("nn.Hardswish()"));
   add<Plain<hardsigmoid, Keeps::input>>(
       registry, Entry("nn.Hardsigmoid", "layer", "min(max(x + 3, 0), 6) / 6.").example("nn.Hardsigmoid()"));
-  add<Plain<relu6, Keeps::input>>(registry, Entry("nn.ReLU6", "layer", "min(max(0, x), 6).").example("nn.ReLU6()"));
+  add<Plain<relu6, Keeps::input>>(registry, Entry("nn.ReLU6", "layer", "min(max(0, x), 6).").example("nn.ReLU6()"),
+                                  Nonlinearity::rectifier);
   add<Plain<log_sigmoid, Keeps::input>>(
       registry, Entry("nn.LogSigmoid", "layer", "log(1 / (1 + exp(−x))).").example("nn.LogSigmoid()"),
       {.applies = "sigmoid"});
@@ -277,14 +299,16 @@ void register_activation(Registry& registry) {
                  .with(Option("init", "initial slope").number().or_default(0.25).positional())
                  .example("nn.PReLU()")
                  .note("He et al. 2015."));
-  add<Softmax<false>>(registry, Entry("nn.Softmax", "layer", "exp(x) divided by its sum along one axis.")
-                                    .with(softmax_dim())
-                                    .example("nn.Softmax()")
-                                    .note("The loss cross_entropy takes logits: put no softmax before it."),
+  add<Softmax<false>>(registry,
+                      Entry("nn.Softmax", "layer", "exp(x) divided by its sum along one axis.")
+                          .with(softmax_dim())
+                          .example("nn.Softmax()")
+                          .note("The loss cross_entropy takes logits: put no softmax before it."),
                       {.applies = "softmax"});
-  add<Softmax<true>>(registry, Entry("nn.LogSoftmax", "layer", "The logarithm of softmax along one axis.")
-                                   .with(softmax_dim())
-                                   .example("nn.LogSoftmax()"),
+  add<Softmax<true>>(registry,
+                     Entry("nn.LogSoftmax", "layer", "The logarithm of softmax along one axis.")
+                         .with(softmax_dim())
+                         .example("nn.LogSoftmax()"),
                      {.applies = "softmax"});
 }
 

@@ -281,12 +281,13 @@ Entry batch_norm(std::string name, std::string doc) {
 }  // namespace
 
 void register_norm(Registry& registry) {
+  constexpr LayerTraits norm{.is_norm = true}, over_batch{.is_norm = true, .is_over_batch = true};
   registry.add(batch_norm("nn.BatchNorm1d", "Batch normalisation of [features] or [channels, length].")
                    .example("nn.BatchNorm1d()"),
-               layer_kind<BatchNorm1d>());
+               layer_kind<BatchNorm1d>({.traits = over_batch}));
   registry.add(batch_norm("nn.BatchNorm2d", "Batch normalisation of images [channels, height, width].")
                    .example("nn.BatchNorm2d()"),
-               layer_kind<BatchNorm2d>());
+               layer_kind<BatchNorm2d>({.traits = over_batch}));
   registry.add(
       Entry("nn.LayerNorm", "layer", "Normalisation of each sample by mean and variance of its last axes.")
           .with(epsilon_option())
@@ -301,16 +302,16 @@ void register_norm(Registry& registry) {
                     .positional())
           .example("nn.LayerNorm()")
           .note("Ba et al. 2016."),
-      layer_kind<LayerNorm>());
+      layer_kind<LayerNorm>({.traits = norm}));
   registry.add(batch_norm("nn.BatchNorm3d", "Batch normalisation of [channels, depth, height, width].")
                    .example("nn.BatchNorm3d()"),
-               layer_kind<BatchNorm3d>());
+               layer_kind<BatchNorm3d>({.traits = over_batch}));
   registry.add(Entry("nn.RMSNorm", "layer", "Division of each sample's last axis by the root of its mean square.")
                    .with(epsilon_option())
                    .with(Option("elementwise_affine", "learns a weight per element").boolean().or_default(true))
                    .example("nn.RMSNorm()")
                    .note("Zhang and Sennrich 2019."),
-               layer_kind<RMSNorm>());
+               layer_kind<RMSNorm>({.traits = norm}));
   registry.add(
       Entry("nn.GroupNorm", "layer", "Normalisation of [channels, …] by mean and variance of groups of channels.")
           .with(Option("num_groups", "number of groups, which divides the channels")
@@ -322,10 +323,12 @@ void register_norm(Registry& registry) {
           .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(true))
           .example("nn.GroupNorm(8)")
           .note("Training and evaluation compute the same, whatever the batch. Wu and He 2018."),
-      LayerKind{[](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
-        if (context.input().empty()) throw context.shape_error("an input of [channels, …]");
-        return std::make_unique<GroupNorm>(options, context, options.integer("num_groups"), options.boolean("affine"));
-      }});
+      LayerKind{.make = [](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
+                  if (context.input().empty()) throw context.shape_error("an input of [channels, …]");
+                  return std::make_unique<GroupNorm>(options, context, options.integer("num_groups"),
+                                                     options.boolean("affine"));
+                },
+                .traits = norm});
   for (std::size_t axes = 1; axes <= 3; ++axes) {
     const std::string name = "nn.InstanceNorm" + std::to_string(axes) + "d";
     registry.add(Entry(name, "layer", "Normalisation of each channel of each sample by its own mean and variance.")
@@ -333,10 +336,11 @@ void register_norm(Registry& registry) {
                      .with(Option("affine", "learns a weight and a bias per channel").boolean().or_default(false))
                      .example(name + "()")
                      .note("Ulyanov et al. 2016."),
-                 LayerKind{[axes](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
-                   return std::make_unique<GroupNorm>(options, with_axes(context, axes + 1), 0,
-                                                      options.boolean("affine"));
-                 }});
+                 LayerKind{.make = [axes](const Options& options, LayerContext& context) -> std::unique_ptr<Layer> {
+                             return std::make_unique<GroupNorm>(options, with_axes(context, axes + 1), 0,
+                                                                options.boolean("affine"));
+                           },
+                           .traits = norm});
   }
 }
 

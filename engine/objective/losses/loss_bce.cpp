@@ -80,7 +80,7 @@ void register_loss_bce(Registry& registry) {
                 "sigmoid; the target is a label of two "
                 "classes or a number from 0 to 1, of shape [] or [1]; of shape [H, W] with outputs [1, H, W]. With k "
                 "outputs the target has k numbers, or any shape that outputs and targets share."),
-      LossKind{.make = make_bce, .applies = "sigmoid"});
+      LossKind{.make = make_bce, .applies = "sigmoid", .is_never_negative = true});
 }
 
 }  // namespace trainlab

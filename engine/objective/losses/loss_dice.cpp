@@ -65,7 +65,7 @@ void register_loss_dice(Registry& registry) {
           .example("loss.dice()")
           .note("1 − (2 Σ p t + smooth) / (Σ p + Σ t + smooth) of each class and sample, averaged over both; p "
                 "by softmax from scores [C, H, W] or [H, W, C] for labels [H, W], by sigmoid from one logit "
-                "[1, H, W] (Milletari et al. 2016, without squares below)."),
+                "[1, H, W] (Milletari et al. 2016, but no squares in the denominator)."),
       loss_kind<Dice>());
 }
 

@@ -37,12 +37,13 @@ class ElementLoss final : public Loss {
   SampleMean mean_;
 };
 
-LossKind elementwise(std::function<Elementwise(const Options&)> make) {
-  return {[make = std::move(make)](const Options& options, const Head& y_head) -> std::unique_ptr<Loss> {
-    const Head head = with_target(options, y_head);
-    require_regression(options, head);
-    return std::make_unique<ElementLoss>(head, make(options));
-  }};
+LossKind elementwise(bool is_never_negative, std::function<Elementwise(const Options&)> make) {
+  return {.make = [make = std::move(make)](const Options& options, const Head& y_head) -> std::unique_ptr<Loss> {
+            const Head head = with_target(options, y_head);
+            require_regression(options, head);
+            return std::make_unique<ElementLoss>(head, make(options));
+          },
+          .is_never_negative = is_never_negative};
 }
 
 // Nix and Weigend, "Estimating the mean and variance of the target probability distribution" (1994), as PyTorch has it,
@@ -89,11 +90,11 @@ void register_loss_regression(Registry& registry) {
   registry.add(loss_entry("mse", "Mean squared error.")
                    .example("loss.mse()")
                    .note("Equals torch.nn.MSELoss with reduction \"mean\": the mean over samples and outputs."),
-               elementwise([](const Options&) -> Elementwise {
+               elementwise(true, [](const Options&) -> Elementwise {
                  return [](const auto& a, const auto& b, auto reduction) { return at::mse_loss(a, b, reduction); };
                }));
   registry.add(loss_entry("l1", "Mean absolute error.").example("loss.l1()").note("Equals torch.nn.L1Loss."),
-               elementwise([](const Options&) -> Elementwise {
+               elementwise(true, [](const Options&) -> Elementwise {
                  return [](const auto& a, const auto& b, auto reduction) { return at::l1_loss(a, b, reduction); };
                }));
   registry.add(
@@ -101,7 +102,7 @@ void register_loss_regression(Registry& registry) {
           .with(Option("delta", "error at which the loss becomes linear").number().more_than(0).or_default(1.0))
           .example("loss.huber { delta = 0.5 }")
           .note("Equals torch.nn.HuberLoss with reduction \"mean\": e²/2 up to delta, delta · (|e| − delta/2) beyond."),
-      elementwise([](const Options& options) -> Elementwise {
+      elementwise(true, [](const Options& options) -> Elementwise {
         return [delta = options.number("delta")](const auto& a, const auto& b, auto reduction) {
           return at::huber_loss(a, b, reduction, delta);
         };
@@ -110,7 +111,7 @@ void register_loss_regression(Registry& registry) {
                    .with(Option("beta", "error at which the loss becomes linear").number().more_than(0).or_default(1.0))
                    .example("loss.smooth_l1 { beta = 0.1 }")
                    .note("Equals torch.nn.SmoothL1Loss: e²/(2 beta) up to beta, |e| − beta/2 beyond."),
-               elementwise([](const Options& options) -> Elementwise {
+               elementwise(true, [](const Options& options) -> Elementwise {
                  return [beta = options.number("beta")](const auto& a, const auto& b, auto reduction) {
                    return at::smooth_l1_loss(a, b, reduction, beta);
                  };
@@ -124,7 +125,7 @@ void register_loss_regression(Registry& registry) {
           .with(Option("eps", "added to rates before their logarithm").number().more_than(0).or_default(1e-8))
           .example("loss.poisson_nll()")
           .note("Equals torch.nn.PoissonNLLLoss: exp(x) − y x, or x − y log(x + eps)."),
-      elementwise([](const Options& options) -> Elementwise {
+      elementwise(false, [](const Options& options) -> Elementwise {
         return [log = options.boolean("log_input"), full = options.boolean("full"), eps = options.number("eps")](
                    const auto& a, const auto& b, auto reduction) {
           return at::poisson_nll_loss(a, b, log, full, eps, reduction);
@@ -139,7 +140,7 @@ void register_loss_regression(Registry& registry) {
                    .example("loss.gaussian_nll()")
                    .note("For targets of k numbers the model gives 2k: k means, then k logarithms of variances. Equals "
                          "torch.nn.GaussianNLLLoss of these, (log v + (x − y)²/v) / 2."),
-               LossKind{make_gaussian});
+               LossKind{.make = make_gaussian});
 }
 
 }  // namespace trainlab

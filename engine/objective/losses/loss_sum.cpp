@@ -94,7 +94,7 @@ void register_loss_sum(Registry& registry) {
           .example("loss.sum { \"cross_entropy\", loss.mse { target = \"z\", weight = 0.1 } }")
           .note("Each loss is also a metric, without its weight: val.loss.cross_entropy, val.loss.mse, the second of a "
                 "name val.loss.mse_2, a function val.loss.function."),
-      LossKind{make_sum});
+      LossKind{.make = make_sum});
 }
 
 }  // namespace trainlab

@@ -113,7 +113,8 @@ void register_metric_accuracy(Registry& registry) {
                    return std::make_unique<Accuracy>(options, head, members);
                  },
                  .name = [](const Options&) { return std::string("accuracy"); },
-                 .minimize = false});
+                 .minimize = false,
+                 .at_most_one = true});
   add_metric(
       registry,
       Entry("metric.top_k", "metric", "Share of samples whose label is among the k best scores; named top_5 for k = 5.")
@@ -130,7 +131,8 @@ void register_metric_accuracy(Registry& registry) {
                    return std::make_unique<TopK>(options, head, members);
                  },
                  .name = [](const Options& options) { return "top_" + std::to_string(options.integer("k")); },
-                 .minimize = false});
+                 .minimize = false,
+                 .at_most_one = true});
 }
 
 }  // namespace trainlab

@@ -182,7 +182,8 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
                 const bool one_class = options.given("average") && options.get("average").is_integer();
                 return one_class ? name + "_" + std::to_string(options.integer("average")) : name;
               },
-          .minimize = false});
+          .minimize = false,
+          .at_most_one = true});
 }
 
 void add_summary(Registry& registry, const std::string& name, const std::string& doc, const std::string& note,
@@ -195,7 +196,8 @@ void add_summary(Registry& registry, const std::string& name, const std::string&
             return std::make_unique<ConfusionMetric>(options, head, members, summary);
           },
           .name = [name](const Options&) { return name; },
-          .minimize = false});
+          .minimize = false,
+          .at_most_one = true});
 }
 
 }  // namespace

@@ -105,7 +105,8 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
                           return std::make_unique<Correlation>(head, members, ranked);
                         },
                         .name = [name](const Options&) { return name; },
-                        .minimize = false});
+                        .minimize = false,
+                        .at_most_one = true});
 }
 
 }  // namespace

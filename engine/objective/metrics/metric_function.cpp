@@ -101,15 +101,17 @@ Option metrics_option() {
                 "argument; with several models `out` is nil")
       .entry("metric")
       .function("function(out, batch) → value")
-      .fields({Option("name", "name of the metric, which is measured as val.NAME").string().required(),
-               Option("goal", "better direction of the metric, needed if a rule or `monitor` watches the metric")
-                   .choice({"min", "max"}),
-               Option("init", "makes the state before the first batch").function("function() → state"),
-               Option("update", "adds a batch to the state; if it is alone, returns a value that is averaged by sample")
-                   .function("function(state, out, batch) → state")
-                   .function("function(out, batch) → value")
-                   .required(),
-               Option("compute", "returns the metric after the last batch").function("function(state) → number")})
+      .fields(
+          {Option("name", "name of the metric, which is measured as val.NAME").string().required(),
+           Option("goal", "better direction of the metric, needed if a rule or `monitor` watches the metric")
+               .choice({"min", "max"}),
+           Option("init", "makes the state before the first batch").function("function() → state"),
+           Option("update",
+                  "adds a batch to the state; without `init` and `compute`, returns a value that is averaged by sample")
+               .function("function(state, out, batch) → state")
+               .function("function(out, batch) → value")
+               .required(),
+           Option("compute", "returns the metric after the last batch").function("function(state) → number")})
       .many();
 }
 
@@ -129,6 +131,7 @@ PlannedMetric metric_of(const Options::Element& element, std::size_t place) {
         .name = kind.name(options),
         .minimize = kind.minimize,
         .is_number = kind.is_number,
+        .at_most_one = kind.at_most_one,
         .make = [&kind, options](const Head& head, std::int64_t members) { return kind.make(options, head, members); }};
   }
   PlannedMetric metric{.name = options.string("name"), .minimize = {}, .is_number = true, .make = {}};

@@ -147,7 +147,8 @@ void add(Registry& registry, const std::string& name, const std::string& doc, co
                    return std::make_unique<Ranking>(options, head, members, area, needs_negatives);
                  },
                  .name = [name](const Options&) { return name; },
-                 .minimize = false});
+                 .minimize = false,
+                 .at_most_one = true});
 }
 
 }  // namespace

@@ -127,7 +127,8 @@ MetricKind kind(const char* name, bool minimize, F make) {
             return make(head, members);
           },
           .name = [name](const Options&) { return std::string(name); },
-          .minimize = minimize};
+          .minimize = minimize,
+          .at_most_one = !minimize};
 }
 
 }  // namespace

@@ -94,9 +94,8 @@ OptimizerKind schedule_free_kind() {
 
 constexpr const char* about_weights =
     " Validation, tests and kept weights take x, and checkpoints hold both. Running statistics of norms are those of "
-    "the "
-    "trained weights y. A schedule of the rate is possible and not needed, but for a warm-up: "
-    "sched.linear { start = 0.01, finish = 1, over = \"500 steps\" }. In lab.fit without a step of its own.";
+    "the trained weights y. A schedule of the rate is possible and not needed, but for a warm-up: "
+    "sched.linear { start = 0.01, finish = 1, over = \"500 steps\" }. Only for a lab.fit without a step of its own.";
 
 }  // namespace
 

@@ -198,9 +198,9 @@ void register_plateau(Registry& registry) {
                 "and the count starts anew. The direction is the monitored metric's own. For positive values this is "
                 "PyTorch's ReduceLROnPlateau. With `noise_aware` the rate is lowered when it is known, with 95 % "
                 "confidence, that the value falls by less than the threshold over the last quarter of its validations "
-                "at this rate; in simulated trainings whose noise was that of the threshold this was a false alarm in "
-                "0 % to 15 % of cases, by the form of the curve, and in up to 47 % where the noise of neighbouring "
-                "validations is alike (docs/optimizers.md)."),
+                "at this rate; in simulated trainings with noise as large as the threshold, 0 % to 15 % of these falls "
+                "of the rate were false alarms, depending on the form of the curve, and up to 47 % where the noise of "
+                "neighbouring validations was correlated (docs/optimizers.md)."),
       ScheduleFactory{[](const Options& spec, const RunLength&) -> std::unique_ptr<Schedule> {
         if (spec.boolean("noise_aware")) return std::make_unique<NoiseAwarePlateau>(spec);
         return std::make_unique<Plateau>(spec);

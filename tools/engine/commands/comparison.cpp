@@ -1,9 +1,5 @@
 // What `trainlab compare` asks of a recipe before any training: the direction of the metric, and by what the metric is
 // measured. The engine answers with JSON.
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include "command.h"
 #include "core/files.h"
 #include "data/data_hashes.h"
@@ -15,21 +11,6 @@
 namespace trainlab {
 
 namespace {
-
-// Metrics of which no model can have more than 1.
-constexpr std::array<std::string_view, 13> at_most_one{"metric.accuracy",
-                                                       "metric.top_k",
-                                                       "metric.precision",
-                                                       "metric.recall",
-                                                       "metric.f1",
-                                                       "metric.iou",
-                                                       "metric.auc",
-                                                       "metric.pearson",
-                                                       "metric.average_precision",
-                                                       "metric.spearman",
-                                                       "metric.r2",
-                                                       "metric.mcc",
-                                                       "metric.balanced_accuracy"};
 
 // What a part asks of a model: its rows and their targets, or all columns where there is no target y.
 std::string questions_of(const Part& part) {
@@ -80,14 +61,14 @@ class ComparisonExecution final : public Execution {
     const std::string name = metric.substr(metric.find('.') + 1);
     std::size_t place = 1;
     for (const Options::Element& element : plan.options.elements("metrics")) {
-      if (metric_of(element, place++).name != name) continue;
+      const PlannedMetric planned = metric_of(element, place++);
+      if (planned.name != name) continue;
       if (!element.entry) {
         answer.set("measure", "a function");
         continue;
       }
       answer.set("measure", element.entry->value());
-      const auto best = std::ranges::find(at_most_one, element.entry->entry().name);
-      if (best != at_most_one.end()) answer.set("best", 1);
+      if (planned.at_most_one) answer.set("best", 1);
     }
     answer.set("measure", fingerprint(answer["measure"]));
     return answer;

@@ -129,7 +129,7 @@ struct HealthFigures {
   std::vector<MeasuredEvaluation> evaluations = {};  // in order
   std::optional<NotFinite> not_finite = {};
 
-  // Keep at most so many rows; older rows become sparser.
+  // add() keeps at most most_rows rows; older rows become sparser.
   static constexpr std::size_t most_rows = 512;
   void add(const MeasuredStep& row);
   void add(const MeasuredEvaluation& row);

@@ -284,6 +284,17 @@ class LayerContext {
   std::string place_;
 };
 
+// What an activation does to numbers: `rectifier` makes 0 of all below 0, `sigmoid` and `tanh` press all between 0 and
+// 1 and between −1 and 1, `other` does none of these.
+enum class Nonlinearity { none, other, rectifier, sigmoid, tanh };
+
+// What those who watch layers must know of a kind of layer.
+struct LayerTraits {
+  Nonlinearity nonlinearity = Nonlinearity::none;
+  bool is_norm = false;        // its output has a mean and a variance that the layer sets
+  bool is_over_batch = false;  // of a norm: in training, mean and variance are those of the batch
+};
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -322,6 +333,8 @@ class Layer {
   std::string path;                // "model[3].Linear"
   std::string place;               // "3", or "3.1" within a layer; empty for the root
   std::vector<std::size_t> buffer_slots = {};  // of the buffers of this layer and its children
+  LayerTraits traits;
+  std::string kind;                // "Linear"
   std::string printed;             // "Linear(64)"; of a container "Sequential"
   std::string where;               // "digits.lua:14" or empty
   std::size_t own_parameters = 0;  // number of values declared by this layer and its children
@@ -337,6 +350,7 @@ struct LayerKind {
   std::string_view chain =
       {};                // the option with the layers whose last makes the output, of a layer that only joins them
   int outputs_axis = 0;  // the axis of its parameter "weight" that counts outputs
+  LayerTraits traits = {};
 };
 
 // The factory of a layer class with a constructor (const Options&, LayerContext&).

@@ -94,10 +94,13 @@ struct Head {
 
 // The implementation of an entry of kind "loss".
 struct LossKind {
-  std::function<std::unique_ptr<Loss>(const Options&, const Head&)> make;
+  std::function<std::unique_ptr<Loss>(const Options&, const Head&)> make = {};
   // "softmax" or "sigmoid" for a loss of scores that applies the function to them itself: the model's outputs are
   // logits then. See LayerKind::applies.
   std::string_view applies = {};
+  bool is_never_negative = false;
+  // Whether the entropy of the labels is the loss of the best constant prediction, unless the recipe gives options.
+  bool has_entropy_of_labels = false;
 };
 
 // The losses of the fit's option `loss`: the loss itself, or those that a sum adds.

@@ -12,11 +12,11 @@ Entry loss_entry(const std::string& name, std::string doc);
 // The factory of a loss class with a constructor (const Options&, const Head&), whose head has the target that the
 // entry names.
 template <class Kind>
-LossKind loss_kind(std::string_view applies = {}) {
-  return {[](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
-            return std::make_unique<Kind>(options, with_target(options, head));
-          },
-          applies};
+LossKind loss_kind(LossKind flags = {}) {
+  flags.make = [](const Options& options, const Head& head) -> std::unique_ptr<Loss> {
+    return std::make_unique<Kind>(options, with_target(options, head));
+  };
+  return flags;
 }
 
 // The option `loss` of a fit: an entry or a function.

@@ -34,6 +34,8 @@ struct MetricKind {
   std::function<std::string(const Options&)> name;
   bool minimize = true;   // the better direction
   bool is_number = true;  // false for a metric that gives a report only
+  // Whether 1 is the best value of all: no model can have more.
+  bool at_most_one = false;
 };
 
 // One element of a fit's option `metrics`: an entry with its options, or a metric that the recipe has written itself.
@@ -41,6 +43,7 @@ struct PlannedMetric {
   std::string name;              // without the split: "accuracy"
   std::optional<bool> minimize;  // whether smaller is better, if it is known
   bool is_number = true;         // false for a metric that gives a report only
+  bool at_most_one = false;      // whether 1 is known to be the best value of all
   std::function<std::unique_ptr<Metric>(const Head&, std::int64_t members)> make;
 };
 
