@@ -50,6 +50,21 @@ def reached(arrows, name):
     return found
 
 
+# A question whether a tensor, a plan or a device is the CPU's.
+CPU = re.compile(r"is_cpu\(\)|[!=]= at::kCPU")
+# The rooms that make devices.
+ENGINE_WITHOUT_DEVICES = ("engine/tensor/", "engine/cuda/")
+
+
+def files_that_ask_for_the_cpu(root):
+    """Sources of the engine, without engine/, that treat the CPU in a way of its own."""
+    for path in sorted((root / "engine").rglob("*")):
+        name = str(path.relative_to(root))
+        if path.suffix in (".cpp", ".h") and not name.startswith(ENGINE_WITHOUT_DEVICES):
+            if CPU.search(path.read_text(encoding="utf-8")):
+                yield name.removeprefix("engine/")
+
+
 def faults_of_page(page, rooms):
     built = {name: [used for used in room.public + room.private if used in rooms] for name, room in rooms.items()}
     faults = []
@@ -105,6 +120,12 @@ class TheHouse(unittest.TestCase):
         page = read_page((SOURCE / "docs" / "architecture.md").read_text())
         self.assertGreater(len(page), 10)
         self.assertEqual(faults_of_page(page, self.rooms), [])
+
+    def test_the_page_names_the_files_in_which_the_cpu_is_special(self):
+        page = (SOURCE / "docs" / "architecture.md").read_text(encoding="utf-8")
+        rows = re.findall(r"^\| (`[^|]*\.(?:cpp|h)`[^|]*)\|", page.split("\n## Devices\n")[1].split("\n## ")[0], re.M)
+        named = [file for row in rows for file in re.findall(r"`([\w/]+\.(?:cpp|h))`", row)]
+        self.assertEqual(sorted(set(named)), sorted(files_that_ask_for_the_cpu(SOURCE)))
 
     def test_no_level_of_a_room_has_too_many_files(self):
         self.assertEqual(faults_of_sizes(SOURCE, self.rooms), [])

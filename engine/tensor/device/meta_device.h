@@ -8,7 +8,7 @@ namespace trainlab {
 // The device "meta" (tensor/dry_run.h), whose tensors have no values.
 const Device& meta_device();
 
-// While the object lives, the listener of this thread's dry run counts so many bytes more.
+// While the object lives, the listener of this thread's dry run counts `bytes` more.
 class MetaBlock {
  public:
   explicit MetaBlock(std::int64_t bytes);

@@ -51,10 +51,9 @@ class Device {
   virtual c10::Storage host_buffer(std::size_t bytes) const;
 
   // Moves columns of a batch to the device, in the order of the device's current stream. The copies may go on after the
-  // call; until they are done, the device holds the host's tensors. So memory of the host may be written to again as
-  // soon as nobody holds a tensor on it, as the loader does with its buffers. Where a copy raises, the columns stay
-  // what they were, and the host's tensors of the copies that had begun are held like others; where the device fails
-  // before it can say when they are done, for as long as the process lives.
+  // call; until they are done, the device holds the host's tensors. So a buffer of the loader may be written to again
+  // as soon as nobody holds a tensor on it. Where a copy raises, the columns stay as they were, and the host's tensors
+  // are held until the copies that had begun are done, or for as long as the process lives if the device has failed.
   virtual void take(std::vector<at::Tensor>& columns) const;
 
   // fill_uniform, fill_normal and dropout_multipliers of tensor/random.h, for tensors that live here.
