@@ -79,8 +79,8 @@ void register_making(Registry& registry) {
   making("tensor.randint",
          "Whole numbers drawn uniformly from low (default 0) up to high, which is not included; int64.",
          {number("low", "smallest number (default: 0)", false), number("high", "end of the range, not included", true),
-          shape("sizes of the dimensions: a list, or integers one after the other; of three integers or more the first "
-                "two are low and high")},
+          shape("sizes of the dimensions: a list, or integers one after the other; with three integers or more, "
+                "the first two are low and high")},
          true, "lab.tensor.randint(10, { 3 })");
   making("tensor.randperm", "The numbers 0 … n − 1 in random order, int64.", {number("n", "number of elements", true)},
          true, "lab.tensor.randperm(8)");

@@ -332,7 +332,8 @@ void register_language(Registry& registry) {
           .returns("the value; a relative path is taken from the working folder and made absolute")
           .example("local lr = lab.param { \"lr\", 3e-3, doc = \"peak learning rate\", min = 0 }"));
   registry.add(
-      Entry("budget", "function", "Gives the stages of the recipe a budget of time that they share; before the first.")
+      Entry("budget", "function",
+            "Gives the stages of the recipe a budget of time that they share. To be called before the first stage.")
           .with(Option("time", "of the whole run, in all of its processes; --within takes precedence")
                     .duration()
                     .in("time"))
@@ -382,9 +383,9 @@ void register_language(Registry& registry) {
           .with(Option("name", "name of the model, if the fit has several").string().positional())
           .returns("model")
           .example("local teacher = lab.run(fit):model()")
-          .note("Each call returns a new model, on the CPU. The model expects x after normalize(), as in training. Of "
-                "several seeds of a sweep's best trial, the seed with the best value gives the model. An ensemble has "
-                "no single model."));
+          .note("Each call returns a new model, on the run's device. The model expects x after normalize(), as in "
+                "training. Of several seeds of a sweep's best trial, the seed with the best value gives the model. An "
+                "ensemble has no single model."));
   registry.add(
       Entry("result:predict", "method",
             "Predicts for new inputs with the model of a fit, of a sweep's best trial, or the members of an "

@@ -65,7 +65,7 @@ std::vector<TriadRoof> triads_from(const Value& value) {
   return all;
 }
 
-// The roof for so many threads among roofs of several numbers of threads.
+// The roof for `threads` among roofs of several numbers of threads.
 template <class Roof, class Rate>
 double best(const std::vector<Roof>& roofs, int threads, Rate rate) {
   int chosen = 0;
@@ -166,7 +166,7 @@ std::string Roofline::text() const {
     line(fmt::format("memory, {} MiB{}", one.bytes >> 20, one.bytes > cache_bytes ? "" : ", within the last cache"),
          one.threads, one.bytes_per_second, 1e9, "GB/s");
   for (const TriadRoof& one : cache)
-    line(fmt::format("second cache, {} KiB", one.bytes >> 10), one.threads, one.bytes_per_second, 1e9, "GB/s");
+    line(fmt::format("L2 cache, {} KiB", one.bytes >> 10), one.threads, one.bytes_per_second, 1e9, "GB/s");
   line("an operator on few numbers", 1, dispatch_seconds, 1e-6, "us");
   if (!not_stored.empty()) text += "the measurement is not kept: " + not_stored + "\n";
   return text;

@@ -54,8 +54,8 @@ void register_run_handle(Registry& registry) {
         "unknown name is an error.",
         "table");
   field("run.model",
-        "The model, or a table of several by name. In a fit without `step` its weights are those that train, or of the "
-        "run's end those that are kept; it computes as in evaluation unless model:train() was called at the same step.",
+        "The model, or a table of several by name. In a fit without `step` it has the weights that train, in on.finish "
+        "the weights that are kept; it computes as in evaluation unless model:train() was called at the same step.",
         "model");
   field("run.optim",
         "The optimizer, or a table of several by name. In a fit without `step` its rate can be read and set, and the "

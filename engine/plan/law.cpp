@@ -17,7 +17,7 @@ double ratio_of_terms(const Law& law) {
   return std::pow(law.alpha * law.a / (law.beta * law.b), 1 / (law.alpha + law.beta));
 }
 
-// The parameters that are best for so many tokens in one pass (Muennighoff et al. 2023, equation 16).
+// The parameters that are best for `tokens` in one pass (Muennighoff et al. 2023, equation 16).
 double best_parameters_for(const Law& law, double tokens) {
   const double g = ratio_of_terms(law);
   return std::pow(tokens * g, law.beta / law.alpha) * g;

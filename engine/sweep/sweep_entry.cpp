@@ -85,9 +85,10 @@ Entry sweep_entry() {
       .with(
           Option("scheduler", "decides which configurations train on and how far (default: each trial is a whole fit)")
               .entry("scheduler"))
-      .with(Option("pruner",
-                   "decides after each validation which running trials to stop early; the resource is the number of "
-                   "validations, of a task that of the rows with the metric")
+      .with(Option(
+                "pruner",
+                "decides after each validation which running trials to stop early; the progress of a fit is counted in "
+                "validations, that of a task in rows with the metric")
                 .entry("pruner"))
       .with(Option("metric",
                    "metric that is compared, measured with the weights that a fit keeps: \"val.accuracy\"; of a task "

@@ -236,7 +236,7 @@ StageContext TrialFits::context_of(const Member& member, bool resumed, const std
   return context;
 }
 
-// Completes the summary of a fit or task, one of so many in a stack, and writes the summary.
+// Completes the summary of a fit or task, one of `members` in a stack, and writes the summary.
 void TrialFits::keep(const Member& member, Value summary, std::size_t members) {
   TrialFit& fit = *member.second;
   const LeasedTrial& trial = *member.first->trial;

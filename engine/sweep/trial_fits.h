@@ -67,7 +67,7 @@ class TrialFits {
   void train_stacks(std::list<Built>& trials);
   void train_alone(Built& trial);
   StageContext context_of(const Member& member, bool resumed, const std::function<double()>& seconds_left);
-  // The time that a training of so many of the open fits may take.
+  // The time that a training of `members` of the open fits may take.
   std::function<double()> share_of_time(std::size_t members) const;
   void train(std::span<const Member> members, bool axis);
   void run_alone(const Member& task);

@@ -151,8 +151,6 @@ Entry fit_entry() {
           "}");
 }
 
-// LibTorch's errors become ours here: the code that runs stages does not know LibTorch.
-// LibTorch's errors become ours in these functions: the code that runs stages does not know LibTorch.
 FitPlan plan_with(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions) {
   FitPlan plan = plan_fit(stage, settings);
   for (const FitAddition& addition : additions) {
@@ -161,6 +159,7 @@ FitPlan plan_with(const Options& stage, const RunSettings& settings, const std::
   return plan;
 }
 
+// LibTorch's errors become ours here: the code that runs stages does not know LibTorch.
 StageWork prepare_fit(const Options& stage, const RunSettings& settings, const std::vector<FitAddition>& additions) {
   const auto plan =
       with_torch_errors([&] { return std::make_shared<const FitPlan>(plan_with(stage, settings, additions)); });

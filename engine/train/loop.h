@@ -37,7 +37,7 @@ class FitLoop {
   void resume();
   // The group, its batches and evaluation, for the members that there are.
   void make_rows();
-  // Lets members go that have ended, where half of the rows would be computed in vain.
+  // Removes members that have ended, once that saves at least half of the rows.
   void compact();
   void train_step();
   // Tells that batches go through the model in smaller parts from this step on.
@@ -86,7 +86,7 @@ class FitLoop {
   std::vector<double> rates_, momentum_, weight_decay_;  // by row
   std::vector<std::uint8_t> active_;                     // ditto; padding never is
   std::int64_t recorded_step_ = 0;                       // the step whose memory is recorded
-  bool commits_now_ = false;  // what a checkpoint holds has changed in a way that another start may not repeat
+  bool commits_now_ = false;  // a checkpoint is due: another start might not choose the same micro-batch
   SpeedMeter speed_;
   double last_commit_ = 0;
 };

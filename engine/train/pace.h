@@ -11,9 +11,9 @@ namespace trainlab {
 class Pace {
  public:
   explicit Pace(const FitPlan& plan) : plan_(plan) {}
-  // The steps of this process begin now, after so many steps of others before.
+  // The steps of this process begin now, after `step` steps of earlier processes.
   void begin(std::int64_t step);
-  // So many steps of the fit are done.
+  // `step` steps of the fit are done.
   void stepped(std::int64_t step);
   void validated(double seconds);
   void committed(double seconds);

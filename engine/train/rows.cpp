@@ -24,7 +24,7 @@ std::vector<Key> row_keys(std::span<const FitMember> members, const FitPlan& pla
 
 namespace {
 
-// What each row gives for an option that is an entry; empty where nobody does.
+// The entry that each row gives for an option; empty where no row gives one.
 std::vector<Options> row_specs(std::span<const FitMember> members, const char* option, bool axis) {
   std::vector<Options> specs;
   for (const FitMember& member : members)

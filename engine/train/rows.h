@@ -11,8 +11,8 @@
 
 namespace trainlab {
 
-// Rows of the member axis, or the one model where there is none. One row alone would take other kernels than several:
-// it is padded with a copy of the last member that never takes a step.
+// The number of rows of the member axis; without an axis, 1. An axis has at least two rows, because one row would use
+// other kernels: a second row is a copy of the member that never takes a step.
 std::size_t row_count(std::span<const FitMember> members, bool axis);
 
 // The key of each row, from which all randomness of its member comes.

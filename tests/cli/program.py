@@ -143,7 +143,7 @@ class Running:
         self.until(lambda: text in self.err.decode(errors="replace"), f"it said {text!r}")
 
     def until_rows(self, run, count):
-        """Waits for so many rows of metrics.jsonl."""
+        """Waits for `count` rows of metrics.jsonl."""
         path = run / "metrics.jsonl"
         self.until(lambda: path.exists() and path.read_bytes().count(b"\n") >= count, f"row {count} of {path}")
 
@@ -273,7 +273,7 @@ class CliTest(unittest.TestCase):
 
 
 def small_disk(test, megabytes):
-    """A folder on a disk of its own of so many megabytes, or a skipped test where this user cannot mount one."""
+    """A folder on a disk of its own with `megabytes`, or a skipped test where this user cannot mount one."""
     folder = test.folder / "disk"
     folder.mkdir()
     if os.geteuid() != 0 or not shutil.which("mount"):

@@ -11,7 +11,7 @@ from program import PROGRAM, CliTest, fit
 
 DATA = "lab.data.digits():split { train = 0.2, val = 0.2, test = 0.6, seed = 7 }"
 # The loss of validation falls from 2.3 to 1.2 with every seed, below 1.5 in epoch 5. With `pause`, each validation
-# takes so many loops: the rows are the same, and only the time differs.
+# loops this many times: the rows are the same, and only the time differs.
 RECIPE = """local pause = lab.param { "pause", 0, min = 0 }
 local rate = lab.param { "rate", 0.05 }
 """ + fit(data=DATA, optim="lab.optim.SGD { lr = rate }", model="nn.Sequential { nn.Flatten(), nn.Linear(10) }",
@@ -266,7 +266,7 @@ class Finished(Compare):
             self.train(*parameters, "--seed", seed, "--out", f"{folder}/{seed}", "--quiet", recipe="a.lua")
 
     def set_times(self, folder, times):
-        """Validations of the run of each seed end after 1, 2, 3, … times so many seconds."""
+        """Validations of the run of each seed end after 1, 2, 3, … times the seconds in `times`."""
         for seed, time in times.items():
             path = self.folder / folder / str(seed) / "metrics.jsonl"
             rows = [{**row, "seconds": time * row["epoch"]} for row in self.rows(path.parent)]

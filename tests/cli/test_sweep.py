@@ -76,7 +76,7 @@ def last_tensors(fit):
 
 
 def until_rows(running, stage, trial, count, repeat=1):
-    """Waits for so many rows of a trial's repeat, whichever attempt trains it or whether it has ended."""
+    """Waits for `count` rows of a trial's repeat, whichever attempt trains it or whether it has ended."""
     folder = stage / f"trials/{trial:04}"
 
     def rows():

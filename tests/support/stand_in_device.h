@@ -30,7 +30,7 @@ inline at::TensorOptions on_test_device(at::ScalarType type = at::kFloat) {
   return at::TensorOptions(type).device(test_device());
 }
 
-// While this lives, the stand-in device goes away after so many allocations, copies and operators: all later ones raise
+// While this lives, the stand-in device goes away after `calls` allocations, copies and operators: all later ones raise
 // c10::AcceleratorError, as with a GPU that has failed. When this ends, the device is there again, as in a new process.
 class LostDevice {
  public:

@@ -1,4 +1,5 @@
-"""Sources and pages are easy to read: lines of at most 120 columns, and comments that begin with their subject."""
+"""Sources and pages are easy to read: lines of at most 120 columns, comments that begin with their subject, and
+numbers by their names."""
 
 import os
 import pathlib
@@ -13,13 +14,15 @@ FOLDERS = (".ci", "bindings", "docs", "engine", "recipes", "stdlib", "tests", "t
 ENDINGS = (".cpp", ".cu", ".h", ".lua", ".md", ".py", ".sh", ".cmake", "CMakeLists.txt")
 GENERATED = "docs/reference.md"
 
+SO_MANY = re.compile(r"\b[Ss]o\smany\b")  # the reader does not learn how many
+NAMELESS = 'the number has a name: write that instead of "so" and "many"'
 OF = re.compile(r"^\s*(//|--|#) Of ")  # "Of a part": the reader does not learn what the code below is
 
 
 def sources(root):
     """Sources, scripts and pages that people write: no data, and nothing that stands below a hidden folder."""
     yield from root.glob("CMakeLists.txt")
-    yield from root.glob("README.md")
+    yield from root.glob("*.md")
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             hidden = any(part.startswith((".", "__")) for part in path.relative_to(root / folder).parts)
@@ -50,6 +53,8 @@ def faults_of(path, text):
     for index, line in enumerate(lines):
         if len(line) > MOST_COLUMNS:
             faults.append(f"{path}:{index + 1}: {len(line)} columns, at most {MOST_COLUMNS} are allowed")
+        if SO_MANY.search(line):
+            faults.append(f"{path}:{index + 1}: {NAMELESS}")
         if OF.match(line) and not follows_comment(lines, index):
             faults.append(f'{path}:{index + 1}: the comment begins with "Of": begin with what the code is')
     return faults
@@ -66,6 +71,7 @@ class Words(unittest.TestCase):
         self.assertEqual(faults_of("a.cpp", "// Samples of a part.\nint n;\n// Rows\n// Of course.\n" + "x" * 120), [])
         self.assertEqual(faults_of("a.cpp", "int n;\n  // Of a part.\n"),
                          ['a.cpp:2: the comment begins with "Of": begin with what the code is'])
+        self.assertEqual(faults_of("a.h", "// Keeps so" + " many rows.\n"), ["a.h:1: " + NAMELESS])
         self.assertEqual(faults_of("a.lua", "é" * 121), ["a.lua:1: 121 columns, at most 120 are allowed"])
         long = "x" * 121
         self.assertEqual(faults_of("a.md", f"```lua\n{long}\n```\n| {long} |\n{long}\n"),

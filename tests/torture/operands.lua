@@ -3,7 +3,7 @@
 -- arguments. Each must give a value or an error in words for the recipe's author. They are done in the recipe itself,
 -- in a coroutine, in the handler of xpcall, while garbage is collected, in callbacks of a fit and a task, and with the
 -- objects of stages that have ended. The whole takes minutes; the test cli/operands does one operation in some dozens.
-local every = lab.param { "every", 1, doc = "do one of so many operations", min = 1 }
+local every = lab.param { "every", 1, doc = "do one of this many operations", min = 1 }
 local T, ops, nn = lab.tensor, lab.ops, lab.nn
 
 local inner = { "internal error", "INTERNAL ASSERT", "C++ exception", "c10::", "at::", "std::" }

@@ -1,7 +1,7 @@
 // How good the points are that samplers find on functions with known optima.
 //
 //   bench_quality probe                             the functions' values at their probe points
-//   bench_quality FUNCTION SAMPLER TRIALS SEEDS     the best value after so many trials, for seeds 0 … SEEDS − 1
+//   bench_quality FUNCTION SAMPLER TRIALS SEEDS     the best value after TRIALS trials, for seeds 0 … SEEDS − 1
 //
 // Prints JSON. With several objectives the value is minus the dominated volume.
 #include <algorithm>

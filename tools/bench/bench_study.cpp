@@ -61,7 +61,7 @@ double seconds(const Row& row) {
   return steady_seconds() - begin;
 }
 
-// Ask, tell and their transactions, by so many processes that start together.
+// Ask, tell and their transactions, by `processes` processes that start together.
 double stored_seconds(const StudyPlace& place, std::int64_t trials, int processes) {
   SpaceParameter x, y;
   x.name = "x";

@@ -2,7 +2,7 @@
 
     python3 tools/bench/deadlines.py [--budgets 5,10,20,60] [--busy 0,2] [--kills N] [--seed N]
 
-Beside so many processes that compute, with --kills each run is killed so often at a random moment and resumed. Prints a
+--busy: processes that compute meanwhile. --kills: how often each run is killed at a random moment and resumed. Prints a
 table and ends with 1 when a run ends late, has no model, or uses less than 85 % of its budget. `wall` is the time from
 the first command to the end of the last without the time between them, measured from outside; what a killed process
 used after its last account (at most 2 % of the budget) is in `wall` and not in `used`.

@@ -45,18 +45,19 @@ void register_augment_colour(Registry& registry) {
           .note("The formulas of torchvision's ColorJitter, which draws the order too. Saturation and hue leave grey "
                 "images as they are."),
       ImageChangeFactory{color});
-  registry.add(Entry("augment.noise", "augment", "Adds normal noise to each number of x.")
-                   .with(Option("deviation", "standard deviation of the noise, in the units of x before :normalize()")
-                             .number()
-                             .at_least(0)
-                             .or_default(0.05)
-                             .positional())
-                   .with(chance_option(1))
-                   .example("augment.noise(0.02)")
-                   .note("Takes x of any shape. The noise is added to the numbers of the batch, which no byte rounds, "
-                         "after all changes of images, wherever the entry stands in the list. Images of bytes, whose "
-                         "units are 0…1, are clipped to 0…1; other numbers are not clipped."),
-               NoiseFactory{noise});
+  registry.add(
+      Entry("augment.noise", "augment", "Adds normal noise to each number of x.")
+          .with(Option("deviation", "standard deviation of the noise, in the units of x before :normalize()")
+                    .number()
+                    .at_least(0)
+                    .or_default(0.05)
+                    .positional())
+          .with(chance_option(1))
+          .example("augment.noise(0.02)")
+          .note("Takes x of any shape. The noise is added to the numbers of the batch, without rounding to bytes, "
+                "after all changes of images, wherever the entry stands in the list. Images of bytes, whose "
+                "units are 0…1, are clipped to 0…1; other numbers are not clipped."),
+      NoiseFactory{noise});
 }
 
 }  // namespace trainlab

@@ -113,9 +113,9 @@ void register_map(Registry& registry) {
           .returns("data")
           .example("data:map(\"x\", function(rows) return rows:log1p() end)")
           .note("The function gets up to 1024 rows at a time; the result is kept in memory. Shape and dtype of a row "
-                "may change; a float64 column stays one, and its batches have the type of the fit. Whole numbers in a "
-                "new y are classes from 0 without names, and the number of classes is the largest + 1; numbers below 0 "
-                "mark what does not count (ignore_index); floats in a new y are the targets of a regression. "
+                "may change; a float64 column stays float64, and its batches have the type of the fit. Whole numbers "
+                "in a new y are classes from 0 without names, and the number of classes is the largest + 1; numbers "
+                "below 0 mark what does not count (ignore_index); floats in a new y are the targets of a regression. "
                 "math.random is keyed by (seed, rows). "
                 ":pack is not possible after :map: a cache cannot be checked against a function."),
       DataFactory{map});

@@ -48,7 +48,7 @@ std::string roofs_text(const Measures& m, const FitDetails& details) {
   if (m.bytes_roof) {
     text += and_then + roof_text(*m.bytes_roof, "GB/s of memory", m.bytes);
   } else {
-    text += and_then + "memory does not limit: the tensors of a step fit the second cache";
+    text += and_then + "memory does not limit: the tensors of a step fit the L2 caches";
   }
   text = fmt::format("{:<16} with {} thread{} {}\n", "roofs", details.threads, details.threads == 1 ? "" : "s", text);
   const std::string& why = details.machine->not_stored;

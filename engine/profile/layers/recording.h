@@ -60,7 +60,7 @@ class Recording final : public TraceListener, public OperatorListener {
     const bool is_within = step >= first_ && step < steps_needed();
     return is_within ? turns[static_cast<std::size_t>((step - first_) % 3)] : StepUse::none;
   }
-  // After so many steps nothing is left to do.
+  // The steps after which nothing is left to record.
   std::int64_t steps_needed() const { return first_ + 3 * count_; }
 
   // In the order in which the rows began first: a layer before those inside.

@@ -5,7 +5,7 @@
 
 namespace trainlab {
 
-// Measures A B B A so many times, and hands over each pair of neighbours: a machine that slows down meanwhile, or is
+// Measures A B B A `rounds` times, and hands over each pair of neighbours: a machine that slows down meanwhile, or is
 // disturbed for a while, favours neither. `first` and `second` measure once, `pair` takes what A and B gave.
 void in_turns(std::int64_t rounds, const auto& first, const auto& second, const auto& pair) {
   for (std::int64_t i = 0; i < rounds; ++i) {

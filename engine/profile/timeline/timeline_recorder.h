@@ -20,7 +20,7 @@ namespace trainlab {
 // Spans and operators come from the thread that makes the recorder, input stages from any thread. Thread-safe.
 class TimelineRecorder final : public TraceListener, public InputListener, public OperatorListener {
  public:
-  // Keeps at most so many events. `step_samples`: samples of a training step. `now`: seconds.
+  // Keeps the last `most_events` events. `step_samples`: samples of a training step. `now`: seconds.
   TimelineRecorder(std::size_t most_events, std::int64_t step_samples,
                    std::function<double()> now = steady_seconds);
 

@@ -81,10 +81,10 @@ void register_gp(Registry& registry) {
           .example("sampler.gp()")
           .note(
               "A Matérn kernel (ν = 5/2) with a length for each parameter, and the logarithm of the expected "
-              "improvement (Ament et al. 2023). With two or three objectives each has a process of its own, and the "
-              "improvement is the volume that the trials dominate more (Daulton et al. 2020), below a reference point "
-              "that lies in each objective a tenth of the front's range beyond its worst value; with three objectives "
-              "every other choice takes the front without the worst tenth of each. Pruned trials are then left out. "
+              "improvement (Ament et al. 2023). With two or three objectives, each has a process of its own, and the "
+              "improvement is the growth of the dominated volume (Daulton et al. 2020) up to a reference point a tenth "
+              "of the front's range beyond its worst values; with three, every other choice leaves out the worst tenth "
+              "of each. With several objectives, pruned trials do not count. "
               "The time for a choice grows with the third power of the number of trials; at most "
               "400 trials are taken into account. Choices and conditional parameters are searched too."),
       SamplerKind{.make = make_gp});

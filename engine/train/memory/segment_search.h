@@ -2,8 +2,8 @@
 // time.
 //
 // Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova 2019, "Optimal checkpointing for heterogeneous chains" (rotor), with
-// the limits of efficiency.md's corrected recursion: a stage keeps either all that its backward pass needs or nothing,
-// and a run of stages that keeps nothing but its input is computed again from there, by a plan of its own.
+// the memory limits of the paper's recursion corrected: a stage keeps either all that its backward pass needs or
+// nothing, and a run of stages that keeps nothing but its input is computed again from there, by a plan of its own.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class SegmentSearch {
     std::vector<ChainSegment> segments;  // of stages
     double seconds = 0;                  // that computing again takes
   };
-  // The cheapest plan within so many bytes, the input of the chain included; none if every plan needs more.
+  // The cheapest plan within `bytes`, the input of the chain included; none if every plan needs more.
   std::optional<Plan> plan(std::int64_t bytes) const;
 
  private:
@@ -45,7 +45,7 @@ class SegmentSearch {
     return ((i * count_ + k) * static_cast<std::size_t>(slots_ + 1)) + static_cast<std::size_t>(m);
   }
   std::int64_t slots_of(std::int64_t bytes) const { return (bytes + unit_ - 1) / unit_; }
-  // Slots without which stage i cannot keep everything, and stages i to k cannot begin with a run that keeps nothing.
+  // The fewest slots for stages i to k where stage i keeps everything, and where they begin with a run without.
   std::int64_t keeping(std::size_t i, std::size_t k) const;
   std::int64_t dropping(std::size_t i, std::size_t k) const;
   double seconds(std::size_t i, std::size_t end) const { return sums_[end] - sums_[i]; }

@@ -18,8 +18,8 @@ class StepMemory {
   explicit StepMemory(const FitPlan& plan);
   // Says which loader feeds the steps from now on.
   void fed_by(const Loader& loader);
-  // The limit of a step, to be held while the step is taken. A step that took what the loader's workers have not taken
-  // yet would end the fit in their threads, so their part is left for them.
+  // The limit of a step, to be held while the step is taken. It leaves room for all buffers of the loader, because a
+  // worker that ran out of memory would end the fit.
   MemoryBudget budget() const { return MemoryBudget(plan_.budget, for_batches_); }
   // Takes a step and keeps the ledger of its memory, where nobody else listens to the step.
   void record(const std::function<void()>& step);

@@ -1,4 +1,4 @@
-// What a training step and an evaluation do alike with a batch.
+// A batch on its way through the model and the loss, in training steps and evaluations alike.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// What outlives a step of a group: checkpoints, averages and weights, and the views that a recipe's functions get.
+// The state of a group between two steps: checkpoints, averages, weights, and the views that a recipe's functions get.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
 

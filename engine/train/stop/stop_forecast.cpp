@@ -11,7 +11,7 @@ namespace trainlab {
 
 namespace {
 
-// Before so many validations a curve that has not begun to fall looks like one that has ended.
+// With fewer validations, a curve that has not begun to fall looks like a curve that has ended.
 constexpr std::int64_t fewest_to_stop = 10;
 
 class ForecastRule final : public StopRule {
@@ -61,7 +61,7 @@ void register_stop_forecast(Registry& registry) {
       Entry("stop.forecast", "stop",
             "Stops when the forecast promises less than `worth` from training on, even at the better end of its "
             "interval.")
-          .with(Option("worth", "improvement of the metric for which training goes on, in the metric's own unit")
+          .with(Option("worth", "smallest improvement worth more training, in the metric's own unit")
                     .number()
                     .at_least(0)
                     .required())

@@ -300,6 +300,7 @@ TEST_CASE("optimizers: equal to PyTorch's over 100 steps") {
 }
 
 TEST_CASE("optimizers: a stacked member equals its solo run") {
+  const std::int64_t steps = test_device().is_cpu() ? 100 : 20;  // the stand-in computes alike, only slower
   for (const Entry* entry : optimizers()) {
     INFO(entry->name);
     REQUIRE(member_settings().contains(entry->name));
@@ -310,7 +311,7 @@ TEST_CASE("optimizers: a stacked member equals its solo run") {
       std::vector<std::unique_ptr<Optimizer>> alone;
       for (std::size_t m = 0; m < stack.solo.size(); ++m)
         alone.push_back(make_optimizer(std::span(&stack.specs[m], 1), stack.solo[m].parameters(), 0));
-      for (std::int64_t t = 0; t < 100; ++t) {
+      for (std::int64_t t = 0; t < steps; ++t) {
         const auto without_first = [t](std::vector<at::Tensor> all) {
           if (t < 2) all.front() = at::Tensor();
           return all;
@@ -323,7 +324,8 @@ TEST_CASE("optimizers: a stacked member equals its solo run") {
       for (std::size_t m = 0; m < alone.size(); ++m) {
         INFO("member " << m);
         CHECK(difference(flat(stack.member(m)), flat(stack.solo[m].values)) < tolerance);
-        CHECK(difference(flat(stack.member(m)), flat(Problem(type, 0.2 * static_cast<double>(m)).values)) > 0.1);
+        CHECK(difference(flat(stack.member(m)), flat(Problem(type, 0.2 * static_cast<double>(m)).values)) >
+              0.001 * static_cast<double>(steps));
       }
     }
   }

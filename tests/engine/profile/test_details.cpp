@@ -90,7 +90,7 @@ TEST_CASE("details: roofs and bytes tell compute from bandwidth") {
   CHECK(judge(measures_of(passes(), details)).bottleneck == Bottleneck::compute);
 }
 
-TEST_CASE("details: memory does not limit a step whose tensors fit the second caches") {
+TEST_CASE("details: memory does not limit a step whose tensors fit the L2 caches") {
   FitDetails details = under_roofs();
   CHECK_FALSE(details.fits_cache());
   MemoryLedger& ledger = details.memory->ledger;
@@ -98,7 +98,7 @@ TEST_CASE("details: memory does not limit a step whose tensors fit the second ca
   CHECK(details.fits_cache());  // without the batches, which are read once
   CHECK_FALSE(measures_of(passes(), details).bytes_roof);
   CHECK(judge(measures_of(passes(), details)).bottleneck == Bottleneck::compute);
-  CHECK(contains(details_text(passes(), details, DetailView::heaviest), "fit the second cache"));
+  CHECK(contains(details_text(passes(), details, DetailView::heaviest), "fit the L2 caches"));
   CHECK(details_value(passes(), details)["roofline"]["bytes_roof"].is_nil());
   details.machine->cache.clear();  // unknown
   CHECK_FALSE(details.fits_cache());

@@ -16,8 +16,8 @@ const Value& golden() {
   return value;
 }
 
-// After how many reports each trial is pruned, 0 where it is not. A report is one of the only repeat, `every` so many
-// validations, or where `repeats` is set the only one of a repeat of its own.
+// After how many reports each trial is pruned, 0 where it is not. A report comes from the only repeat, every few
+// validations (`every`), or where `repeats` is set the only one of a repeat of its own.
 std::vector<std::int64_t> replayed(const Value& row, const Value& recorded, bool repeats) {
   const auto pruner = make_pruner(parse_entry(to_json(row["entry"])), 1);
   const bool maximize = row["maximize"].boolean();

@@ -31,7 +31,7 @@ T& object_at(Arguments arguments, std::size_t i) {
   return dynamic_cast<T&>(*std::get<std::shared_ptr<Object>>(arguments[i]));
 }
 
-// A cross entropy that is so many times as large in these training steps. Gradients of 1e9 times the loss, multiplied
+// A cross entropy that is `times` times as large in these training steps. Gradients of 1e9 times the loss, multiplied
 // by a scale of 65536, are not finite in float16.
 std::shared_ptr<Callable> overflowing(std::set<std::int64_t> steps, double times = 1e9) {
   return native([steps = std::move(steps), times](Arguments arguments) -> Results {

@@ -31,15 +31,15 @@ struct Interval {
 
 // Equal: within 2 % either way.
 enum class Speed { faster, slower, equal, unclear };
-// Not worse: not by the margin or more. Without a margin it is not said.
+// Not worse: worse by less than the margin, if at all. Never given without a margin.
 enum class Quality { better, not_worse, worse, unclear };
 
 struct Judgement {
   int pairs = 0;
 
   Speed speed = Speed::unclear;
-  Interval ratio = {};      // A's time to the target through B's: above 1 B is faster
-  bool is_bounded = false;  // some training never arrived: its time is longer than it counts
+  Interval ratio = {};      // A's time to the target divided by B's: above 1 B is faster
+  bool is_bounded = false;  // some training never arrived, and counts with less than its true time
   double p = 1;             // of the speed
 
   Quality quality = Quality::unclear;
@@ -51,10 +51,11 @@ struct Judgement {
   int a_failed = 0, b_failed = 0;
   double failures_p = 1;  // that the difference of the two counts of failures is chance
 
-  // Whether nothing is left to ask: slower; or faster or equal, and with a margin the quality has a word.
+  // Whether the comparison may end: B is slower; or B is faster or equal and, where a margin is given, the quality is
+  // not unclear.
   bool is_clear = false;
-  // If it is not clear: what is to be found, in standard deviations of the differences, of speed and quality the one
-  // that is harder to find; 0 or NaN with less than 2 pairs. pairs_needed() says how many pairs find it.
+  // Unless is_clear: the smaller effect of speed and quality, of those that are still unclear, in standard deviations
+  // of the differences; 0 or NaN with fewer than 2 pairs. pairs_needed() says how many pairs show such an effect.
   double effect = 0;
 };
 

@@ -12,7 +12,7 @@ class Looks {
   // Looks after 5, 8, 12 and 20 pairs with |t| > 4.30, 3.51, 2.92, 2.41: 5 % are spent in proportion to the pairs
   // (linear alpha spending), calibrated on the process of t by 2,000,000 paths.
   static Looks planned();
-  // One look, after so many pairs (at least 3): Student's paired t-test.
+  // One look, after `pairs` pairs (at least 3): Student's paired t-test.
   static Looks fixed(int pairs);
   // A look at any time, for pairs whose number nobody has planned. The limit is an e-value of 20, of a Gaussian mixture
   // over the standardised mean with g = 1 (Wang and Ramdas 2023, arXiv 2310.03722).
@@ -20,13 +20,13 @@ class Looks {
 
   int most() const;  // pairs at the last look; 0: there is no last look
   bool is_look(int pairs) const;
-  // The pairs at the first look after so many.
+  // The number of pairs at the first look after `pairs`.
   int next(int pairs) const;
 
-  // The t that the mean of so many differences has to exceed. Between two looks, where a comparison has run out of
+  // The t that the mean of `pairs` differences has to exceed. Between two looks, where a comparison has run out of
   // time, the level of the next look holds, which is no greater risk than to wait for it. Infinite below 3 pairs.
   double critical_t(int pairs) const;
-  // The p value of a mean with this t, in [0, 1]: at most 0.05 just where |t| is at least critical_t.
+  // The p value of a mean with this t, in [0, 1]: at most 0.05 exactly where |t| is at least critical_t.
   double p_value(double t, int pairs) const;
 
  private:

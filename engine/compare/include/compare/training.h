@@ -45,7 +45,7 @@ struct Training {
 // next validation (linear in the seconds).
 Training training(std::span<const Point> validations, const Target& target);
 
-// The best value of the validations that ended within so many seconds; nullopt where there is none.
+// The best value of the validations that ended within `seconds`; nullopt where there is none.
 std::optional<double> best_within(std::span<const Point> validations, double seconds, bool minimize);
 
 }  // namespace trainlab::compare

@@ -32,8 +32,8 @@ struct FoundBatch {
   std::int64_t suggestion = 0;  // the smallest of those that are soonest, within 5 %
   std::int64_t accumulate = 1;  // micro-batches of a step: the option `batch` is the size of one
   std::vector<NoiseAt> noise = {};
-  // Beyond this size, steps are saved for more than twice as many samples. A range, because the noise scale in the
-  // middle of a training was 1 to 4 times the size that trainings to a loss showed.
+  // Beyond this size, fewer steps cost more than twice the least number of samples. A range, because the noise scale in
+  // the middle of a training was 1 to 4 times the size that trainings to a loss showed.
   double knee_low = 0, knee_high = 0;
   std::vector<BatchPoint> curve = {};  // by rising size
   std::string ended_by = {};           // why no larger size was tried

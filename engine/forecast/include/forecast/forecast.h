@@ -2,8 +2,8 @@
 //
 // Four families of falling curves are fitted to the validations so far, and their changes until the later step are
 // averaged with weights by the Bayesian information criterion (Mohr and van Rijn 2022: LCDB, which has the families).
-// An earlier forecast, from a point within the same curve, has come true in some part: the same part of the change
-// counts. The interval does not come from the fits, which are too sure of themselves: its half-width is
+// A forecast from an earlier point of the curve shows which share of a promised change has come true: the same share
+// of the change counts. The interval does not come from the fits, which are too sure of themselves: its half-width is
 // 3 · |y(m/2) − y(m)| · log2(T / m), where m is the last step, T the later one, and y the curve. How many of these
 // intervals hold the value that a finished training has reached stands in docs/forecasts.md.
 #pragma once
@@ -23,7 +23,7 @@ struct Forecast {
   double low = 0, high = 0;  // hold the value in about 80 % of trainings
   std::int64_t at = 0;       // optimizer steps done at the forecast value
   bool rate_falls = false;   // the learning rate falls until then, which the curve so far does not show: the value is
-                             // then rather too bad than too good
+                             // then more often too bad than too good
 };
 
 struct ForecastQuestion {
@@ -36,8 +36,8 @@ struct ForecastQuestion {
 inline constexpr std::int64_t fewest_validations = 5;
 
 // A pure function. nullopt where the curve has too few validations. At the curve's last step or before, the interval is
-// the last value alone. Values are never forecast beyond a bound that the metric seems to have: 0 for what is smaller
-// the better and was never negative, 1 for what is larger the better and was always between 0 and 1.
+// the last value alone. Values are never forecast beyond a bound that the metric seems to have: 0 for a metric to
+// minimise that was never negative, 1 for a metric to maximise that was always between 0 and 1.
 std::optional<Forecast> forecast_of(const LearningCurve& curve, const std::string& metric,
                                     const ForecastQuestion& question);
 

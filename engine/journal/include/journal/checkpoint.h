@@ -42,7 +42,7 @@ class CheckpointFolder {
   // Writes checkpoints/NAME.safetensors and returns its hash. Later checkpoints name this file in `kept` instead of
   // holding its tensors.
   std::string keep(const std::string& name, const NamedTensors& tensors) const;
-  // Reads one back.
+  // Reads the tensors that keep() wrote.
   NamedTensors kept(const std::string& name) const;
 
   // Writes best weights alone, when no checkpoint will follow.

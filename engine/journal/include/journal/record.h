@@ -71,7 +71,7 @@ class Record {
   // Commits a checkpoint that is gathered, after the rows that it counts are on the disk. On any thread, while nobody
   // else uses the record; there is a folder.
   void write(const Checkpoint& checkpoint);
-  // Both. False without a folder, where nothing is written.
+  // gather() and write(). False without a folder, where nothing is written.
   bool commit(Checkpoint checkpoint);
 
   // Seconds since the beginning, in all processes.

@@ -51,7 +51,7 @@ class SpeedMeter {
   void look(double now);
   // The share of the time since the beginning; nothing where it is not known.
   std::optional<double> share_without_core(double now) const;
-  // The least step time that is no less than this share of the steps' times, to 1 %. There are steps.
+  // The quantile `share` of the steps' times, to 1 %. At least one step was counted.
   double quantile(double share) const;
 
   CoreWait core_wait_;

@@ -41,7 +41,7 @@ struct Roofline {
   std::int64_t cache_bytes = 0;  // the last cache's, as the system tells; 0: unknown
   std::vector<GemmRoof> gemm;
   std::vector<TriadRoof> memory;  // arrays larger than the last cache, if there is memory for them
-  std::vector<TriadRoof> cache;   // arrays that fit a core's second cache
+  std::vector<TriadRoof> cache;   // arrays that fit a core's L2 cache
   Quartiles dispatch_seconds;     // of an addition of few numbers: what calling an operator costs
 
   // While it was measured: the share of the time that threads of the process were ready and had no core; NaN where the
@@ -50,12 +50,12 @@ struct Roofline {
   // Why the measurement is not kept; empty when it is, or was read.
   std::string not_stored;
 
-  // The highest FLOP/s of products of this type, and bytes/s from memory, that were measured with so many threads, or
-  // with the next number of threads above, or the largest. 0 for a type that was not measured.
+  // The highest FLOP/s of products of this type, and bytes/s from memory, that were measured with `threads` threads,
+  // or with the next number of threads above, or the largest. 0 for a type that was not measured.
   double peak_flops(int threads, const std::string& type = "float32") const;
   double peak_bytes(int threads) const;
-  // FLOP/s at best of a program with so many operations for each byte that it moves to or from memory (Williams et al.
-  // 2009, "Roofline").
+  // FLOP/s at best of a program with `flops_per_byte` operations for each byte that it moves to or from memory
+  // (Williams et al. 2009, "Roofline").
   double attainable(double flops_per_byte, int threads, const std::string& type = "float32") const;
 
   // { machine = { cores, cpu, governor, torch, cache_bytes, gemm = { { type, size, threads, flops_per_second, low, high

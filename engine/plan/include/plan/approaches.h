@@ -9,8 +9,8 @@
 namespace trainlab {
 
 // The best number of parameters is factor · C^exponent, and C = 6 N D. `low` and `high` bound the exponent: the 10th
-// and 90th percentile. At `pivot` FLOPs the exponent's error does not count, and the logarithm of the parameters is
-// known to `spread` on each side, also a percentile; 0 where the paper publishes none.
+// and 90th percentile. At `pivot` FLOPs the exponent's error has no effect, and the 10th and 90th percentile of the
+// logarithm of the parameters lie `spread` below and above the best value; 0: the paper publishes no spread.
 struct Approach {
   std::string name, what;
   double factor = 0, exponent = 0, low = 0, high = 0;
@@ -40,7 +40,7 @@ Answer answer(const Approach& approach, double flops);
 // By a law that trainlab fitted; the interval is that of its samples, without samples the answer itself.
 Answer answer(const KnownLaw& law, double flops);
 
-// The FLOPs for which the approach finds so many parameters best.
+// The FLOPs for which the approach finds a model of `parameters` best.
 double flops_for(const Approach& approach, double parameters);
 double flops_for(const Law& law, double parameters);
 

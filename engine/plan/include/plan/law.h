@@ -35,7 +35,7 @@ const KnownLaw& known_law(const std::string& name);
 // The file that `trainlab plan fit … --json` wrote. Raises Error for what is no such file.
 KnownLaw read_law(const std::string& file);
 
-// How a model is made of a number of FLOPs.
+// How a number of FLOPs is divided between a model's size and its data.
 struct Allocation {
   double parameters = 0, tokens = 0;
 };

@@ -21,7 +21,7 @@ struct Price {
   std::string name;
   Money per_hour;
   std::string as_of;             // the day of the price, as the file says it
-  double billed_seconds = 1;     // time is billed in steps of so many seconds, each begun step in full
+  double billed_seconds = 1;     // time is billed in steps of this length, each begun step in full
   double minimum_seconds = 0;    // the least that is billed
   std::optional<double> peak{};  // FLOP/s
 };
@@ -34,7 +34,7 @@ std::vector<Price> read_prices(const std::string& file);
 const Price& find_price(const std::vector<Price>& prices, const std::optional<std::string>& device,
                         const std::optional<std::string>& currency);
 
-// The cost of so many seconds, and the seconds that the money pays for: whole steps, 0 where the money is below the
+// The cost of `seconds`, and the seconds that the money pays for: whole steps, 0 where the money is below the
 // least that is billed. The currency of both must be the price's.
 double cost_of(const Price& price, double seconds);
 double seconds_for(const Price& price, double amount);

@@ -9,12 +9,12 @@ struct Transformer {
 };
 
 // The parameters of such a model of the paper: relative positions with a matrix of their own in each layer, biases, two
-// normalisations in each layer, and one matrix of vocabulary × width, the embedding or the output's. Table A4 follows
-// with it.
+// normalisations in each layer, and one matrix of vocabulary × width, the embedding or the output's. This count
+// gives table A4.
 double parameters_of(const Transformer& transformer);
 
 // A training step on one sequence of `context` tokens: forward, and backward for twice as much (appendix F). Embedding
-// and logits are left out: only so do the ratios to 6 N D of table A4 follow.
+// and logits are left out: only this gives table A4's ratios to 6 N D.
 double flops_per_sequence(const Transformer& transformer);
 
 }  // namespace trainlab

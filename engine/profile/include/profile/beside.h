@@ -37,7 +37,7 @@ struct StagesBeside {
   Interval ratio = {};                    // of the time of B's step to A's
   std::optional<Interval> speed = {};     // of B's samples a second to A's; absent where either is unknown
   std::vector<PartBeside> parts = {};     // of a step, as Shares has them, without the estimated launch gap
-  std::vector<PartBeside> layers = {};    // of steps apart, in the order of A, then what only B has
+  std::vector<PartBeside> layers = {};    // from further steps; A's order, then rows that only B has
   std::vector<std::string> missing = {};  // "layers: a task has none"
 
   // "slower" or "faster": the interval of the ratio leaves out 1; "equal": it lies within 2 %; else "unclear".

@@ -25,8 +25,8 @@ struct FitDetails {
   std::optional<Roofline> machine = {};
   std::vector<std::string> missing = {};  // "layers: a task has none", for each part that was not measured and why
 
-  // Whether the tensors of a step fit the second caches of so many cores, so that the machine's memory does not limit
-  // them. Of a last cache, which programs share, nobody knows what a program gets.
+  // Whether the tensors of a step fit the L2 caches of `threads` cores, so that the machine's memory does not limit
+  // them. The last cache does not count: programs share it, and nobody knows how much of it one program gets.
   bool fits_cache() const;
 };
 

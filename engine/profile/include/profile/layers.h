@@ -17,7 +17,7 @@ struct OperatorCost {
   std::string name;      // "aten::addmm"
   double seconds = 0;    // without the operators that it calls
   double calls = 0;
-  double bytes = 0;      // of the tensors that it reads and writes, less those that the operators move that it calls
+  double bytes = 0;      // of the tensors that it reads and writes, without those of operators that it calls
   double flops = 0;      // of products alone, from the shapes of the call
 };
 
@@ -57,7 +57,7 @@ struct LayerTable {
   // name, seconds, calls, bytes, flops }, … } }, … }, steps, step_seconds, plain_seconds, overhead }. A rate is nil
   // where a row has no time.
   Value to_value() const;
-  // The rows with most seconds, at most so many, the longest first.
+  // The `count` rows with most seconds, the longest first.
   LayerTable heaviest(std::size_t count) const;
   // A line for each row, or for each operator.
   std::string text(LayerView view) const;

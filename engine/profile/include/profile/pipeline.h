@@ -59,7 +59,7 @@ class PipelineRecorder final : public InputListener {
     std::vector<InputStage> open;  // from the outermost on
     double last = 0, sample_began = 0;
   };
-  // The calling thread; the time since its last call has gone to its innermost stage. With the lock.
+  // Charges the time since the thread's last call to its innermost stage; returns the thread. With the lock held.
   Thread& charged();
 
   const std::function<double()> clock_;

@@ -24,7 +24,7 @@ struct OperatorFigures {
 struct ThreadFigures {
   double seconds = 0;                 // wall time
   std::optional<double> waited = {};  // seconds in which the thread could run and had no core; unknown on some systems
-  std::int64_t switches = 0;          // that the thread did not want
+  std::int64_t switches = 0;          // involuntary context switches
   double process_cpu = 0;             // seconds of all threads of the process
 };
 

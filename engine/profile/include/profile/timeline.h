@@ -39,7 +39,7 @@ struct Timeline {
 
   // Writes the JSON object of Google's "Trace Event Format": complete events, whose times are microseconds, and
   // counters `tensor memory` (bytes), `batches ready` and `samples per second`. About 100 bytes an event. Error{run}
-  // where the file cannot be written; then there is no file, or the one of before.
+  // where the file cannot be written; then there is no file, or the previous one.
   void write(const std::filesystem::path& path) const;
 
   // The last steps for a flame chart: { threads, names, steps, seconds, spans = { { thread, depth, kind, name, begin,
@@ -54,7 +54,7 @@ struct TimelineLimits {
   std::size_t events = 300'000;  // to keep: a file of 30 to 40 MB
 };
 
-// Trains the plan's fit without a folder for so many steps, or until the fit ends by itself, and records what happens.
+// Trains the plan's fit without a folder for limits.steps, or until the fit ends by itself, and records what happens.
 // Nothing is written, and the results are thrown away; of the functions in `on` only `start` is called. The plan is as
 // before when the function returns. Operators that run behind the host, on another device than the CPU, appear when the
 // host calls them. Errors of the fit are raised. Uses the calling thread.

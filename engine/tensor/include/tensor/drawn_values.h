@@ -1,4 +1,4 @@
-// The numbers of tensor/random.h, one at a time: how words of a key's stream become them.
+// The numbers of tensor/random.h, one at a time: how they are made from the words of a key's stream.
 //
 // The host's loops and the kernels of devices call these functions, which are constexpr because kernels call constexpr
 // functions like their own. Numbers of uniform draws and dropout have the same bits everywhere, if the compiler does

@@ -12,14 +12,14 @@ namespace trainlab {
 
 class DryRun {
  public:
-  // The listener hears of the blocks that this thread's tensors on "meta" would be, in the sizes that the CPU's
-  // allocator would count, and not of the CPU's own. One object at a time on a thread.
+  // The listener hears of the blocks that this thread's tensors on "meta" would take on the CPU, in the allocator's
+  // sizes, and of no real blocks. One object at a time on a thread.
   explicit DryRun(MemoryListener& listener);
   ~DryRun();
   DryRun(const DryRun&) = delete;
 };
 
-// Bytes that tensor_memory() counts for a tensor of so many bytes: allocators hand out blocks in steps.
+// Bytes that tensor_memory() counts for a tensor of `bytes`: allocators hand out blocks in steps.
 std::int64_t block_bytes(std::int64_t bytes);
 
 }  // namespace trainlab

@@ -55,11 +55,12 @@ class MemoryCount {
 
  private:
   std::atomic<std::int64_t> live_{0}, peak_{0};
-  // Nothing is counted under MemoryUse::other, the use of nearly all allocations, which is what the others leave.
+  // MemoryUse::other, the use of nearly all allocations, is not counted: it is what the other uses leave of live_.
   std::array<std::atomic<std::int64_t>, memory_uses> charged_{};
 };
 
-// Begins to count the CPU's, once for the process, before tensors. Later calls do nothing. Thread-safe, as all here.
+// Begins to count the CPU's tensors; to be called before the first tensor. Later calls do nothing. Thread-safe, as all
+// functions here.
 void count_tensor_memory();
 TensorMemory tensor_memory();
 std::int64_t live_tensor_bytes();  // tensor_memory().live
@@ -71,8 +72,8 @@ std::int64_t tensor_memory_limit();
 // The limit of the process.
 void set_tensor_memory_limit(std::int64_t bytes);
 
-// While this guard exists, the tensors of a device may take at most so many bytes where its thread allocates; 0 changes
-// nothing. Below any limit, what tensors charged to batches lack to `for_batches` bytes is left for other threads.
+// While this guard exists, the tensors of a device may take at most `bytes` where the guard's thread allocates; 0
+// changes nothing. Any limit keeps room for `for_batches` bytes of batches, less those that batches take already.
 class MemoryBudget {
  public:
   explicit MemoryBudget(std::int64_t bytes, std::int64_t for_batches = 0);

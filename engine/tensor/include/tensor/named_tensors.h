@@ -13,9 +13,9 @@ NamedTensors tensors_below(const NamedTensors& all, const std::string& prefix);
 // Adds all of `from` with `prefix` before their names. A name that is already in `into` keeps its tensor.
 void add_below(NamedTensors& into, const std::string& prefix, const NamedTensors& from);
 
-// The names of those that are not on the CPU, as a list; nil where all are. A file gives tensors back on the CPU.
+// The names of tensors that are not on the CPU, as a list; nil if there are none. A file is read to the CPU.
 Value names_on_device(const NamedTensors& all);
-// Takes those of these names to `device`.
+// Moves the tensors with these names to `device`.
 void take_to_device(NamedTensors& all, const Value& names, at::Device device);
 
 }  // namespace trainlab

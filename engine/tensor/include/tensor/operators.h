@@ -5,8 +5,8 @@
 //   * results are returned: overloads that write into an argument `out` are left out;
 //   * arguments have a form as nil, boolean, number, text, tensor or list of these: storages, streams, quantisation
 //     schemes, dictionaries, objects and dimension names have none;
-//   * nothing is drawn from LibTorch's global generator: overloads with a generator argument draw from a key; dropout
-//     operators are computed here with one; others that can drop are refused when they are asked to; the rest is out;
+//   * nothing is drawn from LibTorch's global generator: overloads with a generator argument draw from a key, and so do
+//     dropout operators; others that can drop are refused when a call asks for that; the rest is left out;
 //   * no files, no memory that was never written, no tensors of symbolic shapes;
 //   * operators check what they are given, and argument_rule() what LibTorch leaves unchecked: inner parts of PyTorch
 //     (names that begin with _, parts of backward passes, single libraries of kernels) trust their caller and are left
@@ -90,9 +90,9 @@ struct Parameter {
   bool required = true;     // no default
   bool by_name = false;     // not by position
   bool number_too = false;  // a tensor, for which a number may stand
-  int count = 0;            // of a list with a given length: one value stands for so many
+  int count = 0;            // length of a list whose length is given: one value stands for the whole list
   c10::IValue fallback;
-  const ArgumentRule* rule = nullptr;  // that LibTorch does not check
+  const ArgumentRule* rule = nullptr;  // a check that LibTorch lacks; or null
 };
 
 class Overload {
@@ -114,8 +114,7 @@ class Overload {
   friend class Operator;
   using Own = void (*)(torch::jit::Stack&, Key);
 
-  // How far the arguments fit: nullopt if they fit. The text says what is wrong, the number how many arguments were
-  // right.
+  // Why the arguments do not fit: what is wrong, a hint, and how many arguments were right.
   struct Misfit {
     std::string text;
     std::string hint;
@@ -135,14 +134,14 @@ class Overload {
   int trailing_ = -1;           // the list parameter that takes trailing integers: view(2, 3)
   int generator_ = -1;
   int dropout_ = -1;                 // the parameter that must be 0, because its draws cannot be keyed
-  int training_ = -1;                // unless this one is false
+  int training_ = -1;                // the parameter that, if false, allows any dropout
   bool numbers_are_floats_ = false;  // the result's dtype comes from numbers alone
   bool undefined_memory_ = false;    // results are zeroed
   bool compact_ = false;             // the first tensor is made contiguous
   bool keeps_dtype_ = false;         // its parameter dtype, the third, is by default that of the first tensor
   bool copies_ = false;              // tensors are copied
   bool in_place_ = false;
-  bool has_rules_ = false;  // of its parameters
+  bool has_rules_ = false;  // a parameter has a rule
   Own own_ = nullptr;
 };
 

@@ -20,7 +20,7 @@ namespace trainlab {
 struct FitMember {
   Options options;
   // Without a folder nothing is written or shown, and of the recipe's functions in `on` only `start` is called, or all
-  // of them in a rehearsal; whoever is given below is told as in any fit.
+  // of them in a rehearsal; rules and observers below are called as in any fit.
   StageContext context;
   std::vector<std::shared_ptr<StopRule>> rules = {};      // asked after the rules of the recipe; they watch a trial
   std::vector<std::shared_ptr<Observer>> observers = {};  // called after the observers that every stage has

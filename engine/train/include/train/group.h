@@ -73,8 +73,8 @@ class Group final : public Trained {
   // Forward and backward over the micro-batches; leaves the gradients in gradients_. The mean loss, 0-dim or [M]. Only
   // the first evaluation of a step counts in the training loss and in the running statistics.
   at::Tensor evaluate(std::span<const Batch> batches, std::int64_t step, bool is_first);
-  // The part of it that is repeated where memory runs out: nothing but gradients and running statistics has changed
-  // when it raises.
+  // The part of evaluate() that is repeated where memory runs out: when it raises, only gradients and running
+  // statistics have changed.
   at::Tensor differentiate(std::span<const Batch> micro_batches, std::int64_t step, bool is_first);
   LossValue forward(const Batch& batch, std::int64_t step, std::size_t micro_batch, std::size_t micro_batches,
                     bool is_first);

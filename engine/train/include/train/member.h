@@ -48,20 +48,20 @@ class Member {
   };
   StepValues values(std::int64_t step);
 
-  // Continues from the newest checkpoint of the folder: restores the group's slice and everything here. Returns the
-  // step; 0 where there is none (then a metrics.jsonl of a lost start is cut to nothing).
+  // Continues from the newest checkpoint of the folder: restores this member and its slice of the group. Returns the
+  // checkpoint's step; without a checkpoint 0, after emptying the metrics.jsonl that an earlier start has left.
   std::int64_t resume();
 
   void start(const Position& position);
   // After a step; calls observers and the recipe's functions that want it.
   void stepped(const Position& position, double rate);
   // A validation's metrics (those of training are added here) and reports; keeps the best weights; asks the stop rules.
-  // A validation loss that is not finite then ends the member as failed, unless they have stopped it. `ends_epoch`: the
-  // epoch has ended, too, and what its function logs belongs to the row of this validation.
+  // A validation loss that is not finite then ends the member as failed, unless a rule has stopped the member.
+  // `ends_epoch`: the epoch has ended, too, and what on.epoch logs belongs to the row of this validation.
   void validated(const Position& position, MetricMap metrics, Value reports, bool ends_epoch);
-  // All members of the group have been: asks the stop rules what they make of that.
+  // All members of the group have been validated: asks the stop rules again, by StopRule::all_validated().
   void all_validated();
-  // Tells the recipe's function once at a step.
+  // Calls on.epoch, at most once at a step.
   void epoch_ended(const Position& position);
   // The next checkpoint; nothing in a fit without a folder, where nothing is written.
   std::optional<Checkpoint> gather(const Position& position);
@@ -82,7 +82,7 @@ class Member {
   bool active() const { return !stop_reason_ && !failure_; }
   // It has stopped, and what it is to report is known.
   bool has_settled() const { return !active() && (failure_ || validated_step_ == position_.step); }
-  // Its row is another one from here on.
+  // From here on the member is row `index` of `trained`.
   void move_to(Trained& trained, std::size_t index) {
     trained_ = &trained;
     index_ = index;
@@ -124,7 +124,7 @@ class Member {
   Value part_sizes() const;
   void check_data(const Checkpoint& checkpoint) const;
   void check_extension(std::int64_t before) const;
-  // The rules of a mended recipe that are others than before begin anew.
+  // Rules that are new in a mended recipe begin anew.
   void restore_rules(const Value::List& states);
   // Writes what run:save asked for.
   void write_saves(const Position& position);

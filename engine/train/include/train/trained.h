@@ -43,7 +43,7 @@ class Trained {
     static const MicroBatch whole;
     return whole;
   }
-  // At most so many samples from now on, as a checkpoint has it; a smaller size stays.
+  // Takes at most this many samples at a time, a checkpoint's number; a smaller size stays.
   virtual void shrink_micro_batch(std::int64_t samples) { (void)samples; }
 
   // Sets the total number of steps, which a time budget leaves open until it is estimated.
@@ -54,7 +54,7 @@ class Trained {
 
   // Training metrics of a member since reset_metrics(), by full name: "train.loss". Synchronises the device.
   virtual MetricMap metrics(std::size_t member) = 0;
-  // False when a loss since then was NaN or infinite. Synchronises other devices than the CPU.
+  // False when a loss since reset_metrics() was NaN or infinite. Synchronises other devices than the CPU.
   virtual bool finite(std::size_t member) = 0;
   virtual void reset_metrics() = 0;
   virtual Scaling scaling(std::size_t member) const { return (void)member, Scaling(); }
