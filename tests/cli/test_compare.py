@@ -21,7 +21,11 @@ TARGET = ("--target", "val.loss=1.5")
 NEVER = ("--b", "rate=0.02")  # ends at 1.7
 OWN_METRIC = """{ name = "mine", init = function() return 0 end, update = function(sum, out, batch) return sum end,
     compute = function(sum) return sum end }"""
-PAUSE = "pause=10000000"  # some 100 ms, which a training without a pause does not take on a machine at work
+# A validation then takes some 100 ms, a training without a pause less. A machine that is busy with something else makes
+# single trainings several times slower: a test may ask for a verdict on the speed only where `compare` may train more
+# seeds until the verdict is clear.
+PAUSE = "pause=10000000"
+LOOKS = (5, 8, 12, 20)  # the seeds after which `compare` may stop
 
 
 class Compare(CliTest):
@@ -47,7 +51,7 @@ class Training(Compare):
         folder = self.folder / "runs/compare/a/001"
         stored = json.loads((folder / "comparison.json").read_text())
         count = len(stored["pairs"])
-        self.assertIn(count, (5, 8, 12, 20))
+        self.assertIn(count, LOOKS)
         self.assertEqual([pair["seed"] for pair in stored["pairs"]], list(range(1, count + 1)))
         for seed in range(1, count + 1):
             a, b = (folder / f"{side}-{seed:03d}" for side in "ab")
@@ -60,8 +64,7 @@ class Training(Compare):
         self.assertLess(started["b-002"], started["a-002"])
 
     def test_faster_and_not_worse(self):
-        result = self.compare("a.lua", *TARGET, "--a", PAUSE, "--not-worse", "0.002", "--seeds", "4", "--json",
-                              "--quiet")
+        result = self.compare("a.lua", *TARGET, "--a", PAUSE, "--not-worse", "0.002", "--json", "--quiet")
         value = result.json()
         self.assertEqual((value["kind"], value["status"], value["verdict"]), ("comparison", "done", "faster"), result)
         self.assertGreater(value["speed"]["low"], 1)
@@ -72,8 +75,10 @@ class Training(Compare):
         for name in ("difference", "low", "high"):
             self.assertAlmostEqual(value["quality"][name], 0, 6)
         self.assertEqual((value["quality"]["not_worse"], value["quality"]["margin"]), (True, 0.002))
-        self.assertEqual((value["seeds"], value["more_seeds"]), (4, 0))
-        self.assertEqual(value["speed"]["arrived"], {"a": 4, "b": 4})
+        count = value["seeds"]
+        self.assertIn(count, LOOKS)
+        self.assertEqual(value["more_seeds"], 0)
+        self.assertEqual(value["speed"]["arrived"], {"a": count, "b": count})
         self.assertEqual(result.err, "")
 
     def test_two_recipes_one_of_which_never_arrives(self):
@@ -88,7 +93,6 @@ class Training(Compare):
 
     def test_a_loss_that_is_not_finite_is_a_failure(self):
         value = self.compare("a.lua", *TARGET, "--b", "rate=1e38", "--json", "--seeds", "5").json()
-        self.assertEqual(value["verdict"], "slower")
         self.assertEqual(value["failed"]["a"], 0)
         self.assertEqual(value["failed"]["b"], 5)
         self.assertAlmostEqual(value["failed"]["p"], 2 / 252)
@@ -151,7 +155,7 @@ class Interrupted(Compare):
         first = (folder / "a-001/metrics.jsonl").read_bytes()
 
         value = self.run_program(*line, "--json").json()
-        self.assertEqual((value["seeds"], value["verdict"], value["status"]), (3, "slower", "done"))
+        self.assertEqual((value["seeds"], value["status"]), (3, "done"))
         self.assertEqual((folder / "a-001/metrics.jsonl").read_bytes(), first)
         self.assertEqual(len(self.summary(folder / "b-002")["resumed"]), 1)
         for seed in (1, 2, 3):
