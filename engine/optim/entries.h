@@ -9,7 +9,6 @@
 
 namespace trainlab {
 
-
 Option rate_option(double by_default);
 // `doc` says what the two numbers do.
 Option betas_option(double first, double second,
@@ -23,10 +22,10 @@ Option decay_option();
 
 // The kind of an optimizer that is made from the options of its rows, its parameters and the number of members.
 template <class Made>
-OptimizerKind optimizer_kind() {
-  return {[](std::span<const Options> specs, std::vector<OptimizedParameter> parameters, std::int64_t members) {
-    return std::make_unique<Made>(specs, std::move(parameters), members);
-  }};
+OptimizerKind optimizer_kind(RateGrowth rate_growth = RateGrowth::slow) {
+  return {.make = [](std::span<const Options> specs, std::vector<OptimizedParameter> parameters,
+                     std::int64_t members) { return std::make_unique<Made>(specs, std::move(parameters), members); },
+          .rate_growth = rate_growth};
 }
 
 // The innermost spec of wrappers such as optim.SAM.

@@ -1,23 +1,18 @@
 #include "optim/scaled_rate.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string_view>
+#include <string>
 
 #include "entries.h"
 
 namespace trainlab {
 namespace {
 
-constexpr std::array<std::string_view, 3> descents{"optim.SGD", "optim.ASGD", "optim.SGDScheduleFree"};
-// They find the size of their steps themselves.
-constexpr std::array<std::string_view, 3> without_rule{"optim.Prodigy", "optim.LBFGS", "optim.Rprop"};
-
 // For a batch that is `factor` ≥ 1 times larger.
-double growth(double factor, bool descends) {
+double growth(double factor, RateGrowth rate) {
   constexpr double known_to = 4;
-  if (!descends) return std::pow(factor, 0.25);
+  if (rate == RateGrowth::slow) return std::pow(factor, 0.25);
   if (factor <= known_to) return std::sqrt(factor);
   return std::max(std::sqrt(known_to), std::pow(factor, 0.36));
 }
@@ -25,13 +20,14 @@ double growth(double factor, bool descends) {
 }  // namespace
 
 double scaled_rate(double rate, double from, double to, const Options& optimizer) {
-  const std::string name = unwrapped(optimizer).entry().name;
-  if (std::ranges::find(without_rule, name) != without_rule.end()) {
+  const Options own = unwrapped(optimizer);
+  const RateGrowth rate_growth = own.registry().implementation<OptimizerKind>(own.entry()).rate_growth;
+  if (rate_growth == RateGrowth::none) {
+    const std::string& name = own.entry().name;
     throw recipe_error("expected an optimizer whose rate depends on the size of the batch, found " + name)
         .hint(name + " finds the size of its steps itself: keep its rate");
   }
-  const bool descends = std::ranges::find(descents, name) != descents.end();
-  return to >= from ? rate * growth(to / from, descends) : rate / growth(from / to, descends);
+  return to >= from ? rate * growth(to / from, rate_growth) : rate / growth(from / to, rate_growth);
 }
 
 }  // namespace trainlab

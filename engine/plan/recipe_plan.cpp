@@ -48,8 +48,7 @@ RecipePlan plan_of(const MeasuredStageFacts& facts) {
   if (facts.within == 0) return plan;
 
   const BudgetTerms terms{.seconds = facts.within, .reserve = facts.reserve};
-  const double share = share_of_stage(facts.kind, facts.is_last);
-  const double usable = end_of_stage(terms, facts.start, share) - facts.start;
+  const double usable = end_of_stage(terms, facts.start, facts.share) - facts.start;
   plan.usable = usable;
   const double steps = std::max(std::floor((usable - facts.once) / plan.step.median), 0.0);
   plan.steps = steps;
@@ -78,9 +77,9 @@ MeasuredStageFacts facts_from(const Value& value) try {
           .trainings = value["trainings"].integer(),
           .parameters = value["parameters"].number(),
           .flops = value["flops"].number(),
-          .is_last = value["is_last"].boolean(),
           .within = value["within"].number(),
-          .reserve = value["reserve"].number()};
+          .reserve = value["reserve"].number(),
+          .share = value["share"].number()};
 } catch (const std::logic_error& error) {
   throw run_error(std::string("the engine has measured something else: ") + error.what())
       .hint("`trainlab` and `trainlab-engine` must come from the same build: install both again");

@@ -84,11 +84,6 @@ BudgetTerms budget_terms(const Value& options, std::optional<double> within) {
   return terms;
 }
 
-double share_of_stage(const std::string& kind, bool is_last) {
-  if (is_last) return 1;
-  return kind == "sweep" ? 2.0 / 3 : 0.5;
-}
-
 double end_of_stage(const BudgetTerms& terms, double used, double share) {
   return used + share * std::max(terms.usable() - used, 0.0);
 }

@@ -29,10 +29,14 @@ void Run::begin_budget() {
   budget_.emplace(terms, budget_path(*folder_), begun, environment_.clock);
 }
 
-void Run::begin_in_budget(const StageRecord& record) {
+double budget_share(const Options& stage, bool is_last) {
+  return is_last ? 1 : stage.registry().implementation<StageKind>(stage.entry()).budget_share;
+}
+
+void Run::begin_in_budget(const Options& stage, const StageRecord& record) {
   if (!budget_) return;
   const bool extends = before_extension_ && before_extension_->stage == record.name;
-  budget_->begin_stage(record.name, share_of_stage(record.kind, record.folder == "."), extends);
+  budget_->begin_stage(record.name, budget_share(stage, record.folder == "."), extends);
 }
 
 }  // namespace trainlab

@@ -140,7 +140,7 @@ Value Run::attempt(const Options& stage, const StageRecord& record, bool resumed
   const auto elapsed = [&] { return steady_seconds() - start; };
   Value summary;
   try {
-    begin_in_budget(record);
+    begin_in_budget(stage, record);
     log("stage " + record.name + (resumed ? " continues" : " begins"));
     const double seconds_before = before["seconds"].is_number() ? before["seconds"].number() : 0;
     summary = run_kind(stage, record, resumed, std::move(prepared), seconds_before);

@@ -183,9 +183,11 @@ std::string check_sweep(const Options& stage, const RunSettings& settings, const
 }  // namespace
 
 void register_sweep_entry(Registry& registry) {
-  registry.add(
-      sweep_entry(),
-      StageKind{.is_shared = true, .needs_folder = why_folder, .prepare = prepare_sweep, .check = check_sweep});
+  registry.add(sweep_entry(), StageKind{.is_shared = true,
+                                        .budget_share = 2.0 / 3,
+                                        .needs_folder = why_folder,
+                                        .prepare = prepare_sweep,
+                                        .check = check_sweep});
 }
 
 }  // namespace trainlab

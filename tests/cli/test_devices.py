@@ -5,6 +5,7 @@ The plugin here is tests/support/stand_in_plugin.cpp: two devices, "stand_in:0" 
 
 import csv
 import io
+import itertools
 import os
 import pathlib
 import shutil
@@ -152,6 +153,28 @@ class Devices(CliTest):
         self.assert_message(result, 'trainlab: expected a device, found "stand_in"')
         self.assert_said(result, "hint: ", str(none / "trainlab-stand_in.so"))
         self.assertFalse((self.folder / "runs").exists())
+
+    def test_a_device_that_goes_away(self):
+        """Whatever command is at work on it, at once or later, says so once."""
+        self.recipe(epochs="30", more='  checkpoint = "1 epochs",\n')
+        self.write("x.npy", npy((1, 2), [0, 1]))
+        self.train("--device", "stand_in", "--out", "whole")
+        self.addCleanup(os.environ.pop, "STAND_IN_CALLS")
+        commands = ("run r.lua --out run-{}", "check --step r.lua", "find lr r.lua", "find batch r.lua",
+                    "profile r.lua", "plan r.lua", "predict whole --input x.npy")
+        for command, calls in itertools.product(commands, (0, 10, 100)):
+            if command.startswith("predict") and calls == 100:
+                continue  # a prediction is done before
+            os.environ["STAND_IN_CALLS"] = str(calls)
+            with self.subTest(command, calls=calls):
+                line = command.format(calls).split()
+                result = self.run_program(*line, "--device", "stand_in", "--threads", "1", code=3)
+                self.assertEqual(result.out, "")
+                self.assertEqual(result.err.count("the device has failed: stand-in error"), 1, result)
+        os.environ["STAND_IN_CALLS"] = "1000000000"
+        for run in self.folder.glob("run-*"):
+            self.run_program("resume", run)
+            self.assert_same_end(self.folder / "whole", run)
 
     def test_a_plugin_that_cannot_be_used(self):
         self.recipe()

@@ -12,11 +12,13 @@ namespace trainlab::testing {
 using StageBody = std::function<Value(const Options&, const StageContext&)>;
 using StagePrepared = std::function<void(const RunSettings&)>;  // is told what a stage was prepared with
 
-inline void add_stage_kind(Registry& registry, const std::string& kind, StageBody body, StagePrepared prepared = {}) {
+inline void add_stage_kind(Registry& registry, const std::string& kind, StageBody body, StagePrepared prepared = {},
+                           double budget_share = 0.5) {
   registry.add(Entry(kind, "stage", "A stage for tests.")
                    .with(Option("name", "the stage's name").string())
                    .with(Option("size", "anything that tells two stages apart").integer()),
-               StageKind{.prepare =
+               StageKind{.budget_share = budget_share,
+                         .prepare =
                              [body = std::move(body), prepared = std::move(prepared)](const Options& stage,
                                                                                       const RunSettings& settings) {
                                return [body, prepared, settings, stage](const StageContext& context) {

@@ -80,7 +80,7 @@ std::string recipe_text(const MeasuredStageFacts& facts, const RecipePlan& plan)
     text += row_of("epoch", fmt::format("{} steps, {}", facts.steps_per_epoch, seconds_text(*plan.epoch)));
   text += row_of("length", length_text(facts, plan));
   if (plan.usable) text += budget_text(facts, plan);
-  if (!facts.is_last) text += "  later stages need the result of this one, and are not planned\n";
+  if (facts.share < 1) text += "  later stages need the result of this one, and are not planned\n";
   return text;
 }
 

@@ -229,7 +229,8 @@ void register_lbfgs(Registry& registry) {
                                std::int64_t members) -> std::unique_ptr<Optimizer> {
                       return std::make_unique<Lbfgs>(specs.front(), std::move(parameters), members);
                     },
-                    .stackable = false});
+                    .stackable = false,
+                    .rate_growth = RateGrowth::none});
 }
 
 }  // namespace trainlab

@@ -78,7 +78,7 @@ TEST_CASE("a search that other stages follow has two thirds of what is left") {
   MeasuredStageFacts facts = fit();
   facts.kind = "sweep";
   facts.trainings = 64;
-  facts.is_last = false;
+  facts.share = 2.0 / 3;
   facts.within = 302;
   facts.reserve = 0;
   const RecipePlan plan = plan_of(facts);
@@ -91,7 +91,7 @@ TEST_CASE("a search that other stages follow has two thirds of what is left") {
 TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   const Value sent = parse_json(R"({"stage": "f", "kind": "task", "step": {"median": 0.01, "low": 0.01, "high": 0.01},
     "between": 0.0, "once": 0.0, "start": 1.0, "steps_per_epoch": 0, "steps": 0, "trainings": 1, "parameters": 0.0,
-    "flops": 0.0, "is_last": true, "within": 10.0, "reserve": 1.0})",
+    "flops": 0.0, "within": 10.0, "reserve": 1.0, "share": 1.0})",
                                 "test");
   const MeasuredStageFacts facts = facts_from(sent);
   const Value value = to_value(facts, plan_of(facts));

@@ -14,7 +14,7 @@ using trainlab::test::TemporaryFolder;
 
 namespace {
 
-const double search = share_of_stage("sweep", false);
+constexpr double search = 2.0 / 3;
 
 Value options(const char* time, const char* reserve = nullptr) {
   Value value = Value::Map{};
@@ -63,10 +63,7 @@ TEST_CASE("what a recipe and the command line say of a budget") {
   }
 }
 
-TEST_CASE("stages share what is left: two thirds for a search, half for others, all of it for the last") {
-  CHECK(share_of_stage("sweep", false) == Approx(2.0 / 3));
-  for (const char* kind : {"fit", "task", "ensemble"}) CHECK(share_of_stage(kind, false) == 0.5);
-  CHECK(share_of_stage("sweep", true) == 1);
+TEST_CASE("a stage ends when its share of what is left is used") {
   const BudgetTerms terms{.seconds = 100, .reserve = 10};
   CHECK(end_of_stage(terms, 0, search) == Approx(60));
   CHECK(end_of_stage(terms, 60, 0.5) == Approx(75));

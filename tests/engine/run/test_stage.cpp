@@ -39,7 +39,7 @@ struct World {
             log.push_back(context.name + (context.resumed ? " again" : ""));
             return body(stage, context);
           },
-          [this](const RunSettings& settings) { prepared = settings; });
+          [this](const RunSettings& settings) { prepared = settings; }, kind == "sweep" ? 2.0 / 3 : 0.5);
     }
     request.recipe_folder = "/recipes";
     request.options.set("quiet", true);

@@ -388,3 +388,8 @@ TEST_CASE("a sweep on a device that is not there is refused before its first tri
              Catch::StartsWith("device stand_in:7 is not there: found 2, the last is stand_in:1"));
   CHECK_FALSE(fs::exists(folder.path() / "trials"));
 }
+
+TEST_CASE("a search leaves a third of the budget of time to the stages after it") {
+  CHECK(budget_share(sweep(""), false) == Approx(2.0 / 3));
+  CHECK(budget_share(sweep(""), true) == 1);
+}

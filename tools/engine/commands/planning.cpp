@@ -21,7 +21,7 @@ class PlanningExecution final : public MeasuredStage {
     Value facts = Value::Map{{"stage", what.whole.string("name")},
                              {"kind", what.whole.entry().name},
                              {"trainings", trainings(what.whole)},
-                             {"is_last", what.is_last},
+                             {"share", budget_share(what.whole, what.is_last)},
                              {"steps", 0},
                              {"steps_per_epoch", 0},
                              {"parameters", 0.0}};

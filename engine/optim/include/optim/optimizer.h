@@ -97,6 +97,13 @@ bool takes_members(const Options& spec);
 // Whether the optimizer itself keeps an average of the weights, which is to be validated and kept (Schedule-Free).
 bool keeps_average(const Options& spec);
 
+// How the best learning rate of an optimizer grows with the size of the batch (optim/scaled_rate.h).
+enum class RateGrowth {
+  slow,  // each step is divided by the size of past gradients
+  fast,  // descent, perhaps with momentum
+  none,  // the optimizer finds the size of its steps itself
+};
+
 // The implementation of an entry of kind "optimizer".
 struct OptimizerKind {
   std::function<std::unique_ptr<Optimizer>(std::span<const Options>, std::vector<OptimizedParameter>,
@@ -104,6 +111,7 @@ struct OptimizerKind {
       make;
   bool stackable = true;       // takes a group of several members
   bool keeps_average = false;  // has Optimizer::averaged_weights()
+  RateGrowth rate_growth = RateGrowth::slow;
 };
 
 void register_optim(Registry& registry);  // optimizers, schedules and averages of weights

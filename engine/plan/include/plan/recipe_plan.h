@@ -28,8 +28,8 @@ struct MeasuredStageFacts {
   std::int64_t trainings = 1;        // of the stage, one after the other; 0: as many as its time allows
   double parameters = 0;             // of the model; 0: unknown
   double flops = 0;                  // of a step; 0: unknown
-  bool is_last = true;               // the stage that the recipe returns
   double within = 0, reserve = 0;    // the budget of the run in seconds; 0: none
+  double share = 1;                  // of what is left of the budget; 1: no stages follow
 };
 
 enum class EndsFirst { unknown, length, budget };

@@ -19,11 +19,6 @@ struct BudgetTerms {
   double usable() const { return seconds - reserve; }
 };
 
-// The share of what is left that a stage of this kind may use: all of it if the recipe returns the stage (`is_last`),
-// else two thirds for a sweep and half for any other stage. The rest is for the stages after it, as the fresh seeds
-// that confirm a search (docs/budgets.md).
-double share_of_stage(const std::string& kind, bool is_last);
-
 // The budget of a run. `options`: those of lab.budget as checked, nil where the recipe has none; `within`: the seconds
 // of --within, which takes the place of the recipe's time. A reserve that is not given is 3 % of the budget, and at
 // least half a second. Error{recipe} for an option that does not fit, Error{usage} for a budget that its

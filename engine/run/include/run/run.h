@@ -154,7 +154,7 @@ class Run {
   // run_budget.cpp
   void check_budget() const;
   void begin_budget();
-  void begin_in_budget(const StageRecord& record);
+  void begin_in_budget(const Options& stage, const StageRecord& record);
 
   // run_help.cpp
   void join();

@@ -97,6 +97,8 @@ using StageWork = std::function<Value(const StageContext& context)>;
 struct StageKind {
   // Whether engines that do not own the stage can help with it.
   bool is_shared = false;
+  // The share of what is left of the run's budget of time that such a stage may use when other stages follow it.
+  double budget_share = 0.5;
   // Why only engines that see the run's folder can help with such a stage; an empty text where others can too. Null of
   // a stage that is not shared.
   std::function<std::string(const Options& stage)> needs_folder = {};
@@ -107,6 +109,11 @@ struct StageKind {
   // Checks completely without running; returns the text that `trainlab check` prints.
   std::function<std::string(const Options& stage, const RunSettings& settings, const CheckedToo& too)> check;
 };
+
+// The share of what is left of the run's budget that this stage may use: all of it if the recipe returns the stage
+// (`is_last`), else that of its kind. The rest is for the stages after it, as the fresh seeds that confirm a search
+// (docs/budgets.md).
+double budget_share(const Options& stage, bool is_last);
 
 // Set by SIGTERM in the engine ("checkpoint and stop"). Work polls it at every step. Async-signal-safe to set.
 bool stop_requested();
