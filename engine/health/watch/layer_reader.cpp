@@ -54,7 +54,8 @@ void LayerReader::passed(const Layer& layer, const at::Tensor& input, const at::
     figures_.input.is_normalised = figures_.input.is_normalised || traits.is_norm;
   }
   if (is_first_ && traits.is_over_batch && input.defined() && input.dim() > 1 && input.size(1) > 0) {
-    figures_.norms.push_back({.path = layer.path, .values = static_cast<double>(input.numel() / input.size(1))});
+    const std::int64_t values = input.numel() / input.size(1);
+    figures_.norms.push_back({.path = layer.path, .values = static_cast<double>(values)});
   }
   if (traits.nonlinearity == Nonlinearity::none || output.dim() < 2) return;
   latest_ = place_of(layer);
