@@ -19,7 +19,8 @@ Option params_of_trial() { return Option("params", "parameters of the trial by n
 
 void of_every_stage(Registry& registry) {
   add_field(registry, "name", "Name of the stage.", "string");
-  add_field(registry, "kind", "Kind of the stage: \"fit\", \"task\", \"sweep\" or \"ensemble\".", "string");
+  add_field(registry, "kind",
+            "Kind of the stage: \"fit\", \"task\", \"sweep\", \"ensemble\", \"find.lr\" and the like.", "string");
   add_field(
       registry, "status",
       "\"done\": the stage has reached its length. \"stopped\": a stop rule, a budget or run:stop has ended the stage, "
@@ -184,12 +185,36 @@ void of_studies(Registry& registry) {
   add_field(registry, "params", "Of an ensemble: the parameters with which its members were built.", "table");
 }
 
+void of_searches(Registry& registry) {
+  registry.add(Entry("result.lr", "field", "Of lab.find.lr: the learning rate that was found.")
+                   .with(Option("suggestion", "the best of three rates that were probed").number())
+                   .with(Option("start", "the middle one of these, by the range tests").number())
+                   .with(Option("valley", "fastai's rule on the mean curve").number())
+                   .with(Option("steepest", "the rate at which the loss fell fastest").number())
+                   .with(Option("is_clear", "whether the probe tells the three rates apart").boolean())
+                   .returns("table"));
+  registry.add(Entry("result.batch", "field", "Of lab.find.batch: the samples of a step.")
+                   .with(Option("now", "the fit's").integer())
+                   .with(Option("suggestion", "the smallest within 5 % of the soonest at the same loss").integer())
+                   .with(Option("lr", "learning rate for the suggestion; nil where no rule gives one").number())
+                   .with(Option("knee", "`low` and `high`: where larger batches begin to waste samples").any())
+                   .returns("table"));
+  registry.add(Entry("result.optimizer", "field", "Of lab.find.optimizer: the optimizer that is suggested.")
+                   .with(Option("suggestion", "its name").string())
+                   .with(Option("lr", "its best learning rate").number())
+                   .with(Option("octaves", "how far its good rates reach, as a power of two").number())
+                   .returns("table"));
+  add_field(registry, "search", "Of lab.find.…: what else the command prints with --json, the curves for example.",
+            "table");
+}
+
 }  // namespace
 
 void register_result_fields(Registry& registry) {
   of_every_stage(registry);
   of_trainings(registry);
   of_studies(registry);
+  of_searches(registry);
 }
 
 }  // namespace trainlab

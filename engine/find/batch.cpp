@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/median.h"
+#include "optim/optimizer.h"
 #include "optim/scaled_rate.h"
 #include "tensor/free_memory.h"
 #include "tensor/memory.h"
@@ -67,7 +68,7 @@ class NoiseMeter final : public GradientPass {
     totals_ = {};
     sums_.clear();
     taken_ = 0;
-    if (found.size() == at_.size()) throw TrainingDone();
+    if (found.size() == at_.size()) throw SeenEnough();
   }
 
   double batch_;
@@ -84,7 +85,7 @@ class StepClock final : public LoopObserver {
     const double now = steady_seconds();
     times_.push_back(now);
     const auto steps = static_cast<std::int64_t>(times_.size());
-    if (steps >= most || (steps >= least && now - times_.front() > long_enough)) throw TrainingDone();
+    if (steps >= most || (steps >= least && now - times_.front() > long_enough)) throw SeenEnough();
   }
   // The first steps fill buffers.
   double median() const {
@@ -142,7 +143,7 @@ void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, co
     const std::int64_t memory = predict_memory(sized).ledger.peak;
     if (static_cast<double>(memory) > room)
       return ends(fmt::format("a step of {} samples would take {}", batch, memory_text(static_cast<double>(memory))));
-    if (options.say) options.say(fmt::format("steps of {} samples", batch));
+    options.progress.tell(fmt::format("steps of {} samples", batch));
     const auto clock = std::make_shared<StepClock>();
     trainings.run(sized, {.observers = {clock}});
     found.curve.push_back({.batch = batch, .seconds = clock->median(), .memory = memory});
@@ -171,13 +172,13 @@ void judge_sizes(FoundBatch& found) {
 
 FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettings& settings,
                       const BatchOptions& options) {
-  Trainings trainings(registry, fit, settings);
+  Trainings trainings(registry, fit, settings, options.progress);
   const Options whole = trainings.changed({});
   const bool has_length = whole.given("epochs") || whole.given("steps");
   const FitPlan plan =
       trainings.plan(has_length ? whole : trainings.changed({{"steps", options.steps + places * measured}}));
   FoundBatch found{.batch = plan.length.batch, .suggestion = plan.length.batch, .accumulate = plan.accumulate};
-  if (options.say) options.say("gradients at three places of a training");
+  options.progress.tell("gradients at three places of a training");
   found.noise = measured_noise(trainings, plan, options.steps);
   // In the middle of the training: near its end a small gradient is left, and the scale no longer says what was saved.
   const double middle = found.noise[1].scale.value;
@@ -188,11 +189,12 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
   const Options optimizer = plan.options.child("optim");
   found.rate = found.scaled_rate = std::nan("");
   try {
-    found.rate = optimizer.number("lr");
+    const double rate = learning_rate(optimizer);
     found.scaled_rate =
-        scaled_rate(found.rate, static_cast<double>(found.batch), static_cast<double>(found.suggestion), optimizer);
+        scaled_rate(rate, static_cast<double>(found.batch), static_cast<double>(found.suggestion), optimizer);
+    found.rate = rate;
   } catch (const Error&) {
-    // An optimizer without a rule, or a wrapper around another one: the rate stays unknown.
+    // An optimizer without a rule: the rate stays unknown.
   }
   return found;
 }

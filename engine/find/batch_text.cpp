@@ -3,14 +3,13 @@
 #include <cmath>
 
 #include "find/batch.h"
+#include "finite.h"
 #include "tensor/free_memory.h"
 
 namespace trainlab {
 namespace {
 
 std::string samples_text(double samples) { return std::isfinite(samples) ? fmt::format("{:.3g}", samples) : "unknown"; }
-
-Value number_or_nil(double number) { return std::isfinite(number) ? Value(number) : Value(); }
 
 }  // namespace
 

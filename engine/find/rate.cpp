@@ -7,53 +7,12 @@
 #include <cmath>
 #include <span>
 
-#include "trainings.h"
+#include "range_test.h"
 
 namespace trainlab {
 namespace {
 
-constexpr double lowest = 1e-6, highest = 10;
 constexpr std::array factors{0.25, 1.0, 4.0};
-
-// The loss of each step; a loss that is not finite ends the fit by itself.
-class LossRecorder final : public GradientPass {
- public:
-  std::string_view name() const override { return "losses"; }
-  bool may_skip() const override { return false; }
-  Verdict apply(std::span<at::Tensor>, const StepFacts& facts) override {
-    if (!facts.is_again) losses.push_back(facts.loss.item<double>());
-    return {};
-  }
-  std::vector<double> losses;
-};
-
-class EndsAfter final : public LoopObserver {
- public:
-  explicit EndsAfter(std::int64_t steps) : steps_(steps) {}
-  void stepped(std::int64_t step) override {
-    if (step >= steps_) throw TrainingDone();
-  }
-
- private:
-  std::int64_t steps_;
-};
-
-// The losses of a training whose rate grows by a factor from step to step, from the weights and in the order of this
-// seed. Fewer than `steps` where a loss is not finite.
-std::vector<double> losses_of(Trainings& trainings, double rate, double growth, std::int64_t steps, std::int64_t seed) {
-  Value optimizer = trainings.fit()["optim"];
-  optimizer.set("lr", rate);
-  const Options changed =
-      trainings.changed({{"optim", std::move(optimizer)},
-                         {"schedule", Value::Map{{"@", "sched.exponential"}, {"factor", growth}, {"every", "1 steps"}}},
-                         {"epochs", Value()},
-                         {"steps", steps},
-                         {"seed", seed}});
-  const auto recorder = std::make_shared<LossRecorder>();
-  trainings.run(trainings.plan(changed), {.observers = {std::make_shared<EndsAfter>(steps)}, .passes = {recorder}});
-  while (!recorder->losses.empty() && !std::isfinite(recorder->losses.back())) recorder->losses.pop_back();
-  return recorder->losses;
-}
 
 double mean_of_late_half(const std::vector<double>& losses) {
   const std::size_t half = losses.size() / 2;
@@ -80,7 +39,8 @@ void probe(FoundRate& found, Trainings& trainings, std::span<const std::int64_t>
     ProbedRate one{.rate = found.start * factor};
     std::vector<double>& all = losses.emplace_back();
     for (const std::int64_t seed : seeds) {
-      const std::vector<double> run = losses_of(trainings, one.rate, 1, found.steps, seed);
+      const std::vector<double> run = losses_of(
+          trainings, {.optimizer = trainings.fit()["optim"], .rate = one.rate, .steps = found.steps, .seed = seed});
       const bool is_whole = std::ssize(run) == found.steps;
       all.push_back(is_whole ? mean_of_late_half(run) : std::nan(""));
       one.loss += all.back() / static_cast<double>(seeds.size());
@@ -107,32 +67,35 @@ void probe(FoundRate& found, Trainings& trainings, std::span<const std::int64_t>
 
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings,
                     const RateOptions& options) {
-  Trainings trainings(registry, fit, settings);
+  Trainings trainings(registry, fit, settings, options.progress);
   std::vector<std::int64_t> seeds;
   seeds.reserve(static_cast<std::size_t>(options.seeds));
   for (int i = 0; i < options.seeds; ++i) seeds.push_back(settings.seed + i);
   FoundRate found{.seeds = options.seeds, .steps = options.steps};
-  const double growth = std::pow(highest / lowest, 1 / static_cast<double>(options.steps - 1));
   std::vector<std::vector<RatePoint>> curves;
   std::vector<RateSuggestions> suggestions;
   for (const std::int64_t seed : seeds) {
-    if (options.say) options.say(fmt::format("range test with seed {}", seed));
-    std::vector<RatePoint>& curve = curves.emplace_back();
-    for (const double loss : losses_of(trainings, lowest, growth, options.steps, seed))
-      curve.push_back({lowest * std::pow(growth, static_cast<double>(curve.size())), loss});
-    suggestions.push_back(suggestions_of(curve));
+    options.progress.tell(fmt::format("range test with seed {}", seed));
+    curves.push_back(range_test(trainings, trainings.fit()["optim"], options.steps, seed));
+    suggestions.push_back(suggestions_of(curves.back()));
   }
   found.curve = mean_curve(curves);
   found.rules = median_of(suggestions);
   found.start = found.rules.quarter_of_least;
   if (!(found.start > 0)) {
     throw trainings.changed({})
-        .error("", fmt::format("the loss is not finite at the rate {:g} already", lowest))
+        .error("", fmt::format("the loss is not finite at the rate {:g} already", lowest_rate))
         .hint("the fit has another fault: trainlab run says which");
   }
-  if (options.say) options.say(fmt::format("probe of {:.3g} and of rates 4 times smaller and larger", found.start));
+  options.progress.tell(fmt::format("probe of {:.3g} and of rates 4 times smaller and larger", found.start));
   probe(found, trainings, seeds);
   return found;
+}
+
+std::string rate_option_of(const Value& optimizer) {
+  std::string path = "optim.";
+  for (const Value* inner = &optimizer["base"]; inner->is_map(); inner = &(*inner)["base"]) path += "base.";
+  return path + "lr";
 }
 
 std::string rate_text(const FoundRate& found) {

@@ -2,8 +2,9 @@
 
 namespace trainlab {
 
-Trainings::Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings)
-    : registry_(registry), fit_(fit), settings_(settings) {
+Trainings::Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings,
+                     const SearchProgress& progress)
+    : registry_(registry), fit_(fit), settings_(settings), progress_(progress) {
   const Options stage(registry, std::make_shared<const Spec>(fit), "");
   if (stage.given("step")) {
     throw stage.error("step", "expected a fit whose steps the engine takes, found a step of its own")
@@ -29,16 +30,27 @@ FitPlan Trainings::plan(const Options& changed) {
   return plan;
 }
 
-void Trainings::run(const FitPlan& plan, const FitCompany& company) const {
-  StageContext context;
-  context.name = plan.options.string("name");
+Value Trainings::run(const FitPlan& plan, const FitCompany& company) const {
+  if (progress_.seconds_left && progress_.seconds_left() < 0) {
+    throw run_error("the budget of time is used, and the search has no result yet")
+        .hint("a longer budget, or a shorter fit in the search");
+  }
+  StageContext context = silent_context(plan.options);
   context.settings = &settings_;
-  context.say = [](const std::string&) {};
   const FitMember member{.options = plan.options, .context = std::move(context), .shows_progress = false};
   try {
-    run_fits(plan, {&member, 1}, false, company);
-  } catch (const TrainingDone&) {
+    const Value summary = run_fits(plan, {&member, 1}, false, company).front();
+    if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop during a search");
+    return summary;
+  } catch (const SeenEnough&) {
+    return {};
   }
+}
+
+Value with_rate(Value optimizer, double rate) {
+  const bool is_wrapper = optimizer["base"].is_map();
+  optimizer.set(is_wrapper ? "base" : "lr", is_wrapper ? with_rate(optimizer["base"], rate) : Value(rate));
+  return optimizer;
 }
 
 }  // namespace trainlab

@@ -79,9 +79,14 @@ std::string check_ensemble(const Options& stage, const RunSettings& settings, co
 
 void register_ensemble_entry(Registry& registry) {
   const auto why_folder = [](const Options&) { return std::string("its members predict together, by their weights"); };
-  registry.add(
-      ensemble_entry(),
-      StageKind{.is_shared = true, .needs_folder = why_folder, .prepare = prepare_ensemble, .check = check_ensemble});
+  registry.add(ensemble_entry(), StageKind{.is_shared = true,
+                                           .needs_folder = why_folder,
+                                           .first_training =
+                                               [](const Options& stage, const RunSettings& settings) {
+                                                 return EnsemblePlan(stage, settings).example();
+                                               },
+                                           .prepare = prepare_ensemble,
+                                           .check = check_ensemble});
 }
 
 }  // namespace trainlab

@@ -186,6 +186,10 @@ void register_sweep_entry(Registry& registry) {
   registry.add(sweep_entry(), StageKind{.is_shared = true,
                                         .budget_share = 2.0 / 3,
                                         .needs_folder = why_folder,
+                                        .first_training =
+                                            [](const Options& stage, const RunSettings& settings) {
+                                              return SweepPlan(stage, settings).example();
+                                            },
                                         .prepare = prepare_sweep,
                                         .check = check_sweep});
 }

@@ -45,11 +45,9 @@ std::string check_task(const Options& task, const RunSettings& settings, const C
   parse_device(settings.device);
   const std::string text = "a function at " + task.function("run")->where();
   if (!too.callbacks) return text + ", which only a run executes, or check --callbacks\n";
-  StageContext context;
-  context.name = task.string("name");
+  StageContext context = silent_context(task);
   context.settings = &settings;
   context.is_rehearsal = true;
-  context.say = [](const std::string&) {};
   run_task(task, context);
   return text + ": called without an error; each of its loops took at most two steps\n";
 }

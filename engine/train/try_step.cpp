@@ -18,10 +18,7 @@ std::string metrics_text(const char* what, const MetricMap& metrics, double seco
 }  // namespace
 
 std::string try_step(const FitPlan& plan) {
-  StageContext context;
-  context.name = plan.options.string("name");
-  context.say = [](const std::string&) {};
-  const FitMember member{.options = plan.options, .context = std::move(context)};
+  const FitMember member{.options = plan.options, .context = silent_context(plan.options)};
   const FirstStep first = FitLoop(plan, {&member, 1}, false).try_step();
   std::string text = metrics_text("one training step", first.training, first.training_seconds);
   if (first.end) return text + "the fit would end here: " + *first.end + "\n";
@@ -67,10 +64,8 @@ std::string try_callbacks(FitPlan plan) {
   plan.length.batch = batch * plan.accumulate;
   plan.length.steps_per_epoch = (plan.data.train.size() / batch + plan.accumulate - 1) / plan.accumulate;
   plan.validate_every = plan.length.steps_per_epoch;
-  StageContext context;
-  context.name = plan.options.string("name");
+  StageContext context = silent_context(plan.options);
   context.is_rehearsal = true;
-  context.say = [](const std::string&) {};
   const FitMember member{
       .options = plan.options, .context = std::move(context), .rules = {std::make_shared<EndsTrial>()}};
   const Value summary = FitLoop(plan, {&member, 1}, false).run().front();

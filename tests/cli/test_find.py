@@ -1,8 +1,9 @@
 """`trainlab find`: the form of what it prints, and what it refuses."""
 
+import signal
 import unittest
 
-from program import CliTest
+from program import CliTest, fit
 
 
 class Find(CliTest):
@@ -54,9 +55,106 @@ class Find(CliTest):
             self.assertIn(words, text)
         self.train("--apply", "batch.toml", "--out", "run")
 
+    def test_a_loader_is_found_for_slow_input(self):
+        slow = ("lab.data.blobs { samples = 240 }:split { train = 0.5, val = 0.5 }:transform(function(batch)\n"
+                "    for i = 1, 300000 do end\n    return batch\n  end)")
+        self.recipe(data=slow)
+        found = self.run_program("find", "loader", "r.lua", "--threads", "1", "--apply", "loader.toml", "--json").json()
+        self.assertEqual((found["kind"], found["status"], found["stage"]), ("finder", "done", "f"))
+        sizes = [(row["threads"], row["prefetch"]) for row in found["curve"]]
+        self.assertEqual(sizes[0], (1, 4))
+        self.assertTrue({(2, 4), (4, 4)} <= set(sizes), sizes)
+        self.assertEqual(found["loader"]["now"], {"threads": 1, "prefetch": 4})
+        suggestion = found["loader"]["suggestion"]
+        self.assertIn((suggestion["threads"], suggestion["prefetch"]), sizes)
+        for row in found["curve"][1:]:
+            self.assertLessEqual(row["ratio"]["low"], row["ratio"]["high"])
+            self.assertGreater(row["samples_per_second"]["low"], 0)
+        self.train("--apply", "loader.toml", "--out", "run")
+        self.train("--out", "plain")
+        self.assert_same_end(self.folder / "run", self.folder / "plain")
+
+    def test_a_loader_that_nothing_waits_for(self):
+        """A sweep's first trial."""
+        self.write("s.lua", "return lab.sweep { name = \"s\", space = { lr = lab.space.log(1e-3, 1) }, trials = 2,\n"
+                            "  metric = \"val.loss\", build = function(hp)\n" + fit(
+                                model="nn.Sequential { nn.Linear(512), nn.ReLU(), nn.Linear(512), nn.Linear(3) }",
+                                optim="lab.optim.SGD { lr = hp.lr }") + "end }\n")
+        found = self.run_program("find", "loader", "s.lua", "--threads", "1", "--json").json()
+        self.assertEqual(found["loader"]["suggestion"], found["loader"]["now"])
+        self.assert_said(self.run_program("find", "loader", "s.lua", "--threads", "1", "--apply", "x.toml", code=2),
+                         "--apply: expected a fit that the recipe names, found the first trial of sweep s")
+        self.assert_said(self.run_program("find", "lr", "s.lua", code=2), "found the first trial of sweep s")
+
+    def test_optimizers_are_compared(self):
+        self.recipe(epochs="6")
+        found = self.run_program("find", "optimizer", "r.lua", "--threads", "1", "--json").json()
+        self.assertEqual((found["kind"], found["status"], found["stage"]), ("finder", "done", "f"))
+        self.assertEqual([one["own"] for one in found["optimizers"]], [True, False, False, False])
+        self.assertIn(found["optimizer"]["suggestion"], [one["name"] for one in found["optimizers"]])
+        for one in found["optimizers"]:
+            rates = [point["lr"] for point in one["curve"]]
+            self.assertGreaterEqual(len(rates), 9)
+            self.assertEqual(rates, sorted(rates))
+            self.assertLessEqual(one["good"]["low"], one["good"]["high"])
+        self.assertEqual(list(self.folder.iterdir()), [self.folder / "r.lua"])
+        text = self.run_program("find", "optimizer", "r.lua", "--threads", "1").out
+        for words in ("optimizer = ", "tuned lr", "octaves", "usual rate", "(the recipe's)"):
+            self.assertIn(words, text)
+        self.assert_said(self.run_program("find", "optimizer", "r.lua", "--apply", "x.toml", code=2),
+                         "--apply: expected lr, batch or loader, found optimizer")
+        self.recipe(epochs="nil, time = \"1 s\"")
+        self.assert_said(self.run_program("find", "optimizer", "r.lua", code=1), "expected a fit with epochs or steps")
+
+    def searching_recipe(self, search="find.lr { fit = build(1e-6) }", **options):
+        self.write("r.lua", "local function build(lr)\n" + fit(optim="lab.optim.SGD { lr = lr }", **options) + "end\n"
+                            f"local found = lab.run(lab.{search})\nreturn build(found.lr.suggestion)\n")
+
+    def test_a_recipe_goes_on_with_the_rate_that_it_has_found(self):
+        self.searching_recipe()
+        self.train("--out", "run")
+        search = self.summary(self.folder / "run/stages/find_lr")
+        self.assertEqual((search["name"], search["kind"], search["status"]), ("find_lr", "find.lr", "done"))
+        self.assertEqual({row["lr"] for row in self.rows(self.folder / "run")}, {search["lr"]["suggestion"]})
+        command = self.run_program("find", "lr", "r.lua", "--threads", "1", code=2)
+        self.assert_said(command, "found the fit of find.lr find_lr")
+        self.assertIn("find_lr", self.run_program("report", "run").out)
+        self.assertIn("  found  lr ", self.run_program("report", "run/stages/find_lr").out)
+        self.run_program("report", "run", "--html", "p.html")
+        self.run_program("check", "r.lua")
+
+        running = self.start("r.lua", "--threads", "1", "--out", "cut")
+        running.until_said("range test with seed 3")
+        running.send(signal.SIGINT)
+        self.assertIn("find_lr (find.lr): interrupted", self.end(running, 130).out)
+        self.run_program("resume", "cut")
+        self.assert_same_end(self.folder / "run", self.folder / "cut")
+
+    def test_other_searches_of_a_recipe(self):
+        self.searching_recipe("find.optimizer { fit = build(0.1), name = \"which\" }", epochs="6")
+        self.write("o.lua", (self.folder / "r.lua").read_text().replace("found.lr.suggestion",
+                                                                        "found.search.optimizers[1].lr"))
+        self.train("--out", "o", recipe="o.lua")
+        self.assertEqual(self.summary(self.folder / "o/stages/which")["kind"], "find.optimizer")
+        self.searching_recipe("find.batch { fit = build(0.1) }", epochs="30")
+        self.write("b.lua", (self.folder / "r.lua").read_text().replace("found.lr.suggestion", "found.batch.lr"))
+        self.train("--out", "b", recipe="b.lua")
+        self.searching_recipe("find.lr { fit = lab.task { name = \"t\", run = function() end } }")
+        self.assert_said(self.train(code=1), "r.lua:13: fit: expected a lab.fit, found a lab.task")
+        self.searching_recipe("find.optimizer { fit = build(0.1) }", epochs="100000")
+        self.assert_said(self.train("--within", "3 s", "--out", "w", code=3), "the budget of time is used")
+
+    def test_a_search_that_is_interrupted(self):
+        self.recipe(epochs="20")
+        running = self.start("find", "lr", "r.lua", "--threads", "1")
+        running.until_said("range test with seed 2")
+        running.send(signal.SIGINT)
+        self.assertEqual(self.end(running, 130).out, "")
+
     def test_what_cannot_be_searched_is_refused(self):
         self.recipe()
-        self.assert_said(self.run_program("find", "loader", "r.lua", code=2), "trainlab find lr RECIPE.lua", "loader")
+        self.assert_said(self.run_program("find", "momentum", "r.lua", code=2),
+                         "expected lr, batch, loader or optimizer", "momentum")
         self.run_program("find", "lr", code=2)
         self.write("task.lua", 'return lab.task { name = "t", run = function() end }\n')
         self.assert_said(self.run_program("find", "lr", "task.lua", code=2), "expected a lab.fit", "lab.task")

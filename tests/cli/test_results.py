@@ -34,6 +34,9 @@ local one = { name = "one", space = space, metric = "val.loss", trials = 2, seed
 local found = lab.run(lab.sweep(one))
 lab.run(lab.sweep { name = "two", space = space, metric = { "val.loss", "val.accuracy" }, trials = 2, seeds = 2,
                     build = build })
+local longer = lab.fit { name = "longer", data = data, model = nn.Linear(3), loss = "cross_entropy", epochs = 60,
+                         optim = lab.optim.SGD { lr = 0.1 }, batch = 15 }
+for _, search in ipairs { "lr", "batch", "optimizer" } do lab.run(lab.find[search] { fit = longer }) end
 return lab.ensemble { name = "together", params = found.best.params, seeds = 2, keep = 2, metric = "val.loss",
                       build = build }
 """
@@ -55,7 +58,8 @@ class Results(CliTest):
         run = self.run_folder()
         folders = [run, *run.glob("stages/*")]
         summaries = [self.summary(folder) for folder in folders]
-        self.assertEqual({summary["kind"] for summary in summaries}, {"fit", "task", "sweep", "ensemble"})
+        self.assertEqual({summary["kind"] for summary in summaries},
+                         {"fit", "task", "sweep", "ensemble", "find.lr", "find.batch", "find.optimizer"})
         found = {}
         for summary in summaries:
             for name, value in summary.items():

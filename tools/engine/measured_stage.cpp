@@ -1,17 +1,6 @@
 #include "measured_stage.h"
 
-#include "sweep/sweep.h"
-
 namespace trainlab {
-
-namespace {
-
-std::string stage_name(const Spec& stage) {
-  const Value& name = stage.value["name"];
-  return name.is_string() ? name.string() : stage.value["@"].string();
-}
-
-}  // namespace
 
 Flag stage_flag() {
   return {.name = "stage", .type = text_type("NAME"), .help = "name of the stage (default: the first)"};
@@ -41,7 +30,7 @@ Options MeasuredStage::with_more(const Spec& stage, const std::vector<std::strin
 
 StageResult MeasuredStage::run_stage(const std::shared_ptr<const Spec>& stage) {
   const Value& asked = request().options["stage"];
-  const std::string name = stage_name(*stage);
+  const std::string name = Options(registry(), stage, "").string("name");
   if (!asked.is_nil() && asked != Value(name)) {
     throw usage_error("--stage " + asked.string() + ": the recipe runs stage \"" + name +
                       "\" first, and the rest of the recipe may need its result")
@@ -54,7 +43,7 @@ StageResult MeasuredStage::run_stage(const std::shared_ptr<const Spec>& stage) {
 int MeasuredStage::end(const Recipe::Outcome& outcome) {
   const Value& asked = request().options["stage"];
   if (outcome.stage && !code_) {
-    const std::string name = stage_name(*outcome.stage);
+    const std::string name = Options(registry(), outcome.stage, "").string("name");
     if (!asked.is_nil() && asked != Value(name)) {
       throw usage_error("--stage " + asked.string() + ": the recipe has no such stage, only \"" + name + "\"");
     }
@@ -72,19 +61,20 @@ void MeasuredStage::measure_stage(const Spec& given, bool returned) {
   const Options stage(registry(), spec, "");
   try {
     const RunSettings settings = run().begin_trial_of(stage);
-    const std::string& kind = stage.entry().name;
-    if (kind == "fit" || kind == "task") {
+    const auto& kind = registry().implementation<StageKind>(stage.entry());
+    if (!kind.first_training) {
       code_ = measure({.stage = stage, .spec = spec, .note = "", .whole = stage, .is_last = returned}, settings);
     } else {
-      code_ = measure({.stage = first_trial(stage, settings),
+      code_ = measure({.stage = kind.first_training(stage, settings),
                        .spec = nullptr,
-                       .note = "the first trial of " + kind + " " + stage_name(given),
+                       .note = (kind.is_shared ? "the first trial of " : "the fit of ") + stage.entry().name + " " +
+                               stage.string("name"),
                        .whole = stage,
                        .is_last = returned},
                       settings);
     }
   } catch (const Error& error) {
-    throw with_origin(error, request().texts("set"), stage_name(given), returned);
+    throw with_origin(error, request().texts("set"), stage.string("name"), returned);
   }
 }
 

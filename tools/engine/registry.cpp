@@ -2,6 +2,7 @@
 
 #include "bindings/lua_entries.h"
 #include "data/dataset.h"
+#include "find/find.h"
 #include "health/health.h"
 #include "model/model.h"
 #include "objective/loss.h"
@@ -31,6 +32,7 @@ Registry all_entries() {
   register_fit(registry, {health_addition(), promotion_addition()});
   register_task(registry);
   register_sweep(registry);
+  register_find(registry);
   return registry;
 }
 

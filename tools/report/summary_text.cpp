@@ -75,6 +75,19 @@ std::string front_text(const Value& summary) {
   return text;
 }
 
+// What a search has found: "batch 128, lr 0.0012".
+std::string found_text(const Value& summary) {
+  std::string text;
+  for (const std::string name : {"lr", "batch", "optimizer"}) {
+    const Value& found = summary[name];
+    if (!found.is_map()) continue;
+    text += "  found  " + name + " " + text_of(found["suggestion"]);
+    if (found["lr"].is_number()) text += ", lr " + text_of(found["lr"]);
+    text += "\n";
+  }
+  return text;
+}
+
 // For a sweep the parameters of its best trial and how the trials ended, for an ensemble its metrics.
 std::string trials_text(const Value& summary) {
   std::string text;
@@ -225,7 +238,7 @@ std::string summary_text(const Value& summary) {
             "\n";
   }
   text += front_text(summary);
-  text += trials_text(summary);
+  text += trials_text(summary) + found_text(summary);
   if (summary["metrics"].is_map()) text += metrics_text(summary["metrics"].map());
 
   text += promotion_text(summary["promotion"]);

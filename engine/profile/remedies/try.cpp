@@ -15,11 +15,11 @@
 #include "journal/checkpoint.h"
 #include "machine/product_times.h"
 #include "profile/remedies.h"
-#include "stage_profile.h"
 #include "steps/in_turns.h"
 #include "tensor/free_memory.h"
 #include "tensor/named_tensors.h"
 #include "tensor/types.h"
+#include "variant.h"
 
 namespace trainlab {
 
@@ -30,21 +30,10 @@ constexpr std::int64_t compared = 5;  // steps after which weights are compared
 constexpr double least_seconds = 0.1, most_seconds = 3;  // of one short run
 constexpr double rounding = 1e-5;                        // relative to the largest weight of a tensor
 
-// A fit as it is measured: with or without a remedy.
-struct Variant {
-  Options stage;
-  RunSettings settings;
-  FitPlan plan;
-};
-
-Variant variant_of(const Options& stage, const RunSettings& settings, const DataParts* opened) {
-  return {.stage = stage, .settings = settings, .plan = plan_fit(stage, settings, opened)};
-}
-
 // Ends a fit after a checkpoint.
 class EndsAtCheckpoint final : public LoopObserver {
  public:
-  void committed(std::int64_t) override { throw StepsMeasured(); }
+  void committed(std::int64_t) override { throw SeenEnough(); }
 };
 
 class Trial {
@@ -53,28 +42,21 @@ class Trial {
       : say_(options.say ? options.say : [](const std::string&) {}),
         limits_{.seconds = seconds, .precision = 0, .counted = 0} {}
 
-  // Samples a second, with validations and checkpoints.
-  double speed(Variant& one) const {
-    prepare_arithmetic(one.settings.threads);
-    const Profile profile = profile_of_fit(one.plan, measured(one), limits_);
-    if (profile.steps.steps == 0) throw run_error("no step could be timed");
-    return static_cast<double>(profile.samples) / profile.wall();
-  }
+  double speed(Variant& one) const { return samples_per_second(profile_of_variant(one, limits_, say_)); }
 
   // The weights after some steps, or at the end of a shorter fit.
   NamedTensors weights(Variant& one) const {
     prepare_arithmetic(one.settings.threads);
     const std::optional<std::int64_t> before = std::exchange(one.plan.checkpoint_every, compared);
     const ScratchFolder folder;
-    run_measured_fit(one.plan, measured(one), folder, std::make_shared<EndsAtCheckpoint>());
+    run_measured_fit(one.plan, {.stage = one.stage, .settings = one.settings, .say = say_}, folder,
+                     std::make_shared<EndsAtCheckpoint>());
     one.plan.checkpoint_every = before;
     const std::optional<Checkpoint> newest = CheckpointFolder::read_newest(folder.path() / "checkpoints");
     return newest ? tensors_below(newest->tensors, "model.") : NamedTensors{};
   }
 
  private:
-  Measured measured(const Variant& one) const { return {.stage = one.stage, .settings = one.settings, .say = say_}; }
-
   std::function<void(const std::string&)> say_;
   StepLimits limits_;
 };
@@ -112,9 +94,8 @@ FitFacts facts_of(const Profile& profile, const FitPlan& plan, const RunSettings
           .has_metrics = !plan.metrics.empty(),
           .has_transforms = !plan.data.train.transforms.empty(),
           .is_double = plan.precision.weights == at::kDouble,
-          .bfloat16_time = plan.device.is_cpu() && plan.precision.compute == at::kFloat
-                               ? relative_product_time(at::kBFloat16)
-                               : 1,
+          .bfloat16_time =
+              plan.device.is_cpu() && plan.precision.compute == at::kFloat ? relative_product_time(at::kBFloat16) : 1,
           .threads = settings.threads,
           .cores = static_cast<int>(profile.cores)};
 }
@@ -209,13 +190,12 @@ std::string remedies_text(const std::vector<Remedy>& remedies) {
 Value remedies_value(const std::vector<Remedy>& remedies) {
   Value::List list;
   for (const Remedy& one : remedies) {
-    list.push_back(Value::Map{
-        {"name", one.name},
-        {"set", one.set.empty() ? Value() : Value(one.set)},
-        {"tried", one.is_tried()},
-        {"ratio", one.is_tried() ? one.ratio.to_value() : Value()},
-        {"result", one.is_tried() ? Value(one.result) : Value()},
-        {"reason", one.is_tried() ? Value() : Value(one.reason)}});
+    list.push_back(Value::Map{{"name", one.name},
+                              {"set", one.set.empty() ? Value() : Value(one.set)},
+                              {"tried", one.is_tried()},
+                              {"ratio", one.is_tried() ? one.ratio.to_value() : Value()},
+                              {"result", one.is_tried() ? Value(one.result) : Value()},
+                              {"reason", one.is_tried() ? Value() : Value(one.reason)}});
   }
   return list;
 }

@@ -66,7 +66,7 @@ class EndsSoon final : public LoopObserver {
  public:
   explicit EndsSoon(double seconds) : until_(steady_seconds() + seconds) {}
   void stepped(std::int64_t step) override {
-    if (step > enough || (step > 1 && steady_seconds() > until_)) throw StepsMeasured();
+    if (step > enough || (step > 1 && steady_seconds() > until_)) throw SeenEnough();
   }
 
  private:
@@ -103,7 +103,7 @@ void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFol
   if (observer) company.observers.push_back(observer);
   try {
     check_end(run_fits(plan, {&member, 1}, false, company).front());
-  } catch (const StepsMeasured&) {
+  } catch (const SeenEnough&) {
     // The collector, or the observer, has ended the fit.
   }
 }

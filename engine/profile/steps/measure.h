@@ -27,7 +27,7 @@ struct Measured {
   std::function<void(const std::string&)> say;
 };
 
-// Runs a fit to its end, or until a listener or the observer raises StepsMeasured. Raises the error of the fit.
+// Runs a fit to its end, or until a listener or the observer raises SeenEnough. Raises the error of the fit.
 void run_measured_fit(const FitPlan& plan, const Measured& how, const ScratchFolder& folder,
                       const std::shared_ptr<LoopObserver>& observer = nullptr);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "thread_load.h"
+#include "train/loop_observer.h"
 
 namespace trainlab {
 
@@ -106,7 +107,7 @@ void StepCollector::step_ended() noexcept { ended(Phase::callback, {}); }
 void StepCollector::began(Phase phase, std::string_view name) {
   if (phase == Phase::layer) return;
   if (phase == Phase::step) {
-    if (is_done()) throw StepsMeasured();
+    if (is_done()) throw SeenEnough();
     return open_step(phase);
   }
   charge();

@@ -1,7 +1,6 @@
 // StepCollector: hears the spans of a loop and adds up where the time of its steps goes. Private to the room.
 #pragma once
 
-#include <exception>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -20,12 +19,6 @@ struct StepLimits {
   double block = 0.05;       // seconds of a block of steps, at least
 };
 
-// Raised where the next step of a fit would begin when enough steps are measured: it ends the fit.
-class StepsMeasured final : public std::exception {
- public:
-  const char* what() const noexcept override { return "the steps are measured"; }
-};
-
 // Listens on the thread that trains, and is used by that thread alone. Memory does not grow with the number of steps.
 class StepCollector final : public TraceListener {
  public:
@@ -39,7 +32,7 @@ class StepCollector final : public TraceListener {
   void step_ended() noexcept;
   bool in_step() const { return in_step_; }
 
-  void began(Phase phase, std::string_view name) override;  // raises StepsMeasured
+  void began(Phase phase, std::string_view name) override;  // raises SeenEnough where the next step would begin
   void ended(Phase phase, std::string_view name) noexcept override;
 
   bool is_done() const { return stage_ == Stage::done; }

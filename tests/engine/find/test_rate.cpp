@@ -52,7 +52,7 @@ TEST_CASE("a rate is found for a small fit, twice the same") {
   prepare_arithmetic(1);
   Spec spec;
   spec.value = full_registry().check(parse_json(digits_fit(R"(, "epochs": 3)"), "test"), "fit");
-  const RateOptions options{.seeds = 3, .steps = 70, .say = {}};
+  const RateOptions options{.seeds = 3, .steps = 70};
   const FoundRate found = find_rate(full_registry(), spec, settings, options);
   // AdamW trains this fit well from 1e-3 to 5e-2.
   CHECK(found.suggestion > 1e-3);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "steps/step_collector.h"
+#include "train/loop_observer.h"
 
 using namespace trainlab;
 
@@ -120,7 +121,7 @@ TEST_CASE("equal steps end the timing early, and the next step of a fit does not
       [&] {
         for (;; ++steps) step();
       }(),
-      StepsMeasured);
+      SeenEnough);
   CHECK(steps == 22);  // 20 blocks and two steps whose operators are counted
   CHECK(collector.is_done());
   CHECK(collector.figures().is_precise);
@@ -135,7 +136,7 @@ TEST_CASE("steps that differ are timed until the seconds are up") {
       [&] {
         for (;; ++steps) step(steps % 2 == 0 ? 30 : 0);
       }(),
-      StepsMeasured);
+      SeenEnough);
   CHECK(steps == 101);  // of 30 s on average
   CHECK_FALSE(collector.figures().is_precise);
 }

@@ -1,11 +1,13 @@
-// `trainlab find lr|batch RECIPE.lua`: its line has a record in tools/trainlab/commands.
+// `trainlab find lr|batch|loader|optimizer RECIPE.lua`: its line has a record in tools/trainlab/commands.
 #include <cmath>
 
 #include "command.h"
 #include "core/files.h"
 #include "find/batch.h"
+#include "find/optimizer.h"
 #include "find/rate.h"
 #include "measured_stage.h"
+#include "profile/loader.h"
 #include "run/applied.h"
 #include "tensor/types.h"
 
@@ -13,41 +15,81 @@ namespace trainlab {
 
 namespace {
 
+// What a finder tells: as text, as data, and as texts for --set.
+struct Found {
+  std::string text;
+  Value value;
+  std::vector<std::string> set = {};
+};
+
 class FindExecution final : public MeasuredStage {
  public:
   using MeasuredStage::MeasuredStage;
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
-    if (!what.spec || what.stage.entry().name != "fit") {
+    const std::string& finder = request().options["finder"].string();
+    if (what.stage.entry().name != "fit" || (finder != "loader" && !what.spec)) {
       throw usage_error("expected a lab.fit that the recipe names, found " +
                         (what.spec ? "lab." + what.stage.entry().name : what.note));
     }
-    const auto say = [this](const std::string& line) { run().say(line); };
-    if (request().options["finder"] == Value("batch")) {
-      const FoundBatch found =
-          with_torch_errors([&] { return find_batch(registry(), *what.spec, settings, {.say = say}); });
-      std::vector<std::string> set = {"batch=" + std::to_string(found.suggestion / found.accumulate)};
-      if (std::isfinite(found.scaled_rate)) set.push_back("optim.lr=" + number_text(found.scaled_rate));
-      tell(what, std::move(set), to_value(found), batch_text(found));
-    } else {
-      const FoundRate found =
-          with_torch_errors([&] { return find_rate(registry(), *what.spec, settings, {.say = say}); });
-      tell(what, {"optim.lr=" + number_text(found.suggestion)}, to_value(found), rate_text(found));
-    }
+    tell(what, with_torch_errors([&] {
+           if (finder == "loader") return loader(what, settings);
+           if (finder == "batch") return batch(*what.spec, settings);
+           if (finder == "optimizer") return optimizer(*what.spec, settings);
+           return rate(*what.spec, settings);
+         }));
     return 0;
   }
 
-  void tell(const WhatToMeasure& what, std::vector<std::string> set, Value found, const std::string& text) {
+  Found rate(const Spec& fit, const RunSettings& settings) {
+    const FoundRate found = find_rate(registry(), fit, settings, {.progress = {.say = say()}});
+    return {rate_text(found), to_value(found), {rate_set(fit, found.suggestion)}};
+  }
+
+  Found batch(const Spec& fit, const RunSettings& settings) {
+    const FoundBatch found = find_batch(registry(), fit, settings, {.progress = {.say = say()}});
+    std::vector<std::string> set = {"batch=" + std::to_string(found.suggestion / found.accumulate)};
+    if (std::isfinite(found.scaled_rate)) set.push_back(rate_set(fit, found.scaled_rate));
+    return {batch_text(found), to_value(found), std::move(set)};
+  }
+
+  Found optimizer(const Spec& fit, const RunSettings& settings) {
+    const FoundOptimizer found = find_optimizer(registry(), fit, settings, {.progress = {.say = say()}});
+    return {optimizer_text(found), to_value(found)};
+  }
+
+  Found loader(const WhatToMeasure& what, const RunSettings& settings) {
+    const FoundLoader found = find_loader(what.stage, settings, say());
+    const LoaderSize& size = found.tried[found.suggestion].size;
+    return {loader_text(found),
+            to_value(found),
+            {"loader.threads=" + std::to_string(size.threads), "loader.prefetch=" + std::to_string(size.prefetch)}};
+  }
+
+  static std::string rate_set(const Spec& fit, double rate) {
+    return rate_option_of(fit.value["optim"]) + "=" + number_text(rate);
+  }
+
+  std::function<void(const std::string&)> say() {
+    return [this](const std::string& line) { run().say(line); };
+  }
+
+  void tell(const WhatToMeasure& what, Found found) {
     const std::string stage = what.stage.string("name");
     if (request().has("apply")) {
-      write_changes(*request().path("apply"),
-                    {.recipe = hash_file(request().recipe), .stage = stage, .set = std::move(set), .threads = {}});
+      if (!what.spec) {
+        throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
+            .hint("options of its fits come from the function `build`");
+      }
+      write_changes(
+          *request().path("apply"),
+          {.recipe = hash_file(request().recipe), .stage = stage, .set = std::move(found.set), .threads = {}});
     }
-    if (!request().has("json")) return send(text);
-    found.set("recipe", shown_name());
-    found.set("stage", stage);
-    send_json(found);
+    if (!request().has("json")) return send(found.text);
+    found.value.set("recipe", shown_name());
+    found.value.set("stage", stage);
+    send_json(found.value);
   }
 };
 

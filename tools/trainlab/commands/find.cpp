@@ -8,7 +8,7 @@ namespace trainlab::cli {
 Command find_command() {
   Command command{
       .name = "find",
-      .line = "find a learning rate or a batch for a fit",
+      .line = "find a learning rate, a batch, a loader or an optimizer for a fit",
       .text =
           "`trainlab find lr RECIPE.lua` trains the fit for some steps at a rate that grows from 1e-6 to 10, with\n"
           "several seeds: the start is a quarter of the rate at which the loss was least. Then the start and rates 4\n"
@@ -16,9 +16,15 @@ Command find_command() {
           "suggested where it is better beyond the noise.\n"
           "`trainlab find batch RECIPE.lua` trains the fit, measures at three places how noisy its gradients are, and\n"
           "times steps of several sizes: the batch that is soonest at the same loss, what it saves and what it costs.\n"
+          "`trainlab find loader RECIPE.lua` trains with more and fewer threads that prepare batches, and with more "
+          "and\n"
+          "fewer batches ahead: the fewest with which the fit is as fast as with any.\n"
+          "`trainlab find optimizer RECIPE.lua` trains the fit with its own optimizer, AdamW, SGD with momentum, "
+          "RMSprop\n"
+          "and Lion, each at nine rates or more: which one is best, and how much the rate matters to it.\n"
           "Nothing is written but the file of --apply. More: docs/health.md\n"};
-  command.words = {.operand = "lr|batch RECIPE.lua",
-                   .what = "lr or batch, and one recipe",
+  command.words = {.operand = "lr|batch|loader|optimizer RECIPE.lua",
+                   .what = "lr, batch, loader or optimizer, and one recipe",
                    .least = 2,
                    .most = 2,
                    .names = FlagType::Names::files,
@@ -30,9 +36,12 @@ Command find_command() {
   command.works = Command::Works::on_recipe;
   command.check = [](const Arguments& given) {
     const std::string& what = given.words.front();
-    if (what != "lr" && what != "batch")
-      throw usage_error("expected `trainlab find lr RECIPE.lua` or `trainlab find batch RECIPE.lua`, found \"" + what +
-                        "\"");
+    if (what != "lr" && what != "batch" && what != "loader" && what != "optimizer")
+      throw usage_error("trainlab find: expected lr, batch, loader or optimizer, found \"" + what + "\"")
+          .hint("trainlab find lr RECIPE.lua");
+    if (what == "optimizer" && given.has("apply"))
+      throw usage_error("--apply: expected lr, batch or loader, found optimizer")
+          .hint("another optimizer is written into the recipe: optim = lab.optim.AdamW { lr = 1e-3 }");
   };
   command.run = [](const Program&, const Arguments& given) {
     Arguments on_recipe = given;

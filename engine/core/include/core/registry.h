@@ -200,6 +200,8 @@ class Options {
   const Registry& registry() const { return *registry_; }
   const Value& value() const { return *node_; }
   const std::string& path() const { return path_; }
+  // This entry as a spec of its own.
+  Spec spec() const { return {*node_, spec_->functions}; }
   // "digits.lua:14" of the constructor's call, or empty.
   std::string where() const;
 

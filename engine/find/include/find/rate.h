@@ -1,11 +1,11 @@
 // Finds a learning rate for a fit: range tests over several seeds as a start, then a probe of three rates around it.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/registry.h"
+#include "find/progress.h"
 #include "find/rate_curve.h"
 #include "run/stage.h"
 
@@ -33,12 +33,15 @@ struct FoundRate {
 struct RateOptions {
   int seeds = 5;
   std::int64_t steps = 140;  // of a range test: 20 for each factor of 10
-  std::function<void(const std::string&)> say;
+  SearchProgress progress = {};
 };
 
 // `fit` is a checked lab.fit. Each training begins from new weights, and nothing is written; the recipe's functions in
 // `on` are not called. Error{recipe} for a fit with a step of its own, and where the loss is not finite at any rate.
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings, const RateOptions& options);
+
+// "optim.lr", or "optim.base.lr" of a wrapper such as optim.SAM: the path of the rate in a fit with this optimizer.
+std::string rate_option_of(const Value& optimizer);
 
 std::string rate_text(const FoundRate& found);
 // { kind = "finder", lr = { suggestion, valley, steepest, … }, curve = { { lr, loss }, … } }

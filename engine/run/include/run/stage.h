@@ -73,6 +73,11 @@ struct StageContext {
   std::function<void(const std::string& option, const Value& value)> choose = {};
 };
 
+// For a stage that leaves nothing: without a folder, and with nobody who hears its lines.
+inline StageContext silent_context(const Options& stage) {
+  return {.name = stage.string("name"), .folder = {}, .say = [](const std::string&) {}};
+}
+
 // Raised by a stage whose work is done when something after the work goes wrong: a function of the recipe that is
 // called at the end. The summary is kept. The stage counts as failed, and a resume repeats only what comes after.
 class LateError : public Error {
@@ -102,6 +107,11 @@ struct StageKind {
   // Why only engines that see the run's folder can help with such a stage; an empty text where others can too. Null of
   // a stage that is not shared.
   std::function<std::string(const Options& stage)> needs_folder = {};
+
+  // A checked training of a stage that is made of trainings, for commands that measure steps: the first trial that can
+  // be built, or the fit that is searched for. Raises Error{recipe}, and the errors of the function `build`. Null for a
+  // stage that is a training itself.
+  std::function<Options(const Options& stage, const RunSettings& settings)> first_training = {};
 
   // Checks the stage completely and gets ready to run it (data opened, shapes inferred); writes nothing, so that a
   // recipe that is wrong leaves no run folder.

@@ -10,8 +10,4 @@ namespace trainlab {
 
 void register_sweep(Registry& registry);
 
-// The fit or task of the first trial of a sweep or an ensemble that can be built: a stage of its own, checked. Raises
-// Error{recipe}, and every error of the function `build`.
-Options first_trial(const Options& study, const RunSettings& settings);
-
 }  // namespace trainlab

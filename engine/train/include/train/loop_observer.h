@@ -7,6 +7,10 @@
 
 namespace trainlab {
 
+// Raised by a hook, a gradient pass or a listener to spans that has seen enough: leaves the loop at once, without the
+// evaluations that end a fit, and is caught by whoever has started the fit.
+struct SeenEnough {};
+
 // Called on the thread that trains; `step` counts the steps done. An error that a hook raises ends the fit, and the
 // checkpoints stay as they are.
 class LoopObserver {

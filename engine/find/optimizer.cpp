@@ -1,0 +1,176 @@
+#include "find/optimizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "core/clock.h"
+#include "optim/optimizer.h"
+#include "range_test.h"
+
+namespace trainlab {
+namespace {
+
+constexpr std::size_t scanned = 9;        // rates, by factors of two
+constexpr std::size_t most_scanned = 15;  // where the best rate is at an end
+constexpr std::int64_t range_steps = 140;
+
+struct Candidate {
+  std::string name;
+  Value optimizer;
+  bool is_own = false;
+};
+
+Candidate candidate(std::string name, Value::Map options) { return {std::move(name), Value(std::move(options))}; }
+
+// The fit's own optimizer first, and the others that are no namesakes of it.
+std::vector<Candidate> candidates(const Value& own) {
+  const std::string& entry = own["@"].string();
+  std::vector<Candidate> all{{entry.substr(entry.find('.') + 1), own, true}};
+  for (Candidate& one :
+       std::array{candidate("AdamW", {{"@", "optim.AdamW"}}),
+                  candidate("SGD with momentum 0.9", {{"@", "optim.SGD"}, {"momentum", 0.9}}),
+                  candidate("RMSprop", {{"@", "optim.RMSprop"}}), candidate("Lion", {{"@", "optim.Lion"}})}) {
+    if (one.optimizer["@"] != own["@"]) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+class OptimizerSearch {
+ public:
+  OptimizerSearch(Trainings& trainings, FoundOptimizer& found, std::int64_t first_seed)
+      : trainings_(trainings), found_(found), first_seed_(first_seed) {}
+
+  TunedOptimizer tune(const Candidate& one) {
+    TunedOptimizer tuned{.name = one.name, .is_own = one.is_own};
+    const Options optimizer = trainings_.changed({{"optim", one.optimizer}}).child("optim");
+    tuned.usual_rate = learning_rate(optimizer);
+    tuned.curve = scan(one.optimizer, start_of(one.optimizer));
+    tuned.good = good_rates(tuned.curve);
+    tuned.loss = tuned.error = tuned.usual_loss = std::nan("");
+    if (tuned.good.low == 0) return tuned;
+    const double best = best_of(tuned.curve)->rate;
+    for (const double rate : {best / 2, best, best * 2}) {
+      const auto [loss, error] = mean_loss(one.optimizer, rate);
+      if (std::isnan(loss) || loss >= tuned.loss) continue;
+      tuned.rate = rate;
+      tuned.loss = loss;
+      tuned.error = error;
+    }
+    tuned.usual_loss = mean_loss(one.optimizer, tuned.usual_rate).first;
+    return tuned;
+  }
+
+ private:
+  // A rate in the middle of those that train: from a range test, or the lowest rate where even that is too high.
+  double start_of(const Value& optimizer) {
+    const double start = suggestions_of(range_test(trainings_, optimizer, range_steps, first_seed_)).quarter_of_least;
+    return start > 0 ? start : lowest_rate;
+  }
+
+  std::vector<RatePoint> scan(const Value& optimizer, double middle) {
+    const std::int64_t steps = std::max<std::int64_t>(found_.steps / 3, 1);
+    const auto point = [&](double rate) { return RatePoint{rate, loss(optimizer, rate, steps, first_seed_)}; };
+    std::vector<RatePoint> curve;
+    double rate = middle / std::exp2(scanned / 2);
+    for (std::size_t i = 0; i < scanned; ++i, rate *= 2) curve.push_back(point(rate));
+    while (curve.size() < most_scanned) {
+      const auto best = best_of(curve);
+      if (best == curve.begin()) {
+        curve.insert(curve.begin(), point(curve.front().rate / 2));
+      } else if (best == curve.end() - 1) {
+        curve.push_back(point(curve.back().rate * 2));
+      } else {
+        break;
+      }
+    }
+    return curve;
+  }
+
+  // The end where no loss is finite.
+  static std::vector<RatePoint>::const_iterator best_of(const std::vector<RatePoint>& curve) {
+    auto best = curve.end();
+    for (auto one = curve.begin(); one != curve.end(); ++one)
+      if (std::isfinite(one->loss) && (best == curve.end() || one->loss < best->loss)) best = one;
+    return best;
+  }
+
+  // The mean over the seeds and its standard error; NaN where one training's loss is not finite.
+  std::pair<double, double> mean_loss(const Value& optimizer, double rate) {
+    const auto n = static_cast<double>(found_.seeds);
+    std::vector<double> losses;
+    for (int i = 0; i < found_.seeds; ++i) losses.push_back(loss(optimizer, rate, found_.steps, first_seed_ + i));
+    double mean = 0, squares = 0;
+    for (const double one : losses) mean += one / n;
+    for (const double one : losses) squares += (one - mean) * (one - mean);
+    return {mean, std::sqrt(squares / (n - 1) / n)};
+  }
+
+  // The loss of the weights that a training keeps; NaN if it is lost.
+  double loss(const Value& optimizer, double rate, std::int64_t steps, std::int64_t seed) {
+    const Options changed = trainings_.changed(
+        {{"optim", with_rate(optimizer, rate)}, {"epochs", Value()}, {"steps", steps}, {"seed", seed}});
+    const Value metrics = trainings_.run(trainings_.plan(changed), {})["metrics"];
+    if (found_.metric.empty()) found_.metric = metrics["val.loss"].is_number() ? "val.loss" : "train.loss";
+    const Value& loss = metrics[found_.metric];
+    return loss.is_number() ? loss.number() : std::nan("");
+  }
+
+  Trainings& trainings_;
+  FoundOptimizer& found_;
+  std::int64_t first_seed_;
+};
+
+double least_loss(const std::vector<TunedOptimizer>& all) {
+  double least = std::nan("");
+  for (const TunedOptimizer& one : all) least = std::fmin(least, one.loss);
+  return least;
+}
+
+}  // namespace
+
+double FoundOptimizer::spread() const {
+  double most = std::nan("");
+  for (const TunedOptimizer& one : all) most = std::fmax(most, one.loss);
+  const double least = least_loss(all);
+  return (most - least) / std::abs(least);
+}
+
+FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const RunSettings& settings,
+                              const OptimizerOptions& options) {
+  Trainings trainings(registry, fit, settings, options.progress);
+  const Options whole = trainings.changed({});
+  if (!whole.given("epochs") && !whole.given("steps")) {
+    throw whole.error("", "expected a fit with epochs or steps, found one without")
+        .hint("all trainings of the search are equally long: --set epochs=10");
+  }
+  FoundOptimizer found;
+  found.seeds = options.seeds;
+  found.steps = trainings.plan(whole).length.total_steps;
+  OptimizerSearch search(trainings, found, settings.seed);
+  const std::vector<Candidate> all = candidates(fit.value["optim"]);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double begun = steady_seconds();
+    found.all.push_back(search.tune(all[i]));
+    options.progress.tell(fmt::format("{} took {:.2g} s", all[i].name, steady_seconds() - begun) +
+                          (i + 1 < all.size() ? fmt::format(", {} more are to come", all.size() - i - 1) : ""));
+  }
+  const double least = least_loss(found.all);
+  if (std::isnan(least)) {
+    throw whole.error("optim", "the loss is finite with no optimizer, at no rate")
+        .hint("the fit has another fault: trainlab run says which");
+  }
+  double most_octaves = -1;
+  for (std::size_t i = 0; i < found.all.size(); ++i) {
+    const TunedOptimizer& one = found.all[i];
+    if (!(one.loss <= least + 0.05 * std::abs(least)) || one.good.octaves() <= most_octaves) continue;
+    found.suggestion = i;
+    most_octaves = one.good.octaves();
+  }
+  return found;
+}
+
+}  // namespace trainlab

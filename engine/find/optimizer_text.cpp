@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "find/optimizer.h"
+#include "finite.h"
+
+namespace trainlab {
+namespace {
+
+double above(double loss, double least) { return 100 * (loss - least) / std::abs(least); }
+
+std::string row(const TunedOptimizer& one, std::size_t width) {
+  const std::string name = one.name + (one.is_own ? " (the recipe's)" : "");
+  if (std::isnan(one.loss)) return fmt::format("{:<{}}  no rate keeps the loss finite\n", name, width);
+  const std::string loss = fmt::format("{:.4g} ± {:.2g}", one.loss, one.error);
+  const std::string good = fmt::format("{:.2g} to {:.2g} ({}{:.1f} octaves)", one.good.low, one.good.high,
+                                       one.good.is_open ? "≥ " : "", one.good.octaves());
+  const std::string usual = std::isnan(one.usual_loss) ? fmt::format("not finite at {:g}", one.usual_rate)
+                                                       : fmt::format("{:.4g} at {:g}", one.usual_loss, one.usual_rate);
+  return fmt::format("{:<{}}  {:>8.2g}  {:<18}  {:<34}  {}\n", name, width, one.rate, loss, good, usual);
+}
+
+}  // namespace
+
+std::string optimizer_text(const FoundOptimizer& found) {
+  const TunedOptimizer& best = found.all[found.suggestion];
+  std::size_t width = 9;
+  double least = std::nan("");
+  for (const TunedOptimizer& one : found.all) {
+    width = std::max(width, one.name.size() + (one.is_own ? 15 : 0));
+    least = std::fmin(least, one.loss);
+  }
+  std::string text = fmt::format("optimizer = {}, lr = {:.2g}\n\n", best.name, best.rate);
+  text += fmt::format("{:<{}}  {:>8}  {:<18}  {:<34}  {}\n", "optimizer", width, "tuned lr", found.metric,
+                      "rates within 10 % of the best", "usual rate");
+  for (const TunedOptimizer& one : found.all) text += row(one, width);
+  text += fmt::format(
+      "\n{} seeds of {} steps at three rates and at the usual one; the range of rates from one seed of {} steps each\n",
+      found.seeds, found.steps, found.steps / 3);
+  text += fmt::format("tuned, the worst optimizer is {:.0f} % above the best\n", 100 * found.spread());
+  for (const TunedOptimizer& one : found.all) {
+    if (std::isnan(one.usual_loss)) continue;
+    text += fmt::format("{} at its usual rate is {:.0f} % above the best\n", one.name, above(one.usual_loss, least));
+  }
+  return text;
+}
+
+Value to_value(const FoundOptimizer& found) {
+  Value::List all;
+  for (const TunedOptimizer& one : found.all) {
+    Value::List curve;
+    for (const RatePoint& point : one.curve)
+      curve.push_back(Value::Map{{"lr", point.rate}, {"loss", number_or_nil(point.loss)}});
+    const bool is_found = std::isfinite(one.loss);
+    all.push_back(Value::Map{{"name", one.name},
+                             {"own", one.is_own},
+                             {"lr", is_found ? Value(one.rate) : Value()},
+                             {"loss", number_or_nil(one.loss)},
+                             {"error", number_or_nil(one.error)},
+                             {"good", Value::Map{{"low", one.good.low},
+                                                 {"high", one.good.high},
+                                                 {"octaves", one.good.octaves()},
+                                                 {"is_open", one.good.is_open}}},
+                             {"usual", Value::Map{{"lr", one.usual_rate}, {"loss", number_or_nil(one.usual_loss)}}},
+                             {"curve", std::move(curve)}});
+  }
+  const TunedOptimizer& best = found.all[found.suggestion];
+  return Value::Map{
+      {"kind", "finder"},
+      {"status", "done"},
+      {"metric", found.metric},
+      {"optimizer", Value::Map{{"suggestion", best.name}, {"lr", best.rate}, {"octaves", best.good.octaves()}}},
+      {"optimizers", std::move(all)},
+      {"spread", found.spread()},
+      {"seeds", found.seeds},
+      {"steps", found.steps}};
+}
+
+}  // namespace trainlab

@@ -1,0 +1,57 @@
+#include "range_test.h"
+
+#include <cmath>
+#include <memory>
+
+namespace trainlab {
+namespace {
+
+// The loss of each step; a loss that is not finite ends the fit by itself.
+class LossRecorder final : public GradientPass {
+ public:
+  std::string_view name() const override { return "losses"; }
+  bool may_skip() const override { return false; }
+  Verdict apply(std::span<at::Tensor>, const StepFacts& facts) override {
+    if (!facts.is_again) losses.push_back(facts.loss.item<double>());
+    return {};
+  }
+  std::vector<double> losses;
+};
+
+class EndsAfter final : public LoopObserver {
+ public:
+  explicit EndsAfter(std::int64_t steps) : steps_(steps) {}
+  void stepped(std::int64_t step) override {
+    if (step >= steps_) throw SeenEnough();
+  }
+
+ private:
+  std::int64_t steps_;
+};
+
+}  // namespace
+
+std::vector<double> losses_of(Trainings& trainings, const ShortTraining& training) {
+  const Options changed = trainings.changed(
+      {{"optim", with_rate(training.optimizer, training.rate)},
+       {"schedule", Value::Map{{"@", "sched.exponential"}, {"factor", training.growth}, {"every", "1 steps"}}},
+       {"epochs", Value()},
+       {"steps", training.steps},
+       {"seed", training.seed}});
+  const auto recorder = std::make_shared<LossRecorder>();
+  trainings.run(trainings.plan(changed),
+                {.observers = {std::make_shared<EndsAfter>(training.steps)}, .passes = {recorder}});
+  while (!recorder->losses.empty() && !std::isfinite(recorder->losses.back())) recorder->losses.pop_back();
+  return recorder->losses;
+}
+
+std::vector<RatePoint> range_test(Trainings& trainings, const Value& optimizer, std::int64_t steps, std::int64_t seed) {
+  const double growth = std::pow(highest_rate / lowest_rate, 1 / static_cast<double>(steps - 1));
+  std::vector<RatePoint> curve;
+  for (const double loss : losses_of(
+           trainings, {.optimizer = optimizer, .rate = lowest_rate, .growth = growth, .steps = steps, .seed = seed}))
+    curve.push_back({lowest_rate * std::pow(growth, static_cast<double>(curve.size())), loss});
+  return curve;
+}
+
+}  // namespace trainlab

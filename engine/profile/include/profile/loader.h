@@ -1,0 +1,48 @@
+// `trainlab find loader`: how many threads prepare the batches of a fit, and how many batches they keep ready.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "profile/interval.h"
+#include "run/stage.h"
+
+namespace trainlab {
+
+struct LoaderSize {
+  std::int64_t threads = 1, prefetch = 4;
+  bool operator==(const LoaderSize&) const = default;
+};
+
+struct TriedLoader {
+  LoaderSize size;
+  Interval speed = {};  // samples a second of the fit
+  Interval ratio = {};  // of the fit's speed to that with its own loader
+};
+
+struct FoundLoader {
+  LoaderSize now;
+  double input = 0;                     // share of a step that waits for data, with the fit's own loader
+  std::vector<TriedLoader> tried = {};  // the fit's own first, whose ratio is 1
+  std::size_t suggestion = 0;           // in `tried`
+};
+
+// The fewest threads, and of these the fewest batches, within 2 % of the fastest loader; the first of `tried`, the
+// fit's own, unless the other is faster whatever the true ratio within its interval is, and by 2 % or more in the
+// middle. Pure.
+std::size_t fewest_of_the_fastest(const std::vector<TriedLoader>& tried);
+
+// A step that waits less than 2 % of its time for data has nothing to gain, and no other loader is tried. Else short
+// runs of the fit with its own loader and with others take turns (A B B A …): first 1, 2, 4 … threads up to twice
+// the cores, then more and fewer batches ahead with the best of these. Batches and results are the same with every
+// loader. `stage` is a lab.fit. Raises the errors of the fit. On the recipe's thread.
+FoundLoader find_loader(const Options& stage, const RunSettings& settings,
+                        const std::function<void(const std::string&)>& say);
+
+std::string loader_text(const FoundLoader& found);
+// { kind = "finder", loader = { now, suggestion, … }, curve = { { threads, prefetch, … }, … } }
+Value to_value(const FoundLoader& found);
+
+}  // namespace trainlab

@@ -1,0 +1,100 @@
+// The range of good rates on curves that are known, and the search over optimizers on a small fit.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "find/optimizer.h"
+#include "find/rate.h"
+#include "support/error_of.h"
+#include "support/fit_support.h"
+
+using namespace trainlab;
+using namespace trainlab::test;
+
+namespace {
+
+constexpr double lost = std::numeric_limits<double>::quiet_NaN();
+
+// Rates from 1 by factors of two.
+std::vector<RatePoint> curve_of(const std::vector<double>& losses) {
+  std::vector<RatePoint> curve;
+  for (const double loss : losses) curve.push_back({std::exp2(curve.size()), loss});
+  return curve;
+}
+
+Spec small_fit(const std::string& more) {
+  return {.value = full_registry().check(parse_json(digits_fit(more), "test"), "fit"), .functions = {}};
+}
+
+}  // namespace
+
+TEST_CASE("good rates reach to where the loss is a tenth above the least") {
+  // (octaves from the best)² / 100 + 1 is 1.1 after √10 octaves; on a line between 1.09 and 1.16 after 3 + 1/7.
+  std::vector<double> losses;
+  for (int octave = -5; octave <= 5; ++octave) losses.push_back(1 + octave * octave / 100.0);
+  const GoodRates good = good_rates(curve_of(losses));
+  CHECK_FALSE(good.is_open);
+  CHECK(good.octaves() == Approx(2 * (3 + 1.0 / 7)));
+  CHECK(std::sqrt(good.low * good.high) == Approx(std::exp2(5)));
+}
+
+TEST_CASE("good rates of curves that end, that are lost, and of losses below zero") {
+  const GoodRates open = good_rates(curve_of({1, 1.05, 2}));
+  CHECK(open.is_open);
+  CHECK(open.low == 1);
+  CHECK(open.high == Approx(std::exp2(1 + 0.05 / 0.95)));
+
+  const GoodRates beside = good_rates(curve_of({3, 1, lost}));
+  CHECK_FALSE(beside.is_open);
+  CHECK(beside.high == 2);
+
+  const GoodRates below = good_rates(curve_of({0, -10, 0}));
+  CHECK(below.octaves() == Approx(0.2));
+
+  CHECK(good_rates(curve_of({lost, lost})).octaves() == 0);
+  CHECK(good_rates({}).octaves() == 0);
+}
+
+TEST_CASE("optimizers are tuned and compared for a small fit, twice the same") {
+  const RunSettings settings = test_settings();
+  prepare_arithmetic(1);
+  const Spec fit = small_fit(R"(, "epochs": 1)");
+  const FoundOptimizer found = find_optimizer(full_registry(), fit, settings, {.seeds = 2});
+  REQUIRE(found.all.size() == 4);  // the fit has AdamW itself
+  CHECK(found.all[0].is_own);
+  CHECK(found.all[0].name == "AdamW");
+  CHECK(found.metric == "val.loss");
+  double least = found.all[0].loss;
+  for (const TunedOptimizer& one : found.all) {
+    INFO(one.name);
+    CHECK(one.curve.size() >= 9);
+    CHECK(one.loss > 0);
+    CHECK(one.error >= 0);
+    CHECK(one.good.low < one.good.high);
+    least = std::min(least, one.loss);
+  }
+  CHECK(found.all[found.suggestion].loss <= 1.05 * least);
+  // A digit in ten is guessed with the loss log 10.
+  CHECK(least < std::log(10));
+  const std::string once = to_json(to_value(found));
+  CHECK(to_json(to_value(find_optimizer(full_registry(), fit, settings, {.seeds = 2}))) == once);
+}
+
+TEST_CASE("the rate of a wrapped optimizer is found") {
+  CHECK(rate_option_of(parse_json(R"({"@": "optim.AdamW"})", "test")) == "optim.lr");
+  CHECK(rate_option_of(parse_json(R"({"@": "optim.SAM", "base": {"@": "optim.SGD", "lr": 1}})", "test")) ==
+        "optim.base.lr");
+  const RunSettings settings = test_settings();
+  prepare_arithmetic(1);
+  Spec fit = small_fit(R"(, "epochs": 1)");
+  fit.value.set("optim", parse_json(R"({"@": "optim.SAM", "base": {"@": "optim.SGD", "lr": 1e-6}})", "test"));
+  fit.value = full_registry().check(fit.value, "fit");
+  const FoundRate found = find_rate(full_registry(), fit, settings, {.seeds = 2, .steps = 70});
+  CHECK(found.suggestion > 1e-3);
+}
+
+TEST_CASE("a fit whose length is a time has no optimizers to compare") {
+  Spec fit = small_fit(R"(, "time": "1 s")");
+  CHECK_THAT(error_of([&] { find_optimizer(full_registry(), fit, test_settings(), {}); }),
+             Catch::Contains("expected a fit with epochs or steps"));
+}

@@ -1,0 +1,31 @@
+// Which of several measured loaders is suggested.
+#include <catch2/catch.hpp>
+
+#include "profile/loader.h"
+
+using namespace trainlab;
+
+namespace {
+
+const TriedLoader own{.size = {1, 4}, .ratio = {1, 1, 1}};
+
+TriedLoader tried(LoaderSize size, double low, double median) {
+  return {.size = size, .ratio = {.median = median, .low = low, .high = 2 * median - low}};
+}
+
+}  // namespace
+
+TEST_CASE("the fewest threads of the fastest loaders are suggested") {
+  CHECK(fewest_of_the_fastest({own, tried({2, 4}, 1.5, 1.6), tried({4, 4}, 1.5, 1.61)}) == 1);
+  CHECK(fewest_of_the_fastest({own, tried({2, 4}, 1.5, 1.6), tried({4, 4}, 1.8, 2.0)}) == 2);
+  CHECK(fewest_of_the_fastest({own, tried({2, 16}, 1.5, 1.6), tried({2, 4}, 1.5, 1.6)}) == 2);
+}
+
+TEST_CASE("the fit keeps its loader where none is faster for certain") {
+  CHECK(fewest_of_the_fastest({own}) == 0);
+  CHECK(fewest_of_the_fastest({own, tried({2, 4}, 0.9, 1.6)}) == 0);     // perhaps slower
+  CHECK(fewest_of_the_fastest({own, tried({2, 4}, 1.005, 1.01)}) == 0);  // by less than 2 %
+  CHECK(fewest_of_the_fastest({own, tried({2, 4}, 0.5, 0.6)}) == 0);
+  // One that may be by chance does not hide another that is faster.
+  CHECK(fewest_of_the_fastest({own, tried({2, 4}, 0.9, 3), tried({4, 4}, 1.3, 1.4)}) == 2);
+}
