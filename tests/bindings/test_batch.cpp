@@ -5,7 +5,8 @@
 #include "data/batch_object.h"
 #include "support.h"
 
-using namespace trainlab;
+namespace trainlab::batch_test {
+
 using trainlab::testing::returned_function;
 using trainlab::testing::Sandbox;
 
@@ -60,3 +61,5 @@ TEST_CASE_METHOD(Fixture, "wrong use of a batch") {
   CAPTURE(row.body);
   CHECK_THROWS_WITH(call(row.body), Catch::Contains(row.message));
 }
+
+}  // namespace trainlab::batch_test

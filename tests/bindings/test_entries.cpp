@@ -1,6 +1,7 @@
 #include "support.h"
 
-using namespace trainlab;
+namespace trainlab::entries_test {
+
 using trainlab::testing::Sandbox;
 using trainlab::testing::test_registry;
 
@@ -164,3 +165,5 @@ TEST_CASE("the line of a constructor is known where the call is a return") {
   CHECK_THAT(sandbox.fails("local a\n\nreturn lab.stage {\n  epochs = 0\n}").what(),
              Catch::StartsWith("x.lua:3: stage.epochs: expected an integer ≥ 1, found 0"));
 }
+
+}  // namespace trainlab::entries_test

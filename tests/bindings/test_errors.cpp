@@ -9,7 +9,8 @@
 #include "support.h"
 #include "task/task.h"
 
-using namespace trainlab;
+namespace trainlab::errors_test {
+
 using trainlab::testing::returned_function;
 using trainlab::testing::Sandbox;
 
@@ -196,13 +197,16 @@ TEST_CASE("an error of a task's observer ends the task, and no pcall in the task
     for (const auto& raise : errors) {
       Sandbox sandbox;
       runs_tasks(sandbox, {.observers = {std::make_shared<Refuses>(raise)}});
-      sandbox.execute("print(pcall(lab.run, lab.task { name = 't', run = function(ctx)\n"
-                      "  local durable = { save = { lab.tensor { 0 } } }\n"
-                      "  print('held back', pcall(function()\n"
-                      "    for step in ctx:steps(3, durable) do ctx:log('a', 1)" + next + " end\n"
-                      "  end))\n"
-                      "end }))\n"
-                      "return lab.stage {}");
+      sandbox.execute(
+          "print(pcall(lab.run, lab.task { name = 't', run = function(ctx)\n"
+          "  local durable = { save = { lab.tensor { 0 } } }\n"
+          "  print('held back', pcall(function()\n"
+          "    for step in ctx:steps(3, durable) do ctx:log('a', 1)" +
+          next +
+          " end\n"
+          "  end))\n"
+          "end }))\n"
+          "return lab.stage {}");
       REQUIRE(sandbox.printed.size() == 1);
       CHECK_THAT(sandbox.printed[0], Catch::StartsWith("false\tx.lua:4: ") && Catch::Contains("enough"));
     }
@@ -212,13 +216,14 @@ TEST_CASE("an error of a task's observer ends the task, and no pcall in the task
 TEST_CASE("a wrong use of a task's loops is an error that the recipe may catch") {
   Sandbox sandbox;
   runs_tasks(sandbox);
-  sandbox.execute("lab.run(lab.task { name = 't', run = function(ctx)\n"
-                  "  local first = ctx:steps(3, { save = { lab.tensor { 0 } } })\n"
-                  "  ctx:steps(3, { save = { lab.tensor { 0 } } })\n"
-                  "  print(pcall(first))\n"
-                  "  print('went on')\n"
-                  "end })\n"
-                  "return lab.stage {}");
+  sandbox.execute(
+      "lab.run(lab.task { name = 't', run = function(ctx)\n"
+      "  local first = ctx:steps(3, { save = { lab.tensor { 0 } } })\n"
+      "  ctx:steps(3, { save = { lab.tensor { 0 } } })\n"
+      "  print(pcall(first))\n"
+      "  print('went on')\n"
+      "end })\n"
+      "return lab.stage {}");
   REQUIRE(sandbox.printed.size() > 1);
   CHECK_THAT(sandbox.printed.front(), Catch::StartsWith("false\tx.lua:4: this loop has ended"));
   CHECK(sandbox.printed.back() == "went on");
@@ -321,3 +326,5 @@ TEST_CASE("a shape is a list as others are") {
                       "return lab.stage { value = { #s, t, s[3] == nil, unpack(s) } }") ==
         Value(Value::List{2, Value::List{2, 3}, true, 2, 3}));
 }
+
+}  // namespace trainlab::errors_test

@@ -3,7 +3,8 @@
 #include "bindings/large_stack.h"
 #include "support.h"
 
-using namespace trainlab;
+namespace trainlab::escape_test {
+
 using trainlab::testing::Sandbox;
 
 namespace {
@@ -42,8 +43,8 @@ const Attempt kAttempts[] = {
     {"a 64-bit number from a text, by arithmetic", "return '1LL' + 1", "attempt to perform arithmetic"},
     {"a 64-bit number from a text, by bits", "return bit.tobit('1LL')", "number expected"},
     {"a 64-bit number from a text, by format", "return ('%d'):format('1LL')", "number expected"},
-    {"letters of a literal that are none",
-     "local t = { 1, LL = 2 } -- 1LL\nassert(t.LL == 2 and '1LL' ~= [[2i]])", nullptr},
+    {"letters of a literal that are none", "local t = { 1, LL = 2 } -- 1LL\nassert(t.LL == 2 and '1LL' ~= [[2i]])",
+     nullptr},
     {"a module's name with a zero", "require 'ok\\0x'", "expected a module's name"},
     {"raw buffers", "require 'string.buffer'", "module \"string.buffer\" is not there"},
     {"table.new", "require 'table.new'", "module \"table.new\" is not there"},
@@ -220,3 +221,5 @@ TEST_CASE("the line of a native number is told") {
   CHECK(line("local a = 1" + std::string(300, '\n') + "return 1LL") == 301);
   CHECK(line("local a = 1" + std::string(70000, '\n') + "return 1LL") == 70001);
 }
+
+}  // namespace trainlab::escape_test

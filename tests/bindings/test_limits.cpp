@@ -6,7 +6,8 @@
 #include "run/stage.h"
 #include "support.h"
 
-using namespace trainlab;
+namespace trainlab::limits_test {
+
 using trainlab::testing::returned_function;
 using trainlab::testing::Sandbox;
 
@@ -204,3 +205,5 @@ TEST_CASE("deep recursion through library functions ends in an error on a large 
   CHECK_THAT(message, Catch::Contains("stack overflow"));
   CHECK_THROWS_AS(on_large_stack([] { throw recipe_error("through"); }), Error);
 }
+
+}  // namespace trainlab::limits_test

@@ -2,7 +2,8 @@
 
 #include "support.h"
 
-using namespace trainlab;
+namespace trainlab::marshal_test {
+
 using trainlab::testing::returned_function;
 using trainlab::testing::Sandbox;
 
@@ -96,3 +97,5 @@ TEST_CASE("a result that is no data names its place") {
   CHECK_THROWS_WITH(function->call({}),
                     Catch::Contains("result 2 of the function at x.lua:1.f: expected data, found a function"));
 }
+
+}  // namespace trainlab::marshal_test

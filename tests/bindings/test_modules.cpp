@@ -1,6 +1,7 @@
 #include "support.h"
 
-using namespace trainlab;
+namespace trainlab::modules_test {
+
 using trainlab::testing::Sandbox;
 
 TEST_CASE("modules lie beside the recipe and are loaded once") {
@@ -62,3 +63,5 @@ TEST_CASE("a module shares no globals with the recipe by accident") {
   CHECK_THAT(sandbox.fails("require 'm'").what(),
              Catch::StartsWith("m.lua:1: assignment to 'shared', which is not a local variable"));
 }
+
+}  // namespace trainlab::modules_test

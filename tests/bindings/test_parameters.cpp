@@ -1,7 +1,8 @@
 #include "run/flag.h"
 #include "support.h"
 
-using namespace trainlab;
+namespace trainlab::parameters_test {
+
 using trainlab::testing::Sandbox;
 
 TEST_CASE("a parameter has its default, or what was given last") {
@@ -136,3 +137,5 @@ TEST_CASE("a parameter without default must be given, but not for --help") {
         "  --model CHOICE  (\"mlp\" or \"cnn\"; default mlp)\n"
         "  --flag BOOLEAN  (default false)\n");
 }
+
+}  // namespace trainlab::parameters_test

@@ -3,7 +3,8 @@
 
 #include "support.h"
 
-using namespace trainlab;
+namespace trainlab::params_test {
+
 using trainlab::testing::returned_function;
 using trainlab::testing::Sandbox;
 
@@ -84,3 +85,5 @@ TEST_CASE_METHOD(Fixture, "what is no stage is told with the function's position
              Catch::StartsWith("x.lua:2: stage.epochs: expected an integer ≥ 1, found 0"));
   CHECK_THAT(text_of("error('too wide')"), Catch::StartsWith("x.lua:2: too wide"));
 }
+
+}  // namespace trainlab::params_test

@@ -4,7 +4,8 @@
 #include "run/stage.h"
 #include "support.h"
 
-using namespace trainlab;
+namespace trainlab::recipe_test {
+
 using trainlab::testing::returned_function;
 using trainlab::testing::Sandbox;
 using trainlab::testing::test_registry;
@@ -206,3 +207,5 @@ TEST_CASE("--set changes options of stages") {
     CHECK_THAT(error.what(), Catch::Contains(row.message));
   }
 }
+
+}  // namespace trainlab::recipe_test

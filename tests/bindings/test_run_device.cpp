@@ -3,7 +3,8 @@
 #include "support/stand_in_device.h"
 #include "tensor/device.h"
 
-using namespace trainlab;
+namespace trainlab::run_device_test {
+
 using namespace trainlab::testing;
 
 TEST_CASE("lab.build works on the run's device unless the recipe names another") {
@@ -34,3 +35,5 @@ TEST_CASE("garbage is collected in time also where the tensors of a loop live on
   )");
   CHECK(device_at(at::Device(at::kPrivateUse1, 0)).memory().peak < 100 * mega);
 }
+
+}  // namespace trainlab::run_device_test

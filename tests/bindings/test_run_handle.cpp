@@ -5,7 +5,8 @@
 
 #include "support.h"
 
-using namespace trainlab;
+namespace trainlab::run_handle_test {
+
 using trainlab::testing::returned_function;
 using trainlab::testing::Sandbox;
 
@@ -141,3 +142,5 @@ TEST_CASE_METHOD(Fixture, "a run that was kept in the recipe does not keep its s
   sandbox.recipe.reset();       // closes the state, releases the object
   CHECK(run.use_count() == 2);  // here and in `arguments`
 }
+
+}  // namespace trainlab::run_handle_test

@@ -3,7 +3,8 @@
 
 #include "support.h"
 
-using namespace trainlab;
+namespace trainlab::study_test {
+
 using trainlab::testing::Sandbox;
 
 namespace {
@@ -312,3 +313,5 @@ TEST_CASE("a loop that gets no trials does not escape the limit") {
                  .what(),
              Catch::StartsWith("x.lua:4: stopped after 100,000 instructions"));
 }
+
+}  // namespace trainlab::study_test

@@ -4,7 +4,8 @@
 #include "support.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
+namespace trainlab::tensors_test {
+
 using trainlab::testing::returned_function;
 using trainlab::testing::Sandbox;
 
@@ -304,3 +305,5 @@ TEST_CASE("tensors go into a recipe's function and come back") {
   CHECK(dynamic_cast<const TensorObject&>(*std::get<std::shared_ptr<Object>>(results.at(1)))
             .tensor.is_same(tensor->tensor));
 }
+
+}  // namespace trainlab::tensors_test

@@ -47,8 +47,11 @@ function(trainlab_tests)
     "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/tests" "${module_folder}")
   target_link_libraries(${target} PRIVATE ${targets} trainlab_test_main)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  # Tests are compiled file by file, so that names in one file do not clash with names in another, and without
-  # optimisation, which takes half the time: they check the modules, which are optimised.
+  # Tests are compiled in groups, as the modules are, and without optimisation, which takes half the time: they check
+  # the modules, which are optimised.
+  set(own_files ${arg_FILES})
+  list(FILTER own_files EXCLUDE REGEX "^/")  # files that stand elsewhere, or are generated
+  trainlab_compile_together(${target} ${own_files})
   trainlab_precompile(${target} test_headers)
   target_compile_options(${target} PRIVATE -O0)
   foreach(file IN LISTS arg_FILES)

@@ -4,6 +4,8 @@
 
 #include "compare/judgement.h"
 
+namespace trainlab::judgement_test {
+
 using namespace trainlab::compare;
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
@@ -200,3 +202,5 @@ TEST_CASE("with one or two pairs nothing is told") {
     }
   }
 }
+
+}  // namespace trainlab::judgement_test

@@ -5,6 +5,8 @@
 
 #include "compare/looks.h"
 
+namespace trainlab::looks_test {
+
 using namespace trainlab::compare;
 using Catch::Matchers::WithinAbs;
 using Catch::Matchers::WithinRel;
@@ -97,3 +99,5 @@ TEST_CASE("Fisher's exact test of two counts") {
   CHECK_THAT(fisher_p(0, 0, 10), WithinAbs(1, 1e-12));
   CHECK_THAT(fisher_p(0, 3, 3), WithinAbs(0.1, 1e-12));
 }
+
+}  // namespace trainlab::looks_test

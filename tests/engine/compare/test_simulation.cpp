@@ -4,7 +4,8 @@
 
 #include "support/simulated_pairs.h"
 
-using namespace trainlab;
+namespace trainlab::simulation_test {
+
 using namespace trainlab::compare;
 
 namespace {
@@ -76,3 +77,5 @@ TEST_CASE("a real difference is found, with fewer pairs where it is greater") {
   CHECK(one.pairs / comparisons < 13);
   CHECK(two.pairs / comparisons < 7);
 }
+
+}  // namespace trainlab::simulation_test

@@ -4,7 +4,8 @@
 
 #include "compare/training.h"
 
-using namespace trainlab;
+namespace trainlab::training_test {
+
 using namespace trainlab::compare;
 using Catch::Matchers::WithinAbs;
 
@@ -84,3 +85,5 @@ TEST_CASE("a training survives a file") {
   CHECK_FALSE(none.arrival.has_value());
   CHECK(std::isnan(none.best));
 }
+
+}  // namespace trainlab::training_test

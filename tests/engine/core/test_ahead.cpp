@@ -6,6 +6,8 @@
 #include <random>
 #include <stdexcept>
 
+namespace trainlab::ahead_test {
+
 using trainlab::Ahead;
 
 namespace {
@@ -88,3 +90,5 @@ TEST_CASE("it can end at any time") {
     for (int i = 0; i < taken; ++i) REQUIRE(*ahead.take() == i);
   }
 }
+
+}  // namespace trainlab::ahead_test

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace trainlab;
+namespace trainlab::bytes_test {
 
 TEST_CASE("numbers of bytes are read with their unit") {
   CHECK(bytes_of("300 B") == 300);
@@ -16,3 +16,5 @@ TEST_CASE("numbers of bytes are read with their unit") {
     CHECK_FALSE(bytes_of(text));
   }
 }
+
+}  // namespace trainlab::bytes_test

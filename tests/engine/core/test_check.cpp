@@ -3,7 +3,8 @@
 
 #include "engine/core/sample_registry.h"
 
-using namespace trainlab;
+namespace trainlab::check_test {
+
 using namespace trainlab::sample;
 
 namespace {
@@ -23,9 +24,7 @@ Value checked(std::string_view option, Value value) {
   return entries().check(fit({{std::string(option), std::move(value)}}), "fit")[option];
 }
 
-Value adamw(Value::Map options) {
-  return entry("optim.AdamW", std::move(options), "x.lua:9");
-}
+Value adamw(Value::Map options) { return entry("optim.AdamW", std::move(options), "x.lua:9"); }
 
 }  // namespace
 
@@ -118,8 +117,9 @@ TEST_CASE("unknown options come with a suggestion or the accepted names") {
 }
 
 TEST_CASE("missing options say what belongs there") {
-  CHECK(error_of([] { entries().check(entry("fit", {{"model", linear(1)}}), "fit"); }) ==
-        "fit.optim: missing; expected an optimizer\n  hint: the optimizer");
+  CHECK(error_of([] {
+          entries().check(entry("fit", {{"model", linear(1)}}), "fit");
+        }) == "fit.optim: missing; expected an optimizer\n  hint: the optimizer");
   CHECK(refused({{"model", entry("nn.Sequential", {{"layers", Value::List{}}})}}) ==
         "fit.model: expected a layer, or a list of them, found an empty table\n  hint: the layers");
 }
@@ -153,8 +153,9 @@ TEST_CASE("the path leads through lists, tables, entries and chains") {
   CHECK(refused({{"data", entry("data:take", {{"source", split}, {"n", 5}})}}) ==
         "fit.data.train: expected a number in (0, 1], found 2");
   // Without a path the entry's own name begins it.
-  CHECK(error_of([] { entries().check(adamw({{"lr", "fast"}})); }) ==
-        "x.lua:9: optim.AdamW.lr: expected a number ≥ 0, found \"fast\"");
+  CHECK(error_of([] {
+          entries().check(adamw({{"lr", "fast"}}));
+        }) == "x.lua:9: optim.AdamW.lr: expected a number ≥ 0, found \"fast\"");
   CHECK(error_of([] { entries().check(Value(3), "fit"); }) == "fit: expected an entry, found 3");
 }
 
@@ -166,3 +167,5 @@ TEST_CASE("free data is kept as it is, but the entries in it are checked") {
   CHECK(refused({{"extra", Value::Map{{"models", Value::List{linear(0)}}}}}) ==
         "fit.extra.models[1].Linear.out: expected an integer ≥ 1, found 0");
 }
+
+}  // namespace trainlab::check_test

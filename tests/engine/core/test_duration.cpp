@@ -4,7 +4,7 @@
 #include "core/error.h"
 #include "engine/core/sample_registry.h"
 
-using namespace trainlab;
+namespace trainlab::duration_test {
 
 TEST_CASE("durations are read in every form that a recipe may use") {
   CHECK(parse_duration("5%") == Duration{5, Unit::percent});
@@ -60,3 +60,5 @@ TEST_CASE("durations are turned into steps, to the nearest") {
   CHECK(steps("1e300 epochs") == std::int64_t{1} << 53);
   CHECK(in_steps({5, Unit::percent}, 28, 64, 0) == std::nullopt);
 }
+
+}  // namespace trainlab::duration_test

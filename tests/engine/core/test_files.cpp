@@ -17,7 +17,8 @@
 #include "core/reading.h"
 #include "engine/core/sample_registry.h"
 
-using namespace trainlab;
+namespace trainlab::files_test {
+
 namespace fs = std::filesystem;
 using sample::error_of;
 
@@ -381,3 +382,5 @@ TEST_CASE("hashes are BLAKE2b-256, of bytes, parts and files alike") {
   CHECK(hash_file(folder / "a") == "f739bfb94f0e9f82d2b86461ab672b39f84cbd21fd0fd9d818d77947bc9067dc");
   CHECK(error_of([&] { hash_file(folder / "none"); }).find("cannot read") == 0);
 }
+
+}  // namespace trainlab::files_test

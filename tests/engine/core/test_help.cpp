@@ -4,7 +4,7 @@
 
 #include "engine/core/sample_registry.h"
 
-using namespace trainlab;
+namespace trainlab::help_test {
 
 namespace {
 
@@ -19,9 +19,7 @@ std::size_t characters(const std::string& line) {
   return count;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -144,3 +142,5 @@ TEST_CASE("the completion file is Lua, line by line, and types every option") {
   CHECK(meta.find("lab.tensor = {}") < meta.find("function lab.tensor.randn"));
   CHECK(meta.find("lab.nn = {}") < meta.find("function lab.nn.Linear"));
 }
+
+}  // namespace trainlab::help_test

@@ -7,7 +7,8 @@
 #include "core/value.h"
 #include "engine/core/sample_registry.h"
 
-using namespace trainlab;
+namespace trainlab::json_test {
+
 using sample::error_of;
 
 namespace {
@@ -107,3 +108,5 @@ TEST_CASE("the fingerprint is BLAKE2b-256 of the canonical text without position
   positioned["lr"] = 0.004;
   CHECK(fingerprint(positioned) != fingerprint(entry));
 }
+
+}  // namespace trainlab::json_test

@@ -2,7 +2,8 @@
 
 #include "engine/core/sample_registry.h"
 
-using namespace trainlab;
+namespace trainlab::options_test {
+
 using namespace trainlab::sample;
 
 namespace {
@@ -150,3 +151,5 @@ TEST_CASE("a keyed option is one value, or a table of them by name with options 
                     Catch::Contains("fit.input.a") && Catch::Contains("integer ≥ 1"));
   CHECK_THROWS_AS(one.keyed("input"), std::logic_error);
 }
+
+}  // namespace trainlab::options_test

@@ -2,7 +2,7 @@
 
 #include "core/pattern.h"
 
-using namespace trainlab;
+namespace trainlab::pattern_test {
 
 TEST_CASE("a pattern's star stands for any characters and its question mark for one") {
   CHECK(matches_pattern("3.weight", "3.weight"));
@@ -17,3 +17,5 @@ TEST_CASE("a pattern's star stands for any characters and its question mark for 
   CHECK_FALSE(matches_pattern("?", ""));
   CHECK_FALSE(matches_pattern("", "3"));
 }
+
+}  // namespace trainlab::pattern_test

@@ -2,7 +2,8 @@
 
 #include "engine/core/sample_registry.h"
 
-using namespace trainlab;
+namespace trainlab::print_test {
+
 using namespace trainlab::sample;
 
 namespace {
@@ -68,3 +69,5 @@ TEST_CASE("what does not fit on a line is broken and indented") {
         "  optim = optim.AdamW { lr = 0.1 },\n"
         "}");
 }
+
+}  // namespace trainlab::print_test

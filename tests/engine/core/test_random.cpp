@@ -7,7 +7,7 @@
 
 #include "core/random.h"
 
-using namespace trainlab;
+namespace trainlab::random_test {
 
 namespace {
 
@@ -164,3 +164,5 @@ TEST_CASE("seeds for others are positive and exact as doubles") {
   }
   CHECK(seen.size() == 1000);
 }
+
+}  // namespace trainlab::random_test

@@ -3,7 +3,8 @@
 
 #include "engine/core/sample_registry.h"
 
-using namespace trainlab;
+namespace trainlab::registry_test {
+
 using sample::error_of;
 
 namespace {
@@ -19,9 +20,7 @@ std::string refusal(Entry entry) {
   return "accepted";
 }
 
-Entry with(Option option) {
-  return Entry("x.New", "layer", "New.").with(std::move(option));
-}
+Entry with(Option option) { return Entry("x.New", "layer", "New.").with(std::move(option)); }
 
 }  // namespace
 
@@ -164,3 +163,5 @@ TEST_CASE("the table of entries goes through JSON and back") {
   }
   CHECK(back.check(sample::fit(), "fit") == registry.check(sample::fit(), "fit"));
 }
+
+}  // namespace trainlab::registry_test

@@ -8,7 +8,7 @@
 
 #include "core/trace.h"
 
-using namespace trainlab;
+namespace trainlab::trace_test {
 
 namespace {
 
@@ -75,3 +75,5 @@ TEST_CASE("every phase has a name") {
   CHECK(phase_name(Phase::step) == "step");
   CHECK(phase_name(Phase::callback) == "callback");
 }
+
+}  // namespace trainlab::trace_test

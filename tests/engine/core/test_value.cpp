@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/value.h"
 
-using namespace trainlab;
+namespace trainlab::value_test {
 
 TEST_CASE("a Value keeps integers and numbers apart, and converts where nothing is lost") {
   CHECK(Value(3).is_integer());
@@ -77,8 +77,9 @@ TEST_CASE("an Error puts its parts together, the innermost position and the oute
   error.in("lr").in("optim").in("fit");
   CHECK(std::string(error.what()) == "fit.optim.lr: expected a number");
   error.at("inner.lua", 7).at("outer.lua", 1).hint("try 0.1").traceback("stack traceback:");
-  CHECK(std::string(error.what()) ==
-        "inner.lua:7: fit.optim.lr: expected a number\n  hint: try 0.1\nstack traceback:");
+  CHECK(std::string(error.what()) == "inner.lua:7: fit.optim.lr: expected a number\n  hint: try 0.1\nstack traceback:");
   CHECK(std::string(recipe_error("shape").in("[3].Linear").in("model").what()) == "model[3].Linear: shape");
   CHECK(static_cast<int>(run_error("x").kind()) == 3);
 }
+
+}  // namespace trainlab::value_test

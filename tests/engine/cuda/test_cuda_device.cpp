@@ -16,7 +16,7 @@
 #include "tensor/random.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
+namespace trainlab::cuda_device_test {
 
 namespace {
 
@@ -114,3 +114,5 @@ TEST_CASE("gpu: batches that come while others are computed with are not mixed u
   }
   for (const at::Tensor& difference : differences) CHECK(difference.item<double>() == 0);
 }
+
+}  // namespace trainlab::cuda_device_test

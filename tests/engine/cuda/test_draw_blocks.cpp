@@ -11,7 +11,8 @@
 
 #include "tensor/random.h"
 
-using namespace trainlab;
+namespace trainlab::draw_blocks_test {
+
 using namespace trainlab::cuda;
 
 namespace {
@@ -59,3 +60,5 @@ TEST_CASE("a uniform number of a kernel stays below the upper bound after roundi
   CHECK(x.min().item<float>() == 1.0F);
   CHECK(x.max().item<float>() < high);
 }
+
+}  // namespace trainlab::draw_blocks_test

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-using namespace trainlab;
+namespace trainlab::gpus_test {
 
 TEST_CASE("gpus: where LibTorch's CUDA half cannot be used, an error of usage says so and names a way") {
   if (cuda::find_gpus().count > 0) {
@@ -23,3 +23,5 @@ TEST_CASE("gpus: where LibTorch's CUDA half cannot be used, an error of usage sa
     CHECK_THAT(error.hint(), Catch::Contains("TRAINLAB_TORCH=DIR"));
   }
 }
+
+}  // namespace trainlab::gpus_test

@@ -8,8 +8,9 @@
 #include "specs.h"
 #include "tensor/npy.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::arrays_test {
+
+using namespace test;
 
 namespace {
 
@@ -175,3 +176,5 @@ TEST_CASE("tensors: a function of the recipe makes the data") {
   CHECK(
       contains(message({tensor(x), Value(3)}), "result 2 of the function at recipe.lua:9: expected a tensor, found 3"));
 }
+
+}  // namespace trainlab::arrays_test

@@ -21,8 +21,9 @@
 #include "tensor/npy.h"
 #include "tensor/safetensors.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::augment_test {
+
+using namespace test;
 
 namespace {
 
@@ -367,9 +368,8 @@ TEST_CASE("pack: what a file says of itself is not believed") {
     const char* to;
     const char* message;
   };
-  const std::string x =
-      R"({"name":"x","as_int64":false,"values":{"type":0,"shape":[4,2],"offset":0},)"
-      R"("scale":{"type":6,"shape":[2],"offset":128}})";
+  const std::string x = R"({"name":"x","as_int64":false,"values":{"type":0,"shape":[4,2],"offset":0},)"
+                        R"("scale":{"type":6,"shape":[2],"offset":128}})";
   const std::string y = R"({"name":"y","as_int64":true,"values":{"type":0,"shape":[4],"offset":64}})";
   const std::string header =
       R"({"key":"k","state":{},"train":{"size":4,"classes":2,"class_names":[],"feature_names":[],"columns":[)" + x +
@@ -423,3 +423,5 @@ TEST_CASE("transforms: in the order of batches, keyed by their place") {
   CHECK(contains(error.headline(),
                  "recipe.lua:9: the transform changed column x from float32 [2, 3, 20, 27] to float32 [1, 3"));
 }
+
+}  // namespace trainlab::augment_test

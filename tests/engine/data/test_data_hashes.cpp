@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-using namespace trainlab;
+namespace trainlab::data_hashes_test {
 
 namespace {
 
@@ -65,3 +65,5 @@ TEST_CASE("rows that cannot be read end no run before they are needed") {
   CHECK(changed_columns(with_rows(50), with_rows(50)).empty());
   CHECK(changed_columns(with_rows(100), with_rows(50)) == "train.x");
 }
+
+}  // namespace trainlab::data_hashes_test

@@ -7,8 +7,9 @@
 
 #include "specs.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::folds_test {
+
+using namespace test;
 
 namespace {
 
@@ -171,3 +172,5 @@ TEST_CASE("weighted: what is refused") {
   CHECK(contains(message_of(method("weighted", grouped())), "expected a column of weights, or balanced = true"));
   CHECK(contains(message_of(method("weighted", data("sine"), {{"balanced", true}})), "has no classes"));
 }
+
+}  // namespace trainlab::folds_test

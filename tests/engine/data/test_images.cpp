@@ -10,8 +10,9 @@
 #include "support/data_support.h"
 #include "tensor/safetensors.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::images_test {
+
+using namespace test;
 
 namespace {
 
@@ -196,3 +197,5 @@ TEST_CASE("colours: torchvision's formulas") {
   CHECK(largest_difference(after(image, stretch_contrast), golden("stretch")) <= 1);
   CHECK(at::equal(after(image, equalize), golden("equalize")));
 }
+
+}  // namespace trainlab::images_test

@@ -12,8 +12,9 @@
 #include "support/stand_in_device.h"
 #include "tensor/device.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::loader_test {
+
+using namespace test;
 
 namespace {
 
@@ -278,3 +279,5 @@ TEST_CASE("a device that copies later gives the loader's buffers, and gets the s
     CHECK(stand_in_buffers() > before);
   }
 }
+
+}  // namespace trainlab::loader_test

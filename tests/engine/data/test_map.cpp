@@ -9,8 +9,9 @@
 #include "support/stand_in_device.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::map_test {
+
+using namespace test;
 
 namespace {
 
@@ -172,3 +173,5 @@ TEST_CASE("map: what is refused") {
   CHECK(contains(refused(method("pack", mapped(digits, "x"), {{"path", "x.pack"}}), same).message(),
                  "what a function made cannot be packed"));
 }
+
+}  // namespace trainlab::map_test

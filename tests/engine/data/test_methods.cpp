@@ -3,8 +3,9 @@
 
 #include "specs.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::methods_test {
+
+using namespace test;
 
 namespace {
 
@@ -169,3 +170,5 @@ TEST_CASE("normalize: mean 0 and deviation 1 over the training part, and only ov
     CHECK(refused(method("normalize", method("normalize", blobs(10)))).message() == "the data is normalised already");
   }
 }
+
+}  // namespace trainlab::methods_test

@@ -6,8 +6,9 @@
 #include "data/new_inputs.h"
 #include "specs.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::new_inputs_test {
+
+using namespace test;
 
 namespace {
 
@@ -131,3 +132,5 @@ TEST_CASE("arrays are found by the names of the columns") {
                  }).message(),
                  "expected ids of whole numbers [N, 1], as the model was trained on, found numbers [N, 2]"));
 }
+
+}  // namespace trainlab::new_inputs_test

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace trainlab;
+namespace trainlab::row_gather_test {
 
 namespace {
 
@@ -128,3 +128,5 @@ TEST_CASE("rows that a source makes are converted like stored ones") {
     CHECK((b != unchanged));
   }
 }
+
+}  // namespace trainlab::row_gather_test

@@ -10,8 +10,9 @@
 
 #include "specs.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::sources_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -233,3 +234,5 @@ TEST_CASE("every data entry is documented") {
     for (const Option& option : entry->options) CHECK_FALSE(option.doc.empty());
   }
 }
+
+}  // namespace trainlab::sources_test

@@ -3,8 +3,9 @@
 
 #include "specs.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::table_test {
+
+using namespace test;
 
 namespace {
 
@@ -193,3 +194,5 @@ TEST_CASE("a column of text is characters, zeros before it") {
   CHECK(contains(message_of("n,y\na,1\n", {{"text", "n"}, {"exclude", Value::List{"n"}}}),
                  "goes without other inputs in x: a column of text is x alone"));
 }
+
+}  // namespace trainlab::table_test

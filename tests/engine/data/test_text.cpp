@@ -6,8 +6,9 @@
 #include "data/tokenizer.h"
 #include "specs.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::text_test {
+
+using namespace test;
 
 namespace {
 
@@ -177,3 +178,5 @@ TEST_CASE("text: what is refused") {
         "prompt.txt:2: character 5, 'é' (U+00E9), is not among the 3 of the text that the vocabulary was made from");
   CHECK(contains(error_of([&] { tokenizer.encode("a\x01", "p"); }).message(), "character 2, U+0001, is not"));
 }
+
+}  // namespace trainlab::text_test

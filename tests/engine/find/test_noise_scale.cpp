@@ -6,7 +6,7 @@
 
 #include "find/noise_scale.h"
 
-using namespace trainlab;
+namespace trainlab::noise_scale_test {
 
 namespace {
 
@@ -75,3 +75,5 @@ TEST_CASE("gradients without noise have the scale 0") {
   CHECK(found.value == Approx(0).margin(1e-12));
   CHECK(found.high == Approx(0).margin(1e-9));
 }
+
+}  // namespace trainlab::noise_scale_test

@@ -8,8 +8,9 @@
 #include "support/error_of.h"
 #include "support/fit_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::optimizer_test {
+
+using namespace test;
 
 namespace {
 
@@ -98,3 +99,5 @@ TEST_CASE("a fit whose length is a time has no optimizers to compare") {
   CHECK_THAT(error_of([&] { find_optimizer(full_registry(), fit, test_settings(), {}); }),
              Catch::Contains("expected a fit with epochs or steps"));
 }
+
+}  // namespace trainlab::optimizer_test

@@ -6,8 +6,9 @@
 #include "find/rate.h"
 #include "support/fit_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::rate_test {
+
+using namespace test;
 
 namespace {
 
@@ -66,3 +67,5 @@ TEST_CASE("a rate is found for a small fit, twice the same") {
   CHECK(value["curve"].list().front()["lr"].number() == Approx(1e-6));
   CHECK(to_json(to_value(find_rate(full_registry(), spec, settings, options))) == to_json(value));
 }
+
+}  // namespace trainlab::rate_test

@@ -11,7 +11,7 @@
 #include "core/random.h"
 #include "forecast/forecast.h"
 
-using namespace trainlab;
+namespace trainlab::forecast_test {
 
 namespace {
 
@@ -148,10 +148,10 @@ TEST_CASE("four of five intervals hold the value of noisy curves") {
 
 // val.loss of recipes/digits.lua with its seed 1, one validation each 23 steps.
 TEST_CASE("the curve that a recipe has left is forecast from its first third on") {
-  const std::vector<double> values{
-      2.175, 1.701, 0.9287, 0.5531, 0.4169, 0.3399, 0.3016, 0.278, 0.248, 0.2213, 0.2175, 0.2117, 0.1877, 0.185,
-      0.1736, 0.1757, 0.1692, 0.1651, 0.1626, 0.1574, 0.1578, 0.1566, 0.1549, 0.1488, 0.1467, 0.1484, 0.146,
-      0.1465, 0.1409, 0.1396, 0.1426, 0.1401, 0.1397, 0.1403, 0.1398};
+  const std::vector<double> values{2.175,  1.701,  0.9287, 0.5531, 0.4169, 0.3399, 0.3016, 0.278,  0.248,
+                                   0.2213, 0.2175, 0.2117, 0.1877, 0.185,  0.1736, 0.1757, 0.1692, 0.1651,
+                                   0.1626, 0.1574, 0.1578, 0.1566, 0.1549, 0.1488, 0.1467, 0.1484, 0.146,
+                                   0.1465, 0.1409, 0.1396, 0.1426, 0.1401, 0.1397, 0.1403, 0.1398};
   for (const std::size_t seen : {12, 18, 26}) {
     INFO(seen << " of " << values.size() << " validations");
     LearningCurve curve(true);
@@ -173,3 +173,5 @@ TEST_CASE("a forecast in words and as a value") {
   forecast.rate_falls = false;
   CHECK(text_of(forecast) == "val.loss 0.312 (0.29 to 0.331)");
 }
+
+}  // namespace trainlab::forecast_test

@@ -4,7 +4,7 @@
 
 #include "forecast/learning_curve.h"
 
-using namespace trainlab;
+namespace trainlab::learning_curve_test {
 
 TEST_CASE("a learning curve keeps the best value beside each value, in the metric's direction") {
   LearningCurve falling(true), rising(false);
@@ -46,3 +46,5 @@ TEST_CASE("a learning curve restored from its state goes on as if it had not bee
   whole.restore({});
   CHECK(whole.validations() == 0);
 }
+
+}  // namespace trainlab::learning_curve_test

@@ -6,7 +6,7 @@
 #include "core/random.h"
 #include "forecast/trend.h"
 
-using namespace trainlab;
+namespace trainlab::trend_test {
 
 TEST_CASE("the most fall of a straight line is its fall") {
   std::vector<double> values;
@@ -51,3 +51,5 @@ TEST_CASE("the most fall is at least the true one in 95 of 100 noisy lines") {
     }
   }
 }
+
+}  // namespace trainlab::trend_test

@@ -3,8 +3,9 @@
 #include "formats/input_file.h"
 #include "support/data_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::csv_test {
+
+using namespace test;
 
 namespace {
 
@@ -83,3 +84,5 @@ TEST_CASE("a compressed table cut at any byte is an error") {
     REQUIRE(error.kind() == ErrorKind::recipe);
   }
 }
+
+}  // namespace trainlab::csv_test

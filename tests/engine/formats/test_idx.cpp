@@ -4,8 +4,9 @@
 
 #include "support/data_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::idx_test {
+
+using namespace test;
 
 namespace {
 
@@ -100,3 +101,5 @@ TEST_CASE("a header with any byte changed never crashes") {
     }
   }
 }
+
+}  // namespace trainlab::idx_test

@@ -2,8 +2,9 @@
 
 #include "support/data_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::input_file_test {
+
+using namespace test;
 
 namespace {
 
@@ -105,3 +106,5 @@ TEST_CASE("a missing file is reported with what could be meant") {
   CHECK(message("/no/way/x").hint() == "there is no folder " + folder + "/no");
   CHECK(message("").message() == "expected a file, found the folder " + folder);
 }
+
+}  // namespace trainlab::input_file_test

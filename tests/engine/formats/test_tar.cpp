@@ -6,8 +6,9 @@
 #include "support/data_support.h"
 #include "support/tar_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::tar_test {
+
+using namespace test;
 
 namespace fs = std::filesystem;
 
@@ -114,3 +115,5 @@ TEST_CASE("images: an archive with an outer folder") {
   CHECK(set.name_of(set.train[0]) == path + ": set/train/a/1.png");
   REQUIRE(set.test);
 }
+
+}  // namespace trainlab::tar_test

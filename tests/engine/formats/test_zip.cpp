@@ -5,8 +5,9 @@
 
 #include "support/data_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::zip_test {
+
+using namespace test;
 
 namespace {
 
@@ -96,3 +97,5 @@ TEST_CASE("zip: what lies") {
   const std::size_t y = stored.rfind("y.npy");
   CHECK(contains(refused(changed(stored, y, 'x')), "two members are named \"x.npy\""));
 }
+
+}  // namespace trainlab::zip_test

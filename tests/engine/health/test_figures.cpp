@@ -4,7 +4,7 @@
 
 #include "health/figures.h"
 
-using namespace trainlab;
+namespace trainlab::figures_test {
 
 TEST_CASE("a loss curve keeps the means of a long run in few blocks") {
   LossCurve curve;
@@ -58,3 +58,5 @@ TEST_CASE("figures come back from a checkpoint as they were") {
   back.losses.add(2);
   CHECK(back.losses.steps() == 8);
 }
+
+}  // namespace trainlab::figures_test

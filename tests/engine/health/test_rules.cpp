@@ -7,7 +7,7 @@
 
 #include "health/verdict.h"
 
-using namespace trainlab;
+namespace trainlab::rules_test {
 
 namespace {
 
@@ -262,3 +262,5 @@ TEST_CASE("verdicts come back from a checkpoint") {
   CHECK(to_value(verdict)["kind"] == Value("dead_units"));
   CHECK_THROWS(verdict_of_value(Value::Map{{"kind", "tired"}}));
 }
+
+}  // namespace trainlab::rules_test

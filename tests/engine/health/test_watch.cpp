@@ -12,8 +12,9 @@
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::watch_test {
+
+using namespace test;
 
 namespace {
 
@@ -128,3 +129,5 @@ TEST_CASE("a watched fit computes the same as one that is not watched") {
   CHECK(watched["metrics"] == plain["metrics"]);
   CHECK(rows_without_seconds(temporary.path()) == rows_without_seconds(other.path()));
 }
+
+}  // namespace trainlab::watch_test

@@ -9,7 +9,7 @@
 #include "core/files.h"
 #include "journal/artifact.h"
 
-using namespace trainlab;
+namespace trainlab::artifact_test {
 
 TEST_CASE("a recipe names its files plainly, and not as checkpoints are named") {
   for (const char* name : {"weights", "best", "a.txt", "last.b"}) CHECK_NOTHROW(check_file_name("run:save", name));
@@ -47,3 +47,5 @@ TEST_CASE("tensors by name are written as a safetensors file") {
   CHECK_THROWS_WITH(write_artifact("tensors", "m.safetensors", NamedTensors{{"__metadata__", at::tensor({1})}}),
                     Catch::Contains("cannot be called __metadata__"));
 }
+
+}  // namespace trainlab::artifact_test

@@ -7,8 +7,9 @@
 #include "journal/checkpoint.h"
 #include "support/temporary_folder.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::checkpoint_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -97,3 +98,5 @@ TEST_CASE("without any whole checkpoint none is found, and every damage is told"
   REQUIRE(said.size() == 3);
   CHECK(said[2] == "damage: no complete checkpoint is left; this starts again from the first step");
 }
+
+}  // namespace trainlab::checkpoint_test

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-using namespace trainlab;
+namespace trainlab::disk_threads_test {
 
 TEST_CASE("each work is done once, also by calls that come from several threads") {
   std::vector<std::atomic<int>> done(300);
@@ -41,3 +41,5 @@ TEST_CASE("all work is done before the error of the smallest number is raised") 
   side_by_side(0, work);
   CHECK_THROWS_WITH(side_by_side(4, work), "3");
 }
+
+}  // namespace trainlab::disk_threads_test

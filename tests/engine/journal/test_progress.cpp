@@ -6,7 +6,7 @@
 
 #include "journal/reporters.h"
 
-using namespace trainlab;
+namespace trainlab::progress_test {
 
 namespace {
 
@@ -314,3 +314,5 @@ TEST_CASE("a resumed fit is timed from where it went on") {
   walk(screen, *bar, 461, 660, 0.01);
   CHECK_THAT(screen.line, Catch::Contains("6.40k samples/s  ETA 0:03"));
 }
+
+}  // namespace trainlab::progress_test

@@ -10,8 +10,9 @@
 #include "support/error_of.h"
 #include "support/temporary_folder.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::record_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -176,3 +177,5 @@ TEST_CASE("rows that were lost are told, and the rows that are there stay whole 
     CHECK_THAT(said[0], Catch::EndsWith("has lost rows from before step 2: reports of this stage will lack them"));
   }
 }
+
+}  // namespace trainlab::record_test

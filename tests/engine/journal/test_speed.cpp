@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace trainlab;
+namespace trainlab::speed_test {
 
 namespace {
 
@@ -96,3 +96,5 @@ TEST_CASE("work of others on the cores is told once, as a share since the run be
   CHECK(notes.front().find("other work has the cores: for 40 %") == 0);
   CHECK(meter.to_value(20, 0)["without_core"].number() == Approx(0.4));
 }
+
+}  // namespace trainlab::speed_test

@@ -14,7 +14,7 @@
 #include "core/files.h"
 #include "journal/reporters.h"
 
-using namespace trainlab;
+namespace trainlab::tensorboard_test {
 
 namespace {
 
@@ -231,3 +231,5 @@ TEST_CASE("a full disk is told") {
     CHECK_THAT(error.what(), Catch::Contains("events.out.tfevents."));
   }
 }
+
+}  // namespace trainlab::tensorboard_test

@@ -15,8 +15,9 @@
 #include "support/error_of.h"
 #include "support/temporary_folder.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::machine_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -186,3 +187,5 @@ TEST_CASE("this machine is measured, and the number of threads is what it was") 
   CHECK(Roofline::from_value(machine.to_value()).to_value() == machine.to_value());
   CHECK_THAT(machine.text(), Catch::Contains("GFLOP/s"));
 }
+
+}  // namespace trainlab::machine_test

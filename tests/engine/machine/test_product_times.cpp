@@ -9,8 +9,9 @@
 #include "machine/product_times.h"
 #include "support/temporary_folder.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::product_times_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 TEST_CASE("times of products are measured once for a machine, and again when the file is damaged") {
@@ -57,3 +58,5 @@ TEST_CASE("a limit of the instructions makes another machine") {
   unsetenv("ONEDNN_MAX_CPU_ISA");
   CHECK(product_fingerprint() == before);
 }
+
+}  // namespace trainlab::product_times_test

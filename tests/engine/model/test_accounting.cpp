@@ -9,7 +9,8 @@
 
 #include "cases.h"
 
-using namespace trainlab;
+namespace trainlab::accounting_test {
+
 using namespace trainlab::testing;
 
 namespace {
@@ -205,3 +206,5 @@ TEST_CASE("dropout keeps no mask, and its gradient is that of what it dropped") 
     }
   }
 }
+
+}  // namespace trainlab::accounting_test

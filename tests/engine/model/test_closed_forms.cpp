@@ -17,7 +17,8 @@
 #include "cases.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::closed_forms_test {
+
 using namespace trainlab::testing;
 using trainlab::test::on_test_device;
 using trainlab::test::test_device;
@@ -267,3 +268,5 @@ TEST_CASE("interpolation: cubic, and with kernels as wide as the output's elemen
   };
   CHECK(difference(resized("cubic", false, 13, 16), both(plain(9, 13), plain(8, 16))) < 1e-12);
 }
+
+}  // namespace trainlab::closed_forms_test

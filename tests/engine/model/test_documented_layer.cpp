@@ -7,10 +7,10 @@
 #include "model/model.h"
 
 namespace trainlab {
-void register_scale(Registry& registry);
-}
 
-using namespace trainlab;
+void register_scale(Registry& registry);
+
+namespace documented_layer_test {
 
 TEST_CASE("the layer that the documentation shows multiplies by its factor, alone and in a group") {
   Registry registry;
@@ -29,3 +29,7 @@ TEST_CASE("the layer that the documentation shows multiplies by its factor, alon
     CHECK(at::equal(model.forward(x, {state, false, {}}), x.mul(2)));
   }
 }
+
+}  // namespace documented_layer_test
+
+}  // namespace trainlab

@@ -6,7 +6,8 @@
 #include "cases.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::errors_test {
+
 using namespace trainlab::testing;
 using trainlab::test::on_test_device;
 using trainlab::test::test_device;
@@ -168,3 +169,5 @@ TEST_CASE("batch norm refuses a training batch of one value per channel") {
   }
   CHECK(model.forward(x, {state, false, keys}).sizes() == x.sizes());
 }
+
+}  // namespace trainlab::errors_test

@@ -11,7 +11,8 @@
 #include "support/stand_in_device.h"
 #include "tensor/safetensors.h"
 
-using namespace trainlab;
+namespace trainlab::golden_test {
+
 using trainlab::test::test_device;
 using namespace trainlab::testing;
 
@@ -124,3 +125,5 @@ TEST_CASE("every golden case is tested; every layer but nn.Module has one, or a 
     CHECK((covered.contains(entry->name) || entry->name == "nn.Module"));
   }
 }
+
+}  // namespace trainlab::golden_test

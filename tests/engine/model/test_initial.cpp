@@ -11,7 +11,8 @@
 #include "model/initial.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::initial_test {
+
 using namespace trainlab::testing;
 using trainlab::test::on_test_device;
 using trainlab::test::test_device;
@@ -228,3 +229,5 @@ TEST_CASE("stored values are mixed with those that the model draws itself") {
     CHECK(mixed[i].sub(drawn[i].mul(0.1).add(0.4)).abs().max().item<double>() < 1e-15);
   }
 }
+
+}  // namespace trainlab::initial_test

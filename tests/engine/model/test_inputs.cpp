@@ -8,7 +8,8 @@
 #include "cases.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::inputs_test {
+
 using namespace trainlab::testing;
 using trainlab::test::on_test_device;
 using trainlab::test::test_device;
@@ -101,3 +102,5 @@ TEST_CASE("layers that calculate refuse integers, layers that only move numbers 
   }
   CHECK_THAT(refused(nn("Residual", {nn("Identity")}), tokens), Catch::Contains("expected floating-point numbers"));
 }
+
+}  // namespace trainlab::inputs_test

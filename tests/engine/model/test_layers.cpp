@@ -12,7 +12,8 @@
 #include "cases.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::layers_test {
+
 using namespace trainlab::testing;
 using trainlab::test::on_test_device;
 using trainlab::test::test_device;
@@ -258,3 +259,5 @@ TEST_CASE("shared layers: one set of weights in the state, counted once, and mas
   CHECK(tied.parameter_count() == 11 * 8 + 6 * 8 + 3 * (2 * 8 + 12 * 8 * 8) + 8);
   CHECK((tied.output() == Shape{6, 11}));
 }
+
+}  // namespace trainlab::layers_test

@@ -8,7 +8,8 @@
 #include "cases.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::members_test {
+
 using namespace trainlab::testing;
 using trainlab::test::on_test_device;
 using trainlab::test::test_device;
@@ -181,3 +182,5 @@ TEST_CASE("dropout layers of one model draw masks of their own, and each key ano
   CHECK(at::equal(pass(Key(1)), pass(Key(1))));
   CHECK_FALSE(at::equal(pass(Key(1)), pass(Key(2))));
 }
+
+}  // namespace trainlab::members_test

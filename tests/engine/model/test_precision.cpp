@@ -8,7 +8,8 @@
 #include "cases.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::precision_test {
+
 using namespace trainlab::testing;
 using trainlab::test::test_device;
 
@@ -139,3 +140,5 @@ TEST_CASE("members side by side in fewer digits are near the members alone") {
     CHECK(together.select(0, m).sub(alone).abs().max().item<double>() < 0x1p-6);
   }
 }
+
+}  // namespace trainlab::precision_test

@@ -13,8 +13,9 @@
 #include "tensor/memory.h"
 #include "tensor/operator_errors.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::recompute_test {
+
+using namespace test;
 using namespace trainlab::testing;
 
 namespace {
@@ -218,3 +219,5 @@ TEST_CASE("patterns name segments by the places of layers") {
   CHECK_THAT(message({"2.*", "2.2.1"}), Catch::Contains("that are in another segment already"));
   CHECK_THAT(message({"3.1", "3"}), Catch::Contains("that are in another segment already"));
 }
+
+}  // namespace trainlab::recompute_test

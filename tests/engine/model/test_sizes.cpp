@@ -9,7 +9,8 @@
 #include "cases.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::sizes_test {
+
 using namespace trainlab::testing;
 using trainlab::test::test_device;
 
@@ -125,3 +126,5 @@ TEST_CASE("a size that does not go through a layer is refused with its path") {
   CHECK_THROWS_WITH(model.forward(batch_of({2, 1, 1}, false), {state, false, keys}),
                     Catch::Contains("model[4].MaxPool2d: "));
 }
+
+}  // namespace trainlab::sizes_test

@@ -10,7 +10,8 @@
 #include "cases.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::state_test {
+
 using namespace trainlab::testing;
 using trainlab::test::test_device;
 
@@ -143,3 +144,5 @@ TEST_CASE("a training pass that updates no statistics gives the same output and 
     for (std::size_t i = 0; i < before.size(); ++i) CHECK_FALSE(at::equal(state.buffers[i], before[i]));
   }
 }
+
+}  // namespace trainlab::state_test

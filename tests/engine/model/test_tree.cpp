@@ -2,7 +2,8 @@
 
 #include "cases.h"
 
-using namespace trainlab;
+namespace trainlab::tree_test {
+
 using namespace trainlab::testing;
 
 TEST_CASE("the tree shows path, constructor, output, parameters and FLOPs in columns") {
@@ -22,3 +23,5 @@ TEST_CASE("the tree shows path, constructor, output, parameters and FLOPs in col
         "    shortcut Linear { 512, bias = false }  [512]       32,768        65.5 k\n"
         "  [5] Linear(10)                           [10]         5,130        10.2 k\n");
 }
+
+}  // namespace trainlab::tree_test

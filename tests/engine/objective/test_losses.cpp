@@ -13,8 +13,9 @@
 #include "embedded/golden_parts.h"
 #include "parts_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::losses_test {
+
+using namespace test;
 
 namespace {
 
@@ -322,3 +323,5 @@ TEST_CASE("weights of classes and outputs are counted") {
   CHECK_THAT(refused(R"({"@": "loss.bce_with_logits", "pos_weight": [1, 2]})", head({3}, {3}, 0)),
              Catch::Contains("fit.loss.pos_weight") && Catch::Contains("found 2"));
 }
+
+}  // namespace trainlab::losses_test

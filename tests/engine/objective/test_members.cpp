@@ -13,8 +13,9 @@
 #include "support/stand_in_device.h"
 #include "tensor/random.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::members_test {
+
+using namespace test;
 
 namespace {
 
@@ -343,3 +344,5 @@ TEST_CASE("probabilities as targets: a group gives each member its solo result")
     }
   }
 }
+
+}  // namespace trainlab::members_test

@@ -10,8 +10,9 @@
 #include "parts_support.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::metrics_test {
+
+using namespace test;
 
 namespace {
 
@@ -206,3 +207,5 @@ TEST_CASE("directions are declared") {
        {"metric.accuracy", "metric.top_k", "metric.precision", "metric.recall", "metric.f1", "metric.r2"})
     CHECK_FALSE(minimize(name));
 }
+
+}  // namespace trainlab::metrics_test

@@ -2,10 +2,10 @@
 #include "losses/softmax_costs.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/Reduction.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/core/Reduction.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -19,7 +19,7 @@
 
 #include "tensor/random.h"
 
-using namespace trainlab;
+namespace trainlab::softmax_costs_test {
 
 namespace {
 
@@ -130,3 +130,5 @@ TEST_CASE("the bits do not depend on the number of threads") {
   at::set_num_threads(threads);
   CHECK(at::equal(one, three));
 }
+
+}  // namespace trainlab::softmax_costs_test

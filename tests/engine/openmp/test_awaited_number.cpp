@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-using namespace trainlab;
+namespace trainlab::awaited_number_test {
 
 namespace {
 
@@ -80,3 +80,5 @@ TEST_CASE("a thread that waits long sleeps") {
   other.join();
   CHECK(used < computes / 2);
 }
+
+}  // namespace trainlab::awaited_number_test

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+namespace trainlab::openmp_test {
+
 namespace {
 
 // More threads than most machines have cores for.
@@ -241,3 +243,5 @@ TEST_CASE("regions follow each other without a lost thread, from several threads
   // Regions of one to four members add 1, 3, 6 and 10.
   CHECK(sums == std::array<long, 3>{regions / 4 * 20L, regions / 4 * 20L, regions / 4 * 20L});
 }
+
+}  // namespace trainlab::openmp_test

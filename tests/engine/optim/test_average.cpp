@@ -11,7 +11,8 @@
 #include "specs.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::average_test {
+
 using trainlab::test::on_test_device;
 
 namespace {
@@ -154,3 +155,5 @@ TEST_CASE("averages: what is refused") {
   const Options late = optim_spec("swa", {{"start", "12 epochs"}});
   CHECK_NOTHROW(WeightAverage(std::span(&late, 1), {.total_steps = 0, .steps_per_epoch = 10, .batch = 4}, {}, 0));
 }
+
+}  // namespace trainlab::average_test

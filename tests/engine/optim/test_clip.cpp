@@ -10,7 +10,8 @@
 #include "optim/clip.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::clip_test {
+
 using trainlab::test::test_device;
 
 namespace {
@@ -93,3 +94,5 @@ TEST_CASE("clip: by value, whatever the strides") {
   CHECK(std::isnan(dense[3].item<double>()));
   CHECK(at::equal(strided, row({0.5, 0.5, -0.5, 0.5}).view({2, 2}).t()));
 }
+
+}  // namespace trainlab::clip_test

@@ -23,7 +23,8 @@
 #include "specs.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::optimizers_test {
+
 using trainlab::test::test_device;
 
 namespace {
@@ -106,8 +107,9 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 }
 
 // A step at the problem's present gradients, which are evaluated again where the optimizer wants that.
-void take_step(Optimizer& optimizer, const std::function<std::vector<at::Tensor>()>& gradients, StepInputs inputs,
-               double loss = 0, const std::function<double()>& loss_again = [] { return 0.0; }) {
+void take_step(
+    Optimizer& optimizer, const std::function<std::vector<at::Tensor>()>& gradients, StepInputs inputs, double loss = 0,
+    const std::function<double()>& loss_again = [] { return 0.0; }) {
   std::vector<at::Tensor> again;
   const Reevaluate reevaluate = [&] {
     again = gradients();
@@ -140,50 +142,96 @@ const std::map<std::string, std::vector<Value::Map>>& member_settings() {
         {{"lr", 0.01}, {"betas", Value::List{0.8, 0.9}}, {"amsgrad", true}},
         {{"lr", 0.03}, {"eps", 1e-4}},
         {{"lr", 0.01}, {"weight_decay", 0.5}, {"decay_norms_and_biases", false}}}},
-      {"optim.Adamax", {{{"lr", 0.02}, {"weight_decay", 0.1}}, {{"lr", 0.01}, {"betas", Value::List{0.8, 0.9}}},
-                        {{"lr", 0.03}, {"eps", 1e-4}}, {{"lr", 0.01}, {"layer_decay", 0.8}}}},
-      {"optim.NAdam", {{{"lr", 0.02}, {"weight_decay", 0.1}}, {{"lr", 0.01}, {"betas", Value::List{0.8, 0.9}}},
-                       {{"lr", 0.03}, {"momentum_decay", 0.1}},
-                       {{"lr", 0.01}, {"weight_decay", 0.5}, {"decoupled_weight_decay", true}}}},
-      {"optim.RAdam", {{{"lr", 0.02}, {"weight_decay", 0.1}}, {{"lr", 0.02}, {"betas", Value::List{0.8, 0.9}}},
-                       {{"lr", 0.03}, {"eps", 1e-4}},
-                       {{"lr", 0.02}, {"weight_decay", 0.5}, {"decoupled_weight_decay", true}}}},
-      {"optim.Adagrad", {{{"lr", 0.1}, {"weight_decay", 0.1}}, {{"lr", 0.05}, {"lr_decay", 0.01}},
-                         {{"lr", 0.1}, {"initial_accumulator_value", 0.3}}, {{"lr", 0.2}, {"eps", 1e-3}}}},
-      {"optim.Adadelta", {{{"lr", 1}, {"weight_decay", 0.1}}, {{"lr", 0.9}, {"rho", 0.8}},
-                          {{"lr", 1}, {"eps", 1e-4}}, {{"lr", 2}, {"layer_decay", 0.8}}}},
-      {"optim.RMSprop", {{{"lr", 0.01}, {"weight_decay", 0.1}}, {{"lr", 0.01}, {"momentum", 0.8}},
-                         {{"lr", 0.01}, {"centered", true}, {"eps", 1e-2}}, {{"lr", 0.02}, {"alpha", 0.9}}}},
-      {"optim.Rprop", {{{"lr", 0.02}}, {{"lr", 0.01}, {"etas", Value::List{0.4, 1.1}}},
-                       {{"lr", 0.03}, {"step_sizes", Value::List{1e-3, 0.1}}}, {{"lr", 0.01}}}},
-      {"optim.ASGD", {{{"lr", 0.05}, {"weight_decay", 0.1}}, {{"lr", 0.05}, {"t0", 10}},
-                      {{"lr", 0.05}, {"lambd", 0.1}, {"alpha", 0.5}}, {{"lr", 0.02}}}},
-      {"optim.Lion", {{{"lr", 0.01}, {"weight_decay", 0.1}}, {{"lr", 0.01}, {"betas", Value::List{0.8, 0.9}}},
-                      {{"lr", 0.02}}, {{"lr", 0.01}, {"weight_decay", 0.5}, {"decay_norms_and_biases", false}}}},
-      {"optim.LAMB", {{{"lr", 0.02}, {"weight_decay", 0.1}}, {{"lr", 0.02}, {"betas", Value::List{0.8, 0.9}}},
-                      {{"lr", 0.03}, {"eps", 1e-3}},
-                      {{"lr", 0.02}, {"weight_decay", 0.5}, {"decay_norms_and_biases", false}}}},
-      {"optim.Adafactor", {{{"lr", 0.05}, {"weight_decay", 0.1}}, {{"lr", 0.1}, {"beta2_decay", -0.5}},
-                           {{"lr", 0.1}, {"d", 2.0}, {"eps", Value::List{1e-3, 0.1}}}, {{"lr", 0.02}}}},
-      {"optim.SGDScheduleFree", {{{"lr", 0.3}, {"weight_decay", 0.1}}, {{"lr", 0.1}, {"momentum", 0.5}},
-                                 {{"lr", 0.2}}, {{"lr", 0.3}, {"layer_decay", 0.8}}}},
+      {"optim.Adamax",
+       {{{"lr", 0.02}, {"weight_decay", 0.1}},
+        {{"lr", 0.01}, {"betas", Value::List{0.8, 0.9}}},
+        {{"lr", 0.03}, {"eps", 1e-4}},
+        {{"lr", 0.01}, {"layer_decay", 0.8}}}},
+      {"optim.NAdam",
+       {{{"lr", 0.02}, {"weight_decay", 0.1}},
+        {{"lr", 0.01}, {"betas", Value::List{0.8, 0.9}}},
+        {{"lr", 0.03}, {"momentum_decay", 0.1}},
+        {{"lr", 0.01}, {"weight_decay", 0.5}, {"decoupled_weight_decay", true}}}},
+      {"optim.RAdam",
+       {{{"lr", 0.02}, {"weight_decay", 0.1}},
+        {{"lr", 0.02}, {"betas", Value::List{0.8, 0.9}}},
+        {{"lr", 0.03}, {"eps", 1e-4}},
+        {{"lr", 0.02}, {"weight_decay", 0.5}, {"decoupled_weight_decay", true}}}},
+      {"optim.Adagrad",
+       {{{"lr", 0.1}, {"weight_decay", 0.1}},
+        {{"lr", 0.05}, {"lr_decay", 0.01}},
+        {{"lr", 0.1}, {"initial_accumulator_value", 0.3}},
+        {{"lr", 0.2}, {"eps", 1e-3}}}},
+      {"optim.Adadelta",
+       {{{"lr", 1}, {"weight_decay", 0.1}},
+        {{"lr", 0.9}, {"rho", 0.8}},
+        {{"lr", 1}, {"eps", 1e-4}},
+        {{"lr", 2}, {"layer_decay", 0.8}}}},
+      {"optim.RMSprop",
+       {{{"lr", 0.01}, {"weight_decay", 0.1}},
+        {{"lr", 0.01}, {"momentum", 0.8}},
+        {{"lr", 0.01}, {"centered", true}, {"eps", 1e-2}},
+        {{"lr", 0.02}, {"alpha", 0.9}}}},
+      {"optim.Rprop",
+       {{{"lr", 0.02}},
+        {{"lr", 0.01}, {"etas", Value::List{0.4, 1.1}}},
+        {{"lr", 0.03}, {"step_sizes", Value::List{1e-3, 0.1}}},
+        {{"lr", 0.01}}}},
+      {"optim.ASGD",
+       {{{"lr", 0.05}, {"weight_decay", 0.1}},
+        {{"lr", 0.05}, {"t0", 10}},
+        {{"lr", 0.05}, {"lambd", 0.1}, {"alpha", 0.5}},
+        {{"lr", 0.02}}}},
+      {"optim.Lion",
+       {{{"lr", 0.01}, {"weight_decay", 0.1}},
+        {{"lr", 0.01}, {"betas", Value::List{0.8, 0.9}}},
+        {{"lr", 0.02}},
+        {{"lr", 0.01}, {"weight_decay", 0.5}, {"decay_norms_and_biases", false}}}},
+      {"optim.LAMB",
+       {{{"lr", 0.02}, {"weight_decay", 0.1}},
+        {{"lr", 0.02}, {"betas", Value::List{0.8, 0.9}}},
+        {{"lr", 0.03}, {"eps", 1e-3}},
+        {{"lr", 0.02}, {"weight_decay", 0.5}, {"decay_norms_and_biases", false}}}},
+      {"optim.Adafactor",
+       {{{"lr", 0.05}, {"weight_decay", 0.1}},
+        {{"lr", 0.1}, {"beta2_decay", -0.5}},
+        {{"lr", 0.1}, {"d", 2.0}, {"eps", Value::List{1e-3, 0.1}}},
+        {{"lr", 0.02}}}},
+      {"optim.SGDScheduleFree",
+       {{{"lr", 0.3}, {"weight_decay", 0.1}},
+        {{"lr", 0.1}, {"momentum", 0.5}},
+        {{"lr", 0.2}},
+        {{"lr", 0.3}, {"layer_decay", 0.8}}}},
       {"optim.AdamWScheduleFree",
        {{{"lr", 0.02}, {"weight_decay", 0.1}},
         {{"lr", 0.02}, {"betas", Value::List{0.8, 0.9}}},
         {{"lr", 0.03}, {"eps", 1e-4}},
         {{"lr", 0.05}}}},
-      {"optim.Prodigy", {{{"d0", 1e-2}, {"weight_decay", 0.1}}, {{"d0", 1e-2}, {"betas", Value::List{0.8, 0.9}}},
-                         {{"d0", 1e-3}, {"use_bias_correction", true}}, {{"d0", 1e-2}, {"safeguard_warmup", true}}}},
-      {"optim.SOAP", {{{"lr", 0.02}, {"weight_decay", 0.1}}, {{"lr", 0.02}, {"betas", Value::List{0.8, 0.9}}},
-                      {{"lr", 0.03}, {"max_precond_dim", 4}}, {{"lr", 0.02}, {"precondition_frequency", 2}}}},
-      {"optim.Muon", {{{"lr", 0.02}, {"params", Value::List{"3.p"}}, {"rest", adam_of(0.01)}},
-                      {{"lr", 0.01}, {"params", Value::List{"3.p"}}, {"nesterov", false}, {"rest", adam_of(0.02)}},
-                      {{"lr", 0.03}, {"params", Value::List{"3.p"}}, {"momentum", 0.5}, {"rest", adam_of(0.01)}},
-                      {{"lr", 0.02}, {"params", Value::List{"3.p"}}, {"rest", adam_of(0.03)}}}},
-      {"optim.SAM", {{{"base", adam_of(0.02)}, {"rho", 0.1}}, {{"base", adam_of(0.01)}},
-                     {{"base", adam_of(0.03)}, {"rho", 0.5}}, {{"base", adam_of(0.02)}, {"rho", 0.2}}}},
-      {"optim.Lookahead", {{{"base", adam_of(0.02)}}, {{"base", adam_of(0.01)}, {"k", 3}},
-                           {{"base", adam_of(0.03)}, {"alpha", 0.9}}, {{"base", adam_of(0.02)}, {"k", 1}}}},
+      {"optim.Prodigy",
+       {{{"d0", 1e-2}, {"weight_decay", 0.1}},
+        {{"d0", 1e-2}, {"betas", Value::List{0.8, 0.9}}},
+        {{"d0", 1e-3}, {"use_bias_correction", true}},
+        {{"d0", 1e-2}, {"safeguard_warmup", true}}}},
+      {"optim.SOAP",
+       {{{"lr", 0.02}, {"weight_decay", 0.1}},
+        {{"lr", 0.02}, {"betas", Value::List{0.8, 0.9}}},
+        {{"lr", 0.03}, {"max_precond_dim", 4}},
+        {{"lr", 0.02}, {"precondition_frequency", 2}}}},
+      {"optim.Muon",
+       {{{"lr", 0.02}, {"params", Value::List{"3.p"}}, {"rest", adam_of(0.01)}},
+        {{"lr", 0.01}, {"params", Value::List{"3.p"}}, {"nesterov", false}, {"rest", adam_of(0.02)}},
+        {{"lr", 0.03}, {"params", Value::List{"3.p"}}, {"momentum", 0.5}, {"rest", adam_of(0.01)}},
+        {{"lr", 0.02}, {"params", Value::List{"3.p"}}, {"rest", adam_of(0.03)}}}},
+      {"optim.SAM",
+       {{{"base", adam_of(0.02)}, {"rho", 0.1}},
+        {{"base", adam_of(0.01)}},
+        {{"base", adam_of(0.03)}, {"rho", 0.5}},
+        {{"base", adam_of(0.02)}, {"rho", 0.2}}}},
+      {"optim.Lookahead",
+       {{{"base", adam_of(0.02)}},
+        {{"base", adam_of(0.01)}, {"k", 3}},
+        {{"base", adam_of(0.03)}, {"alpha", 0.9}},
+        {{"base", adam_of(0.02)}, {"k", 1}}}},
   };
   return settings;
 }
@@ -380,8 +428,7 @@ TEST_CASE("optimizers: an inactive member keeps parameters and state") {
     const auto solo = make_optimizer(std::span(&stack.specs[0], 1), problem.parameters(), 0);
     const at::Tensor before = flat(problem.values);
     const std::vector<std::uint8_t> stopped{0};
-    take_step(*solo, [&] { return problem.gradients(0); },
-              {.rates = std::span(&stack.rates[0], 1), .active = stopped});
+    take_step(*solo, [&] { return problem.gradients(0); }, {.rates = std::span(&stack.rates[0], 1), .active = stopped});
     CHECK(at::equal(flat(problem.values), before));
     for (const auto& [name, tensor, per_member] : solo->state())
       CHECK((tensor.numel() == 0 || tensor.abs().max().item<double>() == 0));
@@ -578,11 +625,11 @@ TEST_CASE("optimizers: lean states of stacked members, of members that rest, and
 }
 
 TEST_CASE("optimizers: a group can keep its state in another form, and an optimizer without lean states says so") {
-  const Options spec = optim_spec(
-      "optim.AdamW", {{"state", "8bit"}, {"groups", Value::Map{{"params", "1.*"}, {"state", "full"}}}});
+  const Options spec =
+      optim_spec("optim.AdamW", {{"state", "8bit"}, {"groups", Value::Map{{"params", "1.*"}, {"state", "full"}}}});
   const at::Tensor value = at::ones({64, 64});
-  const auto optimizer = make_optimizer(
-      std::span(&spec, 1), {{.name = "1.w", .value = value}, {.name = "2.w", .value = value.clone()}}, 0);
+  const auto optimizer = make_optimizer(std::span(&spec, 1),
+                                        {{.name = "1.w", .value = value}, {.name = "2.w", .value = value.clone()}}, 0);
   std::map<std::string, std::string> types;
   for (const auto& [name, tensor, per_member] : optimizer->state()) types[name] = c10::toString(tensor.scalar_type());
   CHECK(types == std::map<std::string, std::string>{{"1.w.exp_avg", "Float"},
@@ -788,11 +835,11 @@ TEST_CASE("optimizers: what is refused") {
   const Options adam = optim_spec("optim.Adam");
   CHECK_THROWS_WITH(make(adam, at::ones({2}, at::kHalf)), Catch::Contains("2.weight") && Catch::Contains("float16"));
   CHECK_THROWS_WITH(make(adam, at::ones({2, 3}).t()), Catch::Contains("2.weight") && Catch::Contains("contiguous"));
-  for (const Value::Map& options : {Value::Map{{"nesterov", true}},
-                                    Value::Map{{"nesterov", true}, {"momentum", 0.9}, {"dampening", 0.1}}})
-    CHECK_THROWS_WITH(make(optim_spec("optim.SGD", options), at::ones({2})),
-                      Catch::Contains("recipe.lua:3") && Catch::Contains("optim.nesterov") &&
-                          Catch::Contains("momentum > 0"));
+  for (const Value::Map& options :
+       {Value::Map{{"nesterov", true}}, Value::Map{{"nesterov", true}, {"momentum", 0.9}, {"dampening", 0.1}}})
+    CHECK_THROWS_WITH(make(optim_spec("optim.SGD", options), at::ones({2})), Catch::Contains("recipe.lua:3") &&
+                                                                                 Catch::Contains("optim.nesterov") &&
+                                                                                 Catch::Contains("momentum > 0"));
   CHECK_THROWS_WITH(optim_spec("optim.Adam", {{"betas", Value::List{0.9, 1.0}}}), Catch::Contains("betas"));
   CHECK_THROWS_WITH(optim_spec("optim.Adam", {{"betas", Value::List{0.9}}}), Catch::Contains("betas"));
   CHECK_THROWS_WITH(optim_spec("optim.Adam", {{"lr", -0.1}}), Catch::Contains("lr"));
@@ -805,8 +852,9 @@ TEST_CASE("optimizers: L-BFGS goes on from its state in equal bytes, beyond its 
   const auto first = make_optimizer(std::span(&spec, 1), whole.parameters(), 0);
   const double rate = 1;
   const auto step = [&](Problem& problem, Optimizer& optimizer, std::int64_t t) {
-    take_step(optimizer, [&] { return problem.gradients(t); }, {.rates = std::span(&rate, 1)}, problem.loss(t),
-              [&] { return problem.loss(t); });
+    take_step(
+        optimizer, [&] { return problem.gradients(t); }, {.rates = std::span(&rate, 1)}, problem.loss(t),
+        [&] { return problem.loss(t); });
   };
   for (std::int64_t t = 0; t < 6; ++t) step(whole, *first, t);
   const auto second = make_optimizer(std::span(&spec, 1), resumed.parameters(), 0);
@@ -891,3 +939,5 @@ TEST_CASE("optimizers: Muon takes the matrices between the first and the last, o
   CHECK(moved({{"params", Value::List{"5.*", "1.w*"}}}) == "1.weight 5.weight ");
   CHECK_THROWS_WITH(moved({{"params", "*.bias"}}), Catch::Contains("optim.params") && Catch::Contains("*.bias"));
 }
+
+}  // namespace trainlab::optimizers_test

@@ -11,7 +11,7 @@
 #include "optim/schedule.h"
 #include "specs.h"
 
-using namespace trainlab;
+namespace trainlab::schedules_test {
 
 namespace {
 
@@ -55,8 +55,8 @@ TEST_CASE("schedules: constant") {
 
 TEST_CASE("schedules: step is PyTorch's StepLR") {
   for (const Value& golden : optim_golden()["step"].list()) {
-    const auto schedule = make("sched.step", {{"every", std::to_string(golden["every"].integer()) + " steps"},
-                                              {"factor", golden["factor"]}});
+    const auto schedule = make(
+        "sched.step", {{"every", std::to_string(golden["every"].integer()) + " steps"}, {"factor", golden["factor"]}});
     const Value::List& factors = golden["factors"].list();
     for (std::size_t i = 0; i < factors.size(); ++i)
       CHECK(schedule->factor(static_cast<std::int64_t>(i)) == Approx(factors[i].number()).epsilon(1e-13));
@@ -80,14 +80,14 @@ TEST_CASE("schedules: equal to PyTorch's") {
 }
 
 TEST_CASE("schedules: a warm-up before any curve") {
-  for (const auto& [name, options] : std::map<std::string, Value::Map>{
-           {"sched.linear", {{"finish", 0.2}}},
-           {"sched.polynomial", {{"power", 2}}},
-           {"sched.exponential", {{"factor", 0.5}}},
-           {"sched.step", {{"every", "1 epochs"}}},
-           {"sched.cosine", {}},
-           {"sched.cosine_restarts", {{"every", "20 steps"}}},
-           {"sched.wsd", {{"decay", "30 steps"}}}}) {
+  for (const auto& [name, options] :
+       std::map<std::string, Value::Map>{{"sched.linear", {{"finish", 0.2}}},
+                                         {"sched.polynomial", {{"power", 2}}},
+                                         {"sched.exponential", {{"factor", 0.5}}},
+                                         {"sched.step", {{"every", "1 epochs"}}},
+                                         {"sched.cosine", {}},
+                                         {"sched.cosine_restarts", {{"every", "20 steps"}}},
+                                         {"sched.wsd", {{"decay", "30 steps"}}}}) {
     INFO(name);
     Value::Map warm = options;
     warm["warmup"] = "10%";
@@ -204,10 +204,9 @@ TEST_CASE("schedules: step in every unit") {
 
 TEST_CASE("schedules: cosine is PyTorch's, after a linear rise") {
   for (const Value& golden : optim_golden()["cosine"].list()) {
-    const auto schedule =
-        make("sched.cosine",
-             {{"warmup", std::to_string(golden["warmup"].integer()) + " steps"}, {"floor", golden["floor"]}},
-             {.total_steps = golden["total"].integer(), .steps_per_epoch = 10, .batch = 4});
+    const auto schedule = make(
+        "sched.cosine", {{"warmup", std::to_string(golden["warmup"].integer()) + " steps"}, {"floor", golden["floor"]}},
+        {.total_steps = golden["total"].integer(), .steps_per_epoch = 10, .batch = 4});
     const Value::List& factors = golden["factors"].list();
     for (std::size_t i = 0; i < factors.size(); ++i)
       CHECK(schedule->factor(static_cast<std::int64_t>(i)) == Approx(factors[i].number()).epsilon(1e-12).margin(1e-15));
@@ -525,3 +524,5 @@ TEST_CASE("the rate for another batch size follows the optimizer's rule") {
   CHECK(scaled(64, 256, "optim.SAM", {{"base", Value::Map{{"@", "optim.SGD"}}}}) == Approx(0.2));
   CHECK_THROWS_WITH(scaled(64, 128, "optim.Prodigy"), Catch::Contains("found optim.Prodigy"));
 }
+
+}  // namespace trainlab::schedules_test

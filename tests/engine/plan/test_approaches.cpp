@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-using namespace trainlab;
+namespace trainlab::approaches_test {
 
 namespace {
 
@@ -94,3 +94,5 @@ TEST_CASE("the interval of a fitted law is that of its samples") {
   CHECK(found.low == Approx(best_allocation(law.samples[1], 1e20).parameters));
   CHECK(found.high == Approx(best_allocation(law.samples[9], 1e20).parameters));
 }
+
+}  // namespace trainlab::approaches_test

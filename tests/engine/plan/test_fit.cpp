@@ -12,7 +12,8 @@
 #include "plan/approaches.h"
 #include "support/error_of.h"
 
-using namespace trainlab;
+namespace trainlab::fit_test {
+
 using Catch::Contains;
 using trainlab::test::error_of;
 
@@ -217,3 +218,5 @@ TEST_CASE("a fitted law plans") {
   write_atomic("law.json", R"({"law": {"E": 1}})");
   CHECK_THAT(error_of([] { read_law("law.json"); }), Contains("law.json:1: expected the JSON of `trainlab plan fit"));
 }
+
+}  // namespace trainlab::fit_test

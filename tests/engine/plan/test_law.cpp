@@ -7,7 +7,8 @@
 #include "plan/plan.h"
 #include "support/error_of.h"
 
-using namespace trainlab;
+namespace trainlab::law_test {
+
 using trainlab::test::error_of;
 
 namespace {
@@ -144,3 +145,5 @@ TEST_CASE("rounded constants are refused with the reason") {
   }
   CHECK_THAT(error_of([] { known_law("kaplan"); }), Catch::Contains("found \"kaplan\""));
 }
+
+}  // namespace trainlab::law_test

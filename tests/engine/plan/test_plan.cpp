@@ -7,7 +7,8 @@
 #include "core/files.h"
 #include "support/error_of.h"
 
-using namespace trainlab;
+namespace trainlab::plan_test {
+
 using Catch::Contains;
 using trainlab::test::error_of;
 
@@ -129,3 +130,5 @@ TEST_CASE("questions without an answer") {
   CHECK_THAT(refusal({.parameters = 1e9, .transformer = Transformer{1, 8, 1, 8, 8, 8}}),
              Contains("exclude each other"));
 }
+
+}  // namespace trainlab::plan_test

@@ -6,7 +6,8 @@
 #include "core/files.h"
 #include "support/error_of.h"
 
-using namespace trainlab;
+namespace trainlab::prices_test {
+
 using Catch::Contains;
 using trainlab::test::error_of;
 
@@ -95,3 +96,5 @@ TEST_CASE("peaks of devices") {
   CHECK_FALSE(known_peak("H100"));
   CHECK_FALSE(known_peak("abacus"));
 }
+
+}  // namespace trainlab::prices_test

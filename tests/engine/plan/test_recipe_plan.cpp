@@ -6,7 +6,8 @@
 #include "core/error.h"
 #include "support/error_of.h"
 
-using namespace trainlab;
+namespace trainlab::recipe_plan_test {
+
 using trainlab::test::error_of;
 
 namespace {
@@ -105,3 +106,5 @@ TEST_CASE("a plan of a recipe as data, and the engine's facts") {
   }
   CHECK_THAT(error_of([] { facts_from(Value::Map{{"stage", "f"}}); }), Catch::Contains("from the same build"));
 }
+
+}  // namespace trainlab::recipe_plan_test

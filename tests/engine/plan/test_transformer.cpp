@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-using namespace trainlab;
+namespace trainlab::transformer_test {
 
 TEST_CASE("the ratios of FLOPs to 6 N D are those of table A4") {
   struct Row {
@@ -26,3 +26,5 @@ TEST_CASE("parameters and FLOPs of the smallest model, counted by hand") {
   CHECK(parameters_of(transformer) == 73825280);
   CHECK(flops_per_sequence(transformer) == 929877196800);
 }
+
+}  // namespace trainlab::transformer_test

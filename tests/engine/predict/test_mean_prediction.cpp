@@ -1,8 +1,8 @@
 // Several models together: the mean of their probabilities, in what they predict and in what is measured of it.
 #include "predict/mean_prediction.h"
 
-#include <ATen/ops/allclose.h>
 #include <ATen/ops/add.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/div.h>
 #include <ATen/ops/item.h>
@@ -15,8 +15,9 @@
 #include "support/fit_support.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::mean_prediction_test {
+
+using namespace test;
 
 namespace {
 
@@ -77,3 +78,5 @@ TEST_CASE("one model alone is measured as its fit measured it, and counts twice 
   const at::Tensor expected = mean.predictions(first).mul(2).add(mean.predictions(second)).div(3);
   CHECK(at::allclose(mean.predictions(twice), expected, 1e-12));
 }
+
+}  // namespace trainlab::mean_prediction_test

@@ -16,7 +16,9 @@
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
 
-namespace trainlab::test {
+namespace trainlab::predictor_test {
+
+using namespace test;
 
 namespace {
 
@@ -180,4 +182,4 @@ TEST_CASE("predictions as text") {
                       Catch::Contains("\n1," + std::to_string(json.list()[1]["class"].integer()) + ","));
 }
 
-}  // namespace trainlab::test
+}  // namespace trainlab::predictor_test

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "predict/sampling.h"
 
-namespace trainlab::test {
+namespace trainlab::sampling_test {
 
 namespace {
 
@@ -72,4 +72,4 @@ TEST_CASE("scores that are not finite are refused") {
   CHECK_THROWS_AS(next_probabilities(Probabilities{1, std::numeric_limits<double>::quiet_NaN()}, {}), Error);
 }
 
-}  // namespace trainlab::test
+}  // namespace trainlab::sampling_test

@@ -8,8 +8,9 @@
 #include "steps/in_turns.h"
 #include "support/fit_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::beside_test {
+
+using namespace test;
 
 namespace {
 
@@ -112,3 +113,5 @@ TEST_CASE("an error of one of two stages says whose it is") {
                Catch::StartsWith("b.lua (with lr=1e300): the stage failed while its steps were measured"));
   }
 }
+
+}  // namespace trainlab::beside_test

@@ -4,8 +4,9 @@
 #include "profile/details.h"
 #include "support/fit_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::details_test {
+
+using namespace test;
 
 namespace {
 
@@ -171,3 +172,5 @@ TEST_CASE("details: what cannot be measured is missing with the reason") {
   profile.kind = "task";
   CHECK(contains(measure_details(profile, fit, test_settings(), {.seconds = 1}).missing.front(), "task"));
 }
+
+}  // namespace trainlab::details_test

@@ -5,7 +5,7 @@
 
 #include "profile/interval.h"
 
-using namespace trainlab;
+namespace trainlab::interval_test {
 
 namespace {
 
@@ -51,3 +51,5 @@ TEST_CASE("half the width is relative to the median") {
   CHECK(Interval{.median = 2, .low = 1.9, .high = 2.3}.half_width() == Approx(0.1));
   CHECK(Interval{}.half_width() == 0);
 }
+
+}  // namespace trainlab::interval_test

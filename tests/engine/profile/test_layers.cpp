@@ -16,8 +16,9 @@
 #include "support/stand_in_device.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::layers_test {
+
+using namespace test;
 
 namespace {
 
@@ -96,18 +97,22 @@ TEST_CASE("a linear layer moves its matrices") {
 
 TEST_CASE("each operator of the backward pass belongs to the layer whose forward pass it is of") {
   const std::string relu = R"({"@": "nn.ReLU"}, )", conv = R"({"@": "nn.Conv2d", "out_channels": 4, "kernel_size": 3,
-      "padding": 1}, )", flat = R"({"@": "nn.Flatten"}, )", linear = R"({"@": "nn.Linear", "out_features": 10})";
+      "padding": 1}, )",
+                    flat = R"({"@": "nn.Flatten"}, )", linear = R"({"@": "nn.Linear", "out_features": 10})";
   const std::string heavy = R"({"@": "nn.Conv2d", "out_channels": 64, "kernel_size": 3, "padding": 1}, )";
   const std::vector<std::string> models = {
       flat + R"({"@": "nn.Linear", "out_features": 16}, )" + relu + R"({"@": "nn.Linear", "out_features": 512}, )" +
           relu + linear,
       conv + relu + heavy + relu + conv + flat + linear,
       conv + R"({"@": "nn.Residual", "body": [)" + conv + relu + R"({"@": "nn.Conv2d", "out_channels": 4,
-          "kernel_size": 1}], "shortcut": {"@": "nn.Conv2d", "out_channels": 4, "kernel_size": 1}}, )" + flat + linear,
+          "kernel_size": 1}], "shortcut": {"@": "nn.Conv2d", "out_channels": 4, "kernel_size": 1}}, )" +
+          flat + linear,
       R"({"@": "nn.Reshape", "shape": [8, 8]}, {"@": "nn.TransformerEncoderLayer", "num_heads": 2}, )"
-      R"({"@": "nn.MultiheadAttention", "num_heads": 2, "causal": true}, )" + flat + linear,
+      R"({"@": "nn.MultiheadAttention", "num_heads": 2, "causal": true}, )" +
+          flat + linear,
       R"({"@": "nn.Reshape", "shape": [8, 8]}, {"@": "nn.Linear", "out_features": 5}, )"
-      R"({"@": "nn.LSTM", "hidden_size": 6}, )" + flat + linear,
+      R"({"@": "nn.LSTM", "hidden_size": 6}, )" +
+          flat + linear,
   };
   const std::string sam = R"({"@": "optim.SAM", "base": {"@": "optim.SGD", "lr": 0.1}})";
   for (const std::string& layers : models) {
@@ -132,8 +137,8 @@ TEST_CASE("each operator of the backward pass belongs to the layer whose forward
 }
 
 TEST_CASE("the rows add up to the step") {
-  const LayerTable table = measured(digits_fit(R"(, "steps": 30, "clip": {"norm": 1}, "ema": {"@": "ema"})"),
-                                    {.first = 2, .count = 8});
+  const LayerTable table =
+      measured(digits_fit(R"(, "steps": 30, "clip": {"norm": 1}, "ema": {"@": "ema"})"), {.first = 2, .count = 8});
   double sum = 0;
   for (const LayerCost& one : table.rows) {
     double operators = 0;
@@ -219,3 +224,5 @@ TEST_CASE("a fit that is too short, and a device that the host's clock says noth
   CHECK_THAT(text([] { measured(digits_fit(R"(, "steps": 9)"), {.first = 1, .count = 2}, {}, "stand_in:0"); }),
              Catch::StartsWith("layers can be measured on the CPU, found the device stand_in:0"));
 }
+
+}  // namespace trainlab::layers_test

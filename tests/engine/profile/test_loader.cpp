@@ -3,7 +3,7 @@
 
 #include "profile/loader.h"
 
-using namespace trainlab;
+namespace trainlab::loader_test {
 
 namespace {
 
@@ -29,3 +29,5 @@ TEST_CASE("the fit keeps its loader where none is faster for certain") {
   // One that may be by chance does not hide another that is faster.
   CHECK(fewest_of_the_fastest({own, tried({2, 4}, 0.9, 3), tried({4, 4}, 1.3, 1.4)}) == 2);
 }
+
+}  // namespace trainlab::loader_test

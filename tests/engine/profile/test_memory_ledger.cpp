@@ -12,8 +12,9 @@
 #include "tensor/types.h"
 #include "train/memory_prediction.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::memory_ledger_test {
+
+using namespace test;
 
 namespace {
 
@@ -198,3 +199,5 @@ TEST_CASE("a prediction makes no tensors and calls no function of the recipe") {
   CHECK(estimated.ledger.peak > 0);
   CHECK_FALSE(is_called);
 }
+
+}  // namespace trainlab::memory_ledger_test

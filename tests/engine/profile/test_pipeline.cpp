@@ -17,8 +17,9 @@
 #include "tensor/safetensors.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::pipeline_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -69,8 +70,7 @@ PipelineWork all_of(std::int64_t samples) { return {.samples = samples, .seconds
 TEST_CASE("each stage counts the samples that pass it and its own time; the slow sample is named") {
   for (const int threads : {0, 1, 3}) {
     INFO(threads << " threads");
-    const PipelineTable table =
-        drain_pipeline(costly(64), {.batch = 8, .threads = threads}, all_of(64), thread_clock);
+    const PipelineTable table = drain_pipeline(costly(64), {.batch = 8, .threads = threads}, all_of(64), thread_clock);
     CHECK(table.samples == 64);
     CHECK(table.made >= 64);
     if (threads == 0) CHECK(table.made == 64);
@@ -144,7 +144,8 @@ TEST_CASE("augmentation and the recipe's transforms are stages; the queue is loo
       {"@": "data:augment", "source": {"@": "data:split", "source": {"@": "data.digits"}, "train": 0.8, "val": 0.2},
       "entries": [{"@": "augment.noise"}]}, "run": {"@": "function", "index": 0}}, "model": {"@": "nn.Sequential",
       "layers": [{"@": "nn.Flatten"}, {"@": "nn.Linear", "out_features": 10}]}, "loss": "cross_entropy", "optim": {"@":
-      "optim.SGD", "lr": 0.1}, "batch": 32, "steps": 60, "validate": "4 steps"})", {same});
+      "optim.SGD", "lr": 0.1}, "batch": 32, "steps": 60, "validate": "4 steps"})",
+                                    {same});
   RunSettings settings;
   settings.device = "cpu";
   FitPlan plan = plan_fit(fit, settings);
@@ -206,3 +207,5 @@ TEST_CASE("opening data has its stages too") {
   CHECK(find(stages, InputStage::decode) != nullptr);
   CHECK(input_trace::listener == nullptr);
 }
+
+}  // namespace trainlab::pipeline_test

@@ -10,8 +10,9 @@
 #include "support/fit_support.h"
 #include "task/task.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::profile_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -132,3 +133,5 @@ TEST_CASE("profile: the passes through a task's loop") {
   CHECK(profile.steps.commit.count > 0);
   CHECK(sum_of_shares(profile) == Approx(1));
 }
+
+}  // namespace trainlab::profile_test

@@ -6,8 +6,9 @@
 #include "profile/remedies.h"
 #include "support/fit_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::remedies_test {
+
+using namespace test;
 
 namespace {
 
@@ -91,3 +92,5 @@ TEST_CASE("remedies are tried beside the fit, and say whether its result stays")
   REQUIRE(others.size() == 1);
   CHECK(others.front().result == "changes the result");
 }
+
+}  // namespace trainlab::remedies_test

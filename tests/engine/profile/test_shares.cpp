@@ -6,7 +6,7 @@
 
 #include "profile/profile.h"
 
-using namespace trainlab;
+namespace trainlab::shares_test {
 
 namespace {
 
@@ -102,3 +102,5 @@ TEST_CASE("without a measured step there are no parts") {
   CHECK(total(nothing) == 0);
   CHECK(judge(measures_of(nothing)).bottleneck == Bottleneck::unknown);
 }
+
+}  // namespace trainlab::shares_test

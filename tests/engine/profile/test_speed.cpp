@@ -4,8 +4,9 @@
 #include "profile/speed.h"
 #include "support/error_of.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::speed_test {
+
+using namespace test;
 
 namespace {
 
@@ -69,3 +70,5 @@ TEST_CASE("what is no speed, or of another stage, is refused") {
   other.set("stage", "g");
   CHECK(error_of([&] { compared(speed(1, 0.1), other); }).find("found that of \"g\"") != std::string::npos);
 }
+
+}  // namespace trainlab::speed_test

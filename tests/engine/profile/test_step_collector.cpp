@@ -10,7 +10,7 @@
 #include "steps/step_collector.h"
 #include "train/loop_observer.h"
 
-using namespace trainlab;
+namespace trainlab::step_collector_test {
 
 namespace {
 
@@ -218,3 +218,5 @@ TEST_CASE("operators are counted by phase, those of evaluations apart") {
 }
 
 TEST_CASE("a call without arithmetic takes some time") { CHECK(seconds_of_a_call() > 0); }
+
+}  // namespace trainlab::step_collector_test

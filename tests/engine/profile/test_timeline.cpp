@@ -13,8 +13,9 @@
 #include "tensor/types.h"
 #include "timeline/timeline_recorder.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::timeline_test {
+
+using namespace test;
 
 namespace {
 
@@ -149,8 +150,8 @@ TEST_CASE("a flame chart has the last steps, each span with the number of spans 
     depths.push_back(span.list()[1].integer());
     kinds.push_back(span.list()[2].string());
   }
-  CHECK(names == std::vector<std::string>{"step", "model[1].Linear", "aten::addmm", "step", "model[1].Linear",
-                                          "aten::addmm"});
+  CHECK(names ==
+        std::vector<std::string>{"step", "model[1].Linear", "aten::addmm", "step", "model[1].Linear", "aten::addmm"});
   CHECK(depths == std::vector<std::int64_t>{0, 1, 2, 0, 1, 2});
   CHECK(kinds == std::vector<std::string>{"phase", "layer", "operator", "phase", "layer", "operator"});
   // Times count from the first of these steps, to the end of the last.
@@ -175,3 +176,5 @@ TEST_CASE("names of any text are written as JSON") {
   for (const Value& event : events.list()) found = found || event["name"] == Value("a \"quoted\"\n\\name");
   CHECK(found);
 }
+
+}  // namespace trainlab::timeline_test

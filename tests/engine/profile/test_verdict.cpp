@@ -5,7 +5,7 @@
 
 #include "profile/verdict.h"
 
-using namespace trainlab;
+namespace trainlab::verdict_test {
 
 namespace {
 
@@ -169,3 +169,5 @@ TEST_CASE("the evidence of an input names the slowest stage, or whether cores ar
   m.limiting_stage = "decoding";
   CHECK(says(judge(m), "The slowest stage of the input is decoding."));
 }
+
+}  // namespace trainlab::verdict_test

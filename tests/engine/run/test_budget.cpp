@@ -8,7 +8,8 @@
 #include "support/error_of.h"
 #include "support/temporary_folder.h"
 
-using namespace trainlab;
+namespace trainlab::budget_test {
+
 using trainlab::test::error_of;
 using trainlab::test::TemporaryFolder;
 
@@ -140,3 +141,5 @@ TEST_CASE("a damaged file of a budget is named") {
                Catch::Contains("budget.json"));
   }
 }
+
+}  // namespace trainlab::budget_test

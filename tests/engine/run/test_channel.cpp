@@ -6,7 +6,7 @@
 
 #include "run/control.h"
 
-using namespace trainlab;
+namespace trainlab::channel_test {
 
 namespace {
 
@@ -110,3 +110,5 @@ TEST_CASE("an error crosses with all its parts") {
   CHECK_THROWS_AS(error_from(Value::Map{{"kind", 1}}), Error);
   CHECK_THROWS_AS(error_from(Value("text")), Error);
 }
+
+}  // namespace trainlab::channel_test

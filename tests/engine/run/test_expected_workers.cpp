@@ -6,7 +6,7 @@
 #include "run/run.h"
 #include "support/temporary_folder.h"
 
-using namespace trainlab;
+namespace trainlab::expected_workers_test {
 
 TEST_CASE("the largest number of workers in a recipe is expected") {
   CHECK(workers_in("") == 1);
@@ -29,3 +29,5 @@ TEST_CASE("no more workers are expected than there are cores") {
   request.options.set("workers", 1);
   CHECK(expected_workers(request) == 1);
 }
+
+}  // namespace trainlab::expected_workers_test

@@ -18,7 +18,8 @@
 #include "run/latest.h"
 #include "run/manifest.h"
 
-using namespace trainlab;
+namespace trainlab::folder_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -230,3 +231,5 @@ TEST_CASE("the latest run is the one with the highest number that has ended") {
   write_atomic(runs / "010/summary.json", "{");
   CHECK_THROWS_AS(latest_run(runs), Error);
 }
+
+}  // namespace trainlab::folder_test

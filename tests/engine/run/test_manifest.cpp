@@ -5,7 +5,8 @@
 #include "core/files.h"
 #include "run/manifest.h"
 
-using namespace trainlab;
+namespace trainlab::manifest_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -180,3 +181,5 @@ TEST_CASE("parameters from a TOML file") {
   CHECK_THROWS_WITH(read_parameters(file), Catch::Contains("p.toml:1"));
   CHECK_THROWS_WITH(read_parameters(file.parent_path() / "none.toml"), Catch::Contains("no file"));
 }
+
+}  // namespace trainlab::manifest_test

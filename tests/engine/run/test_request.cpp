@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "run/request.h"
 
-using namespace trainlab;
+namespace trainlab::request_test {
 
 TEST_CASE("a request survives its way through JSON") {
   Request request;
@@ -40,3 +40,5 @@ TEST_CASE("what is no request says that the programs differ") {
     CHECK_THROWS_AS(Request::from_value(parse_json(text, "request")), Error);
   }
 }
+
+}  // namespace trainlab::request_test

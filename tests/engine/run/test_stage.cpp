@@ -13,7 +13,8 @@
 #include "run/run.h"
 #include "support/fake_stage.h"
 
-using namespace trainlab;
+namespace trainlab::stage_test {
+
 using trainlab::testing::add_stage_kind;
 using trainlab::testing::stage_options;
 using trainlab::testing::StageBody;
@@ -695,3 +696,5 @@ TEST_CASE("a budget in which nothing fits is refused before there is a folder, o
     }) == 1);
   }
 }
+
+}  // namespace trainlab::stage_test

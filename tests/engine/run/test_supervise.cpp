@@ -19,7 +19,8 @@
 #include "run/folder.h"
 #include "run/request.h"
 
-using namespace trainlab;
+namespace trainlab::supervise_test {
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -369,3 +370,5 @@ TEST_CASE("a stop before the stage began leaves it to be gone on with") {
   CHECK(read_summary(run.folder())["status"] == Value("interrupted"));
   CHECK(read_summary(run.folder())["name"] == Value("only"));
 }
+
+}  // namespace trainlab::supervise_test

@@ -11,7 +11,7 @@
 #include "study/study.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::conformance_test {
 
 namespace {
 
@@ -388,3 +388,5 @@ TEST_CASE("every pruner takes several objectives, or says that it cannot") {
     }
   }
 }
+
+}  // namespace trainlab::conformance_test

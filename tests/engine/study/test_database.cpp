@@ -11,7 +11,7 @@
 #include "study/place.h"
 #include "support/postgresql_server.h"
 
-using namespace trainlab;
+namespace trainlab::database_test {
 
 namespace {
 
@@ -172,3 +172,5 @@ TEST_CASE("a server that stays away ends the work as interrupted, and the work g
   impatient->end(*lease, TrialState::complete, std::vector{1.0}, {});
   CHECK(stopped->changes().trials.at(0).state == TrialState::complete);
 }
+
+}  // namespace trainlab::database_test

@@ -10,7 +10,7 @@
 #include "study/study.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::expected_improvement_test {
 
 namespace {
 
@@ -195,3 +195,5 @@ TEST_CASE("a study does not end where much is unknown, and does where nothing ch
   };
   CHECK_FALSE(after(60, diverging).ends);
 }
+
+}  // namespace trainlab::expected_improvement_test

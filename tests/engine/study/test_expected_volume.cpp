@@ -13,7 +13,7 @@
 #include "study/study.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::expected_volume_test {
 
 namespace {
 
@@ -221,3 +221,5 @@ TEST_CASE("a Gaussian process says how many objectives it takes") {
   CHECK_THROWS_WITH(make_sampler(parse_entry(R"({"@": "sampler.gp"})"), space, 1, 4),
                     Catch::Contains("expected a study of at most 3 objectives, found 4"));
 }
+
+}  // namespace trainlab::expected_volume_test

@@ -7,7 +7,7 @@
 #include "core/random.h"
 #include "samplers/minimize.h"
 
-using namespace trainlab;
+namespace trainlab::gaussian_process_test {
 
 namespace {
 
@@ -82,3 +82,5 @@ TEST_CASE("the minimizer goes to the bottom of a valley, and keeps to its bounds
   CHECK(bound.x[0] == 0.5);
   CHECK(bound.x[1] == Approx(0.25).margin(1e-3));
 }
+
+}  // namespace trainlab::gaussian_process_test

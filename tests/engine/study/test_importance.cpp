@@ -9,7 +9,7 @@
 #include "core/random.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::importance_test {
 
 namespace {
 
@@ -155,3 +155,5 @@ TEST_CASE("importances where there is little to tell") {
   }
   CHECK(importance(fixed, more, losses).shares == std::vector<double>{0, 1});
 }
+
+}  // namespace trainlab::importance_test

@@ -13,7 +13,7 @@
 #include "study/study.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::pareto_test {
 
 TEST_CASE("fronts are those of the definition, in two objectives and in three") {
   for (const std::size_t objectives : {2U, 3U}) {
@@ -222,3 +222,5 @@ TEST_CASE("NSGA-II and TPE find a front that chance does not") {
   CHECK(volume("sampler.tpe") > 0.75 * all);
   CHECK(volume("sampler.random") < 0.4 * all);
 }
+
+}  // namespace trainlab::pareto_test

@@ -6,7 +6,7 @@
 #include "samplers/parzen.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::parzen_test {
 
 namespace {
 
@@ -121,3 +121,5 @@ TEST_CASE("points come and go in the order of their places") {
   CHECK(data.order(0) == std::vector<std::uint32_t>{1, 0});
   CHECK(data.column(0) == std::vector{0.5, 0.1});
 }
+
+}  // namespace trainlab::parzen_test

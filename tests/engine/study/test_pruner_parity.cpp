@@ -7,7 +7,7 @@
 #include "study/pruner.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::pruner_parity_test {
 
 namespace {
 
@@ -100,3 +100,5 @@ TEST_CASE("Hyperband has the brackets of Optuna's, in their shares") {
     CHECK(whole == plain);
   }
 }
+
+}  // namespace trainlab::pruner_parity_test

@@ -12,7 +12,7 @@
 #include "study/study_object.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::pruners_test {
 
 namespace {
 
@@ -453,3 +453,5 @@ TEST_CASE("trials that a deterministic study may not see are not compared with")
   CHECK(asha->prunes(Curves(trials, {false}, INT64_MAX), 2));
   CHECK_FALSE(asha->prunes(Curves(trials, {false}, 0), 2));
 }
+
+}  // namespace trainlab::pruners_test

@@ -6,7 +6,7 @@
 
 #include "study/spread.h"
 
-using namespace trainlab;
+namespace trainlab::ranking_test {
 
 namespace {
 
@@ -72,3 +72,5 @@ TEST_CASE("the spread of repeats") {
   CHECK(usual_deviation(std::vector<Spread>{wide, three, two}) == Approx(std::sqrt(8.0)));
   CHECK(std::isnan(usual_deviation(std::vector<Spread>{one})));
 }
+
+}  // namespace trainlab::ranking_test

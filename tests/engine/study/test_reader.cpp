@@ -10,7 +10,8 @@
 #include "core/error.h"
 #include "core/files.h"
 
-using namespace trainlab;
+namespace trainlab::reader_test {
+
 using Catch::Contains;
 namespace fs = std::filesystem;
 
@@ -171,3 +172,5 @@ TEST_CASE("files that are no study are refused") {
   write_atomic(file, bytes);
   CHECK_THAT(refusal(file, ErrorKind::usage), Contains("newer trainlab (schema 99"));
 }
+
+}  // namespace trainlab::reader_test

@@ -8,7 +8,7 @@
 #include "study/study.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::samplers_test {
 
 namespace {
 
@@ -387,3 +387,5 @@ TEST_CASE("trials under way keep TPE from asking for the same point again") {
   const double apart = spread(false);
   CHECK(spread(true) > 2 * apart);
 }
+
+}  // namespace trainlab::samplers_test

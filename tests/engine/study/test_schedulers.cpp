@@ -7,7 +7,7 @@
 #include "study/study.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::schedulers_test {
 
 namespace {
 
@@ -191,3 +191,5 @@ TEST_CASE("a scheduler takes one objective") {
   CHECK_THROWS_WITH(make_scheduler(parse_entry(R"({"@": "scheduler.pbt"})"), space, 1, 2),
                     Catch::Contains("expected a study of one objective, found 2"));
 }
+
+}  // namespace trainlab::schedulers_test

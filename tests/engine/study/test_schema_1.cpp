@@ -9,7 +9,7 @@
 #include "study/shared_study.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::schema_1_test {
 
 namespace {
 
@@ -134,3 +134,5 @@ TEST_CASE("a scheduler takes no study whose trials have no segments") {
   };
   CHECK_THROWS_WITH(join(), Catch::StartsWith("the study's file holds trial 0, but it has begun without a segment"));
 }
+
+}  // namespace trainlab::schema_1_test

@@ -6,7 +6,7 @@
 #include "core/random.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::space_test {
 
 namespace {
 
@@ -174,3 +174,5 @@ TEST_CASE("points that are given must fit the space") {
   CHECK_THROWS_WITH(space.point(Value::Map{{"width", 20.5}}), Catch::Contains("expected an integer in 16 … 128"));
   CHECK_THROWS_WITH(space.point(Value::Map{{"optim", "Adam"}}), Catch::Contains("one of \"AdamW\", \"SGD\""));
 }
+
+}  // namespace trainlab::space_test

@@ -20,7 +20,7 @@
 #include "study_support.h"
 #include "support/postgresql_server.h"
 
-using namespace trainlab;
+namespace trainlab::storage_test {
 
 namespace {
 
@@ -468,3 +468,5 @@ TEST_CASE("a study that is deleted or replaced under its processes is written ag
   Worker again(folder);
   CHECK(again.storage->enqueue(value) > 0);
 }
+
+}  // namespace trainlab::storage_test

@@ -8,7 +8,7 @@
 #include "study/study.h"
 #include "study_support.h"
 
-using namespace trainlab;
+namespace trainlab::study_test {
 
 namespace {
 
@@ -210,3 +210,5 @@ TEST_CASE("a deterministic study chooses the same trials with 1, 2 and 8 workers
   CHECK(chosen[1] == chosen[2]);
   CHECK(chosen[1] == chosen[8]);
 }
+
+}  // namespace trainlab::study_test

@@ -10,8 +10,9 @@
 #include "sweep_support.h"
 #include "trial_folder.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::attempts_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -268,3 +269,5 @@ TEST_CASE("a folder that is only named like an attempt's stays as it is") {
   CHECK(fs::exists(left.folder.ended(1)));
   CHECK(fs::exists(foreign / "seed-1"));
 }
+
+}  // namespace trainlab::attempts_test

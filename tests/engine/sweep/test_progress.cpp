@@ -7,8 +7,9 @@
 #include "support/stand_in_device.h"
 #include "sweep_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::progress_test {
+
+using namespace test;
 
 namespace {
 
@@ -135,3 +136,5 @@ TEST_CASE("a worker says how far its last stack has come") {
   }
   CHECK(sweep.lines.back().text.starts_with("test: 12 of 12 trials, best "));
 }
+
+}  // namespace trainlab::progress_test

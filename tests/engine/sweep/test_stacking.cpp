@@ -5,8 +5,9 @@
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::stacking_test {
+
+using namespace test;
 
 namespace {
 
@@ -100,3 +101,5 @@ TEST_CASE("small steps are stacked, others and optimizers without a member axis 
   CHECK(stack(R"({"@": "optim.LBFGS"})", net, R"(, "epochs": 2)") == 1);
   CHECK(stack(R"({"@": "optim.Lookahead", "base": {"@": "optim.LBFGS"}})", net, epochs) == 1);
 }
+
+}  // namespace trainlab::stacking_test

@@ -9,8 +9,9 @@
 #include "support/stand_in_device.h"
 #include "sweep_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::worker_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -393,3 +394,5 @@ TEST_CASE("a search leaves a third of the budget of time to the stages after it"
   CHECK(budget_share(sweep(""), false) == Approx(2.0 / 3));
   CHECK(budget_share(sweep(""), true) == 1);
 }
+
+}  // namespace trainlab::worker_test

@@ -19,8 +19,9 @@
 #include "tensor/random.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::task_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -287,7 +288,8 @@ TEST_CASE("task: observers of a task that fails at any step and is resumed are t
   const Part part = digits();
   const auto witness = std::make_shared<Witness>();
   const fs::path whole = temporary.path() / "whole";
-  run_task("cpu", whole, [&](TaskContext& task) { log_early(task, part, [](auto) {}); }, false, TaskCompany{{witness}});
+  run_task(
+      "cpu", whole, [&](TaskContext& task) { log_early(task, part, [](auto) {}); }, false, TaskCompany{{witness}});
   // At the end of the steps, of both epochs, and of the task, in whose row the numbers are those of the last batch.
   CHECK(witness->rows ==
         std::map<std::int64_t, std::string>{{4, "0 0 warm 3.000000"},
@@ -400,3 +402,5 @@ TEST_CASE("the loops of a task end when the time of its run is over, and its fun
   CHECK(after == 3);
   CHECK(fs::exists(temporary.path() / "checkpoints/weight.safetensors"));
 }
+
+}  // namespace trainlab::task_test

@@ -20,8 +20,9 @@
 #include "tensor/random.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::device_test {
+
+using namespace test;
 
 namespace {
 
@@ -246,3 +247,5 @@ TEST_CASE("device: a plugin that failed fails again in the same words, without b
   CHECK(parse_device("auto") == at::Device(at::kCPU));
   ::unsetenv("TRAINLAB_DEVICES");
 }
+
+}  // namespace trainlab::device_test

@@ -23,7 +23,7 @@
 #include "tensor/memory.h"
 #include "tensor/random.h"
 
-using namespace trainlab;
+namespace trainlab::dry_run_test {
 
 namespace {
 
@@ -176,3 +176,5 @@ TEST_CASE("a dry run takes no memory, and nothing can be read in it") {
   const Key key(1);
   CHECK(dropout_multipliers({4, 5}, huge.options(), {&rate, 1}, {&key, 1}).is_meta());
 }
+
+}  // namespace trainlab::dry_run_test

@@ -10,7 +10,8 @@
 #include "tensor/random.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
+namespace trainlab::gradients_test {
+
 using trainlab::test::Call;
 using trainlab::test::Given;
 using trainlab::test::on_test_device;
@@ -65,13 +66,13 @@ void check(const Case& c) {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const char* name :
-       {"exp",  "exp2",  "expm1",   "log",        "log2",          "log10",      "log1p",     "sin",      "cos",
-        "tan",  "asin",  "acos",    "atan",       "sinh",          "cosh",       "tanh",      "asinh",    "atanh",
-        "sqrt", "rsqrt", "square",  "abs",        "neg",           "reciprocal", "sigmoid",   "relu",     "gelu",
-        "silu", "mish",  "elu",     "selu",       "celu",          "leaky_relu", "hardswish", "softplus", "log_sigmoid",
-        "erf",  "erfc",  "erfinv",  "lgamma",     "digamma",       "sinc",       "logit",     "sum",      "mean",
-        "prod", "var",   "std",     "norm",       "t",          "flatten",   "trace",    "tril",
-        "triu", "det",   "inverse", "matrix_exp", "diagonal",      "amax",       "amin"}) {
+       {"exp",  "exp2",    "expm1",      "log",      "log2",    "log10",      "log1p",     "sin",      "cos",
+        "tan",  "asin",    "acos",       "atan",     "sinh",    "cosh",       "tanh",      "asinh",    "atanh",
+        "sqrt", "rsqrt",   "square",     "abs",      "neg",     "reciprocal", "sigmoid",   "relu",     "gelu",
+        "silu", "mish",    "elu",        "selu",     "celu",    "leaky_relu", "hardswish", "softplus", "log_sigmoid",
+        "erf",  "erfc",    "erfinv",     "lgamma",   "digamma", "sinc",       "logit",     "sum",      "mean",
+        "prod", "var",     "std",        "norm",     "t",       "flatten",    "trace",     "tril",     "triu",
+        "det",  "inverse", "matrix_exp", "diagonal", "amax",    "amin"}) {
     all.push_back({name, {{3, 3}}, {}});
   }
   all.push_back({"acosh", {{3, 3}}, {}, 1.2, 2});
@@ -135,3 +136,5 @@ TEST_CASE("gradients of a hundred operators") {
   REQUIRE(all.size() >= 100);
   for (const Case& c : all) check(c);
 }
+
+}  // namespace trainlab::gradients_test

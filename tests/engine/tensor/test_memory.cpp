@@ -16,7 +16,7 @@
 
 #include "core/host.h"
 
-using namespace trainlab;
+namespace trainlab::memory_test {
 
 namespace {
 constexpr std::int64_t mega = std::int64_t{1} << 20;
@@ -182,3 +182,5 @@ TEST_CASE("programs with LibTorch allocate with mimalloc") {
   CHECK_THAT(std::string(found.dli_fname), Catch::Contains("mimalloc"));
 }
 #endif
+
+}  // namespace trainlab::memory_test

@@ -4,7 +4,7 @@
 
 #include "tensor/named_tensors.h"
 
-using namespace trainlab;
+namespace trainlab::named_tensors_test {
 
 TEST_CASE("tensors below a prefix are those whose names begin with it, and come back under it") {
   const at::Tensor tensor = at::ones({2});
@@ -23,3 +23,5 @@ TEST_CASE("tensors below a prefix are those whose names begin with it, and come 
   CHECK(again.size() == 2);
   CHECK(again.at("model.1.weight").is_same(tensor));
 }
+
+}  // namespace trainlab::named_tensors_test

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
+namespace trainlab::npy_test {
 
 namespace {
 
@@ -108,3 +108,5 @@ TEST_CASE("npy: what is refused") {
   CHECK_THAT(refused(npy("{'descr': '|b1', 'fortran_order': False, 'shape': (1,), }", "\2")),
              Contains("neither 0 nor 1"));
 }
+
+}  // namespace trainlab::npy_test

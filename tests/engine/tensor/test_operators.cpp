@@ -17,7 +17,8 @@
 #include "operator_support.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
+namespace trainlab::operators_test {
+
 using trainlab::test::Call;
 using trainlab::test::Given;
 using trainlab::test::on_test_device;
@@ -282,3 +283,5 @@ TEST_CASE("the moments of keyed dropout are right") {
   const at::Tensor channels = Call("feature_dropout", {at::ones({50, 20, 3, 3}, on_test_device()), 0.5, true}).tensor();
   CHECK(channels.sum({2, 3}).remainder(18).eq(0).all().item<bool>());
 }
+
+}  // namespace trainlab::operators_test

@@ -10,7 +10,8 @@
 #include "support/stand_in_device.h"
 #include "tensor/random.h"
 
-using namespace trainlab;
+namespace trainlab::random_tensors_test {
+
 using trainlab::test::on_test_device;
 
 namespace {
@@ -126,3 +127,5 @@ TEST_CASE("misuse is a programmer's error") {
   CHECK_THROWS_AS(dropout_multipliers({3, 4}, on_test_device(), one(0.5), keys), std::logic_error);
   CHECK_THROWS_AS(dropout_multipliers({3, 4}, on_test_device(), one(0.5), {}), std::logic_error);
 }
+
+}  // namespace trainlab::random_tensors_test

@@ -14,7 +14,7 @@
 #include "support/stand_in_device.h"
 #include "tensor/safetensors.h"
 
-using namespace trainlab;
+namespace trainlab::safetensors_test {
 
 namespace {
 
@@ -100,9 +100,8 @@ TEST_CASE("safetensors: no tensors and no metadata") {
 TEST_CASE("safetensors: the bytes are those of the format") {
   // Written by hand as the format's documentation describes it; Python's implementation writes the same but for the
   // width of the padding.
-  const std::string header =
-      R"({"__metadata__":{"k":"v"},"b":{"data_offsets":[0,8],"dtype":"F32","shape":[2]},)"
-      R"("a":{"data_offsets":[8,9],"dtype":"U8","shape":[]}} )";
+  const std::string header = R"({"__metadata__":{"k":"v"},"b":{"data_offsets":[0,8],"dtype":"F32","shape":[2]},)"
+                             R"("a":{"data_offsets":[8,9],"dtype":"U8","shape":[]}} )";
   write_atomic(file, with_header(header, std::string("\0\0\x80\x3f\0\0\0\xc0\x07", 9)));
   const LoadedTensors loaded = load_safetensors(file);
   CHECK(loaded.metadata == Metadata{{"k", "v"}});
@@ -117,10 +116,9 @@ TEST_CASE("safetensors: the bytes are those of the format") {
   CHECK((length + 8) % 64 == 0);
   const std::string saved_header = bytes.substr(8, length);
   // The name's order says a, b; the alignment of float32 says b, a.
-  CHECK(
-      saved_header.substr(0, saved_header.find_last_not_of(' ') + 1) ==
-      R"({"__metadata__":{"k":"v"},"a":{"data_offsets":[8,9],"dtype":"U8","shape":[]},)"
-      R"("b":{"data_offsets":[0,8],"dtype":"F32","shape":[2]}})");
+  CHECK(saved_header.substr(0, saved_header.find_last_not_of(' ') + 1) ==
+        R"({"__metadata__":{"k":"v"},"a":{"data_offsets":[8,9],"dtype":"U8","shape":[]},)"
+        R"("b":{"data_offsets":[0,8],"dtype":"F32","shape":[2]}})");
   CHECK(bytes.substr(8 + length) == std::string("\0\0\x80\x3f\0\0\0\xc0\x07", 9));
 }
 
@@ -253,3 +251,5 @@ TEST_CASE("safetensors: a missing file and a folder") {
   CHECK_THROWS_WITH(load_safetensors("not-there.safetensors"), Catch::Contains("not-there.safetensors"));
   CHECK_THROWS_WITH(load_safetensors("."), Catch::Contains("cannot read"));
 }
+
+}  // namespace trainlab::safetensors_test

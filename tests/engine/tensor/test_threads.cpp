@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+namespace trainlab::threads_test {
+
 extern "C" {
 int omp_in_parallel();
 int omp_get_num_threads();
@@ -50,3 +52,5 @@ TEST_CASE("operators on several threads give the same bytes beside busy threads"
   at::set_num_threads(1);
   CHECK(same);
 }
+
+}  // namespace trainlab::threads_test

@@ -6,7 +6,7 @@
 #include "tensor/operator_errors.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
+namespace trainlab::types_test {
 
 TEST_CASE("shapes as text and as counts") {
   CHECK(shape_text({32, 1, 8, 8}) == "[32, 1, 8, 8]");
@@ -94,3 +94,5 @@ TEST_CASE("whatever an operator raises has words for the recipe's author") {
   CHECK_THAT(words([] { throw std::bad_alloc(); }), Catch::StartsWith("3 out of memory; the process may use "));
   CHECK(words([] { throw usage_error("no such device"); }) == "2 no such device");
 }
+
+}  // namespace trainlab::types_test

@@ -7,8 +7,9 @@
 #include "train/fit_plan.h"
 #include "train/memory_prediction.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::chunked_loss_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -98,3 +99,5 @@ TEST_CASE("what cannot be computed in chunks is refused with one message") {
   CHECK_THAT(message(R"("cross_entropy")", memory + R"(, "recompute": "3-4"})"),
              Catch::Contains("fit.memory.recompute: the last layer is computed with the loss"));
 }
+
+}  // namespace trainlab::chunked_loss_test

@@ -10,8 +10,9 @@
 #include "support/stand_in_device.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::devices_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -135,3 +136,5 @@ TEST_CASE("a loss or a gradient pass in which the device goes away says so, and 
   };
   CHECK(kind_of(digits_fit(R"(, "steps": 2)"), {}, {std::make_shared<Pass>(lose)}) == ErrorKind::run);
 }
+
+}  // namespace trainlab::devices_test

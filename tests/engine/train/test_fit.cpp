@@ -14,8 +14,9 @@
 #include "tensor/safetensors.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::fit_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -481,3 +482,5 @@ TEST_CASE("a checkpoint that this engine cannot restore is refused, and stays as
   checkpoints.commit(written);
   CHECK(run_one(fit, temporary.path(), true)["metrics"] == whole["metrics"]);
 }
+
+}  // namespace trainlab::fit_test

@@ -7,8 +7,9 @@
 #include "support/fit_support.h"
 #include "train/group.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::functions_test {
+
+using namespace test;
 
 namespace {
 
@@ -90,16 +91,15 @@ TEST_CASE("metrics written in the recipe are averaged by sample, or kept in a st
     return {tensor(tensor_at(a, 0).argmax(1).eq(batch_at(a, 1).columns.at("y")).to(at::kFloat).mean())};
   });
   const auto init = native([](Arguments) -> Results { return {Value(0)}; });
-  const auto count = native([](Arguments a) -> Results {
-    return {Value(std::get<Value>(a[0]).integer() + batch_at(a, 2).size)};
-  });
+  const auto count =
+      native([](Arguments a) -> Results { return {Value(std::get<Value>(a[0]).integer() + batch_at(a, 2).size)}; });
   const auto compute = native([](Arguments a) -> Results { return {std::get<Value>(a[0])}; });
   const std::string metrics = R"(["accuracy", {"@": "function", "index": 0},
     {"name": "right", "goal": "max", "update": {"@": "function", "index": 1}},
     {"name": "samples", "init": {"@": "function", "index": 2}, "update": {"@": "function", "index": 3},
      "compute": {"@": "function", "index": 4}}])";
-  const Value summary = run(fit_with(R"("cross_entropy")", metrics, R"(, "monitor": "val.right")"),
-                            {size, right, init, count, compute});
+  const Value summary =
+      run(fit_with(R"("cross_entropy")", metrics, R"(, "monitor": "val.right")"), {size, right, init, count, compute});
   const Value& values = summary["metrics"];
   CHECK(values["val.metric_2"].number() == 179);
   CHECK(values["val.right"].number() == Approx(values["val.accuracy"].number()));
@@ -147,3 +147,5 @@ TEST_CASE("a sum's parts are metrics of their own") {
     CHECK(samples == 179 + (name[0] == 't'));
   }
 }
+
+}  // namespace trainlab::functions_test

@@ -6,8 +6,9 @@
 #include "train/fit_plan.h"
 #include "train/memory_prediction.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::fused_step_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -83,3 +84,5 @@ TEST_CASE("a step that needs all gradients is refused with one message") {
   CHECK_THAT(message("", sam), Catch::Contains("and optim.SAM needs all gradients"));
   CHECK_THAT(message("", R"({"@": "optim.LBFGS"})"), Catch::Contains("and optim.LBFGS needs all gradients"));
 }
+
+}  // namespace trainlab::fused_step_test

@@ -13,8 +13,9 @@
 #include "support/stand_in_device.h"
 #include "tensor/safetensors.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::gradient_passes_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -344,3 +345,5 @@ TEST_CASE("a verdict on another number of rows is refused") {
   const std::string said = error_of([&] { run_with(digits_fit(R"(, "steps": 2)"), temporary.path(), {wrong}); });
   CHECK(said.find("gradient pass \"odd\": expected a verdict on 1 rows, found one on 3") != std::string::npos);
 }
+
+}  // namespace trainlab::gradient_passes_test

@@ -9,8 +9,9 @@
 #include "tensor/memory.h"
 #include "train/group.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::group_test {
+
+using namespace test;
 
 namespace {
 
@@ -103,3 +104,5 @@ TEST_CASE("gradients and the optimizer's state are expected of the parameters th
   CHECK(head.gradients == 4 * (24 * 10 + 10));
   CHECK(head.optimizer == Approx(2 * head.gradients));
 }
+
+}  // namespace trainlab::group_test

@@ -14,8 +14,9 @@
 #include "train/fit_plan.h"
 #include "train/memory_prediction.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::memory_limit_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -245,3 +246,5 @@ TEST_CASE("the summary tells the memory of a step by kind") {
   CHECK(memory["budget"].is_nil());
   CHECK(memory["chosen"].list().empty());
 }
+
+}  // namespace trainlab::memory_limit_test

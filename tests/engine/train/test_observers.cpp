@@ -9,8 +9,9 @@
 #include "core/files.h"
 #include "support/fit_support.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::observers_test {
+
+using namespace test;
 using namespace std::string_literals;
 namespace fs = std::filesystem;
 
@@ -247,3 +248,5 @@ TEST_CASE("any other error of an observer ends the whole group, which goes on to
     }
   }
 }
+
+}  // namespace trainlab::observers_test

@@ -15,8 +15,9 @@
 #include "support/stand_in_device.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::own_step_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -164,3 +165,5 @@ TEST_CASE("a loss that is not finite in a step of its own ends the fit") {
   CHECK(summary["status"] == Value("failed"));
   CHECK_THAT(summary["reason"].string(), Catch::Contains("the training loss is not finite"));
 }
+
+}  // namespace trainlab::own_step_test

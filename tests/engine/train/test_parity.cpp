@@ -11,8 +11,9 @@
 #include "support/fit_support.h"
 #include "train/group.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::parity_test {
+
+using namespace test;
 
 namespace {
 
@@ -105,3 +106,5 @@ TEST_CASE("losses over 100 steps equal PyTorch's") {
     CHECK(worst <= (exact ? 1e-10 : 1e-5));
   }
 }
+
+}  // namespace trainlab::parity_test

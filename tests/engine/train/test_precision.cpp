@@ -17,8 +17,9 @@
 #include "tensor/safetensors.h"
 #include "train/memory_prediction.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::precision_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -253,3 +254,5 @@ TEST_CASE("types and patterns that do not go together are refused by name") {
              Catch::Contains("precision.keep") && Catch::Contains("no layer matches \"7\""));
   CHECK(refused(R"({"compute": "bfloat16", "keep": ["2", "Dropout"]})") == "");
 }
+
+}  // namespace trainlab::precision_test

@@ -10,8 +10,9 @@
 #include "train/group.h"
 #include "train/memory_prediction.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::recompute_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -170,3 +171,5 @@ TEST_CASE("what cannot be computed again is refused with one message") {
   CHECK_THAT(message(recompute(R"("every 2")") + R"(, "step": {"@": "function", "index": 0})"),
              Catch::Contains("fit.memory: a fit with a step of its own has no such option"));
 }
+
+}  // namespace trainlab::recompute_test

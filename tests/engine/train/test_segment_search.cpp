@@ -6,7 +6,7 @@
 
 #include "memory/segment_search.h"
 
-using namespace trainlab;
+namespace trainlab::segment_search_test {
 
 namespace {
 
@@ -104,3 +104,5 @@ TEST_CASE("a plan holds no more than it was asked for, and is never slower than 
     }
   }
 }
+
+}  // namespace trainlab::segment_search_test

@@ -14,8 +14,9 @@
 #include "tensor/safetensors.h"
 #include "train/fit_plan.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::step_options_test {
+
+using namespace test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -157,11 +158,10 @@ TEST_CASE("momentum and weight decay follow their schedules") {
               "weight_decay": {"@": "sched.linear", "start": 0.5, "finish": 0.5}})",
                                      "scheduled");
   CHECK(worst(direct, scheduled, "model.") < 1e-14);
-  const NamedTensors cycled = run(
-      R"({"@": "optim.SGD", "lr": 0.1, "momentum": 0.8})",
-      R"(, "schedule": {"lr": "one_cycle",
+  const NamedTensors cycled = run(R"({"@": "optim.SGD", "lr": 0.1, "momentum": 0.8})",
+                                  R"(, "schedule": {"lr": "one_cycle",
          "momentum": {"@": "sched.one_cycle", "start": 1, "peak": 0.9, "finish": 1}})",
-      "cycled");
+                                  "cycled");
   CHECK(worst(direct, cycled, "model.") > 1e-3);
   CHECK_THROWS_WITH(run(R"({"@": "optim.SGD"})", R"(, "schedule": {"momentum": "cosine"})", "none"),
                     Catch::Contains("schedule.momentum") && Catch::Contains("optim.SGD"));
@@ -236,10 +236,10 @@ TEST_CASE("Schedule-Free validates, keeps and tests its averaged weights, stores
 }
 
 TEST_CASE("lean and modern optimizers resume exactly in a fit") {
-  const std::string optim = GENERATE(
-      R"({"@": "optim.Adafactor", "lr": 0.05})", R"({"@": "optim.Prodigy", "d0": 0.001})",
-      R"({"@": "optim.SOAP", "precondition_frequency": 3})", R"({"@": "optim.AdamW", "state": "bfloat16"})",
-      R"({"@": "optim.AdamW", "state": "8bit"})", R"({"@": "optim.Lion", "lr": 0.001, "state": "8bit"})");
+  const std::string optim =
+      GENERATE(R"({"@": "optim.Adafactor", "lr": 0.05})", R"({"@": "optim.Prodigy", "d0": 0.001})",
+               R"({"@": "optim.SOAP", "precondition_frequency": 3})", R"({"@": "optim.AdamW", "state": "bfloat16"})",
+               R"({"@": "optim.AdamW", "state": "8bit"})", R"({"@": "optim.Lion", "lr": 0.001, "state": "8bit"})");
   INFO(optim);
   // The first layer has 64 · 80 weights, enough for states of 8 bits.
   std::string text = digits_fit(R"(, "epochs": 2, "validate": "10 steps")");
@@ -313,3 +313,5 @@ TEST_CASE("models and schedules of a step of the recipe's own are checked with t
   CHECK_THROWS_WITH(plan(linear, R"({"@": "optim.Adagrad"})", R"({"momentum": )" + cosine + "}"),
                     Catch::Contains("fit.schedule.b.momentum") && Catch::Contains("optim.Adagrad without"));
 }
+
+}  // namespace trainlab::step_options_test

@@ -8,8 +8,9 @@
 #include "support/fit_support.h"
 #include "train/stop.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::stop_rules_test {
+
+using namespace test;
 
 namespace {
 
@@ -230,3 +231,5 @@ TEST_CASE("a forecast says what it saw, and goes on after a resume") {
   CHECK_THAT(*reason, Catch::Matches("val.loss is forecast to improve by at most 0\\.[0-9]+ until step 20, less than "
                                      "0.5 \\(best 1.1\\)"));
 }
+
+}  // namespace trainlab::stop_rules_test

@@ -13,8 +13,9 @@
 #include "train/fit_plan.h"
 #include "train/model_file.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::targets_test {
+
+using namespace test;
 
 namespace {
 
@@ -263,3 +264,5 @@ TEST_CASE("a validation in which nothing counts fails the run, and says so") {
                                           std::to_string(summary["steps"].integer()) +
                                           ": each target is ignored or has the weight 0");
 }
+
+}  // namespace trainlab::targets_test

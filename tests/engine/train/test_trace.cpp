@@ -8,8 +8,9 @@
 #include "support/fit_support.h"
 #include "support/stand_in_device.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::trace_test {
+
+using namespace test;
 
 namespace {
 
@@ -93,3 +94,5 @@ TEST_CASE("phases that an error leaves are ended") {
   CHECK(notes.is_complete());
   CHECK(notes.lines.back() == " callback step");
 }
+
+}  // namespace trainlab::trace_test

@@ -9,8 +9,9 @@
 #include "support/fit_support.h"
 #include "tensor/types.h"
 
-using namespace trainlab;
-using namespace trainlab::test;
+namespace trainlab::try_step_test {
+
+using namespace test;
 
 namespace {
 
@@ -73,3 +74,5 @@ TEST_CASE("check tells that the fit would end at its first step") {
   CHECK(text.find("the fit would end here: the training loss is not finite at step 1") != std::string::npos);
   CHECK(text.find("one validation") == std::string::npos);
 }
+
+}  // namespace trainlab::try_step_test
