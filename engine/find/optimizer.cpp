@@ -102,6 +102,7 @@ class OptimizerSearch {
   std::pair<double, double> mean_loss(const Value& optimizer, double rate) {
     const auto n = static_cast<double>(found_.seeds);
     std::vector<double> losses;
+    losses.reserve(static_cast<std::size_t>(found_.seeds));
     for (int i = 0; i < found_.seeds; ++i) losses.push_back(loss(optimizer, rate, found_.steps, first_seed_ + i));
     double mean = 0, squares = 0;
     for (const double one : losses) mean += one / n;

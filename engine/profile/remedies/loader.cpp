@@ -34,7 +34,8 @@ class LoaderSearch {
     const double own = samples_per_second(first);
     found.tried.push_back({.size = found.now, .speed = {own, own, own}, .ratio = {1, 1, 1}});
     if (found.input < least_wait) return found;
-    for (std::int64_t threads = 1; threads <= 2 * usable_cores(); threads *= 2)
+    const std::int64_t cores = usable_cores();
+    for (std::int64_t threads = 1; threads <= 2 * cores; threads *= 2)
       try_one(found, {threads, found.now.prefetch});
     const LoaderSize best = found.tried[fewest_of_the_fastest(found.tried)].size;
     for (const std::int64_t prefetch : {best.prefetch / 4, 4 * best.prefetch})
