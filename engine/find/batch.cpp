@@ -31,6 +31,8 @@ class NoiseMeter final : public GradientPass {
   bool comes_before_clip() const override { return true; }
 
   Verdict apply(std::span<at::Tensor> gradients, const StepFacts& facts) override {
+    is_lost = is_lost || !std::isfinite(facts.loss.item<double>());
+    if (is_lost) throw SeenEnough();
     if (trained_ < at_[found.size()]) {
       if (!facts.is_again) ++trained_;
       return {};
@@ -39,7 +41,10 @@ class NoiseMeter final : public GradientPass {
     return {.skipped = std::vector<std::uint8_t>(facts.active.size(), 1)};
   }
 
+  std::int64_t trained() const { return trained_; }
+
   std::vector<NoiseAt> found;
+  bool is_lost = false;  // a loss was not finite
 
  private:
   void take(std::span<at::Tensor> gradients) {
@@ -117,11 +122,18 @@ std::vector<NoiseAt> measured_noise(Trainings& trainings, const FitPlan& plan, s
     throw plan.options
         .error("",
                fmt::format("expected at least {} steps, found {}", places * (measured + 1), plan.length.total_steps))
-        .hint(fmt::format("gradients are measured at {} places, {} each: give more epochs", places, measured));
+        .hint(fmt::format("gradients are measured at {} places, {} each: more epochs, as by --set epochs=20", places,
+                          measured));
   }
   const auto meter = std::make_shared<NoiseMeter>(static_cast<double>(plan.length.batch),
                                                   std::vector<std::int64_t>{steps / 8, steps / 2, steps - 1});
   trainings.run(plan, {.passes = {meter}});
+  if (std::ssize(meter->found) < places) {
+    throw plan.options
+        .error("", meter->is_lost ? fmt::format("the loss is not finite after {} steps", meter->trained())
+                                  : fmt::format("the training ended after {} steps", meter->trained()))
+        .hint("a batch is searched for a training that learns: trainlab run says what is wrong with this one");
+  }
   return meter->found;
 }
 
@@ -190,6 +202,7 @@ FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettin
   found.rate = found.scaled_rate = std::nan("");
   try {
     const double rate = learning_rate(optimizer);
+    if (rate == 0) return found;
     found.scaled_rate =
         scaled_rate(rate, static_cast<double>(found.batch), static_cast<double>(found.suggestion), optimizer);
     found.rate = rate;

@@ -156,8 +156,9 @@ FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const R
   for (std::size_t i = 0; i < all.size(); ++i) {
     const double begun = steady_seconds();
     found.all.push_back(search.tune(all[i]));
-    options.progress.tell(fmt::format("{} took {:.2g} s", all[i].name, steady_seconds() - begun) +
-                          (i + 1 < all.size() ? fmt::format(", {} more are to come", all.size() - i - 1) : ""));
+    options.progress.tell(
+        fmt::format("{} took {:.2g} s", all[i].name, steady_seconds() - begun) +
+        (i + 1 < all.size() ? fmt::format(", {} of {} are to come", all.size() - i - 1, all.size()) : ""));
   }
   const double least = least_loss(found.all);
   if (std::isnan(least)) {

@@ -9,7 +9,12 @@
 namespace trainlab {
 namespace {
 
-double above(double loss, double least) { return 100 * (loss - least) / std::abs(least); }
+// "17 % above the best", or "31 times the best".
+std::string above(double loss, double least) {
+  const double share = (loss - least) / std::abs(least);
+  return least > 0 && share > 9 ? fmt::format("{:.3g} times the best", loss / least)
+                                : fmt::format("{:.0f} % above the best", 100 * share);
+}
 
 std::string row(const TunedOptimizer& one, std::size_t width) {
   const std::string name = one.name + (one.is_own ? " (the recipe's)" : "");
@@ -39,10 +44,10 @@ std::string optimizer_text(const FoundOptimizer& found) {
   text += fmt::format(
       "\n{} seeds of {} steps at three rates and at the usual one; the range of rates from one seed of {} steps each\n",
       found.seeds, found.steps, found.steps / 3);
-  text += fmt::format("tuned, the worst optimizer is {:.0f} % above the best\n", 100 * found.spread());
+  text += fmt::format("tuned, the worst optimizer is {}\n", above(least + found.spread() * std::abs(least), least));
   for (const TunedOptimizer& one : found.all) {
     if (std::isnan(one.usual_loss)) continue;
-    text += fmt::format("{} at its usual rate is {:.0f} % above the best\n", one.name, above(one.usual_loss, least));
+    text += fmt::format("{} at its usual rate is {}\n", one.name, above(one.usual_loss, least));
   }
   return text;
 }

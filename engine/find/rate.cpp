@@ -89,6 +89,12 @@ FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings
   }
   options.progress.tell(fmt::format("probe of {:.3g} and of rates 4 times smaller and larger", found.start));
   probe(found, trainings, seeds);
+  if (std::ranges::all_of(found.probes, [](const ProbedRate& one) { return std::isnan(one.loss); })) {
+    throw trainings.changed({})
+        .error("", fmt::format("the loss is not finite in {} steps at any of the rates from {:.2g} to {:.2g}",
+                               found.steps, found.probes.front().rate, found.probes.back().rate))
+        .hint("the fit has another fault: trainlab run says which");
+  }
   return found;
 }
 
@@ -101,7 +107,7 @@ std::string rate_option_of(const Value& optimizer) {
 std::string rate_text(const FoundRate& found) {
   std::string text =
       fmt::format("lr = {:.2g}{}\n\nrange test over {} seeds, {} steps each\n", found.suggestion,
-                  found.is_clear ? "" : ", and the rates beside it are no worse", found.seeds, found.steps);
+                  found.is_clear ? "" : ", for the probe does not tell another one from it", found.seeds, found.steps);
   text += fmt::format("  a quarter of the least loss's rate  {:.2g}\n", found.rules.quarter_of_least);
   text += fmt::format("  valley                              {:.2g}\n", found.rules.valley);
   text += fmt::format("  steepest                            {:.2g}\n", found.rules.steepest);
@@ -110,6 +116,11 @@ std::string rate_text(const FoundRate& found) {
   for (const ProbedRate& one : found.probes) {
     text += std::isnan(one.loss) ? fmt::format("  lr = {:<8.2g}  not finite\n", one.rate)
                                  : fmt::format("  lr = {:<8.2g}  {:.4g}\n", one.rate, one.loss);
+  }
+  const double low = found.probes.front().rate, high = found.probes.back().rate;
+  if (found.suggestion == low || found.suggestion == high) {
+    text += fmt::format("the best of the three is the {}est: {}er rates may be better still\n",
+                        found.suggestion == low ? "small" : "larg", found.suggestion == low ? "small" : "larg");
   }
   return text;
 }

@@ -9,6 +9,26 @@ namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
+// Each loss is the median of nine around it, fewer at the ends: the loss of a single small batch says little. Points
+// from the first loss on that is not finite are left out.
+std::vector<RatePoint> medians(const std::vector<RatePoint>& curve) {
+  constexpr std::ptrdiff_t around = 4;
+  const auto lost = std::ranges::find_if(curve, [](const RatePoint& point) { return !std::isfinite(point.loss); });
+  std::vector<RatePoint> points(curve.begin(), lost);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto point = curve.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto begin = point - std::min(around, point - curve.begin()),
+               end = point + std::min(around + 1, lost - point);
+    std::vector<double> losses;
+    losses.reserve(2 * around + 1);
+    for (auto one = begin; one != end; ++one) losses.push_back(one->loss);
+    const auto middle = losses.begin() + std::ssize(losses) / 2;
+    std::ranges::nth_element(losses, middle);
+    points[i].loss = *middle;
+  }
+  return points;
+}
+
 // The points before the loss is lost.
 std::vector<RatePoint> before_divergence(const std::vector<RatePoint>& curve) {
   std::vector<RatePoint> points;
@@ -68,7 +88,7 @@ double steepest_of(const std::vector<RatePoint>& points) {
 }  // namespace
 
 RateSuggestions suggestions_of(const std::vector<RatePoint>& curve) {
-  const std::vector<RatePoint> points = before_divergence(curve);
+  const std::vector<RatePoint> points = before_divergence(medians(curve));
   if (points.size() < 10) return {nothing, nothing, nothing};
   const auto least = std::ranges::min_element(points, {}, &RatePoint::loss);
   const std::vector<RatePoint> smooth = smoothed(points);

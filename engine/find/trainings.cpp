@@ -33,7 +33,7 @@ FitPlan Trainings::plan(const Options& changed) {
 Value Trainings::run(const FitPlan& plan, const FitCompany& company) const {
   if (progress_.seconds_left && progress_.seconds_left() < 0) {
     throw run_error("the budget of time is used, and the search has no result yet")
-        .hint("a longer budget, or a shorter fit in the search");
+        .hint("a longer budget, as by trainlab resume RUN --within TIME, or a shorter fit in the search");
   }
   StageContext context = silent_context(plan.options);
   context.settings = &settings_;

@@ -1,5 +1,10 @@
 #include "run/applied.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "run/toml_text.h"
@@ -33,6 +38,22 @@ AppliedChanges read_changes(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+void check_writes_changes(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.parent_path();
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    throw usage_error("--apply: cannot write " + file.string() + ": " + std::generic_category().message(errno));
+  }
+  if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return;
+  try {
+    read_changes(file);
+  } catch (const std::exception&) {
+    throw usage_error("--apply: " + file.string() +
+                      " is there already, and is no file of changes, which it would become")
+        .hint(
+            "a new file: --apply changes.toml; `trainlab run RECIPE.lua --apply changes.toml` then makes the changes");
+  }
+}
 
 void write_changes(const std::filesystem::path& file, const AppliedChanges& changes) {
   Value value = Value::Map{{"recipe", changes.recipe},

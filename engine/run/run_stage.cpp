@@ -51,7 +51,8 @@ Value Run::stage(const Options& stage, bool returned) {
   }
   if (const auto earlier = done_.find(name); earlier != done_.end()) {
     if (earlier->second.stage != stage.value()) {
-      throw stage.error("name", "expected another name for each stage, found \"" + name + "\" for a second stage");
+      throw stage.error("name", "expected another name for each stage, found \"" + name + "\" for a second stage")
+          .hint("name = \"" + name + "_2\"");
     }
     if (returned) last_ = name;
     return earlier->second.summary;

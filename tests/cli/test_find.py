@@ -122,6 +122,7 @@ class Find(CliTest):
         self.assertIn("  found  lr ", self.run_program("report", "run/stages/find_lr").out)
         self.run_program("report", "run", "--html", "p.html")
         self.run_program("check", "r.lua")
+        self.assert_said(self.run_program("plan", "r.lua", code=2), "found lab.find.lr")
 
         running = self.start("r.lua", "--threads", "1", "--out", "cut")
         running.until_said("range test with seed 3")
@@ -150,6 +151,24 @@ class Find(CliTest):
         running.until_said("range test with seed 2")
         running.send(signal.SIGINT)
         self.assertEqual(self.end(running, 130).out, "")
+
+    def test_a_training_that_is_lost_has_nothing_to_find(self):
+        lost = ("function(out, batch) return (lab.ops.cross_entropy_loss(out, batch.y)\n"
+                "      + (out:sum():detach() * 0 - 1):log()) end")
+        self.recipe(epochs="40", more="  ")
+        text = (self.folder / "r.lua").read_text().replace('loss = "cross_entropy"', f"loss = {lost}")
+        self.write("r.lua", text)
+        self.assert_said(self.run_program("find", "batch", "r.lua", code=1), "r.lua:", "the loss is not finite")
+        self.assert_said(self.run_program("find", "lr", "r.lua", code=1), "r.lua:", "the loss is not finite")
+
+    def test_a_file_of_something_else_is_not_replaced(self):
+        text = self.recipe().read_text()
+        for command in ("find lr", "profile"):
+            for name in ("r.lua", "."):
+                self.assert_said(self.run_program(*command.split(), "r.lua", "--apply", name, code=2),
+                                 "is there already, and is no file of changes")
+        self.assert_said(self.run_program("find", "lr", "r.lua", "--apply", "no/rate.toml", code=2), "--apply: cannot")
+        self.assertEqual((self.folder / "r.lua").read_text(), text)
 
     def test_what_cannot_be_searched_is_refused(self):
         self.recipe()

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <random>
 
 #include "find/rate.h"
 #include "support/fit_support.h"
@@ -40,6 +41,18 @@ TEST_CASE("what comes after the loss is lost does not count") {
   for (std::size_t i = 130; i < curve.size(); ++i) curve[i].loss = i % 2 ? std::nan("") : 0;
   CHECK(suggestions_of(curve).quarter_of_least == before.quarter_of_least);
   CHECK(std::isnan(suggestions_of({}).quarter_of_least));
+}
+
+TEST_CASE("losses of small batches, which are noisy, give the same rate within a factor of ten") {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  for (int i = 0; i < 50; ++i) {
+    std::vector<RatePoint> curve = valley_curve();
+    for (RatePoint& point : curve) point.loss *= std::exp(normal(random) / 2);
+    const double rate = suggestions_of(curve).quarter_of_least;
+    CHECK(rate > 0.1 / 4 / 10);
+    CHECK(rate < 0.1 / 4 * 10);
+  }
 }
 
 TEST_CASE("the median over curves is one in the logarithm of the rate") {

@@ -24,13 +24,15 @@ struct Found {
 
 class FindExecution final : public MeasuredStage {
  public:
-  using MeasuredStage::MeasuredStage;
+  explicit FindExecution(const EngineStart& start) : MeasuredStage(start) {
+    if (request().has("apply")) check_writes_changes(*request().path("apply"));
+  }
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
     const std::string& finder = request().options["finder"].string();
     if (what.stage.entry().name != "fit" || (finder != "loader" && !what.spec)) {
-      throw usage_error("expected a lab.fit that the recipe names, found " +
+      throw usage_error("expected a lab.fit as the stage of the recipe, found " +
                         (what.spec ? "lab." + what.stage.entry().name : what.note));
     }
     tell(what, with_torch_errors([&] {

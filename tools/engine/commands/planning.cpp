@@ -18,6 +18,11 @@ class PlanningExecution final : public MeasuredStage {
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
+    const auto& kind = registry().implementation<StageKind>(what.whole.entry());
+    if (kind.first_training && !kind.is_shared) {
+      throw usage_error("expected a stage that trains what it keeps, found lab." + what.whole.entry().name)
+          .hint("a search takes as many trainings as it needs");
+    }
     Value facts = Value::Map{{"stage", what.whole.string("name")},
                              {"kind", what.whole.entry().name},
                              {"trainings", trainings(what.whole)},

@@ -112,7 +112,8 @@ class ProfileExecution final : public BesideExecution {
         if (request().has(flag)) throw usage_error("--" + std::string(flag) + " belongs to the profile of one recipe");
       }
     }
-    for (const char* flag : {"html", "trace", "apply"}) check_folder(flag);
+    for (const char* flag : {"html", "trace"}) check_folder(flag);
+    if (request().has("apply")) check_writes_changes(*request().path("apply"));
   }
 
  private:

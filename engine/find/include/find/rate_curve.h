@@ -22,8 +22,9 @@ struct RateSuggestions {
   double steepest = 0;
 };
 
-// `curve` in the order of its rates. Points from the first loss on that is not finite, or more than 4 times the least
-// before, do not count.
+// `curve` in the order of its rates. The median of nine losses stands for each: the loss of a single small batch says
+// little. Points from the first loss on that is not finite, or whose median is more than 4 times the least before, do
+// not count.
 RateSuggestions suggestions_of(const std::vector<RatePoint>& curve);
 
 // The rate that each rule gives for several curves, the median in the logarithm of the rate.
