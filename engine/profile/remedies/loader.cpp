@@ -35,8 +35,7 @@ class LoaderSearch {
     found.tried.push_back({.size = found.now, .speed = {own, own, own}, .ratio = {1, 1, 1}});
     if (found.input < least_wait) return found;
     const std::int64_t cores = usable_cores();
-    for (std::int64_t threads = 1; threads <= 2 * cores; threads *= 2)
-      try_one(found, {threads, found.now.prefetch});
+    for (std::int64_t threads = 1; threads <= 2 * cores; threads *= 2) try_one(found, {threads, found.now.prefetch});
     const LoaderSize best = found.tried[fewest_of_the_fastest(found.tried)].size;
     for (const std::int64_t prefetch : {best.prefetch / 4, 4 * best.prefetch})
       if (prefetch >= 1 && prefetch <= 1024 && best.threads > 0) try_one(found, {best.threads, prefetch});
@@ -107,8 +106,7 @@ std::string loader_text(const FoundLoader& found) {
   text +=
       fmt::format("\n{:>7}  {:>8}  {:>9}  {}\n", "threads", "prefetch", "samples/s", "speed to the loader as it is");
   for (const TriedLoader& one : found.tried) {
-    if (found.tried.size() == 1) return text;
-    text += fmt::format("\n{:>7}  {:>8}  {:>9.4g}  ", one.size.threads, one.size.prefetch, one.speed.median);
+    text += fmt::format("{:>7}  {:>8}  {:>9.4g}  ", one.size.threads, one.size.prefetch, one.speed.median);
     text += &one == found.tried.data()
                 ? "1\n"
                 : fmt::format("{:.2f} ({:.2f} to {:.2f})\n", one.ratio.median, one.ratio.low, one.ratio.high);
