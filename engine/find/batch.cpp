@@ -155,7 +155,7 @@ void time_sizes(FoundBatch& found, Trainings& trainings, const FitPlan& plan, co
     const std::int64_t memory = predict_memory(sized).ledger.peak;
     if (static_cast<double>(memory) > room)
       return ends(fmt::format("a step of {} samples would take {}", batch, memory_text(static_cast<double>(memory))));
-    options.progress.tell(fmt::format("steps of {} samples", batch));
+    options.context.tell(fmt::format("steps of {} samples", batch));
     const auto clock = std::make_shared<StepClock>();
     trainings.run(sized, {.observers = {clock}});
     found.curve.push_back({.batch = batch, .seconds = clock->median(), .memory = memory});
@@ -184,13 +184,13 @@ void judge_sizes(FoundBatch& found) {
 
 FoundBatch find_batch(const Registry& registry, const Spec& fit, const RunSettings& settings,
                       const BatchOptions& options) {
-  Trainings trainings(registry, fit, settings, options.progress);
+  Trainings trainings(registry, fit, settings, options.context);
   const Options whole = trainings.changed({});
   const bool has_length = whole.given("epochs") || whole.given("steps");
   const FitPlan plan =
       trainings.plan(has_length ? whole : trainings.changed({{"steps", options.steps + places * measured}}));
   FoundBatch found{.batch = plan.length.batch, .suggestion = plan.length.batch, .accumulate = plan.accumulate};
-  options.progress.tell("gradients at three places of a training");
+  options.context.tell("gradients at three places of a training");
   found.noise = measured_noise(trainings, plan, options.steps);
   // In the middle of the training: near its end a small gradient is left, and the scale no longer says what was saved.
   const double middle = found.noise[1].scale.value;

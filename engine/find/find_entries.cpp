@@ -10,25 +10,25 @@ namespace {
 
 // Searches for a checked lab.fit, and returns what was found as the command prints it with --json.
 using Search = Value (*)(const Registry& registry, const Spec& fit, const RunSettings& settings,
-                         const SearchProgress& progress);
+                         const SearchContext& context);
 
-// A search, and the member of its result that the recipe goes on with.
 struct Finder {
-  const char* name;
+  const char* name;  // of the command, and of the member of its result that the recipe goes on with
+  const char* doc;
+  const char* example;  // what follows the function build(hp)
   Search search;
 };
 
-Value rate(const Registry& registry, const Spec& fit, const RunSettings& settings, const SearchProgress& progress) {
-  return to_value(find_rate(registry, fit, settings, {.progress = progress}));
+Value rate(const Registry& registry, const Spec& fit, const RunSettings& settings, const SearchContext& context) {
+  return to_value(find_rate(registry, fit, settings, {.context = context}));
 }
 
-Value batch(const Registry& registry, const Spec& fit, const RunSettings& settings, const SearchProgress& progress) {
-  return to_value(find_batch(registry, fit, settings, {.progress = progress}));
+Value batch(const Registry& registry, const Spec& fit, const RunSettings& settings, const SearchContext& context) {
+  return to_value(find_batch(registry, fit, settings, {.context = context}));
 }
 
-Value optimizer(const Registry& registry, const Spec& fit, const RunSettings& settings,
-                const SearchProgress& progress) {
-  return to_value(find_optimizer(registry, fit, settings, {.progress = progress}));
+Value optimizer(const Registry& registry, const Spec& fit, const RunSettings& settings, const SearchContext& context) {
+  return to_value(find_optimizer(registry, fit, settings, {.context = context}));
 }
 
 Options fit_of(const Options& stage) {
@@ -45,13 +45,14 @@ Value summary_of(Value found, const std::string& answer) {
   return summary;
 }
 
-StageKind finder_kind(Finder finder) {
+StageKind kind_of(const Finder& finder) {
   return {.first_training = [](const Options& stage, const RunSettings&) { return fit_of(stage); },
           .prepare = [finder](const Options& stage, const RunSettings& settings) -> StageWork {
-            plan_fit(fit_of(stage), settings);
-            return [finder, stage](const StageContext& context) {
-              const SearchProgress progress{.say = context.say, .seconds_left = context.seconds_left};
-              return summary_of(finder.search(stage.registry(), fit_of(stage).spec(), *context.settings, progress),
+            const auto plan = std::make_shared<const FitPlan>(plan_fit(fit_of(stage), settings));
+            return [finder, stage, plan](const StageContext& context) {
+              const SearchContext around{
+                  .say = context.say, .seconds_left = context.seconds_left, .opened = &plan->data};
+              return summary_of(finder.search(stage.registry(), fit_of(stage).spec(), *context.settings, around),
                                 finder.name);
             };
           },
@@ -59,8 +60,7 @@ StageKind finder_kind(Finder finder) {
                       const CheckedToo& too) { return check_fit(plan_fit(fit_of(stage), settings), too); }};
 }
 
-// A recipe up to its search.
-const std::string build =
+constexpr const char* build =
     "local function build(hp)\n"
     "  return lab.fit {\n"
     "    name = \"net\", data = lab.data.digits():split { train = 0.8, val = 0.2 }, loss = \"cross_entropy\",\n"
@@ -69,30 +69,34 @@ const std::string build =
     "  }\n"
     "end\n";
 
-Entry finder_entry(const std::string& what, const std::string& doc, const std::string& example) {
-  return Entry("find." + what, "stage", doc)
+Entry entry_of(const Finder& finder) {
+  const std::string name = finder.name;
+  return Entry("find." + name, "stage", finder.doc)
       .with(Option("fit", "the lab.fit to search for; its own trainings leave nothing").entry("stage").required())
-      .with(Option("name", "the stage's key, unique in the recipe").string().or_default("find_" + what))
-      .returns("a stage: run it with lab.run; the result has `" + what +
-               "`, and as `search` what else `trainlab find " + what + " --json` prints")
-      .example(build + example);
+      .with(Option("name", "the stage's key, unique in the recipe").string().or_default("find_" + name))
+      .returns("a stage: run it with lab.run; the result has `" + name +
+               "`, and as `search` what else `trainlab find " + name + " --json` prints")
+      .example(std::string(build) + finder.example);
 }
 
 }  // namespace
 
 void register_find(Registry& registry) {
-  registry.add(finder_entry("lr", "Finds a learning rate for a fit: range tests, then a probe of three rates.",
-                            "local found = lab.run(lab.find.lr { fit = build { lr = 1e-3 } })\n"
-                            "return build { lr = found.lr.suggestion }"),
-               finder_kind({"lr", rate}));
-  registry.add(finder_entry("batch", "Finds a batch for a fit, from the noise of its gradients and the speed of steps.",
-                            "local found = lab.run(lab.find.batch { fit = build { lr = 1e-3, batch = 64 } })\n"
-                            "return build { batch = found.batch.suggestion, lr = found.batch.lr }"),
-               finder_kind({"batch", batch}));
-  registry.add(finder_entry("optimizer", "Compares a few optimizers for a fit, each at its best rate.",
-                            "local found = lab.run(lab.find.optimizer { fit = build { lr = 1e-3 } })\n"
-                            "print(found.optimizer.suggestion, found.optimizer.lr, found.optimizer.octaves)"),
-               finder_kind({"optimizer", optimizer}));
+  for (const Finder& finder :
+       {Finder{"lr", "Finds a learning rate for a fit: range tests, then a probe of three rates.",
+               "local found = lab.run(lab.find.lr { fit = build { lr = 1e-3 } })\n"
+               "return build { lr = found.lr.suggestion }",
+               rate},
+        Finder{"batch", "Finds a batch for a fit, from the noise of its gradients and the speed of steps.",
+               "local found = lab.run(lab.find.batch { fit = build { lr = 1e-3, batch = 64 } })\n"
+               "return build { batch = found.batch.suggestion, lr = found.batch.lr }",
+               batch},
+        Finder{"optimizer", "Compares a few optimizers for a fit, each at its best rate.",
+               "local found = lab.run(lab.find.optimizer { fit = build { lr = 1e-3 } })\n"
+               "print(found.optimizer.suggestion, found.optimizer.lr, found.optimizer.octaves)",
+               optimizer}}) {
+    registry.add(entry_of(finder), kind_of(finder));
+  }
 }
 
 }  // namespace trainlab

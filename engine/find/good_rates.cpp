@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -9,22 +8,19 @@ namespace trainlab {
 double GoodRates::octaves() const { return low > 0 ? std::log2(high / low) : 0; }
 
 GoodRates good_rates(const std::vector<RatePoint>& curve) {
-  const auto is_finite = [&](std::size_t i) { return std::isfinite(curve[i].loss); };
-  std::size_t best = curve.size();
-  for (std::size_t i = 0; i < curve.size(); ++i)
-    if (is_finite(i) && (best == curve.size() || curve[i].loss < curve[best].loss)) best = i;
-  if (best == curve.size()) return {};
-  const double most = curve[best].loss + 0.1 * std::abs(curve[best].loss);
-  GoodRates good{.low = curve[best].rate, .high = curve[best].rate};
+  const auto least = best_of(curve);
+  if (least == curve.end()) return {};
+  const double most = least->loss + 0.1 * std::abs(least->loss);
+  GoodRates good;
   // From the best rate outwards; `step` is −1 or 1.
   const auto end = [&](std::ptrdiff_t step) {
-    for (auto i = static_cast<std::ptrdiff_t>(best);; i += step) {
+    for (std::ptrdiff_t i = least - curve.begin();; i += step) {
       const auto here = static_cast<std::size_t>(i), next = static_cast<std::size_t>(i + step);
       if (next >= curve.size()) {
         good.is_open = true;
         return curve[here].rate;
       }
-      if (!is_finite(next)) return curve[here].rate;
+      if (!std::isfinite(curve[next].loss)) return curve[here].rate;
       if (curve[next].loss <= most) continue;
       const double share = (most - curve[here].loss) / (curve[next].loss - curve[here].loss);
       return curve[here].rate * std::pow(curve[next].rate / curve[here].rate, share);

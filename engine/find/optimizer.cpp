@@ -90,14 +90,6 @@ class OptimizerSearch {
     return curve;
   }
 
-  // The end where no loss is finite.
-  static std::vector<RatePoint>::const_iterator best_of(const std::vector<RatePoint>& curve) {
-    auto best = curve.end();
-    for (auto one = curve.begin(); one != curve.end(); ++one)
-      if (std::isfinite(one->loss) && (best == curve.end() || one->loss < best->loss)) best = one;
-    return best;
-  }
-
   // The mean over the seeds and its standard error; NaN where one training's loss is not finite.
   std::pair<double, double> mean_loss(const Value& optimizer, double rate) {
     const auto n = static_cast<double>(found_.seeds);
@@ -125,24 +117,23 @@ class OptimizerSearch {
   std::int64_t first_seed_;
 };
 
-double least_loss(const std::vector<TunedOptimizer>& all) {
+}  // namespace
+
+double FoundOptimizer::least() const {
   double least = std::nan("");
   for (const TunedOptimizer& one : all) least = std::fmin(least, one.loss);
   return least;
 }
 
-}  // namespace
-
-double FoundOptimizer::spread() const {
+double FoundOptimizer::most() const {
   double most = std::nan("");
   for (const TunedOptimizer& one : all) most = std::fmax(most, one.loss);
-  const double least = least_loss(all);
-  return (most - least) / std::abs(least);
+  return most;
 }
 
 FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const RunSettings& settings,
                               const OptimizerOptions& options) {
-  Trainings trainings(registry, fit, settings, options.progress);
+  Trainings trainings(registry, fit, settings, options.context);
   const Options whole = trainings.changed({});
   if (!whole.given("epochs") && !whole.given("steps")) {
     throw whole.error("", "expected a fit with epochs or steps, found one without")
@@ -156,11 +147,11 @@ FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const R
   for (std::size_t i = 0; i < all.size(); ++i) {
     const double begun = steady_seconds();
     found.all.push_back(search.tune(all[i]));
-    options.progress.tell(
+    options.context.tell(
         fmt::format("{} took {:.2g} s", all[i].name, steady_seconds() - begun) +
         (i + 1 < all.size() ? fmt::format(", {} of {} are to come", all.size() - i - 1, all.size()) : ""));
   }
-  const double least = least_loss(found.all);
+  const double least = found.least();
   if (std::isnan(least)) {
     throw whole.error("optim", "the loss is finite with no optimizer, at no rate")
         .hint("the fit has another fault: trainlab run says which");

@@ -16,8 +16,10 @@ std::string above(double loss, double least) {
                                 : fmt::format("{:.0f} % above the best", 100 * share);
 }
 
+std::string name_in_table(const TunedOptimizer& one) { return one.name + (one.is_own ? " (the recipe's)" : ""); }
+
 std::string row(const TunedOptimizer& one, std::size_t width) {
-  const std::string name = one.name + (one.is_own ? " (the recipe's)" : "");
+  const std::string name = name_in_table(one);
   if (std::isnan(one.loss)) return fmt::format("{:<{}}  no rate keeps the loss finite\n", name, width);
   const std::string loss = fmt::format("{:.4g} ± {:.2g}", one.loss, one.error);
   const std::string good = fmt::format("{:.2g} to {:.2g} ({}{:.1f} octaves)", one.good.low, one.good.high,
@@ -31,12 +33,9 @@ std::string row(const TunedOptimizer& one, std::size_t width) {
 
 std::string optimizer_text(const FoundOptimizer& found) {
   const TunedOptimizer& best = found.all[found.suggestion];
+  const double least = found.least();
   std::size_t width = 9;
-  double least = std::nan("");
-  for (const TunedOptimizer& one : found.all) {
-    width = std::max(width, one.name.size() + (one.is_own ? 15 : 0));
-    least = std::fmin(least, one.loss);
-  }
+  for (const TunedOptimizer& one : found.all) width = std::max(width, name_in_table(one).size());
   std::string text = fmt::format("optimizer = {}, lr = {:.2g}\n\n", best.name, best.rate);
   text += fmt::format("{:<{}}  {:>8}  {:<18}  {:<34}  {}\n", "optimizer", width, "tuned lr", found.metric,
                       "rates within 10 % of the best", "usual rate");
@@ -44,7 +43,7 @@ std::string optimizer_text(const FoundOptimizer& found) {
   text += fmt::format(
       "\n{} seeds of {} steps at three rates and at the usual one; the range of rates from one seed of {} steps each\n",
       found.seeds, found.steps, found.steps / 3);
-  text += fmt::format("tuned, the worst optimizer is {}\n", above(least + found.spread() * std::abs(least), least));
+  text += fmt::format("tuned, the worst optimizer is {}\n", above(found.most(), least));
   for (const TunedOptimizer& one : found.all) {
     if (std::isnan(one.usual_loss)) continue;
     text += fmt::format("{} at its usual rate is {}\n", one.name, above(one.usual_loss, least));
@@ -78,7 +77,7 @@ Value to_value(const FoundOptimizer& found) {
       {"metric", found.metric},
       {"optimizer", Value::Map{{"suggestion", best.name}, {"lr", best.rate}, {"octaves", best.good.octaves()}}},
       {"optimizers", std::move(all)},
-      {"spread", found.spread()},
+      {"spread", (found.most() - found.least()) / std::abs(found.least())},
       {"seeds", found.seeds},
       {"steps", found.steps}};
 }

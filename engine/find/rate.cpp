@@ -67,7 +67,7 @@ void probe(FoundRate& found, Trainings& trainings, std::span<const std::int64_t>
 
 FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings& settings,
                     const RateOptions& options) {
-  Trainings trainings(registry, fit, settings, options.progress);
+  Trainings trainings(registry, fit, settings, options.context);
   std::vector<std::int64_t> seeds;
   seeds.reserve(static_cast<std::size_t>(options.seeds));
   for (int i = 0; i < options.seeds; ++i) seeds.push_back(settings.seed + i);
@@ -75,7 +75,7 @@ FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings
   std::vector<std::vector<RatePoint>> curves;
   std::vector<RateSuggestions> suggestions;
   for (const std::int64_t seed : seeds) {
-    options.progress.tell(fmt::format("range test with seed {}", seed));
+    options.context.tell(fmt::format("range test with seed {}", seed));
     curves.push_back(range_test(trainings, trainings.fit()["optim"], options.steps, seed));
     suggestions.push_back(suggestions_of(curves.back()));
   }
@@ -87,7 +87,7 @@ FoundRate find_rate(const Registry& registry, const Spec& fit, const RunSettings
         .error("", fmt::format("the loss is not finite at the rate {:g} already", lowest_rate))
         .hint("the fit has another fault: trainlab run says which");
   }
-  options.progress.tell(fmt::format("probe of {:.3g} and of rates 4 times smaller and larger", found.start));
+  options.context.tell(fmt::format("probe of {:.3g} and of rates 4 times smaller and larger", found.start));
   probe(found, trainings, seeds);
   if (std::ranges::all_of(found.probes, [](const ProbedRate& one) { return std::isnan(one.loss); })) {
     throw trainings.changed({})
@@ -117,10 +117,10 @@ std::string rate_text(const FoundRate& found) {
     text += std::isnan(one.loss) ? fmt::format("  lr = {:<8.2g}  not finite\n", one.rate)
                                  : fmt::format("  lr = {:<8.2g}  {:.4g}\n", one.rate, one.loss);
   }
-  const double low = found.probes.front().rate, high = found.probes.back().rate;
-  if (found.suggestion == low || found.suggestion == high) {
-    text += fmt::format("the best of the three is the {}est: {}er rates may be better still\n",
-                        found.suggestion == low ? "small" : "larg", found.suggestion == low ? "small" : "larg");
+  if (found.suggestion == found.probes.front().rate) {
+    text += "the best of the three is the smallest: smaller rates may be better still\n";
+  } else if (found.suggestion == found.probes.back().rate) {
+    text += "the best of the three is the largest: larger rates may be better still\n";
   }
   return text;
 }

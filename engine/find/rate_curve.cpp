@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include "core/median.h"
 
 namespace trainlab {
 namespace {
@@ -22,9 +25,7 @@ std::vector<RatePoint> medians(const std::vector<RatePoint>& curve) {
     std::vector<double> losses;
     losses.reserve(2 * around + 1);
     for (auto one = begin; one != end; ++one) losses.push_back(one->loss);
-    const auto middle = losses.begin() + std::ssize(losses) / 2;
-    std::ranges::nth_element(losses, middle);
-    points[i].loss = *middle;
+    points[i].loss = median_of(std::move(losses));
   }
   return points;
 }
@@ -86,6 +87,13 @@ double steepest_of(const std::vector<RatePoint>& points) {
 }
 
 }  // namespace
+
+std::vector<RatePoint>::const_iterator best_of(const std::vector<RatePoint>& curve) {
+  auto best = curve.end();
+  for (auto one = curve.begin(); one != curve.end(); ++one)
+    if (std::isfinite(one->loss) && (best == curve.end() || one->loss < best->loss)) best = one;
+  return best;
+}
 
 RateSuggestions suggestions_of(const std::vector<RatePoint>& curve) {
   const std::vector<RatePoint> points = before_divergence(medians(curve));

@@ -3,8 +3,8 @@
 namespace trainlab {
 
 Trainings::Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings,
-                     const SearchProgress& progress)
-    : registry_(registry), fit_(fit), settings_(settings), progress_(progress) {
+                     const SearchContext& context)
+    : registry_(registry), fit_(fit), settings_(settings), context_(context) {
   const Options stage(registry, std::make_shared<const Spec>(fit), "");
   if (stage.given("step")) {
     throw stage.error("step", "expected a fit whose steps the engine takes, found a step of its own")
@@ -25,19 +25,19 @@ Options Trainings::changed(const Value::Map& changes) const {
 }
 
 FitPlan Trainings::plan(const Options& changed) {
-  FitPlan plan = plan_fit(changed, settings_, data_ ? &*data_ : nullptr);
+  FitPlan plan = plan_fit(changed, settings_, data_ ? &*data_ : context_.opened);
   if (!data_) data_ = plan.data;
   return plan;
 }
 
 Value Trainings::run(const FitPlan& plan, const FitCompany& company) const {
-  if (progress_.seconds_left && progress_.seconds_left() < 0) {
+  if (context_.seconds_left && context_.seconds_left() < 0) {
     throw run_error("the budget of time is used, and the search has no result yet")
         .hint("a longer budget, as by trainlab resume RUN --within TIME, or a shorter fit in the search");
   }
-  StageContext context = silent_context(plan.options);
-  context.settings = &settings_;
-  const FitMember member{.options = plan.options, .context = std::move(context), .shows_progress = false};
+  StageContext stage = silent_context(plan.options);
+  stage.settings = &settings_;
+  const FitMember member{.options = plan.options, .context = std::move(stage), .shows_progress = false};
   try {
     const Value summary = run_fits(plan, {&member, 1}, false, company).front();
     if (stop_requested()) throw Error(ErrorKind::interrupted, "asked to stop during a search");

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/registry.h"
-#include "find/progress.h"
+#include "find/context.h"
 #include "run/stage.h"
 #include "train/fit.h"
 
@@ -14,7 +14,7 @@ namespace trainlab {
 class Trainings {
  public:
   // `fit` is a checked lab.fit. Error{recipe} for a fit with a step of its own.
-  Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings, const SearchProgress& progress);
+  Trainings(const Registry& registry, const Spec& fit, const RunSettings& settings, const SearchContext& context);
 
   const Value& fit() const { return fit_.value; }
   // The fit with these options in place of its own (nil: without the option), and without what watches it or ends it
@@ -30,7 +30,7 @@ class Trainings {
   const Registry& registry_;
   const Spec& fit_;
   const RunSettings& settings_;
-  const SearchProgress& progress_;
+  const SearchContext& context_;
   std::optional<DataParts> data_;
 };
 

@@ -55,6 +55,13 @@ Profile profile_of_task(const Measured& how, const StepLimits& limits) {
   return profile;
 }
 
+Profile short_profile(FitPlan* plan, const Measured& how, const StepLimits& limits) {
+  prepare_arithmetic(how.settings.threads);
+  Profile profile = plan ? profile_of_fit(*plan, how, limits) : profile_of_task(how, limits);
+  if (profile.steps.steps == 0) throw run_error("no step could be timed");
+  return profile;
+}
+
 Profile profile_stage(const Options& stage, const RunSettings& settings, const ProfileOptions& options) {
   return with_torch_errors([&] {
     const double call_seconds = seconds_of_a_call();

@@ -12,4 +12,8 @@ Profile profile_of_fit(FitPlan& plan, const Measured& how, const StepLimits& lim
 // The same of a task, whose loop has no plan.
 Profile profile_of_task(const Measured& how, const StepLimits& limits);
 
+// A short run of a fit, or of a task where `plan` is null, with validations and checkpoints, by as many threads as the
+// settings say. Error{run} where it is too short for a timed step.
+Profile short_profile(FitPlan* plan, const Measured& how, const StepLimits& limits);
+
 }  // namespace trainlab

@@ -1,10 +1,5 @@
 #include "run/applied.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <system_error>
-
 #include "core/error.h"
 #include "core/files.h"
 #include "run/toml_text.h"
@@ -39,11 +34,7 @@ AppliedChanges read_changes(const std::filesystem::path& file) {
 
 }  // namespace
 
-void check_writes_changes(const std::filesystem::path& file) {
-  const std::filesystem::path folder = file.parent_path();
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
-    throw usage_error("--apply: cannot write " + file.string() + ": " + std::generic_category().message(errno));
-  }
+void check_replaces_changes(const std::filesystem::path& file) {
   if (!std::filesystem::exists(std::filesystem::symlink_status(file))) return;
   try {
     read_changes(file);

@@ -1,5 +1,12 @@
 #include "measured_stage.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "run/applied.h"
+
 namespace trainlab {
 
 Flag stage_flag() {
@@ -26,6 +33,18 @@ Options MeasuredStage::with_more(const Spec& stage, const std::vector<std::strin
   spec->value = changes.apply(registry(), std::move(spec->value), true);
   changes.check_all_used();
   return Options(registry(), std::move(spec), "");
+}
+
+void MeasuredStage::check_output(const std::string& flag) const {
+  if (!request().has(flag)) return;
+  const std::filesystem::path file = *request().path(flag);
+  if (::access(file.parent_path().c_str(), W_OK | X_OK) == 0) return;
+  throw usage_error("--" + flag + ": cannot write " + file.string() + ": " + std::generic_category().message(errno));
+}
+
+void MeasuredStage::check_apply() const {
+  check_output("apply");
+  if (request().has("apply")) check_replaces_changes(*request().path("apply"));
 }
 
 StageResult MeasuredStage::run_stage(const std::shared_ptr<const Spec>& stage) {

@@ -32,6 +32,12 @@ class MeasuredStage : public Execution {
   // The stage with more options, texts as after --set that follow `flag`.
   Options with_more(const Spec& stage, const std::vector<std::string>& texts, const std::string& flag = "--set") const;
 
+  // Asked before anything is measured: Error{usage} where the file of this flag, if it is given, cannot be written,
+  // which would be noticed at the end only.
+  void check_output(const std::string& flag) const;
+  // The same of --apply, whose file may replace none but a former file of changes.
+  void check_apply() const;
+
  private:
   StageResult run_stage(const std::shared_ptr<const Spec>& stage) final;
   int end(const Recipe::Outcome& outcome) final;

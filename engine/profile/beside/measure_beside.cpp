@@ -39,11 +39,7 @@ class Side {
                        .say = options_.say ? options_.say : [](const std::string&) {}};
     const StepLimits limits{.seconds = seconds, .precision = 0, .counted = 0};
     Profile profile;
-    named([&] {
-      prepare_arithmetic(given_.settings.threads);
-      profile = plan_ ? profile_of_fit(*plan_, how, limits) : profile_of_task(how, limits);
-      if (profile.steps.steps == 0) throw run_error("no step could be timed");
-    });
+    named([&] { profile = short_profile(plan_ ? &*plan_ : nullptr, how, limits); });
     return profile;
   }
 

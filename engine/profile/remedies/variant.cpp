@@ -1,7 +1,5 @@
 #include "variant.h"
 
-#include "tensor/types.h"
-
 namespace trainlab {
 
 Variant variant_of(const Options& stage, const RunSettings& settings, const DataParts* opened) {
@@ -10,11 +8,7 @@ Variant variant_of(const Options& stage, const RunSettings& settings, const Data
 
 Profile profile_of_variant(Variant& variant, const StepLimits& limits,
                            const std::function<void(const std::string&)>& say) {
-  prepare_arithmetic(variant.settings.threads);
-  Profile profile =
-      profile_of_fit(variant.plan, {.stage = variant.stage, .settings = variant.settings, .say = say}, limits);
-  if (profile.steps.steps == 0) throw run_error("no step could be timed");
-  return profile;
+  return short_profile(&variant.plan, {.stage = variant.stage, .settings = variant.settings, .say = say}, limits);
 }
 
 double samples_per_second(const Profile& profile) { return static_cast<double>(profile.samples) / profile.wall(); }

@@ -14,11 +14,11 @@ struct Variant {
 // `opened`: the data of another variant of the fit, which is then not opened again; or null.
 Variant variant_of(const Options& stage, const RunSettings& settings, const DataParts* opened);
 
-// A short run of the variant, with validations and checkpoints. Error{run} where it is too short for a timed step.
+// A short run of the variant.
 Profile profile_of_variant(Variant& variant, const StepLimits& limits,
                            const std::function<void(const std::string&)>& say);
 
-// Samples a second of such a run.
+// Samples a second, with validations and checkpoints.
 double samples_per_second(const Profile& profile);
 
 }  // namespace trainlab

@@ -24,9 +24,7 @@ struct Found {
 
 class FindExecution final : public MeasuredStage {
  public:
-  explicit FindExecution(const EngineStart& start) : MeasuredStage(start) {
-    if (request().has("apply")) check_writes_changes(*request().path("apply"));
-  }
+  explicit FindExecution(const EngineStart& start) : MeasuredStage(start) { check_apply(); }
 
  private:
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
@@ -34,6 +32,10 @@ class FindExecution final : public MeasuredStage {
     if (what.stage.entry().name != "fit" || (finder != "loader" && !what.spec)) {
       throw usage_error("expected a lab.fit as the stage of the recipe, found " +
                         (what.spec ? "lab." + what.stage.entry().name : what.note));
+    }
+    if (request().has("apply") && !what.spec) {
+      throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
+          .hint("options of its fits come from the function `build`");
     }
     tell(what, with_torch_errors([&] {
            if (finder == "loader") return loader(what, settings);
@@ -45,19 +47,19 @@ class FindExecution final : public MeasuredStage {
   }
 
   Found rate(const Spec& fit, const RunSettings& settings) {
-    const FoundRate found = find_rate(registry(), fit, settings, {.progress = {.say = say()}});
+    const FoundRate found = find_rate(registry(), fit, settings, {.context = {.say = say()}});
     return {rate_text(found), to_value(found), {rate_set(fit, found.suggestion)}};
   }
 
   Found batch(const Spec& fit, const RunSettings& settings) {
-    const FoundBatch found = find_batch(registry(), fit, settings, {.progress = {.say = say()}});
+    const FoundBatch found = find_batch(registry(), fit, settings, {.context = {.say = say()}});
     std::vector<std::string> set = {"batch=" + std::to_string(found.suggestion / found.accumulate)};
     if (std::isfinite(found.scaled_rate)) set.push_back(rate_set(fit, found.scaled_rate));
     return {batch_text(found), to_value(found), std::move(set)};
   }
 
   Found optimizer(const Spec& fit, const RunSettings& settings) {
-    const FoundOptimizer found = find_optimizer(registry(), fit, settings, {.progress = {.say = say()}});
+    const FoundOptimizer found = find_optimizer(registry(), fit, settings, {.context = {.say = say()}});
     return {optimizer_text(found), to_value(found)};
   }
 
@@ -80,10 +82,6 @@ class FindExecution final : public MeasuredStage {
   void tell(const WhatToMeasure& what, Found found) {
     const std::string stage = what.stage.string("name");
     if (request().has("apply")) {
-      if (!what.spec) {
-        throw usage_error("--apply: expected a fit that the recipe names, found " + what.note)
-            .hint("options of its fits come from the function `build`");
-      }
       write_changes(
           *request().path("apply"),
           {.recipe = hash_file(request().recipe), .stage = stage, .set = std::move(found.set), .threads = {}});

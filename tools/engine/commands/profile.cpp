@@ -1,8 +1,4 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
 #include "command.h"
 #include "core/files.h"
@@ -112,20 +108,12 @@ class ProfileExecution final : public BesideExecution {
         if (request().has(flag)) throw usage_error("--" + std::string(flag) + " belongs to the profile of one recipe");
       }
     }
-    for (const char* flag : {"html", "trace"}) check_folder(flag);
-    if (request().has("apply")) check_writes_changes(*request().path("apply"));
+    for (const char* flag : {"html", "trace"}) check_output(flag);
+    check_apply();
   }
 
  private:
   bool compares() const { return !request().second.empty() || request().has("with"); }
-
-  // Asked before anything is measured: a file that cannot be written would be noticed at the end only.
-  void check_folder(const std::string& flag) const {
-    if (!request().has(flag)) return;
-    const std::filesystem::path file = *request().path(flag);
-    if (::access(file.parent_path().c_str(), W_OK | X_OK) == 0) return;
-    throw usage_error("--" + flag + ": cannot write " + file.string() + ": " + std::generic_category().message(errno));
-  }
 
   int measure(const WhatToMeasure& what, const RunSettings& settings) override {
     return compares() ? measure_both(what, settings) : measure_one(what, settings);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/registry.h"
+#include "find/context.h"
 #include "find/noise_scale.h"
-#include "find/progress.h"
 #include "run/stage.h"
 
 namespace trainlab {
@@ -42,7 +42,7 @@ struct FoundBatch {
 
 struct BatchOptions {
   std::int64_t steps = 600;  // of the training in which the noise is measured, unless the fit is shorter
-  SearchProgress progress = {};
+  SearchContext context = {};
 };
 
 // `fit` is a checked lab.fit. Each training begins from new weights, and nothing is written. Error{recipe} for a fit

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/registry.h"
-#include "find/progress.h"
+#include "find/context.h"
 #include "find/rate_curve.h"
 #include "run/stage.h"
 
@@ -42,13 +42,14 @@ struct FoundOptimizer {
   int seeds = 0;
   std::int64_t steps = 0;  // of the fit
 
-  // The largest loss of the optimizers with their best rates, relative to the least: 0.2 is a fifth above it.
-  double spread() const;
+  // The least and the largest loss of the optimizers with their best rates; NaN where none is finite.
+  double least() const;
+  double most() const;
 };
 
 struct OptimizerOptions {
   int seeds = 3;
-  SearchProgress progress = {};
+  SearchContext context = {};
 };
 
 // Trains a checked lab.fit, whose length is in epochs or steps, with its own optimizer, AdamW, SGD with momentum,

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/registry.h"
-#include "find/progress.h"
+#include "find/context.h"
 #include "find/rate_curve.h"
 #include "run/stage.h"
 
@@ -33,7 +33,7 @@ struct FoundRate {
 struct RateOptions {
   int seeds = 5;
   std::int64_t steps = 140;  // of a range test: 20 for each factor of 10
-  SearchProgress progress = {};
+  SearchContext context = {};
 };
 
 // `fit` is a checked lab.fit. Each training begins from new weights, and nothing is written; the recipe's functions in

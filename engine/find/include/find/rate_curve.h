@@ -11,6 +11,9 @@ struct RatePoint {
   double rate = 0, loss = 0;
 };
 
+// The point with the least loss; the end of the curve where no loss is finite.
+std::vector<RatePoint>::const_iterator best_of(const std::vector<RatePoint>& curve);
+
 // The rates that three rules read off a curve. NaN where a curve does not tell.
 struct RateSuggestions {
   // A quarter of the rate at which the loss was least.

@@ -18,9 +18,9 @@ struct AppliedChanges {
   std::optional<int> threads;    // of operators
 };
 
-// Asked before a measurement: Error{usage} where the file cannot be written, and where it is there already and is
-// something else, the recipe itself for example, which it would replace.
-void check_writes_changes(const std::filesystem::path& file);
+// Asked before a measurement: Error{usage} where the file is there already and holds no changes. Written, it would
+// replace the recipe itself, for example.
+void check_replaces_changes(const std::filesystem::path& file);
 
 // A TOML file. Raises the errors of write_atomic.
 void write_changes(const std::filesystem::path& file, const AppliedChanges& changes);
