@@ -10,6 +10,8 @@ struct lua_State;
 
 namespace trainlab {
 
+struct LuaHost;
+
 class CallArguments {
  public:
   // The value before the colon of a method: the option `source` of the entry that a chained method makes; other methods
