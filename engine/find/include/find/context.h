@@ -1,4 +1,5 @@
-// What surrounds a search: who hears its lines, when it has to end, and the data of its fit.
+// The caller of a search gives a function that prints progress lines, the time that is left, and the fit's data if they
+// are open already.
 #pragma once
 
 #include <functional>
