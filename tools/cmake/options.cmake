@@ -35,8 +35,10 @@ if(NOT CMAKE_BUILD_TYPE MATCHES "^(Release|Debug|Sanitize|Whole)$")
                       "Use a preset: cmake --list-presets")
 endif()
 
-# Contracting a*b+c depends on compiler and target; results of a recipe must not.
-add_compile_options(-ffp-contract=off)
+# Contracting a*b+c depends on compiler and target; results of a recipe must not. Nothing reads errno or the flags of
+# floating-point exceptions after arithmetic. As long as g++ has to preserve them, a loop with a comparison or a square
+# root does not become vector instructions.
+add_compile_options(-ffp-contract=off -fno-math-errno -fno-trapping-math)
 
 # Never -fopenmp: LibTorch brings its own OpenMP runtime, and two of them in one process fight over the cores.
 if("${CMAKE_CXX_FLAGS} ${CMAKE_C_FLAGS}" MATCHES "-fopenmp")

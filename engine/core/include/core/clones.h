@@ -6,6 +6,10 @@
 // there.
 #pragma once
 
+#ifndef TRAINLAB_IS_IN_CLONES
+#error "name this source under CLONES of its module, or in trainlab_clones (tools/cmake/modules.cmake)"
+#endif
+
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TRAINLAB_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
