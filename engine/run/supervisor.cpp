@@ -40,6 +40,10 @@ struct Helper : Spare {
   bool leaves = false;  // the helper was asked to end
 };
 
+// Signals that come within this many seconds of the first are the same request: `timeout` signals the program that it
+// has started, and at once the whole process group, so that the program has two signals for one.
+constexpr double same_request = 0.1;
+
 // Killed helpers are restarted at most this often in a run; afterwards the run continues without them.
 constexpr int most_replaced = 1000;
 
@@ -107,6 +111,11 @@ class Watch {
   }
 
   void stop(int signal) {
+    if (ending_.stop_signals.empty()) {
+      asked_to_stop_ = steady_seconds();
+    } else if (steady_seconds() - asked_to_stop_ < same_request) {
+      return;
+    }
     ending_.stop_signals.push_back(signal);
     if (ending_.stop_signals.size() == 1) {
       tell("stopping at the next step, after a checkpoint (once more: stop at once)");
@@ -329,6 +338,7 @@ class Watch {
   std::vector<Helper> helpers_;
   std::vector<Spare> spares_;
   int replaced_ = 0;
+  double asked_to_stop_ = 0;        // by steady_seconds(): the first signal
   std::optional<double> deadline_;  // by steady_seconds()
   pid_t pid_ = 0;
   LastNote note_;
