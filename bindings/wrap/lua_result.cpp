@@ -184,6 +184,42 @@ int l_generate(lua_State* L) {
   });
 }
 
+// The error for a name that no result has. A name that stands one table deeper is said with the path to it.
+Error unknown_field(lua_State* L, const std::string& name) {
+  Error error = recipe_error("the result has no field '" + name + "'");
+  std::vector<std::string> names;
+  for (const Entry* entry : LuaState::of(L).host().registry->of_kind("field")) {
+    names.push_back(entry->name.substr(entry->name.find('.') + 1));
+    lua_pushlstring(L, names.back().data(), names.back().size());
+    lua_rawget(L, 1);
+    bool inside = false;
+    if (lua_istable(L, -1)) {
+      lua_pushvalue(L, 2);
+      lua_rawget(L, -2);
+      inside = !lua_isnil(L, -1);
+      lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    const std::string end = name.find('.') == std::string::npos ? "." + name : "[\"" + name + "\"]";
+    if (inside) return error.hint("did you mean result." + names.back() + end + "?");
+  }
+  const std::string close = Registry::closest(name, names);
+  return error.hint(close.empty() ? "`trainlab help result` lists the fields" : "did you mean result." + close + "?");
+}
+
+// A name that the table does not have: a method, a field that is nil in this result, or a mistake. Upvalue: the table
+// of methods.
+int l_result_index(lua_State* L) {
+  lua_pushvalue(L, 2);
+  lua_rawget(L, lua_upvalueindex(1));
+  if (!lua_isnil(L, -1) || lua_type(L, 2) != LUA_TSTRING) return 1;
+  return guarded(L, [&] {
+    const std::string name = lua_tostring(L, 2);
+    if (!LuaState::of(L).host().registry->find("result." + name)) throw unknown_field(L, name);
+    return 1;
+  });
+}
+
 int l_load_run(lua_State* L) {
   return guarded(L, [&] {
     const Options options = called_options(L, "load_run", CallArguments::Receiver::none);
@@ -236,6 +272,7 @@ void open_results(lua_State* L) {
     lua_pushcfunction(L, method);
     lua_setfield(L, -2, name);
   }
+  lua_pushcclosure(L, l_result_index, 1);
   lua_setfield(L, -2, "__index");
   lua_pushboolean(L, 0);
   lua_setfield(L, -2, "__metatable");

@@ -79,6 +79,23 @@ class Results(CliTest):
         self.assertIn("result.best", self.run_program("help", "result").out)
         self.assertIn("seed_values", self.run_program("help", "result.best").out)
 
+    def test_a_field_that_no_result_has(self):
+        self.recipe()
+        recipe = (self.folder / "r.lua").read_text()
+        for read, message, hint in (
+                ("result.metrcs", "the result has no field 'metrcs'", "did you mean result.metrics?"),
+                ('result["val.loss"]', "the result has no field 'val.loss'",
+                 'did you mean result.metrics["val.loss"]?'),
+                ("result.epoch", "the result has no field 'epoch'", "did you mean result.best.epoch?"),
+                ("result.qqqqqqq", "the result has no field 'qqqqqqq'", "`trainlab help result` lists the fields")):
+            self.write("field.lua", recipe.replace("return lab.fit", "local result = lab.run(lab.fit") +
+                       f")\nprint({read})\n")
+            self.assert_said(self.run_program("field.lua", code=1), message, hint)
+        # What this result does not have, but another one has, is nil; a place in a list is nothing to a result.
+        self.write("field.lua", recipe.replace("return lab.fit", "local result = lab.run(lab.fit") +
+                   ")\nprint(result.pareto, result[1], #result, type(result.predict))\n")
+        self.assertIn("nil\tnil\t0\tfunction", self.run_program("field.lua").err)
+
     def test_objects_are_documented(self):
         self.recipe()
         self.train()
