@@ -1,7 +1,6 @@
 // nn.MultiheadAttention: scaled dot products of queries with keys weigh values, in several heads (Vaswani et al. 2017).
 #include <ATen/ops/arange.h>
 #include <ATen/ops/concat.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/ones.h>
@@ -15,6 +14,7 @@
 
 #include "dropout.h"
 #include "init.h"
+#include "linear.h"
 #include "model/layer.h"
 #include "tensor/random.h"
 
@@ -72,13 +72,12 @@ class MultiheadAttention final : public Layer {
     at::Tensor q, k, v;
     const at::Tensor in = pass.operand(x), weight = pass.weight(in_weight_);
     if (memory_) {
-      const at::Tensor pair =
-          at::linear(pass.operand(pass.named(*memory_)), weight.narrow(0, width_, 2 * kv), bias(pass, width_, 2 * kv));
-      q = split(at::linear(in, weight.narrow(0, 0, width_), bias(pass, 0, width_)), heads_);
+      const at::Tensor pair = projected(pass.operand(pass.named(*memory_)), weight, width_, 2 * kv, pass);
+      q = split(projected(in, weight, 0, width_, pass), heads_);
       k = split(pair.narrow(-1, 0, kv), groups_);
       v = split(pair.narrow(-1, kv, kv), groups_);
     } else {
-      const at::Tensor all = at::linear(in, weight, bias(pass, 0, width_ + 2 * kv));
+      const at::Tensor all = projected(in, weight, 0, width_ + 2 * kv, pass);
       q = split(all.narrow(-1, 0, width_), heads_);
       k = split(all.narrow(-1, width_, kv), groups_);
       v = split(all.narrow(-1, width_ + kv, kv), groups_);
@@ -93,15 +92,13 @@ class MultiheadAttention final : public Layer {
     }
     const at::Tensor attended =
         drop_.acts(pass) ? attend_dropping(q, k, v, pass) : at::scaled_dot_product_attention(q, k, v, {}, 0.0, causal_);
-    const at::Tensor joined = attended.transpose(1, 2).reshape({x.size(0), positions_, width_});
+    const at::Tensor joined = attended.transpose(1, 2).reshape(x.sizes());
     std::optional<at::Tensor> out_bias;
     if (out_bias_) out_bias = pass.weight(*out_bias_);
-    return at::linear(joined, pass.weight(out_weight_), out_bias);
+    return linear_map(joined, pass.weight(out_weight_), out_bias, pass);
   }
 
-  // The fused kernel takes one group of weights; attention over members would have to fold them into the batch, and
-  // its matrix products are large enough to gain nothing.
-  bool stackable() const override { return false; }
+  bool stackable() const override { return true; }
 
   Flops flops() const override {
     const auto t = static_cast<double>(positions_), s = static_cast<double>(keys_), c = static_cast<double>(width_);
@@ -150,9 +147,14 @@ class MultiheadAttention final : public Layer {
   }
   bool pairs_need_gradient() const { return memory_ ? memory_needs_gradient_ : input_needs_gradient_; }
 
-  std::optional<at::Tensor> bias(const Pass& pass, std::int64_t from, std::int64_t rows) const {
-    if (!in_bias_) return std::nullopt;
-    return pass.weight(*in_bias_).narrow(0, from, rows);
+  // x·Wᵀ + b with some rows of the joined projections: [B, T, width] → [B, T, rows]. Attention has no weights of its
+  // own, so members are samples to it: [M, B, T, width] → [M·B, T, rows].
+  at::Tensor projected(const at::Tensor& x, const at::Tensor& weight, std::int64_t from, std::int64_t rows,
+                       const Pass& pass) const {
+    std::optional<at::Tensor> bias;
+    if (in_bias_) bias = pass.weight(*in_bias_).narrow(-1, from, rows);
+    const at::Tensor y = linear_map(x, weight.narrow(-2, from, rows), bias, pass);
+    return pass.members() > 0 ? y.flatten(0, 1) : y;
   }
   // [B, T, heads·size] → [B, heads, T, size]
   at::Tensor split(const at::Tensor& x, std::int64_t heads) const {
@@ -179,7 +181,8 @@ class MultiheadAttention final : public Layer {
       scores = scores.masked_fill(later, -std::numeric_limits<double>::infinity());
     }
     const at::Tensor weights = at::softmax(scores, -1);
-    return at::matmul(drop_(weights, pass), v);
+    if (pass.members() == 0) return at::matmul(drop_(weights, pass), v);
+    return at::matmul(drop_(weights.unflatten(0, {pass.members(), -1}), pass).flatten(0, 1), v);
   }
 
   std::int64_t heads_, groups_;

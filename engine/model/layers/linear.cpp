@@ -1,14 +1,28 @@
 // nn.Linear: y = x·Wᵀ + b on the last axis.
+#include "linear.h"
+
 #include <ATen/ops/baddbmm.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/linear.h>
 
-#include <optional>
-
 #include "init.h"
-#include "model/layer.h"
 
 namespace trainlab {
+
+at::Tensor linear_map(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                      const Pass& pass) {
+  if (pass.members() == 0) return at::linear(x, weight, bias);
+  const std::int64_t in = weight.size(2);
+  const at::Tensor transposed = weight.transpose(1, 2);
+  const auto product = [&](const at::Tensor& rows) {
+    return bias ? at::baddbmm(bias->unsqueeze(1), rows, transposed) : at::bmm(rows, transposed);
+  };
+  if (x.dim() == 3) return product(x);
+  const std::int64_t members = x.size(0);
+  c10::SmallVector<std::int64_t, 6> shape(x.sizes().begin(), x.sizes().end());
+  shape.back() = weight.size(1);
+  return product(x.reshape({members, x.numel() / (members * in), in})).reshape(shape);
+}
 
 namespace {
 
@@ -27,17 +41,9 @@ class LinearLayer final : public Layer {
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) const override {
-    const at::Tensor in = pass.operand(x), weight = pass.weight(weight_);
-    if (pass.members() == 0) {
-      if (bias_) return at::linear(in, weight, pass.weight(*bias_));
-      return at::linear(in, weight);
-    }
-    if (in.dim() == 3) return product(in, weight, pass);
-    const std::int64_t members = in.size(0);
-    const at::Tensor rows = in.reshape({members, in.numel() / (members * in_), in_});
-    c10::SmallVector<std::int64_t, 6> shape(in.sizes().begin(), in.sizes().end());
-    shape.back() = out_;
-    return product(rows, weight, pass).reshape(shape);
+    std::optional<at::Tensor> bias;
+    if (bias_) bias = pass.weight(*bias_);
+    return linear_map(pass.operand(x), pass.weight(weight_), bias, pass);
   }
 
   bool stackable() const override { return true; }
@@ -49,13 +55,6 @@ class LinearLayer final : public Layer {
   }
 
  private:
-  // x: [M, rows, in] → [M, rows, out]
-  at::Tensor product(const at::Tensor& x, const at::Tensor& weight, const Pass& pass) const {
-    const at::Tensor transposed = weight.transpose(1, 2);
-    if (bias_) return at::baddbmm(pass.weight(*bias_).unsqueeze(1), x, transposed);
-    return at::bmm(x, transposed);
-  }
-
   std::int64_t in_ = 0, out_;
   std::size_t weight_ = 0;
   std::optional<std::size_t> bias_;

@@ -68,7 +68,9 @@ class Recurrent final : public Layer {
     return y;
   }
 
-  bool stackable() const override { return false; }  // the operators take no member axis
+  // The operators take no member axis, and steps of matrix products that have one are slower than the operators in
+  // stacks of less than eight members (tools/bench/bench_stacks.cpp).
+  bool stackable() const override { return false; }
   Flops flops() const override { return flops_; }
 
   // Estimate: the input of each layer, its gates before and after their functions, and its states.

@@ -2,6 +2,8 @@
 // connection and a norm, before (pre-norm) or after it (post-norm).
 #include <ATen/ops/add.h>
 
+#include <algorithm>
+
 #include "build.h"
 #include "dropout.h"
 
@@ -56,7 +58,9 @@ class TransformerLayer : public Layer {
     return y;
   }
 
-  bool stackable() const override { return false; }  // attention is not
+  bool stackable() const override {
+    return std::ranges::all_of(children(), [](const Layer* child) { return child->stackable(); });
+  }
 
   Flops flops() const override {
     Flops sum;
