@@ -20,7 +20,7 @@ std::string count_text(double x) {
   return text;
 }
 
-// Full blocks, 20 of them for all of a step.
+// A bar of full blocks: 20 of them stand for a whole step.
 std::string bar(double share) {
   constexpr int columns = 20;
   const int filled = std::clamp(static_cast<int>(std::lround(share * columns)), 0, columns);
@@ -31,7 +31,7 @@ std::string bar(double share) {
 
 Value optional_value(const std::optional<double>& x) { return x ? Value(*x) : Value(); }
 
-// Samples a second, from the interval of a step.
+// Samples a second, computed from the interval of a step's time.
 std::optional<Interval> samples_per_second(const Profile& profile) {
   const Interval& step = profile.steps.step;
   if (profile.samples == 0 || step.low <= 0) return std::nullopt;

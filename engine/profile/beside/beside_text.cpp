@@ -47,7 +47,7 @@ std::string rows_text(const char* head, const std::vector<PartBeside>& parts) {
   return text;
 }
 
-// Empty where neither stage is faster for certain.
+// Names the part and the layer that differ most. Empty where neither stage is faster for certain.
 std::string where_text(const StagesBeside& stages) {
   if (const std::string verdict = stages.verdict(); verdict != "slower" && verdict != "faster") return "";
   const double whole = stages.b.step.median - stages.a.step.median;

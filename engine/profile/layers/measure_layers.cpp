@@ -38,7 +38,7 @@ Work counted_work(const FitPlan& plan, const Recording& recording) {
   return work;
 }
 
-// FLOPs per sample of each layer without those inside; NaN where the model does not know.
+// Adds the FLOPs per sample of each layer, without the layers inside; NaN where the model does not know them.
 void add_own_flops(const Layer& layer, std::map<std::string, Flops>& all) {
   Flops own = layer.flops();
   for (const Layer* child : layer.children()) {

@@ -8,7 +8,7 @@
 namespace trainlab {
 namespace {
 
-// The value that this share of the samples do not exceed.
+// The quantile of the samples' seconds: `share` of the samples take no longer.
 double quantile(const std::vector<SampleCost>& sorted, double share) {
   const auto place = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5);
   return sorted[place].seconds;
@@ -19,7 +19,7 @@ std::vector<SampleCost> sorted(std::vector<SampleCost> costs) {
   return costs;
 }
 
-// A batch was there when the consumer asked.
+// How many batches were ready on average when the consumer asked for one.
 double mean_ready(const std::vector<QueueFill>& fill) {
   double sum = 0;
   for (const QueueFill& one : fill) sum += static_cast<double>(one.ready);
