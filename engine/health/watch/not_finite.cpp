@@ -13,7 +13,7 @@ std::int64_t lost_values(const at::Tensor& tensor) {
   return tensor.numel() - at::isfinite(tensor.detach()).sum().item<std::int64_t>();
 }
 
-// The first layer, in the order of the forward pass, whose output is not finite.
+// Finds the first layer, in the order of the forward pass, whose output is not finite.
 class FirstLost final : public LayerListener {
  public:
   FirstLost() : before_(listen_to_layers(this)) {}
