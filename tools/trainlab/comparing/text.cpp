@@ -25,7 +25,7 @@ std::string range_text(double low, double high) {
 }
 
 std::string seconds_text(double seconds) {
-  constexpr double coarse = 10;  // from here on a tenth of a second is enough
+  constexpr double coarse = 10;  // from these seconds on, tenths of a second are shown
   return seconds < coarse ? digits(seconds, 3) + " s" : duration_text(seconds);
 }
 
@@ -64,8 +64,8 @@ std::string quality_text(const Judgement& judged, const Question& question) {
 
 constexpr int most_seeds = 1000;
 
-// Seeds beyond those that were trained, with which a new comparison would find what the present estimates say with a
-// probability of 80 %; nullopt from one pair, which estimates nothing.
+// How many seeds more than the trained ones a new comparison needs to detect the present estimates with a probability
+// of 80 %; nullopt for one pair, which gives no estimate.
 std::optional<int> more_seeds(const Judgement& judged) {
   if (judged.is_clear) return 0;
   if (judged.pairs < 2) return std::nullopt;
@@ -109,7 +109,7 @@ double seconds_of(const std::vector<Pair>& pairs) {
   return seconds;
 }
 
-// The median time of the trainings that have arrived.
+// The median time to the target of the trainings that have reached it.
 std::string usual_time(const std::vector<Pair>& pairs, const compare::Training Pair::*side) {
   std::vector<double> times;
   for (const Pair& pair : pairs) {
@@ -121,7 +121,8 @@ std::string usual_time(const std::vector<Pair>& pairs, const compare::Training P
   return seconds_text(times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2);
 }
 
-// With the same noise the recipe that validates more often has more chances to be beyond the target.
+// A note for recipes that validate differently often: with the same noise, the recipe that validates more often has
+// more chances to pass the target.
 std::string validations_text(const std::vector<Pair>& pairs) {
   const std::int64_t a = pairs.front().a.validations, b = pairs.front().b.validations;
   if (a == 0 || b == 0 || (a <= 2 * b && b <= 2 * a)) return "";
