@@ -25,7 +25,7 @@ std::string range_text(double low, double high) {
 }
 
 std::string seconds_text(double seconds) {
-  constexpr double coarse = 10;  // from these seconds on, tenths of a second are shown
+  constexpr double coarse = 10;  // from these seconds on, a tenth of a second is precise enough
   return seconds < coarse ? digits(seconds, 3) + " s" : duration_text(seconds);
 }
 
