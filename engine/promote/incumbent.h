@@ -1,4 +1,4 @@
-// The incumbent: the served model, with which a new model is compared.
+// The incumbent: the model with which a new model is compared.
 #pragma once
 
 #include <filesystem>

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 struct Decision {
   std::string metric;
   double value = 0;                        // value of the new model
-  fs::path rival = {};                     // the run of the served model; empty: no model is served
+  fs::path rival = {};                     // the run of the other model; empty: there is no other model
   std::optional<double> rival_value = {};  // its value on the same data; nullopt where it cannot be measured
   bool is_promoted = false;
   std::string reason;
