@@ -134,7 +134,7 @@ std::vector<NoiseAt> measured_noise(Trainings& trainings, const FitPlan& plan, s
     throw plan.options
         .error("", meter->is_lost ? fmt::format("the loss is not finite after {} steps", meter->trained())
                                   : fmt::format("the training ended after {} steps", meter->trained()))
-        .hint("a batch is searched for a training that learns: trainlab run says what is wrong with this one");
+        .hint("a batch can be found only for a training that learns: trainlab run says what is wrong with it");
   }
   return meter->found;
 }

@@ -72,10 +72,12 @@ constexpr const char* build =
 Entry entry_of(const Finder& finder) {
   const std::string name = finder.name;
   return Entry("find." + name, "stage", finder.doc)
-      .with(Option("fit", "the lab.fit to search for; its own trainings leave nothing").entry("stage").required())
+      .with(Option("fit", "the lab.fit to search for; the trainings of the search write nothing")
+                .entry("stage")
+                .required())
       .with(Option("name", "the stage's key, unique in the recipe").string().or_default("find_" + name))
       .returns("a stage: run it with lab.run; the result has `" + name +
-               "`, and as `search` what else `trainlab find " + name + " --json` prints")
+               "`, and in `search` all other members that `trainlab find " + name + " --json` prints")
       .example(std::string(build) + finder.example);
 }
 

@@ -153,7 +153,7 @@ FoundOptimizer find_optimizer(const Registry& registry, const Spec& fit, const R
   }
   const double least = found.least();
   if (std::isnan(least)) {
-    throw whole.error("optim", "the loss is finite with no optimizer, at no rate")
+    throw whole.error("optim", "no optimizer keeps the loss finite at any rate")
         .hint("the fit has another fault: trainlab run says which");
   }
   double most_octaves = -1;

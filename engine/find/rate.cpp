@@ -107,7 +107,7 @@ std::string rate_option_of(const Value& optimizer) {
 std::string rate_text(const FoundRate& found) {
   std::string text =
       fmt::format("lr = {:.2g}{}\n\nrange test over {} seeds, {} steps each\n", found.suggestion,
-                  found.is_clear ? "" : ", for the probe does not tell another one from it", found.seeds, found.steps);
+                  found.is_clear ? "" : ", because the probe shows no clearly better rate", found.seeds, found.steps);
   text += fmt::format("  a quarter of the least loss's rate  {:.2g}\n", found.rules.quarter_of_least);
   text += fmt::format("  valley                              {:.2g}\n", found.rules.valley);
   text += fmt::format("  steepest                            {:.2g}\n", found.rules.steepest);

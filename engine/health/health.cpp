@@ -78,7 +78,7 @@ void join(const FitPlan& plan, FitMember& member, FitCompany& company) {
 }  // namespace
 
 FitAddition health_addition() {
-  return {.options = {Option("health", "what follows when a fault of the training is found (docs/health.md)")
+  return {.options = {Option("health", "how the fit reacts to a fault that is found in its training (docs/health.md)")
                           .fields({Option("action",
                                           "\"tell\" says it in the log, the summary and the report; \"stop\" also ends "
                                           "the fit at the next validation")

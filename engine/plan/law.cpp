@@ -77,8 +77,8 @@ const KnownLaw& known_law(const std::string& name) {
   if (name == "hoffmann" || name == "chinchilla") {
     throw usage_error(
         "the constants that Hoffmann et al. 2022 print (406.4, 410.7, 1.69, 0.34, 0.28) are rounded and "
-        "come from a fit that ended early: for 67 billion parameters they want 108 tokens for each, "
-        "unrounded 65, but the paper's own table of training curves 22 and the repeated fit 18")
+        "come from a fit that ended early: for 67 billion parameters they give 108 tokens for each, "
+        "unrounded 65, but the paper's own table of training curves gives 22 and the repeated fit 18")
         .hint("--law besiroglu, the default, has the same runs fitted again");
   }
   const auto found = std::ranges::find(laws, name, &KnownLaw::name);

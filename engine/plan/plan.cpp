@@ -19,7 +19,7 @@ KnownLaw law_of(const std::string& name) {
 std::optional<double> parameters_in(const PlanQuestion& question) {
   if (!question.transformer) return question.parameters;
   if (question.parameters) {
-    throw usage_error("--parameters and the shape of a transformer exclude each other: the shape has its parameters");
+    throw usage_error("--parameters and the shape of a transformer exclude each other: the shape determines them");
   }
   return parameters_of(*question.transformer);
 }
@@ -48,7 +48,7 @@ Allocation chosen_by(const PlanQuestion& question, const std::optional<double>& 
     return {*parameters, flops_for(law, *parameters) / flops_per_parameter_and_token / *parameters};
   }
   if (tokens) throw usage_error("--tokens needs --parameters or a budget");
-  throw usage_error("expected a budget, or what to judge")
+  throw usage_error("expected a budget, or parameters to judge")
       .hint("--flops, --gpu-hours, --money or --within; --parameters, or the shape of a transformer");
 }
 

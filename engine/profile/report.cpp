@@ -103,8 +103,8 @@ std::string profile_text(const Profile& profile, const StepVerdict& verdict) {
     text += fmt::format("{:<16} {:.3g} GFLOP/s in both passes\n", "arithmetic", 1e-9 * *measures.flops);
   if (measures.cores_busy) {
     text += fmt::format(
-        "{:<16} {:.2f} of {:.0f} busy; the training thread waited {} of the time for one, {} a second "
-        "switched it off\n",
+        "{:<16} {:.2f} of {:.0f} busy; the training thread waited for one for {} of the time, and "
+        "was interrupted {} times a second\n",
         "cores", *measures.cores_busy, profile.cores,
         measures.run_queue ? fmt::format("{:.1f} %", 100 * *measures.run_queue) : "an unknown part",
         fmt::format("{:.0f}", double(steps.thread.switches) / steps.thread.seconds));

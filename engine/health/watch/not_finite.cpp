@@ -56,7 +56,8 @@ NotFinite find_origin(const StepFacts& facts, std::span<const std::string> names
   for (std::size_t i = 0; i < facts.weights.size() && i < names.size(); ++i) {
     if (lost_values(facts.weights[i]) == 0) continue;
     lost.origin = "weights";
-    lost.text = fmt::format("the weights {} are not finite since the step before, whose gradients were not", names[i]);
+    lost.text =
+        fmt::format("the weights {} are not finite since the previous step, whose gradients were not finite", names[i]);
     break;
   }
   return lost;

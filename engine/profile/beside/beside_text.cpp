@@ -60,7 +60,7 @@ std::string where_text(const StagesBeside& stages) {
   }
   if (const PartBeside* layer = largest_difference(stages.layers)) {
     const double difference = layer->difference->median;
-    text += fmt::format("  Of what both have in a step, {} differs most: B takes {} {}.\n", layer->name,
+    text += fmt::format("  Among the layers and other rows of both, {} differs most: B takes {} {}.\n", layer->name,
                         time_text(std::abs(difference)), difference > 0 ? "more" : "less");
   }
   return text;

@@ -105,7 +105,7 @@ double LayerCost::operator_flops() const {
 LayerTable measure_layers(const FitPlan& plan, const LayerSteps& steps) {
   if (!device_at(plan.device).is_synchronous()) {
     throw usage_error("layers can be measured on the CPU, found the device " + plan.device.str() +
-                      ", whose operators run behind the host that the clock belongs to")
+                      ", whose operators run behind the host, which measures the time")
         .hint("--device cpu");
   }
   Recording recording(steps.first, steps.count);

@@ -81,7 +81,7 @@ std::string PipelineTable::text() const {
     text += fmt::format("{:<11} {:>12.3f} {:>10.0f} {:>8.2f}\n", stage_name(one.stage), 1e6 * one.seconds / count,
                         count / one.seconds, one.seconds / seconds);
   }
-  text += fmt::format("alone the loader gives {:.0f} samples/s with {} thread{}; \"{}\" takes longest\n",
+  text += fmt::format("the loader alone gives {:.0f} samples/s with {} thread{}; \"{}\" takes longest\n",
                       static_cast<double>(samples) / seconds, threads, threads == 1 ? "" : "s",
                       stage_name(slowest_stage()));
   if (const std::optional<int> needed = threads_needed()) {
@@ -103,7 +103,7 @@ std::string PipelineTable::text() const {
   }
   if (storage && storage->seconds > 0) {
     text += fmt::format("files are read at {:.0f} MB/s {}\n", storage->bytes / storage->seconds / 1e6,
-                        storage->is_cold ? "from storage" : "from the system's cache, which did not let go of them");
+                        storage->is_cold ? "from storage" : "from the system's cache, which could not be emptied");
   }
   return text;
 }

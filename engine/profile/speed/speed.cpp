@@ -115,7 +115,8 @@ Comparison compare_speed(const Value& now, const Value& before, double tolerance
     is_comparable = false;
     result.text += "\nnot judged: too few steps were timed " + std::string(one == &now ? "now" : "then");
   }
-  if (now["options"] != before["options"]) result.text += "\nthe options of the stage differ from those of then";
+  if (now["options"] != before["options"])
+    result.text += "\nthe options of the stage differ from those of the earlier measurement";
   result.is_slower = is_comparable && result.ratio.high < 1 - tolerance;
   if (result.is_slower) {
     result.text += fmt::format(": slower by more than {:g} %", 100 * tolerance);

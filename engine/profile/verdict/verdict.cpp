@@ -223,7 +223,7 @@ StepVerdict judge(const Measures& m) {
   if (m.steps < least_steps) {
     return {.confidence = "none",
             .plain = "unknown",
-            .evidence = {fmt::format("Only {} step{} could be timed: {} are the least.", m.steps,
+            .evidence = {fmt::format("Only {} step{} could be timed: at least {} are needed.", m.steps,
                                      m.steps == 1 ? "" : "s", least_steps)}};
   }
   return m.run_queue.value_or(0) >= contended ? contention(m) : by_shares(m);

@@ -132,7 +132,7 @@ std::string what_fits(const FitPlan& plan, std::size_t rows, std::int64_t room) 
   if (fitting.empty() && ways.size() > 1) offer(of_memory(search.joined(ways)));
   if (!fitting.empty()) return fitting;
   if (!least) return "a smaller batch or a smaller model needs less memory";
-  return "a smaller model is needed: the least that was found is " + least->told();
+  return "a smaller model is needed: the options with the least memory are " + least->told();
 }
 
 }  // namespace trainlab

@@ -99,7 +99,7 @@ std::string count_text(int count, const std::string& what) {
 
 std::string arrivals_text(const Judgement& judged, const compare::Target& target) {
   const int a = judged.pairs - judged.a_arrived, b = judged.pairs - judged.b_arrived;
-  return "  " + count_text(a, "training") + " of A and " + std::to_string(b) + " of B never came to " +
+  return "  " + count_text(a, "training") + " of A and " + std::to_string(b) + " of B never reached " +
          target_text(target) + ": they count with the longest training, and would have taken longer\n";
 }
 
@@ -127,7 +127,7 @@ std::string validations_text(const std::vector<Pair>& pairs) {
   const std::int64_t a = pairs.front().a.validations, b = pairs.front().b.validations;
   if (a == 0 || b == 0 || (a <= 2 * b && b <= 2 * a)) return "";
   return "  A validates " + std::to_string(a) + " times, B " + std::to_string(b) +
-         " times: who validates more often seems to arrive sooner; give both the same `validate`\n";
+         " times: the recipe that validates more often seems to be faster; give both the same `validate`\n";
 }
 
 std::string_view word(Speed speed) {
@@ -158,7 +158,7 @@ std::string comparison_text(const Comparison& comparison, const Question& questi
             " of B, by a loss that is not finite (p " + digits(judged.failures_p, 2) + ")\n";
   }
   if (judged.without_value > 0) {
-    text += "  " + count_text(judged.without_value, "pair") + " without a value stays out of the difference\n";
+    text += "  " + count_text(judged.without_value, "pair") + " without a value left out of the difference\n";
   }
   text += validations_text(pairs);
   text += "  took   " + count_text(judged.pairs, "seed") + ", " + seconds_text(seconds_of(pairs)) + " of training\n";

@@ -222,8 +222,8 @@ Error sqlite_error(const std::filesystem::path& file, const std::string& words) 
     error.hint("make room, or make the folder writable, and resume: all results told so far are kept");
   } else if (says("unable to open")) {
     error.hint(
-        "whoever works on a study must be able to write into its folder; whoever reads it needs all files study.db… "
-        "there");
+        "a process that works on a study must be able to write into its folder; a process that reads the study needs "
+        "all files study.db… there");
   }
   return error;
 }

@@ -93,11 +93,11 @@ Error database_error(const Database& database, const std::string& place, const s
   if (says("password") || says("no pg_hba.conf entry")) {
     error.hint("the password comes from PGPASSWORD, from ~/.pgpass, or from the URL in TRAINLAB_STORAGE");
   } else if (says("permission denied for database")) {
-    error.hint("whoever keeps studies makes schemas: GRANT CREATE ON DATABASE … TO …");
+    error.hint("the user needs the right to make schemas: GRANT CREATE ON DATABASE … TO …");
   } else if (says("read-only")) {
-    error.hint("studies are kept by a server that can be written: the primary one, of several");
+    error.hint("studies need a server that can be written to: of several servers, the primary");
   } else {
-    error.hint("all that was told so far is kept: resume when the database is back");
+    error.hint("all results told so far are kept: resume when the database is back");
   }
   return error;
 }
