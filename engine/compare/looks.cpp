@@ -90,7 +90,7 @@ double Looks::p_value(double t, int pairs) const {
 double e_value(double t, int n) {
   const double freedom = n - 1;
   const double wide = 1.0 + n;
-  // For an infinite t the quotient is replaced by its limit.
+  // An infinite t has no quotient; the limit of the quotient for growing t is used.
   const double quotient = std::isinf(t) ? wide : (1 + t * t / freedom) / (1 + t * t / (freedom * wide));
   return std::pow(quotient, n / 2.0) / std::sqrt(wide);
 }

@@ -7,7 +7,7 @@ namespace trainlab::cuda {
 
 struct Gpus {
   int count = 0;
-  std::string none;  // without a GPU: what is missing
+  std::string none;  // the reason if there are no GPUs
 };
 
 // Counts the GPUs. Raises where the driver is too old or fails.

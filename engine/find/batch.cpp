@@ -80,7 +80,7 @@ class NoiseMeter final : public GradientPass {
   double batch_;
   std::vector<std::int64_t> at_;  // numbers of trained steps
   std::int64_t trained_ = 0, taken_ = 0;
-  std::vector<std::vector<at::Tensor>> sums_;  // by group and parameter
+  std::vector<std::vector<at::Tensor>> sums_;  // sums of gradients by group and parameter
   GradientSums totals_;
 };
 

@@ -13,7 +13,7 @@ namespace trainlab {
 namespace {
 
 constexpr std::size_t most_rows = 8;
-constexpr double negligible = 0.0005;  // of a step
+constexpr double negligible = 0.0005;  // share of a step; a part that is smaller on both sides has no row
 
 Value optional_value(const std::optional<double>& x) { return x ? Value(*x) : Value(); }
 

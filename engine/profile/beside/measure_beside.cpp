@@ -100,7 +100,7 @@ class Differences {
     }
   }
 
-  // In the order in which the names came.
+  // The parts in the order in which their names came.
   std::vector<PartBeside> parts() const {
     std::vector<PartBeside> all;
     all.reserve(rows_.size());

@@ -29,8 +29,8 @@ namespace trainlab {
 
 // Seconds are sums over the timed steps; all other members are sums over the counted steps.
 struct OperatorSums {
-  double seconds = 0;  // without those of the operators that this operator calls
-  double bytes = 0;    // without the bytes that these operators move
+  double seconds = 0;  // time without the operators that this operator calls
+  double bytes = 0;    // bytes without those that these operators move
   double flops = 0;
   std::int64_t calls = 0;
 };

@@ -1,4 +1,4 @@
-// Which changes suit which verdict.
+// The changes that suit each verdict.
 #include <fmt/format.h>
 
 #include <algorithm>

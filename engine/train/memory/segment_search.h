@@ -16,7 +16,7 @@ namespace trainlab {
 
 // The cost of one stage of a chain. Weights and their gradients, whose bytes are constant, do not count.
 struct ChainCost {
-  double seconds = 0;      // of the forward pass
+  double seconds = 0;      // time of the forward pass
   std::int64_t input = 0;  // bytes of the stage's input
   std::int64_t kept = 0;   // bytes that the stage keeps for its backward pass, its output included
   // Further bytes while the stage is computed forward, and backward; the latter include the gradient of the input.

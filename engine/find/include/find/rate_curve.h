@@ -21,7 +21,7 @@ struct RateSuggestions {
   // fastai's "valley": two thirds into the longest stretch in which the smoothed loss falls. (Howard & Gugger: fastai,
   // callback/schedule.py.)
   double valley = 0;
-  // Where the smoothed loss falls fastest, by the logarithm of the rate (Smith 2017, section 3.3).
+  // The rate at which the smoothed loss falls fastest on a logarithmic scale of rates (Smith 2017, section 3.3).
   double steepest = 0;
 };
 

@@ -11,7 +11,7 @@ namespace trainlab {
 
 struct CurvePoint {
   double step = 0;   // optimizer steps done, more than 0
-  double value = 0;  // of the metric, finite
+  double value = 0;  // value of the metric, finite
   double best = 0;   // the best value up to this point
 };
 

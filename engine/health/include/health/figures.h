@@ -114,7 +114,7 @@ struct MeasuredEvaluation {
 
 // The origin of the first value that is not finite.
 struct NotFinite {
-  std::int64_t step = 0;    // from 0
+  std::int64_t step = 0;    // step of the value, counted from 0
   std::string origin = {};  // "input", "weights", "layer", "loss", or "unknown" where the step cannot be repeated
   std::string path = {};    // path of the first layer whose output is not finite; empty: no layer
   std::string text = {};    // "12 of 640 values of the batch"
@@ -124,10 +124,10 @@ struct HealthFigures {
   RunFacts run = {};
   InputFigures input = {};
   LossCurve losses = {};
-  std::vector<MeasuredStep> measured = {};  // in order
+  std::vector<MeasuredStep> measured = {};  // in order of steps
   std::vector<UnitFigures> units = {};      // in the order of the model
   std::vector<BatchNormFigures> norms = {};
-  std::vector<MeasuredEvaluation> evaluations = {};  // in order
+  std::vector<MeasuredEvaluation> evaluations = {};  // in order of steps
   std::optional<NotFinite> not_finite = {};
 
   // add() keeps at most most_rows rows of each list. Beyond this number, older rows become sparser.

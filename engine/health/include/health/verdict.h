@@ -41,7 +41,7 @@ struct HealthVerdict {
   std::int64_t step = 0;   // steps done when the figures first showed the fault
   std::string confidence;  // "high", "medium" or "low"
   std::string evidence;    // a sentence with the figures
-  std::string remedy;      // what to write in the recipe
+  std::string remedy;      // the change of the recipe that remedies the fault
 };
 
 // The verdicts that the figures give, causes before symptoms. A symptom of a cause that was found is left out, so that

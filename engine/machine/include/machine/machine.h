@@ -16,7 +16,7 @@ namespace trainlab {
 struct Quartiles {
   double median = 0, low = 0, high = 0;
 };
-Quartiles quartiles_of(std::vector<double> values);  // of at least one value
+Quartiles quartiles_of(std::vector<double> values);  // `values` has at least one value
 
 // The rate of LibTorch's product of two square matrices with `size` rows.
 struct GemmRoof {

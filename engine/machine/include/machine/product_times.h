@@ -26,7 +26,7 @@ ProductTimes measure_products();
 Value product_fingerprint();
 
 struct ProductCalibration {
-  std::filesystem::path folder = {};  // as in Calibration
+  std::filesystem::path folder = {};  // the same as Calibration::folder
   std::function<Value()> fingerprint = product_fingerprint;
   std::function<ProductTimes()> measure = measure_products;
 };

@@ -15,7 +15,7 @@ namespace trainlab {
 struct StageBeside {
   const Options& stage;
   const RunSettings& settings;
-  std::string recipe = {};  // as the user would type it
+  std::string recipe = {};  // the recipe's path, as the user would type it
   std::string note = {};    // "the first trial of sweep search", "with batch=128", or empty
 };
 

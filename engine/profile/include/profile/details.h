@@ -40,7 +40,7 @@ FitDetails measure_details(const Profile& profile, const Options& stage, const R
 // The measures of the profile together with those of the details: roofs, bytes, the slowest stage of the input. Pure.
 Measures measures_of(const Profile& profile, const FitDetails& details);
 
-// What the table of layers shows: the layers that take most time, all layers, or all operators.
+// The content of the table of layers: the layers that take most time, all layers, or all operators.
 enum class DetailView { heaviest, layers, operators };
 
 // The text for a terminal, printed below that of profile_text.

@@ -15,10 +15,10 @@ namespace trainlab {
 // means over as many other steps, because looking at the tensors of each operator takes time.
 struct OperatorCost {
   std::string name;      // "aten::addmm"
-  double seconds = 0;    // without those of the operators that this operator calls
+  double seconds = 0;    // time without the operators that this operator calls
   double calls = 0;
-  double bytes = 0;  // of the tensors that the operator reads and writes itself, not in operators that it calls
-  double flops = 0;  // of matrix products and the like alone, from the shapes of the operands
+  double bytes = 0;  // bytes that the operator itself reads and writes, not in operators that it calls
+  double flops = 0;  // operations of matrix products and convolutions, from the shapes of operands
 };
 
 struct LayerCost {

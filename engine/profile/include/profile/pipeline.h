@@ -94,7 +94,7 @@ struct PipelineTable {
   std::vector<StageCost> stages;  // the stages of all samples that were made
   std::vector<SampleCost> costs;  // costs of single samples
   std::vector<SlowSample> slowest;
-  std::optional<StorageSpeed> storage;  // for data that stay in files while they are used
+  std::optional<StorageSpeed> storage;  // absent for data that are read into memory as a whole
 
   // Figures from steps of the fit itself: the seconds of a step without the fetching of its batches, and the seconds
   // that a step waits for its batches. NaN where no step was taken.

@@ -37,7 +37,7 @@ struct Profile {
   StepFigures steps;
   Rhythm validation, checkpoint;
   double call_seconds = 0;      // time of a call of an operator without arithmetic
-  std::optional<double> flops;  // in the forward and backward passes of a step, where the layers state them
+  std::optional<double> flops;  // FLOPs of both passes of a step, where the layers state them
   // Seconds of a step in the forward pass, the loss and the backward pass.
   double pass_seconds() const {
     return steps.per_step(Phase::forward) + steps.per_step(Phase::loss) + steps.per_step(Phase::backward);

@@ -10,7 +10,7 @@
 
 namespace trainlab {
 
-// What decides which changes suit a fit.
+// The facts of a fit that decide which changes suit the fit.
 struct FitFacts {
   std::int64_t batch = 1, accumulate = 1, samples = 0;  // micro-batch, micro-batches of a step, training samples
   std::int64_t loader_threads = 1, prefetch = 4;

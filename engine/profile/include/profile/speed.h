@@ -14,7 +14,7 @@ std::string speed_text(const Value& speed);
 
 struct Comparison {
   Interval ratio;          // speed now divided by speed before; its bounds follow from the bounds of both
-  bool is_slower = false;  // by more than the tolerance, in the whole interval
+  bool is_slower = false;  // whether the whole interval is below the earlier speed by more than the tolerance
   std::string text = {};   // whole lines
   Value value() const;
 };

@@ -20,7 +20,7 @@ struct OperatorFigures {
   double seconds = 0;  // time in operators that no other operator called
 };
 
-// What the scheduler did to the training thread and to the process while steps were timed.
+// Figures of the operating system's scheduler for the training thread and the process while steps were timed.
 struct ThreadFigures {
   double seconds = 0;                 // wall time
   std::optional<double> waited = {};  // seconds in which the thread could run and had no core; unknown on some systems

@@ -21,7 +21,7 @@ struct Program;
 struct Words {
   static constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
 
-  std::string operand = {};  // what help shows for the words: "RUN"; if empty, help shows `offers`
+  std::string operand = {};  // the text for the words in help: "RUN"; if empty, help shows `offers`
   std::string what = {};     // the words as messages name them: "one run folder"
   std::size_t least = 0, most = 0;
   // The kind of names that completion offers. Without a kind, completion offers `offers`, or the names of commands
@@ -42,7 +42,7 @@ struct Alternatives {
 };
 
 struct Command {
-  // What executes a line of the command: this process alone, an engine, or an engine with a recipe. In the last case
+  // The executor of a line of the command: this process alone, an engine, or an engine with a recipe. In the last case
   // the command's word is the recipe's path, everything else that is no flag is a parameter of the recipe, and the
   // flags that describe a new run are allowed.
   enum class Works { alone, with_engine, on_recipe };
