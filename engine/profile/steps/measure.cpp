@@ -48,7 +48,7 @@ void check_end(const Value& summary) {
   throw run_error("the stage failed while its steps were measured: " + summary["reason"].string());
 }
 
-// Runs the stage again and again until the collector has enough steps, or a run adds none.
+// Runs the stage again and again until the collector has enough figures, or a run adds none.
 template <class Run>
 void repeat(StepCollector& collector, const Run& run) {
   std::int64_t before = -1;

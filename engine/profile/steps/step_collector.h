@@ -84,7 +84,7 @@ class StepCollector final : public TraceListener {
   std::vector<double> validations_, commits_;
   std::int64_t commits_since_ = 0, timed_commits_ = 0;      // since the previous step; between timed steps
   double validation_seconds_ = 0, validation_metrics_ = 0;  // sums
-  bool thread_runs_ = false;  // thread_before_ has the figures from the beginning of the timed steps
+  bool thread_runs_ = false;  // whether thread_before_ has the figures from which the present ones count
   ThreadFigures thread_before_, thread_;
   std::array<OperatorFigures, phase_count> tally_{};
   std::unique_ptr<OperatorCount> counting_;
